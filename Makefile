@@ -1,0 +1,77 @@
+# Armillary.  `make demo` shows it, `make test` checks it; both make their own virtual environment first.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+SHELL := /bin/sh
+MAKEFLAGS += --no-print-directory
+
+VENV ?= .venv
+PEERS ?= .venv-peers
+WORKERS ?= 2
+BIN := $(VENV)/bin
+
+# The first of these that runs and is Python 3.11, 3.12 or 3.13; `make PYTHON=... test` names another.
+PYTHON ?=
+CANDIDATES := $(or $(PYTHON),python3 python3.13 python3.12 python3.11)
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+
+# $(call environment,folder,extras): a virtual environment with Armillary and its extras.  A folder that is
+# broken, half made or of an unsupported Python is made anew.  What pip says is shown only when it fails.
+define environment
+for python in $(CANDIDATES); do \
+    "$$python" -c '$(SUPPORTED)' >/dev/null 2>&1 && break; python=; \
+done; \
+if [ -z "$$python" ]; then \
+    echo "Armillary needs Python 3.11, 3.12 or 3.13; tried: $(CANDIDATES)." >&2; \
+    echo "Install one of them, or name it: make PYTHON=/path/to/python3.12 ..." >&2; exit 1; \
+fi; \
+if ! { "$(1)/bin/python" -c '$(SUPPORTED)' && "$(1)/bin/python" -m pip --version; } >/dev/null 2>&1; then \
+    "$$python" -m venv --clear "$(1)" || exit 1; \
+fi; \
+echo "Installing armillary[$(2)] into $(1) (once; a minute or so)"; \
+"$(1)/bin/python" -m pip install --no-input --disable-pip-version-check -e '.[$(2)]' \
+    >"$(1)/install.log" 2>&1 </dev/null || { cat "$(1)/install.log" >&2; exit 1; }
+endef
+
+help:
+	@echo "make demo    a short tour: derive, compile, simulate, plot"
+	@echo "make test    ruff, mypy and the tests"
+	@echo "make bench   speed and operation counts next to the peers; writes benchmarks/results.json"
+	@echo "make docs    where the documentation is"
+	@echo "make clean   remove what make made, the virtual environments too"
+
+$(VENV)/ready: pyproject.toml
+	@$(call environment,$(VENV),test)
+	@touch $@
+
+# The peers have an environment of their own: their pins must not decide which NumPy the tests see.
+$(PEERS)/ready: pyproject.toml
+	@$(call environment,$(PEERS),peers)
+	@touch $@
+
+demo: $(VENV)/ready
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/ready
+	@echo "ruff";   $(BIN)/ruff check --quiet .
+	@echo "mypy";   $(BIN)/mypy src
+	@echo "pytest"; $(BIN)/python -m pytest -n $(WORKERS) -q
+
+# A peer that cannot be installed is reported by the run itself as not available, so it does not stop here.
+bench: $(VENV)/ready
+	@if [ -z "$$ARMILLARY_PEERS_PYTHON" ]; then \
+	    $(MAKE) $(PEERS)/ready || echo "The peers could not be installed; Armillary is measured without them."; \
+	    if [ -x $(PEERS)/bin/python ]; then export ARMILLARY_PEERS_PYTHON="$(abspath $(PEERS))/bin/python"; fi; \
+	fi; \
+	$(BIN)/python benchmarks/run.py $(BENCH)
+
+docs:
+	@echo "The documentation is plain Markdown; begin with docs/index.md."
+	@echo "Its Python blocks are run by make test."
+
+clean:
+	rm -rf $(VENV) $(PEERS) build dist benchmarks/build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+.PHONY: help demo test bench docs clean

@@ -1,0 +1,115 @@
+"""The run, stage by stage, and its command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import report
+from benchmarks.build import HERE, NotAvailable
+from benchmarks.candidate import timer
+from benchmarks.environment import VARIABLE, Environment, describe, find_environment
+from benchmarks.fresh import in_fresh_process
+from benchmarks.measure import measure
+from benchmarks.models import MODELS, TIMED
+from benchmarks.peers import PEERS
+from benchmarks.peers.sympy_kane import derivation as sympy_derivation
+from benchmarks.published import count_examples
+from benchmarks.targets import all_targets
+from benchmarks.timing import Effort
+
+QUICK = ("arm", "spacecraft2", "chain8", "chain64", "tree31")
+GROWTH = ("spacecraft2", "chain8", "chain10", "chain16", "chain32", "chain64")
+RESULTS = HERE / "results.json"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    try:
+        timer()
+        environment = find_environment(options.peers_python)
+    except NotAvailable as reason:
+        print(f"The benchmarks cannot run: {reason}", file=sys.stderr)
+        return 2
+    effort = Effort(rounds=options.rounds or (60 if options.quick else 150))
+    models = options.only or (QUICK if options.quick else TIMED)
+    peers = [name for name in PEERS if name in (options.peers if options.peers is not None else PEERS)]
+    if options.quick and options.peers is None:
+        peers.remove("sympy")
+
+    results: dict[str, Any] = {**describe(environment), "models": []}
+    for key in models:
+        print(f"{MODELS[key].title} ...", flush=True)
+        results["models"].append(record := measure(MODELS[key], environment, peers, effort))
+        print(report.model_table(record) + "\n", flush=True)
+    results["derivation"] = derivations(options.only or GROWTH, repeats=1 if options.quick else 3)
+    results["sympy_chain8"] = (
+        sympy_chain8(environment) if "sympy" in peers else {"missing": "SymPy was left out"}
+    )
+    results["published"] = count_examples()
+    conclude(results)
+
+    whole = not (options.quick or options.only or options.peers is not None)
+    if path := options.results or (RESULTS if whole else None):
+        path.write_text(json.dumps(results, indent=1) + "\n")
+        print(f"\nwritten: {path}")
+    return 0 if all("Armillary" not in (*m["missing"], *m["wrong"]) for m in results["models"]) else 1
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="benchmarks/run.py",
+        description="Derive, check and time Armillary's models beside Pinocchio, CasADi, MuJoCo and SymPy, "
+        "all interleaved in one process; print tables and, after a whole run, write results.json.",
+        epilog="The peers come with pip install 'armillary[peers]' and need a C++ compiler; they may live in "
+        f"another environment, named by --peers-python or ${VARIABLE}. The first run compiles them (about "
+        "ten minutes) and keeps the result in benchmarks/build/. A missing peer is reported, and the run "
+        "goes on. The exit status is 1 if Armillary failed or was wrong on a model.",
+    )
+    add = parser.add_argument
+    add("--quick", action="store_true", help="fewer repeats and models, no SymPy; a minute once all is built")
+    add("--only", nargs="+", metavar="MODEL", choices=tuple(MODELS), help=f"models: {', '.join(MODELS)}")
+    add(
+        "--peers", nargs="*", metavar="PEER", choices=tuple(PEERS), help=f"peers: {', '.join(PEERS)}, or none"
+    )
+    add("--peers-python", metavar="PATH", help="interpreter of the environment that has the peers")
+    add("--rounds", type=int, metavar="N", help="rounds of 3 ms per candidate (150; quick: 60)")
+    add("--results", type=Path, metavar="FILE", help="where to write the results, also of a partial run")
+    return parser.parse_args(arguments)
+
+
+def derivations(keys: Sequence[str], repeats: int) -> list[dict[str, Any]]:
+    """Derivation and compilation of each model in fresh processes; failures are reported and left out."""
+    records = []
+    for key in keys:
+        try:
+            records.append(in_fresh_process(key, repeats))
+        except NotAvailable as reason:
+            print(f"derivation of {key}: not available: {reason}")
+    return records
+
+
+def sympy_chain8(environment: Environment) -> dict[str, Any]:
+    """What SymPy spent on the chain of 8."""
+    try:
+        return sympy_derivation(MODELS["chain8"], environment)[1]
+    except NotAvailable as reason:
+        return {"missing": str(reason)}
+
+
+def conclude(results: dict[str, Any]) -> None:
+    """The tables of the whole run and the verdict on each target, which joins the results."""
+    targets = all_targets(results)
+    results["targets"] = [target.record() for target in targets]
+    texts = (
+        report.ratio_table(results["models"]),
+        report.derivation_table(results["derivation"]),
+        report.published_table(results["published"]),
+        report.simulation_text(results["models"]),
+        report.target_table(targets),
+    )
+    print("\n\n".join(texts))

@@ -1,0 +1,81 @@
+"""Derivation and compilation measured in a process of their own: CPU and wall seconds, stages, peak memory.
+
+`python -m benchmarks.fresh chain64` prints one measurement as JSON. A pendulum goes first, so that what is
+paid once per process (loading LLVM) is not charged to the model; it is reported apart, as `start`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.build import HERE, run
+from benchmarks.candidate import Operations
+from benchmarks.models import MODELS, Model, chain
+
+
+def peak_memory() -> float:
+    """Peak resident memory of this process in MB.
+
+    Linux's own high-water mark where there is one: ru_maxrss of a child also counts the parent it was
+    forked from.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+        return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
+    except (OSError, StopIteration):
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1024**2
+
+
+def measure(model: Model) -> dict[str, Any]:
+    from benchmarks.ours import system
+
+    start = time.process_time()
+    system(chain(1)).derive().compile()
+    started = time.process_time()
+
+    wall = time.perf_counter()
+    described = system(model)
+    described_at = time.process_time()
+    equations = described.derive()
+    derived = time.process_time()
+    compiled = equations.compile()
+    done = time.process_time()
+    record = {
+        "model": model.key,
+        "links": len(model.links),
+        "start_seconds": started - start,
+        "describe_seconds": described_at - started,
+        "derive_seconds": derived - described_at,
+        "compile_seconds": done - derived,
+        "together_seconds": done - described_at,
+        "wall_seconds": time.perf_counter() - wall,
+        "peak_megabytes": peak_memory(),
+        "formalism": equations.formalism,
+        "operations": Operations.of(equations).total,
+        "stages": [{"name": stage.name, "seconds": stage.seconds} for stage in equations.stages],
+    }
+    del compiled
+    return record
+
+
+def in_fresh_process(key: str, repeats: int) -> dict[str, Any]:
+    """The quickest of several fresh processes; memory is the largest seen."""
+    path = os.pathsep.join(filter(None, (str(HERE.parent), os.environ.get("PYTHONPATH"))))
+    variables = {**os.environ, "PYTHONPATH": path}
+    runs = [
+        json.loads(run([sys.executable, "-m", "benchmarks.fresh", key], env=variables))
+        for _ in range(repeats)
+    ]
+    best = min(runs, key=lambda record: record["together_seconds"])
+    return {**best, "peak_megabytes": max(record["peak_megabytes"] for record in runs)}
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(MODELS[sys.argv[1]])))

@@ -1,0 +1,24 @@
+"""The peers: one file each, all of one shape.
+
+`candidates(model, states, environment)` builds the model with the peer and gives back candidates ready to be
+timed; it raises `NotAvailable` with the reason when the peer is missing, cannot be built, or has no answer
+for this model. Adding a peer is a new file and a line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchmarks.candidate import Candidate
+from benchmarks.environment import Environment
+from benchmarks.models import Model, Pool
+from benchmarks.peers import casadi_c, mujoco_c, pinocchio_cpp, sympy_kane
+
+Builder = Callable[[Model, Pool, Environment], list[Candidate]]
+
+PEERS: dict[str, Builder] = {
+    "pinocchio": pinocchio_cpp.candidates,
+    "casadi": casadi_c.candidates,
+    "mujoco": mujoco_c.candidates,
+    "sympy": sympy_kane.candidates,
+}

@@ -1,0 +1,121 @@
+"""The results as text: one table per question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.targets import Target, nanoseconds
+
+COUNTS = ("additions", "multiplications", "divisions", "functions")
+DERIVATION = {
+    "derive s": ("derive_seconds", 3),
+    "compile s": ("compile_seconds", 3),
+    "together s": ("together_seconds", 3),
+    "wall s": ("wall_seconds", 3),
+    "start s": ("start_seconds", 3),
+    "peak MB": ("peak_megabytes", 0),
+}
+"""Columns of the table of derivations: heading, then key and digits."""
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Aligned columns, the first to the left and the others to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(head, *rows, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        parts = [
+            cell.ljust(w) if i == 0 else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "  ".join(parts).rstrip()
+
+    return "\n".join([line(head), line(["-" * width for width in widths]), *map(line, rows)])
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def model_table(model: dict[str, Any]) -> str:
+    ours = nanoseconds(model, "Armillary")
+    rows = []
+    for c in sorted(model["candidates"], key=lambda c: c["nanoseconds"]):
+        counts = c["operations"] or {}
+        rows.append([
+            c["name"],
+            number(c["nanoseconds"], 0),
+            number(c["nanoseconds"] / ours if ours else None),
+            *(str(counts.get(kind, "-")) for kind in COUNTS),
+            number(c["derive_seconds"], 3),
+            number(c["compile_seconds"], 3),
+            f"{c['error']:.0e}",
+        ])  # fmt: skip
+    head = ["candidate", "ns", "x ours", "+ -", "*", "/", "func", "derive s", "compile s", "error"]
+    lines = [f"{model['title']}: {model['speeds']} speeds", table(head, rows)]
+    lines += [f"{name}: not available: {reason}" for name, reason in model["missing"].items()]
+    lines += [f"{name}: WRONG, error {error:.0e}; not timed" for name, error in model["wrong"].items()]
+    return "\n".join(lines)
+
+
+def ratio_table(models: Sequence[dict[str, Any]]) -> str:
+    """Each peer's nanoseconds, and in brackets their ratio to ours: the whole run in one view."""
+    peers = ("Pinocchio C++", "MuJoCo", "SymPy", "CasADi C ABA", "CasADi C CRBA")
+    rows = []
+    for model in models:
+        ours = nanoseconds(model, "Armillary")
+        times = [nanoseconds(model, peer) for peer in peers]
+        cells = [number(t, 0) + (f" ({t / ours:.2f})" if t and ours else "") for t in times]
+        rows.append([model["title"], number(ours, 0), *cells])
+    return "Time per evaluation, ns (and over Armillary's)\n" + table(["model", "Armillary", *peers], rows)
+
+
+def derivation_table(records: Sequence[dict[str, Any]]) -> str:
+    rows = [
+        [
+            r["model"],
+            r["formalism"],
+            f"{r['operations']:,}",
+            *(number(r[key], n) for key, n in DERIVATION.values()),
+        ]
+        for r in records
+    ]
+    head = ["model", "formalism", "operations", *DERIVATION]
+    return "Derivation and compilation in a fresh process, CPU seconds\n" + table(head, rows)
+
+
+def published_table(rows: Sequence[dict[str, Any]]) -> str:
+    lines = [
+        [
+            r["title"],
+            *map(str, r["published"]),
+            *(map(str, r["ours"]) if "ours" in r else ("-", "-")),
+            r.get("missing", ""),
+        ]
+        for r in rows
+    ]
+    head = ["example", "AUTOSIM +", "AUTOSIM *", "ours +", "ours *", ""]
+    return "Operations per derivative evaluation\n" + table(head, lines)
+
+
+def simulation_text(models: Sequence[dict[str, Any]]) -> str:
+    record = next((model["simulation"] for model in models if "simulation" in model), None)
+    if record is None:
+        return "Simulation of the arm: not measured"
+    return (
+        f"Simulation of the arm, {record['steps']:,} steps of RK4: {1e3 * record['seconds']:.2f} ms, "
+        f"evaluations alone {1e3 * record['evaluations_seconds']:.2f} ms, ratio {record['ratio']:.2f}"
+    )
+
+
+def target_table(targets: Sequence[Target]) -> str:
+    rows = [
+        [
+            t.text,
+            (">= " if t.at_least else "<= ") + f"{t.bound:g}",
+            "-" if t.value is None else f"{t.value:.3g}",
+            t.verdict,
+        ]
+        for t in targets
+    ]
+    return "Targets\n" + table(["", "bound", "measured", "verdict"], rows)

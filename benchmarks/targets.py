@@ -1,0 +1,120 @@
+"""What Armillary asks of itself, and whether this run met it.
+
+Ratios are between candidates of the same interleaved run, so they hold on whatever machine it ran.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from benchmarks.published import ARM_GOAL
+
+LINEAR = 1.05
+"""Largest exponent still called linear: a few per cent of noise make 0.05 over two doublings."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A bound and the value measured; `value` is None where the run has no measurement."""
+
+    text: str
+    bound: float
+    value: float | None
+    at_least: bool = False
+
+    @property
+    def verdict(self) -> str:
+        if self.value is None:
+            return "not measured"
+        met = self.value >= self.bound if self.at_least else self.value <= self.bound
+        return "met" if met else "MISSED"
+
+    def record(self) -> dict[str, Any]:
+        return {**asdict(self), "verdict": self.verdict}
+
+
+def nanoseconds(model: dict[str, Any], *prefixes: str) -> float | None:
+    """Time of the fastest candidate whose name starts with one of the prefixes."""
+    times = [c["nanoseconds"] for c in model["candidates"] if c["name"].startswith(prefixes)]
+    return min(times, default=None)
+
+
+def ratio(over: float | None, under: float | None) -> float | None:
+    return over / under if over is not None and under else None
+
+
+def evaluation_targets(models: dict[str, dict[str, Any]]) -> list[Target]:
+    targets = []
+    for key, bound in (
+        ("arm", 0.6),
+        ("spacecraft2", 0.6),
+        ("chain8", 0.6),
+        ("chain64", 0.9),
+        ("tree31", 0.9),
+    ):
+        if model := models.get(key):
+            value = ratio(nanoseconds(model, "Armillary"), nanoseconds(model, "CasADi C"))
+            targets.append(Target(f"{model['title']}: time / better CasADi C", bound, value))
+    if model := models.get("arm"):
+        value = ratio(nanoseconds(model, "Armillary"), nanoseconds(model, "Pinocchio C++"))
+        targets.append(Target(f"{model['title']}: time / Pinocchio C++", 0.1, value))
+    return targets
+
+
+def count_targets(published: list[dict[str, Any]]) -> list[Target]:
+    targets = []
+    for row in published:
+        ours = row.get("ours", (None, None))
+        bounds = [(row["published"], "AUTOSIM's")]
+        if row["title"] == "Stanford arm":
+            bounds.append((ARM_GOAL, "our own goal of"))
+        for pair, whose in bounds:
+            for kind, bound, value in zip(("additions", "multiplications"), pair, ours, strict=True):
+                targets.append(Target(f"{row['title']} example: {kind}, {whose}", bound, value))
+    return targets
+
+
+def growth_exponent(fresh: dict[str, dict[str, Any]], small: str, large: str) -> float | None:
+    """p in seconds ∝ linksᵖ between two chains."""
+    if small not in fresh or large not in fresh:
+        return None
+    few, many = fresh[small], fresh[large]
+    return math.log(many["together_seconds"] / few["together_seconds"]) / math.log(
+        many["links"] / few["links"]
+    )
+
+
+def derivation_targets(fresh: dict[str, dict[str, Any]], sympy: dict[str, Any]) -> list[Target]:
+    def together(key: str) -> float | None:
+        return fresh[key]["together_seconds"] if key in fresh else None
+
+    chain8 = fresh.get("chain8", {})
+    return [
+        Target("Spacecraft 2 (10 speeds): derive and compile, CPU s", 0.3, together("spacecraft2")),
+        Target("chain of 10: derive and compile, CPU s", 0.3, together("chain10")),
+        Target("chain of 64: derive and compile, CPU s", 3.0, together("chain64")),
+        Target("growth from 16 to 64 links, exponent", LINEAR, growth_exponent(fresh, "chain16", "chain64")),
+        Target("chain of 64: peak memory, MB", 500.0, fresh.get("chain64", {}).get("peak_megabytes")),
+        Target(
+            "chain of 8: SymPy's derivation / ours", 100.0,
+            ratio(sympy.get("derive_seconds"), chain8.get("derive_seconds")), at_least=True,
+        ),
+        Target(
+            "chain of 8: SymPy's derivation / our derivation and compilation", 100.0,
+            ratio(sympy.get("derive_seconds"), chain8.get("together_seconds")), at_least=True,
+        ),
+    ]  # fmt: skip
+
+
+def all_targets(results: dict[str, Any]) -> list[Target]:
+    models = {model["key"]: model for model in results["models"]}
+    fresh = {record["model"]: record for record in results["derivation"]}
+    simulated = models.get("arm", {}).get("simulation", {})
+    return [
+        *count_targets(results["published"]),
+        *evaluation_targets(models),
+        *derivation_targets(fresh, results["sympy_chain8"]),
+        Target("arm, 10 s of RK4 at 1 ms: simulation / evaluations", 1.3, simulated.get("ratio")),
+    ]

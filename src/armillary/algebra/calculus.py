@@ -1,0 +1,169 @@
+"""Derivatives and values of expressions, without recursion.
+
+Differentiation is forward over the graph: each node's derivative once, from those of its operands. It sees
+through ``let`` nodes, so the derivative of an intermediate value is exact too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import UNIT, ZERO, Expr, let, power, scale, total
+from armillary.algebra.walk import operands_first, substitute, symbols
+from armillary.errors import ExpressionError
+
+
+def derivative(expression: Expr, by: Expr) -> Expr:
+    """∂expression/∂by for a symbol ``by``."""
+    return directional_derivatives([expression], {by: UNIT})[0]
+
+
+def directional_derivatives(roots: Iterable[Expr], rates: Mapping[Expr, Expr]) -> list[Expr]:
+    """Σ ∂root/∂s · rate(s) over the given symbols; all other symbols are held fixed.
+
+    With rates q̇ and u̇ this is the total time derivative.
+    """
+    roots = list(roots)
+    d: dict[Expr, Expr] = {}
+    for node in operands_first(roots):
+        rate = rates.get(node)
+        if rate is not None:
+            d[node] = rate
+        elif not node.args or all([d[a] is ZERO for a in node.args]):
+            d[node] = ZERO
+        else:
+            d[node] = _node_derivative(node, [d[a] for a in node.args])
+    return [d[root] for root in roots]
+
+
+def _node_derivative(node: Expr, rates: list[Expr]) -> Expr:
+    if node.kind == "sum":
+        return total(zip(node.data[1], rates, strict=True))
+    if node.kind == "product":
+        terms: list[tuple[float, Expr]] = []
+        for base, exponent, rate in zip(node.args, node.data[1], rates, strict=True):
+            if rate is not ZERO:
+                terms.append((exponent, node * power(base, -1) * rate))
+        return total(terms)
+    if node.kind == "let":
+        return let(rates[0], f"{node.data}_dot")
+    pairs = zip(call_partials(node), rates, strict=True)
+    return total([(1, partial * rate) for partial, rate in pairs if rate is not ZERO])
+
+
+def call_partials(node: Expr) -> list[Expr]:
+    """Partial derivatives of a call with respect to each of its arguments."""
+    rule = _RULES.get(node.data) if isinstance(node.data, str) else None
+    if rule is not None:
+        return rule(node, *node.args)
+    if hasattr(node.data, "partials"):
+        return node.data.partials(*node.args)
+    if isinstance(node.data, str) and node.data in _PIECEWISE_CONSTANT:
+        return [ZERO] * len(node.args)
+    raise ExpressionError(f"'{node}' cannot be differentiated: give its function a derivative")
+
+
+_PIECEWISE_CONSTANT = ("sign", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not")
+
+_RULES: dict[str, Any] = {
+    "sin": lambda f, x: [fn.cos(x)],
+    "cos": lambda f, x: [scale(fn.sin(x), -1)],
+    "tan": lambda f, x: [1 + f * f],
+    "asin": lambda f, x: [power(1 - x * x, -0.5)],
+    "acos": lambda f, x: [scale(power(1 - x * x, -0.5), -1)],
+    "atan": lambda f, x: [1 / (1 + x * x)],
+    "exp": lambda f, x: [f],
+    "log": lambda f, x: [1 / x],
+    "abs": lambda f, x: [fn.sign(x)],
+    "atan2": lambda f, y, x: [x / (x * x + y * y), -y / (x * x + y * y)],
+    "pow": lambda f, b, e: [e * f / b, fn.log(b) * f],
+    "min": lambda f, a, b: [a <= b, b < a],
+    "max": lambda f, a, b: [a >= b, b > a],
+    "select": lambda f, c, a, b: [ZERO, fn.select(c, UNIT, ZERO), fn.select(c, ZERO, UNIT)],
+}
+
+
+def evaluate(expression: Expr, values: Mapping[Expr | str, Any]) -> Any:
+    """Value of the expression for numbers or arrays given by symbol or by name."""
+    return evaluate_all([expression], values)[0]
+
+
+def evaluate_all(roots: Iterable[Expr], values: Mapping[Any, Any]) -> list[Any]:
+    """Values of several expressions; what they share is computed once."""
+    roots = list(roots)
+    result: dict[Expr, Any] = {}
+    missing: list[str] = []
+    for node in operands_first(roots):
+        if node.kind == "number":
+            result[node] = node.data
+        elif node.kind == "symbol":
+            if node in values:
+                result[node] = values[node]
+            elif node.data.name in values:
+                result[node] = values[node.data.name]
+            else:
+                missing.append(node.data.name)
+                result[node] = np.nan
+        else:
+            result[node] = _node_value(node, [result[a] for a in node.args])
+    if missing:
+        raise ExpressionError(f"no value for {', '.join(sorted(missing))}")
+    return [result[root] for root in roots]
+
+
+def _node_value(node: Expr, args: list[Any]) -> Any:
+    if node.kind == "sum":
+        constant, coefficients = node.data
+        value: Any = constant
+        for c, x in zip(coefficients, args, strict=True):
+            value = value + c * x
+        return value
+    if node.kind == "product":
+        coefficient, exponents = node.data
+        value = float(coefficient)
+        for n, x in zip(exponents, args, strict=True):
+            value = value * (x if n == 1 else np.sqrt(x) if n == 0.5 else np.power(x + 0.0, n))
+        return value
+    if node.kind == "let":
+        return args[0]
+    if isinstance(node.data, str):
+        return _NUMERIC[node.data](*args)
+    return node.data.value(*args)
+
+
+_NUMERIC: dict[str, Any] = {
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "exp": np.exp,
+    "log": np.log,
+    "abs": np.abs,
+    "sign": np.sign,
+    "atan2": np.arctan2,
+    "pow": np.power,
+    "min": np.minimum,
+    "max": np.maximum,
+    "select": lambda c, a, b: np.asarray(np.where(np.not_equal(c, 0), a, b))[()],
+    "lt": lambda a, b: np.less(a, b) * 1.0,
+    "le": lambda a, b: np.less_equal(a, b) * 1.0,
+    "gt": lambda a, b: np.greater(a, b) * 1.0,
+    "ge": lambda a, b: np.greater_equal(a, b) * 1.0,
+    "eq": lambda a, b: np.equal(a, b) * 1.0,
+    "ne": lambda a, b: np.not_equal(a, b) * 1.0,
+    "and": lambda a, b: np.logical_and(a, b) * 1.0,
+    "or": lambda a, b: np.logical_or(a, b) * 1.0,
+    "not": lambda a: np.logical_not(a) * 1.0,
+}
+
+
+def nominal(expression: Expr) -> Expr:
+    """The expression with all coordinates and speeds at zero (Sayers 1990, Table 5.3.4)."""
+    moving = ("coordinate", "speed", "acceleration")
+    return substitute(expression, {s: ZERO for s in symbols(expression) if s.data.role in moving})

@@ -1,0 +1,216 @@
+"""Unknown dimensions, deduced from where quantities stand.
+
+In ``-k*(x - x0) - c*v``, a force, with a length x and a speed v, the sum makes x0 a length, and both terms
+must be forces: k is a force per length, c a force per speed (as AUTOSIM does: Sayers 1990, section 9.1).
+
+The dimension of a node is a product of a known dimension and powers of unknown ones, one unknown per symbol
+without a dimension. Each sum, comparison or dimensionless argument gives an equation between two such
+products. They are linear in the exponents with the same coefficients for mass, length and time, so one sparse
+elimination over exact fractions solves all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from armillary.algebra import printing
+from armillary.algebra.dimension import ONE, Dimension
+from armillary.algebra.expression import Expr
+from armillary.algebra.walk import operands_first
+from armillary.errors import UnitsError
+
+_DIMENSIONLESS = ("sin", "cos", "tan", "asin", "acos", "atan", "exp", "log", "pow")
+_EQUATE_ALL = ("min", "max", "atan2", "lt", "le", "gt", "ge", "eq", "ne")
+
+
+@dataclass(frozen=True)
+class Form:
+    """known · Π unknown^exponent."""
+
+    known: Dimension
+    unknowns: dict[Expr, Fraction]
+
+    def times(self, other: Form, exponent: Fraction) -> Form:
+        """self · other^exponent."""
+        unknowns = dict(self.unknowns)
+        for symbol, n in other.unknowns.items():
+            left = unknowns.get(symbol, 0) + n * exponent
+            if left:
+                unknowns[symbol] = left
+            else:
+                del unknowns[symbol]
+        return Form(self.known * other.known**exponent, unknowns)
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Two things whose dimensions must be equal, as their texts, and where that is said."""
+
+    left: Expr
+    right: Expr | Dimension
+    where: str
+
+
+_NUMBER = Form(ONE, {})
+_MINUS_ONE = Fraction(-1)
+
+
+def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr, Dimension]:
+    """Dimensions of the symbols that have none and can be told from the expressions.
+
+    Each entry is an expression, the dimension it must have (None: not known) and where it stands, for
+    messages. Symbols that nothing determines are left out. A contradiction is an error that names both terms.
+    Numbers fit anywhere a term may stand: ``x + 1`` says nothing about x.
+    """
+    system = _System()
+    forms: dict[Expr, Form] = {}
+    places = [""]
+
+    def roots() -> Iterator[Expr]:
+        # operands_first takes a root only when the nodes of the one before are done, so the last place noted
+        # is that of the nodes now coming.
+        for expression, _, where in equations:
+            places[0] = where
+            yield expression
+
+    for node in operands_first(roots()):
+        forms[node] = _form(node, forms, system, places[0])
+    for expression, required, where in equations:
+        if required is not None and expression.kind != "number":
+            system.equate(forms[expression], Form(required, {}), Demand(expression, required, where), forms)
+    return {
+        node: solution.known
+        for node in forms
+        if node.kind == "symbol" and node.dimension is None
+        for solution in [system.reduced(forms[node])]
+        if not solution.unknowns
+    }
+
+
+def _form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> Form:
+    """The dimension of a node from those of its operands; what it demands of them goes to the system."""
+    if node.kind in ("symbol", "number"):
+        return Form(node.dimension, {}) if node.dimension is not None else Form(ONE, {node: Fraction(1)})
+    if node.kind == "let":
+        return forms[node.args[0]]
+    if node.kind == "product":
+        result = _NUMBER
+        for base, exponent in zip(node.args, node.data[1], strict=True):
+            result = result.times(forms[base], Fraction(exponent).limit_denominator(64))
+        # A number with a dimension of its own is part of the coefficient: only the node's dimension shows it.
+        return Form(node.dimension, {}) if node.dimension is not None and not result.unknowns else result
+    if node.kind == "sum":
+        return _equal_terms(node.args, forms, system, where)
+    return _call_form(node, forms, system, where)
+
+
+def _call_form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> Form:
+    name = node.data
+    if not isinstance(name, str):  # a table or a foreign function, which may know what it takes and gives
+        wanted = getattr(name, "argument_dimensions", (None,) * len(node.args))
+        for argument, dimension in zip(node.args, wanted, strict=True):
+            if dimension is not None and argument.kind != "number":
+                system.equate(forms[argument], Form(dimension, {}), Demand(argument, dimension, where), forms)
+        return Form(ONE, {node: Fraction(1)}) if node.dimension is None else Form(node.dimension, {})
+    if name in _DIMENSIONLESS:
+        for argument in node.args:
+            system.equate(forms[argument], _NUMBER, Demand(argument, ONE, f"{name}(…) in {where}"), forms)
+        return _NUMBER
+    if name == "abs":
+        return forms[node.args[0]]
+    if name == "select":
+        return _equal_terms(node.args[1:], forms, system, where)
+    if name in _EQUATE_ALL:
+        shared = _equal_terms(node.args, forms, system, where)
+        return shared if name in ("min", "max") else _NUMBER
+    return _NUMBER  # sign, and, or, not
+
+
+def _equal_terms(terms: Sequence[Expr], forms: dict[Expr, Form], system: _System, where: str) -> Form:
+    """The dimension that all terms share; bare numbers take any."""
+    quantities = [term for term in terms if term.kind != "number"]
+    if not quantities:
+        return _NUMBER
+    # The others are compared with a term of known dimension where there is one: messages are clearer so.
+    known = next((term for term in quantities if not forms[term].unknowns), quantities[0])
+    for term in quantities:
+        if term is not known:
+            system.equate(forms[known], forms[term], Demand(known, term, where), forms)
+    return forms[known]
+
+
+def _replaced(form: Form, symbol: Expr, value: Form) -> Form:
+    exponent = form.unknowns[symbol]
+    rest = Form(form.known, {s: n for s, n in form.unknowns.items() if s is not symbol})
+    return rest.times(value, exponent)
+
+
+class _System:
+    """Solved equations: some unknowns as products of the free ones, kept fully substituted.
+
+    Of the unknowns in a new equation the one that fewest others depend on is solved for. So a sum of n
+    unknown terms costs n steps: each new term is expressed by the first, and nothing already solved changes.
+    """
+
+    def __init__(self) -> None:
+        self.solved: dict[Expr, Form] = {}
+        self.users: dict[Expr, set[Expr]] = {}  # free unknown: solved unknowns whose form holds it
+        self.origin: dict[Expr, Demand] = {}
+
+    def reduced(self, form: Form) -> Form:
+        """The form in free unknowns only."""
+        for symbol in [s for s in form.unknowns if s in self.solved]:
+            form = _replaced(form, symbol, self.solved[symbol])
+        return form
+
+    def equate(self, a: Form, b: Form, demand: Demand, forms: dict[Expr, Form]) -> None:
+        """a = b, from now on."""
+        if a is b or (not a.unknowns and not b.unknowns and a.known is b.known):
+            return
+        ratio = self.reduced(a.times(b, _MINUS_ONE))
+        if not ratio.unknowns:
+            if ratio.known is not ONE:
+                raise UnitsError(self._contradiction(demand, a, b, ratio.known, forms))
+            return
+        pivot = min(ratio.unknowns, key=lambda s: len(self.users.get(s, ())))
+        # ratio = known · pivot^n · rest = 1 gives pivot = (known · rest)^(−1/n).
+        n = ratio.unknowns[pivot]
+        rest = Form(ratio.known, {s: e for s, e in ratio.unknowns.items() if s is not pivot})
+        value = _NUMBER.times(rest, -1 / n)
+        self.origin[pivot] = demand
+        for user in self.users.pop(pivot, set()):
+            self._store(user, _replaced(self.solved[user], pivot, value))
+        self._store(pivot, value)
+
+    def _store(self, symbol: Expr, form: Form) -> None:
+        for s in self.solved.get(symbol, _NUMBER).unknowns:
+            if s in self.users and s not in form.unknowns:
+                self.users[s].discard(symbol)
+        self.solved[symbol] = form
+        for s in form.unknowns:
+            self.users.setdefault(s, set()).add(symbol)
+
+    def _contradiction(
+        self, demand: Demand, a: Form, b: Form, ratio: Dimension, forms: dict[Expr, Form]
+    ) -> str:
+        left, right = self.reduced(a), self.reduced(b)
+        one, other = _shown(demand.left), _shown(demand.right)
+        if not left.unknowns and not right.unknowns:
+            needed = isinstance(demand.right, Dimension)
+            wanted = f"{other} is needed" if needed else f"{other} has [{right.known}]"
+            lines = [f"dimensions do not fit in {demand.where}: {one} has [{left.known}], {wanted}"]
+        else:
+            lines = [f"dimensions do not fit in {demand.where}: {one} and {other} differ by [{ratio}]"]
+        for symbol in dict.fromkeys([*a.unknowns, *b.unknowns]):
+            known, reason = self.reduced(forms[symbol]), self.origin.get(symbol)
+            if not known.unknowns and reason is not None:
+                source = f"{_shown(reason.left)} must match {_shown(reason.right)} in {reason.where}"
+                lines.append(f"  {_shown(symbol)} has [{known.known}] because {source}")
+        lines.append("  remedy: correct the term, or the units of a symbol in it")
+        return "\n".join(lines)
+
+
+def _shown(what: Expr | Dimension) -> str:
+    return f"[{what}]" if isinstance(what, Dimension) else f"'{printing.text(what, limit=60)}'"

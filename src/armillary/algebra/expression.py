@@ -1,0 +1,628 @@
+"""Interned scalar expressions that simplify as they are made.
+
+Equal expressions are one object, so common subexpressions share themselves and comparison is ``is``.
+Six kinds of node, all immutable:
+
+    number   a float or int                                    data = value
+    symbol   a named quantity                                  data = Symbol record
+    let      an intermediate value with a name of its own      args = (definition,)
+    sum      c0 + Σ cᵢ·tᵢ                                      args = tᵢ, data = (c0, (cᵢ…))
+    product  c · Π bᵢ^nᵢ                                       args = bᵢ, data = (c, (nᵢ…))
+    call     a function of its arguments                       data = name or a record with .name
+
+Simplifications at construction follow Sayers (1990), Table 5.3.1 and the rules for ``add`` and ``mul`` of
+section 5.3: zero and one rules, folding of numbers, nested sums and products opened, like terms and powers
+collected, greatest common factors taken out, canonical order and sign, sin² + cos² = 1. Products of sums stay
+factored. A ``let`` is opaque to all this: the mechanics uses it where AUTOSIM introduced a Z variable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from weakref import ref
+from zlib import crc32
+
+from armillary.algebra import printing
+from armillary.algebra.arithmetic import number_power, whole
+from armillary.algebra.dimension import ONE, Dimension
+from armillary.algebra.dimension import power as dimension_power
+from armillary.algebra.latex import latex
+from armillary.errors import ExpressionError, UnitsError
+
+# Order of roles in sorted sums and products: constants first, so that they gather.
+ROLES = ("parameter", "time", "coordinate", "speed", "acceleration", "memory", "variable")
+
+# Characters that a notebook or debugger shows of an expression; str() gives all.
+_SHOWN = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class Symbol:
+    """What a symbol node stands for. ``owner`` keeps equal names of different systems apart."""
+
+    name: str
+    role: str = "variable"
+    owner: Any = None
+    units: str | None = None
+    about: str = ""
+    default: float | None = field(default=None)
+
+
+class Expr:
+    """A scalar expression. Built with operators and functions, never by its constructor."""
+
+    __slots__ = ("__weakref__", "args", "constant", "data", "digest", "dimension", "kind", "order", "squares")
+
+    kind: str
+    args: tuple[Expr, ...]
+    data: Any
+    dimension: Dimension | None
+    constant: bool  # a function of parameters alone
+    digest: int  # structural hash, the same in every process
+    order: tuple[int, str, int]  # place in sorted sums and products
+    squares: bool  # holds sin² or cos² of something as a factor
+
+    def __add__(self, other: Any) -> Expr:
+        other = _operand(other)
+        return NotImplemented if other is None else total(((1, self), (1, other)))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Expr:
+        other = _operand(other)
+        return NotImplemented if other is None else total(((1, self), (-1, other)))
+
+    def __rsub__(self, other: Any) -> Expr:
+        other = _operand(other)
+        return NotImplemented if other is None else total(((1, other), (-1, self)))
+
+    def __mul__(self, other: Any) -> Expr:
+        other = _operand(other)
+        return NotImplemented if other is None else multiply(self, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Expr:
+        other = _operand(other)
+        return NotImplemented if other is None else multiply(self, power(other, -1))
+
+    def __rtruediv__(self, other: Any) -> Expr:
+        other = _operand(other)
+        return NotImplemented if other is None else multiply(other, power(self, -1))
+
+    def __pow__(self, exponent: Any) -> Expr:
+        if isinstance(exponent, Expr):
+            return power(self, exponent.data) if exponent.kind == "number" else general_power(self, exponent)
+        return power(self, exponent)
+
+    def __rpow__(self, base: Any) -> Expr:
+        other = _operand(base)
+        return NotImplemented if other is None else general_power(other, self)
+
+    def __neg__(self) -> Expr:
+        return scale(self, -1)
+
+    def __pos__(self) -> Expr:
+        return self
+
+    def __lt__(self, other: Any) -> Expr:
+        return compare("lt", self, other)
+
+    def __le__(self, other: Any) -> Expr:
+        return compare("le", self, other)
+
+    def __gt__(self, other: Any) -> Expr:
+        return compare("gt", self, other)
+
+    def __ge__(self, other: Any) -> Expr:
+        return compare("ge", self, other)
+
+    def __bool__(self) -> bool:
+        if self.kind == "number":
+            return bool(self.data)
+        raise ExpressionError(
+            f"'{_short(self)}' has no truth value before the model runs; "
+            "use select(condition, a, b) in place of if, and_(…) and or_(…) in place of 'and' and 'or'"
+        )
+
+    def __float__(self) -> float:
+        if self.kind == "number":
+            return float(self.data)
+        raise ExpressionError(f"'{_short(self)}' is not a number; evaluate(expression, values) gives it one")
+
+    @property
+    def name(self) -> str:
+        """Name of a symbol; the text of anything else."""
+        return self.data.name if self.kind == "symbol" else printing.text(self)
+
+    def __str__(self) -> str:
+        return printing.text(self)
+
+    def __repr__(self) -> str:
+        return printing.text(self, limit=_SHOWN)
+
+    def _repr_latex_(self) -> str | None:
+        shown = latex(self, limit=_SHOWN)
+        return f"${shown}$" if shown else None
+
+    # So that ndarray * Expr asks Expr, instead of building an object array silently.
+    __array_ufunc__ = None
+
+
+# ---------------------------------------------------------------- interning
+
+_table: dict[tuple, ref[Expr]] = {}
+_KIND_ORDER = {"symbol": 0, "let": 20, "call": 21, "product": 22, "sum": 23, "number": 24}
+
+
+def _node(kind: str, args: tuple[Expr, ...], data: Any, dimension: Dimension | None, key: tuple) -> Expr:
+    """The one node for this key, made if it is not there yet."""
+    known = _table.get(key)
+    if known is not None:
+        found = known()
+        if found is not None:
+            return found
+    node = object.__new__(Expr)
+    node.kind = kind
+    node.args = args
+    node.data = data
+    node.dimension = dimension
+    node.squares = False
+    if kind == "symbol":
+        node.constant = data.role == "parameter"
+        node.digest = crc32(data.name.encode())
+        node.order = (ROLES.index(data.role), _natural(data.name), 0)
+    else:
+        node.constant = all([a.constant for a in args])
+        node.digest = hash((_KIND_ORDER[kind], *[a.digest for a in args], _stable(data)))
+        node.order = (_KIND_ORDER[kind], _readable_order(node), node.digest)
+        if kind == "product":
+            squared = [b for b, n in zip(args, data[1], strict=True) if n == 2 and b.kind == "call"]
+            node.squares = any([b.data in ("sin", "cos") for b in squared])
+    _table[key] = ref(node, partial(_forget, key))
+    return node
+
+
+def _forget(key: tuple, _: ref[Expr]) -> None:
+    entry = _table.get(key)
+    if entry is not None and entry() is None:
+        del _table[key]
+
+
+def _stable(data: Any) -> Any:
+    """What of a node's data enters its digest: equal in every process, unlike the hash of a string."""
+    if isinstance(data, str):
+        return crc32(data.encode())
+    if isinstance(data, tuple | int | float):
+        return data
+    return getattr(data, "digest", 0) or crc32(str(getattr(data, "name", "")).encode())
+
+
+def _readable_order(node: Expr) -> str:
+    """Functions of one symbol sort by that symbol, as a reader expects; the rest by structure."""
+    simple = node.kind == "call" and len(node.args) == 1 and node.args[0].kind == "symbol"
+    return _natural(node.args[0].data.name) if simple else "~"
+
+
+def _natural(name: str) -> str:
+    return re.sub(r"\d+", lambda m: m.group().zfill(6), name)
+
+
+def _short(node: Expr) -> str:
+    return printing.text(node, limit=60)
+
+
+def number(value: float, dimension: Dimension | None = ONE) -> Expr:
+    """A number as a node; model data carry their dimension, plain literals are dimensionless."""
+    value = whole(value)
+    if value == 0:
+        dimension = ONE
+    return _node("number", (), value, dimension, ("number", value, dimension))
+
+
+def symbol(
+    name: str,
+    role: str = "variable",
+    *,
+    dimension: Dimension | None = None,
+    owner: Any = None,
+    units: str | None = None,
+    about: str = "",
+    default: float | None = None,
+) -> Expr:
+    """A named quantity. The same name, role and owner give the same node; its first description stays."""
+    key = ("symbol", name, role, id(owner) if owner is not None else 0, dimension)
+    record = Symbol(name, role, owner, units, about, default)
+    return _node("symbol", (), record, dimension, key)
+
+
+def let(definition: Expr, name: str = "z") -> Expr:
+    """An intermediate value: opaque to simplification, computed once. Trivial definitions pass through."""
+    if definition.constant or definition.kind in ("number", "symbol", "let", "call"):
+        return definition
+    if definition.kind == "product":
+        coefficient, exponents = definition.data
+        if coefficient < 0:
+            return scale(let(scale(definition, -1), name), -1)
+        if coefficient == 1 and exponents == (1,):
+            return let(definition.args[0], name)
+        if len(exponents) == 1 and exponents[0] == 1 and definition.args[0].kind != "sum":
+            return definition  # a number times an atom: leave the number visible to later folding
+    return _node("let", (definition,), name, definition.dimension, ("let", definition))
+
+
+def _operand(value: Any) -> Expr | None:
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, int | float):
+        return number(value)
+    if hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0:
+        return number(float(value))
+    return None
+
+
+def as_expr(value: Any) -> Expr:
+    """A number or expression as an expression; anything else is an error that says so."""
+    node = _operand(value)
+    if node is None:
+        raise ExpressionError(f"{value!r} is not a scalar: expected a number or an expression")
+    return node
+
+
+ZERO = number(0)
+UNIT = number(1)
+
+
+# ---------------------------------------------------------------- sums
+
+
+def total(pairs: Iterable[tuple[float, Expr]]) -> Expr:
+    """Σ c·e, opened, collected, freed of common factors and put in canonical order and sign."""
+    constant: float = 0
+    collected: dict[Expr, float] = {}
+    constant_dimension: Dimension | None = ONE
+    for coefficient, node in pairs:
+        stack = [(coefficient, node)]
+        while stack:
+            c, e = stack.pop()
+            if e.kind == "product" and e.data[0] != 1:
+                c, e = c * e.data[0], _without_coefficient(e)
+            if e.kind == "number":
+                constant += c * e.data
+                if e.data:
+                    constant_dimension = e.dimension
+            elif e.kind == "sum" and (c == 1 or c == -1):
+                constant += c * e.data[0]
+                stack += [(c * ci, ti) for ci, ti in zip(e.data[1], e.args, strict=True)]
+            elif e in collected:
+                collected[e] += c
+            else:
+                collected[e] = c
+    terms = [(e, c) for e, c in collected.items() if c != 0]
+    if not terms:
+        return number(constant, constant_dimension)
+    dimension = _common_dimension(terms)
+    if len(terms) > 1:
+        merged = _merge_constant_multiples(terms)
+        if merged is not None:
+            return total([*merged, (1, number(constant))])
+    if any(e.squares for e, _ in terms):
+        simpler = _pythagoras(terms, constant)
+        if simpler is not None:
+            return simpler
+    if len(terms) == 1 and constant == 0:
+        return scale(terms[0][0], terms[0][1])
+    if constant == 0:
+        factor = _common_factor([e for e, _ in terms])
+        if factor is not None:
+            return multiply(factor, total([(c, divide_exactly(e, factor)) for e, c in terms]))
+    return _canonical_sum(terms, constant, dimension)
+
+
+def _common_dimension(terms: list[tuple[Expr, float]]) -> Dimension | None:
+    """The dimension that all terms share.
+
+    Terms with a bare number as their coefficient are taken on trust: in −3*q − 5*u the numbers are gains with units of their
+    own, as people write them. Only terms without one must agree.
+    """
+    dimension: Dimension | None = None
+    where = terms[0][0]
+    trusted: set[Dimension | None] = set()
+    for e, c in terms:
+        d = e.dimension
+        if c != 1 and c != -1:
+            trusted.add(d)
+        elif d is not dimension and d is not None:
+            if dimension is not None:
+                terms_text = f"'{_short(where)}' [{dimension}] and '{_short(e)}' [{d}]"
+                raise UnitsError(f"cannot add {terms_text}: their dimensions differ")
+            dimension, where = d, e
+    return trusted.pop() if dimension is None and len(trusted) == 1 else dimension
+
+
+def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: Dimension | None) -> Expr:
+    terms.sort(key=_term_order)
+    content: float = 1
+    size = abs(terms[0][1])
+    if size != 1 and constant in (0, size, -size) and all([abs(c) == size for _, c in terms]):
+        content = size
+    if terms[0][1] < 0:
+        content = -content
+    if content != 1:
+        terms = [(e, c / content) for e, c in terms]
+        constant = whole(constant / content)
+        if content != -1 and any([e.kind == "sum" for e, _ in terms]):  # 2·(a + b) + 2·c: the inner sum opens
+            return scale(total([*[(c, e) for e, c in terms], (1, number(constant))]), content)
+    coefficients = tuple([whole(c) for _, c in terms] if content != 1 else [c for _, c in terms])
+    args = tuple([e for e, _ in terms])
+    key = ("sum", args, constant, coefficients, dimension)
+    return scale(_node("sum", args, (constant, coefficients), dimension, key), content)
+
+
+def _term_order(term: tuple[Expr, float]) -> tuple:
+    e = term[0]
+    if e.kind == "product":
+        first = e.args[0].order
+        return (first[0], first[1], 1, e.order)
+    return (e.order[0], e.order[1], 0, e.order)
+
+
+def _split_constant(e: Expr) -> tuple[Expr, Expr] | None:
+    """(constant part, variable part) of a product that has both."""
+    if e.kind != "product" or e.constant:
+        return None
+    fixed = [(b, n) for b, n in zip(e.args, e.data[1], strict=True) if b.constant]
+    if not fixed:
+        return None
+    moving = [(b, n) for b, n in zip(e.args, e.data[1], strict=True) if not b.constant]
+    return _product(1, fixed), _product(1, moving)
+
+
+def _merge_constant_multiples(terms: list[tuple[Expr, float]]) -> list[tuple[float, Expr]] | None:
+    """Like terms over constants: k₁·x + k₂·x = (k₁ + k₂)·x. None where there are none."""
+    groups: dict[Expr, list[tuple[float, Expr]]] = {}
+    for e, c in terms:
+        split = _split_constant(e)
+        groups.setdefault(split[1] if split else e, []).append((c, split[0] if split else UNIT))
+    if len(groups) == len(terms):
+        return None
+    result: list[tuple[float, Expr]] = []
+    for variable, parts in groups.items():
+        if variable.constant:
+            result += [(c, multiply(k, variable)) for c, k in parts]
+        else:
+            result.append((1, multiply(total(parts), variable)))
+    # Constants alone never merge, so a second round would find the same groups: stop there.
+    return result if len(result) < len(terms) else None
+
+
+def _pythagoras(terms: list[tuple[Expr, float]], constant: float) -> Expr | None:
+    """c·r·sin²x + c·r·cos²x = c·r, and c·r − c·r·sin²x = c·r·cos²x (and the same for cos²)."""
+    left = dict(terms)
+    replaced: list[tuple[float, Expr]] = []
+    for e, c in terms:
+        if not e.squares or e not in left:
+            continue
+        for base, exponent in zip(e.args, e.data[1], strict=True):
+            if exponent != 2 or base.kind != "call" or base.data not in ("sin", "cos"):
+                continue
+            other = call("cos" if base.data == "sin" else "sin", base.args, ONE)
+            rest = divide_exactly(e, power(base, 2))
+            partner = multiply(rest, power(other, 2))
+            if left.get(partner) == c:
+                del left[e], left[partner]
+                replaced.append((c, rest))
+            elif rest is UNIT and constant == -c:
+                del left[e]
+                replaced.append((-c, power(other, 2)))
+                constant = 0
+            elif left.get(rest) == -c:
+                del left[e], left[rest]
+                replaced.append((-c, partner))
+            else:
+                continue
+            break
+    if not replaced:
+        return None
+    return total([*[(c, e) for e, c in left.items()], *replaced, (1, number(constant))])
+
+
+# ---------------------------------------------------------------- products and powers
+
+
+def _factors(e: Expr) -> Iterable[tuple[Expr, float]]:
+    return zip(e.args, e.data[1], strict=True) if e.kind == "product" else ((e, 1),)
+
+
+def _common_factor(nodes: list[Expr]) -> Expr | None:
+    """Greatest common factor of the terms of a sum, or None (Sayers 1990, section 5.3, ``gcf``)."""
+    common = dict(_factors(nodes[0]))
+    for e in nodes[1:]:
+        mine = dict(_factors(e))
+        common = {b: min(n, mine[b]) for b, n in common.items() if b in mine and n * mine[b] > 0 and n > 0}
+        if not common:
+            return None
+    return _product(1, list(common.items()))
+
+
+def divide_exactly(e: Expr, factor: Expr) -> Expr:
+    """e / factor where factor is known to divide e."""
+    return multiply(e, power(factor, -1))
+
+
+def multiply(a: Expr, b: Expr) -> Expr:
+    """The product a·b with numbers folded and equal bases collected into powers."""
+    if a.kind == "number":
+        return _times_number(b, a)
+    if b.kind == "number":
+        return _times_number(a, b)
+    coefficient: float = 1
+    exponents: dict[Expr, float] = {}
+    for e in (a, b):
+        if e.kind == "product":
+            coefficient = coefficient * e.data[0]
+            for base, n in zip(e.args, e.data[1], strict=True):
+                exponents[base] = exponents[base] + n if base in exponents else n
+        else:
+            exponents[e] = exponents[e] + 1 if e in exponents else 1
+    product = _product(coefficient, [(base, n) for base, n in exponents.items() if n != 0])
+    if a.dimension is None or b.dimension is None:
+        return product
+    return _with_dimension(product, a.dimension * b.dimension)  # numbers folded into the coefficient may bring their own
+
+
+def _with_dimension(e: Expr, dimension: Dimension | None) -> Expr:
+    """The same product or number with a dimension that its bases alone do not show."""
+    if e.dimension is dimension:
+        return e
+    if e.kind == "number":
+        return number(e.data, dimension)
+    args, data = (e.args, e.data) if e.kind == "product" else ((e,), (1, (1,)))
+    return _node("product", args, data, dimension, ("product", args, *data, dimension))
+
+
+def _times_number(e: Expr, value: Expr) -> Expr:
+    if value.dimension is ONE:
+        return scale(e, value.data)
+    if e.kind == "number":
+        return number(e.data * value.data, _dimension_product(e.dimension, value.dimension))
+    if value.data == 0:
+        return ZERO
+    return _with_dimension(scale(e, value.data), _dimension_product(e.dimension, value.dimension))
+
+
+def _dimension_product(a: Dimension | None, b: Dimension | None) -> Dimension | None:
+    return None if a is None or b is None else a * b
+
+
+def scale(e: Expr, c: float) -> Expr:
+    """The expression times a plain number."""
+    if c == 1:
+        return e
+    if c == 0:
+        return ZERO
+    if e.kind == "number":
+        return number(e.data * c, e.dimension)
+    if e.kind == "product":
+        coefficient = e.data[0] * c
+        if coefficient == 1 and e.data[1] == (1,) and e.args[0].dimension is e.dimension:
+            return e.args[0]
+        coefficient = whole(coefficient)
+        exponents = e.data[1]
+        key = ("product", e.args, coefficient, exponents, e.dimension)
+        return _node("product", e.args, (coefficient, exponents), e.dimension, key)
+    c = whole(c)
+    return _node("product", (e,), (c, (1,)), e.dimension, ("product", (e,), c, (1,), e.dimension))
+
+
+def _without_coefficient(e: Expr) -> Expr:
+    exponents = e.data[1]
+    if exponents == (1,) and e.args[0].dimension is e.dimension:
+        return e.args[0]
+    key = ("product", e.args, 1, exponents, e.dimension)
+    return _node("product", e.args, (1, exponents), e.dimension, key)
+
+
+def _product(coefficient: float, factors: list[tuple[Expr, float]]) -> Expr:
+    """c · Π bᵢ^nᵢ for distinct bases and nonzero exponents."""
+    opened = [f for f in factors if (f[0].kind == "product" and f[1] == int(f[1])) or f[0].kind == "number"]
+    if opened:  # (x·y)^½ squared: the root is gone, open it
+        result = number(coefficient)
+        for base, n in factors:
+            result = multiply(result, power(base, n))
+        return result
+    if not factors:
+        return number(coefficient)
+    if len(factors) == 1 and factors[0][1] == 1:
+        return scale(factors[0][0], coefficient)
+    factors.sort(key=_factor_order)
+    dimension: Dimension | None = ONE
+    for base, n in factors:
+        d = base.dimension
+        if d is None:
+            dimension = None
+            break
+        if d is not ONE:
+            dimension = dimension * (d if n == 1 else dimension_power(d, n))  # type: ignore[operator]
+    args = tuple([b for b, _ in factors])
+    exponents = tuple([whole(n) for _, n in factors])
+    coefficient = whole(coefficient)
+    key = ("product", args, coefficient, exponents, dimension)
+    return _node("product", args, (coefficient, exponents), dimension, key)
+
+
+def _factor_order(factor: tuple[Expr, float]) -> tuple:
+    return (not factor[0].constant, factor[0].order)
+
+
+def power(base: Expr, exponent: float) -> Expr:
+    """base^exponent for a number as the exponent. Square roots are exponents of one half."""
+    if exponent == 1:
+        return base
+    if exponent == 0:
+        return UNIT
+    if base.kind == "number":
+        return _number_power(base, exponent)
+    if base.kind == "product":
+        coefficient, exponents = base.data
+        if exponent == int(exponent):
+            powered = [(b, n * exponent) for b, n in zip(base.args, exponents, strict=True)]
+            return _product(number_power(coefficient, exponent), powered)
+        if exponent == 0.5 and coefficient > 0 and all([n % 2 == 0 for n in exponents]):
+            halves = _product(1, [(b, n / 2) for b, n in zip(base.args, exponents, strict=True)])
+            return scale(_absolute(halves), coefficient**0.5)
+        if coefficient != 1 and coefficient > 0:
+            return scale(power(_without_coefficient(base), exponent), coefficient**exponent)
+        if len(exponents) == 1 and coefficient == 1:
+            inner = _absolute(base.args[0]) if exponents[0] % 2 == 0 else base.args[0]
+            return _product(1, [(inner, exponents[0] * exponent)])
+    return _product(1, [(base, exponent)])
+
+
+def _absolute(e: Expr) -> Expr:
+    """|e|, which is what the root of e² is."""
+    return e if e.kind == "call" and e.data == "abs" else call("abs", (e,), e.dimension)
+
+
+def _number_power(base: Expr, exponent: float) -> Expr:
+    dimension = None if base.dimension is None else dimension_power(base.dimension, exponent)
+    return number(number_power(base.data, exponent), dimension)
+
+
+def general_power(base: Expr, exponent: Expr) -> Expr:
+    """base^exponent where the exponent varies; both dimensionless."""
+    if exponent.kind == "number":
+        return power(base, exponent.data)
+    if base is UNIT:
+        return UNIT
+    for e, what in ((base, "base"), (exponent, "exponent")):
+        if e.dimension is not None and e.dimension is not ONE:
+            raise UnitsError(
+                f"'{_short(base)}' to the power '{_short(exponent)}' needs a dimensionless {what}, "
+                f"but it has dimension [{e.dimension}]"
+            )
+    return call("pow", (base, exponent), ONE)
+
+
+# ---------------------------------------------------------------- calls
+
+
+def call(function: Any, args: tuple[Expr, ...], dimension: Dimension | None = ONE) -> Expr:
+    """A function of arguments as a node, without simplification: use the functions of ``functions.py``."""
+    return _node("call", args, function, dimension, ("call", function, args, dimension))
+
+
+def compare(relation: str, a: Any, b: Any) -> Expr:
+    """A comparison: 1 where it holds, else 0."""
+    left, right = as_expr(a), as_expr(b)
+    if left.kind == "number" and right.kind == "number":
+        x, y = left.data, right.data
+        holds = {"lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y, "eq": x == y, "ne": x != y}[relation]
+        return number(int(holds))
+    if left.kind != "number" and right.kind != "number":
+        _common_dimension([(left, 1), (right, 1)])
+    return call(relation, (left, right), ONE)

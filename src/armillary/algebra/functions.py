@@ -1,0 +1,306 @@
+"""Mathematical functions of any scalar: expressions, numbers or arrays.
+
+On expressions they simplify (Sayers 1990, Table 5.3.1): numbers are evaluated, sin(−x) = −sin x, a function
+of its inverse gives the argument back, atan2 loses common factors. On numbers and arrays they are NumPy's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.dimension import ONE, Dimension
+from armillary.algebra.expression import (
+    UNIT,
+    ZERO,
+    Expr,
+    _common_dimension,
+    _common_factor,
+    as_expr,
+    call,
+    compare,
+    divide_exactly,
+    general_power,
+    let,
+    number,
+    power,
+    scale,
+)
+from armillary.errors import ExpressionError, UnitsError
+
+# name: (numeric function, sign rule, inverse): odd f(−x) = −f(x), even f(−x) = f(x).
+_UNARY: dict[str, tuple[Callable[[Any], Any], str, str]] = {
+    "sin": (np.sin, "odd", "asin"),
+    "cos": (np.cos, "even", "acos"),
+    "tan": (np.tan, "odd", "atan"),
+    "asin": (np.arcsin, "odd", ""),
+    "acos": (np.arccos, "", ""),
+    "atan": (np.arctan, "odd", ""),
+    "exp": (np.exp, "", "log"),
+    "log": (np.log, "", "exp"),
+    "abs": (np.abs, "even", ""),
+    "sign": (np.sign, "odd", ""),
+}
+_KEEPS_DIMENSION = ("abs",)
+_ANY_DIMENSION = ("abs", "sign")
+
+
+def _dimensionless(name: str, x: Expr) -> None:
+    if x.dimension is not None and x.dimension is not ONE:
+        raise UnitsError(f"{name}({x}) needs a dimensionless argument, but it has dimension [{x.dimension}]")
+
+
+def _unary(name: str, x: Any) -> Any:
+    numeric, parity, inverse = _UNARY[name]
+    if not isinstance(x, Expr):
+        return numeric(x)
+    if name not in _ANY_DIMENSION:
+        _dimensionless(name, x)
+    if x.kind == "number":
+        with np.errstate(all="ignore"):
+            value = float(numeric(float(x.data)))
+        if not math.isfinite(value):
+            raise ExpressionError(f"{name}({x}) is not a finite number")
+        return number(value, x.dimension if name in _KEEPS_DIMENSION else ONE)
+    if parity and x.kind == "product" and x.data[0] < 0:
+        flipped = _unary(name, scale(x, -1))
+        return scale(flipped, -1) if parity == "odd" else flipped
+    if inverse and x.kind == "call" and x.data == inverse:
+        return x.args[0]
+    if name == "abs" and ((x.kind == "call" and x.data in ("abs", "exp")) or _even_powers(x)):
+        return x
+    return call(name, (x,), x.dimension if name in _KEEPS_DIMENSION else ONE)
+
+
+def _even_powers(x: Expr) -> bool:
+    return x.kind == "product" and x.data[0] > 0 and all([n % 2 == 0 for n in x.data[1]])
+
+
+def sin(x: Any) -> Any:
+    """Sine; argument in radians."""
+    return _unary("sin", x)
+
+
+def cos(x: Any) -> Any:
+    """Cosine; argument in radians."""
+    return _unary("cos", x)
+
+
+def tan(x: Any) -> Any:
+    """Tangent; argument in radians."""
+    return _unary("tan", x)
+
+
+def asin(x: Any) -> Any:
+    """Inverse sine, in radians."""
+    return _unary("asin", x)
+
+
+def acos(x: Any) -> Any:
+    """Inverse cosine, in radians."""
+    return _unary("acos", x)
+
+
+def atan(x: Any) -> Any:
+    """Inverse tangent, in radians."""
+    return _unary("atan", x)
+
+
+def exp(x: Any) -> Any:
+    """Exponential."""
+    return _unary("exp", x)
+
+
+def log(x: Any) -> Any:
+    """Natural logarithm."""
+    return _unary("log", x)
+
+
+def absolute(x: Any) -> Any:
+    """Absolute value."""
+    return _unary("abs", x)
+
+
+def sign(x: Any) -> Any:
+    """−1, 0 or 1 by the sign of the argument."""
+    return _unary("sign", x)
+
+
+def sqrt(x: Any) -> Any:
+    """Square root."""
+    return power(x, 0.5) if isinstance(x, Expr) else np.sqrt(x)
+
+
+def atan2(y: Any, x: Any) -> Any:
+    """Angle of the point (x, y), from −π to π; common factors that cannot be negative are divided out."""
+    if not isinstance(y, Expr) and not isinstance(x, Expr):
+        return np.arctan2(y, x)
+    y, x = as_expr(y), as_expr(x)
+    if y.kind == "number" and x.kind == "number":
+        return number(math.atan2(y.data, x.data))
+    if y is ZERO or x is ZERO:
+        return call("atan2", (y, x), ONE)
+    if y.kind != "number" and x.kind != "number":
+        _common_dimension([(y, 1), (x, 1)])
+        factor = _common_factor([y, x])
+        if factor is not None and _positive(factor):
+            return atan2(divide_exactly(y, factor), divide_exactly(x, factor))
+    return call("atan2", (y, x), ONE)
+
+
+def _positive(x: Expr) -> bool:
+    """Whether x is certainly not negative: an absolute value, a root or an even power."""
+    if x.kind == "call":
+        return x.data in ("abs", "exp")
+    if x.kind == "product":
+        return x.data[0] > 0 and all([n % 2 == 0 or n % 1 == 0.5 for n in x.data[1]])
+    return False
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller of two values."""
+    return _extreme("min", np.minimum, a, b)
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The larger of two values."""
+    return _extreme("max", np.maximum, a, b)
+
+
+def _extreme(name: str, numeric: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    if not isinstance(a, Expr) and not isinstance(b, Expr):
+        return numeric(a, b)
+    a, b = as_expr(a), as_expr(b)
+    if a.kind == "number" and b.kind == "number":
+        return number(float(numeric(a.data, b.data)))
+    if a is b:
+        return a
+    if b.order < a.order:
+        a, b = b, a
+    return call(name, (a, b), _shared_dimension(a, b))
+
+
+def _shared_dimension(a: Expr, b: Expr) -> Dimension | None:
+    """The dimension of a place that either value may take; bare numbers fit anywhere."""
+    if a.kind == "number":
+        return b.dimension
+    if b.kind == "number":
+        return a.dimension
+    return _common_dimension([(a, 1), (b, 1)])
+
+
+def select(condition: Any, then: Any, otherwise: Any) -> Any:
+    """``then`` where the condition holds (is not zero), else ``otherwise``."""
+    if not any(isinstance(v, Expr) for v in (condition, then, otherwise)):
+        return np.where(condition, then, otherwise)
+    condition, then, otherwise = as_expr(condition), as_expr(then), as_expr(otherwise)
+    if condition.kind == "number":
+        return then if condition.data else otherwise
+    if then is otherwise:
+        return then
+    return call("select", (condition, then, otherwise), _shared_dimension(then, otherwise))
+
+
+def equal(a: Any, b: Any) -> Any:
+    """1 where the values are equal, else 0."""
+    return compare("eq", a, b) if isinstance(a, Expr) or isinstance(b, Expr) else np.equal(a, b)
+
+
+def not_equal(a: Any, b: Any) -> Any:
+    """1 where the values differ, else 0."""
+    return compare("ne", a, b) if isinstance(a, Expr) or isinstance(b, Expr) else np.not_equal(a, b)
+
+
+def and_(a: Any, b: Any) -> Any:
+    """1 where both conditions hold, else 0."""
+    return _logical("and", a, b)
+
+
+def or_(a: Any, b: Any) -> Any:
+    """1 where at least one condition holds, else 0."""
+    return _logical("or", a, b)
+
+
+def _logical(name: str, a: Any, b: Any) -> Any:
+    if not isinstance(a, Expr) and not isinstance(b, Expr):
+        return np.logical_and(a, b) if name == "and" else np.logical_or(a, b)
+    a, b = as_expr(a), as_expr(b)
+    for x, y in ((a, b), (b, a)):
+        if x.kind == "number":
+            decided = bool(x.data) == (name == "or")
+            return number(int(name == "or")) if decided else compare("ne", y, ZERO)
+    return call(name, (a, b), ONE)
+
+
+def not_(a: Any) -> Any:
+    """1 where the condition does not hold, else 0."""
+    if not isinstance(a, Expr):
+        return np.logical_not(a)
+    return number(int(not a.data)) if a.kind == "number" else call("not", (a,), ONE)
+
+
+def named(x: Any, name: str) -> Any:
+    """An intermediate value: a ``let`` for expressions, the value itself for numbers and arrays."""
+    return let(x, name) if isinstance(x, Expr) else x
+
+
+_BUILDERS: dict[str, Callable[..., Any]] = {
+    "atan2": atan2,
+    "min": minimum,
+    "max": maximum,
+    "select": select,
+    "and": and_,
+    "or": or_,
+    "not": not_,
+    "pow": general_power,
+    **{name: (lambda x, name=name: _unary(name, x)) for name in _UNARY},
+    **{name: (lambda a, b, name=name: compare(name, a, b)) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
+}
+
+
+def rebuild_call(node: Expr, args: Sequence[Expr]) -> Expr | None:
+    """The same function of other arguments, simplified; None for functions that this file does not know."""
+    builder = _BUILDERS.get(node.data) if isinstance(node.data, str) else None
+    return builder(*args) if builder else None
+
+
+# Functions that text expressions may call, with the number of their arguments.
+BY_NAME: dict[str, tuple[Callable[..., Any], int]] = {
+    **{name: (_BUILDERS[name], 1) for name in _UNARY},
+    "sqrt": (sqrt, 1),
+    "atan2": (atan2, 2),
+    "min": (minimum, 2),
+    "max": (maximum, 2),
+    "select": (select, 3),
+    "not": (not_, 1),
+}
+
+__all__ = [
+    "BY_NAME",
+    "UNIT",
+    "absolute",
+    "acos",
+    "and_",
+    "asin",
+    "atan",
+    "atan2",
+    "cos",
+    "equal",
+    "exp",
+    "log",
+    "maximum",
+    "minimum",
+    "named",
+    "not_",
+    "not_equal",
+    "or_",
+    "rebuild_call",
+    "select",
+    "sign",
+    "sin",
+    "sqrt",
+    "tan",
+]

@@ -1,0 +1,372 @@
+"""Text to expressions and vectors, without ``eval`` and without recursion.
+
+    loosest   or
+              and
+              not x
+              <  <=  >  >=  ==  !=            do not chain
+              +  -
+              *  /
+              -x  +x
+    tightest  ^  **                           from the right; -x^2 is -(x^2), and x^-2 is allowed
+
+Operands are numbers, names (dotted ones too: ``A.q1``, ``N.x``), calls ``f(a, b)`` and parentheses. Operator
+precedence parsing with two explicit stacks reads any depth in linear time. Long sums and products are
+collected and made at once, since adding one term after another would copy the sum each time.
+
+What a name means and which functions there are is the caller's business. Values are combined by Python's own
+operators, so vectors work as scalars do. Every error points at the character.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from armillary.algebra.expression import Expr, number, power, total
+from armillary.algebra.functions import BY_NAME, and_, equal, not_, not_equal, or_
+from armillary.errors import ArmillaryError, ExpressionError, UnitsError, nearest
+
+Arity = int | tuple[int, int]
+Functions = Mapping[str, tuple[Callable[..., Any], Any]]
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
+    | (?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)
+    | (?P<operator>\*\*|<=|>=|==|!=|[-+*/^<>])
+    | (?P<mark>[(),])
+    | (?P<end>\Z)
+    )""",
+    re.VERBOSE,
+)
+_CALL = re.compile(r"\s*\(")
+_WORDS = ("and", "or", "not")
+
+# Binding strength; a prefix operator is pushed as it comes, and waits for what binds tighter.
+_OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _SIGN, _POWER = range(1, 9)
+_BINARY = {
+    "or": _OR, "and": _AND, "<": _COMPARISON, "<=": _COMPARISON, ">": _COMPARISON, ">=": _COMPARISON,
+    "==": _COMPARISON, "!=": _COMPARISON, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "^": _POWER,
+}  # fmt: skip
+_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": equal, "!=": not_equal,
+    "and": and_, "or": or_,
+}  # fmt: skip
+_ARITHMETIC: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "+": (operator.add, "add {0} and {1}"),
+    "-": (operator.sub, "subtract {1} from {0}"),
+    "*": (operator.mul, "multiply {0} and {1}"),
+    "/": (operator.truediv, "divide {0} by {1}"),
+    "^": (operator.pow, "raise {0} to the power of {1}"),
+}
+_HINTS = {"=": "; write == to compare", "&": "; write and", "|": "; write or", "!": "; write not or !="}
+
+# Chains up to this length are combined one by one, so that errors are found where they arise.
+_SHORT = 8
+
+
+def parse(text: str, names: Callable[[str], Any], functions: Functions = BY_NAME) -> Any:
+    """The expression, vector or other object that a text means.
+
+    ``names`` gives the object for a name, or raises; ``functions`` gives for a name a callable and the number
+    of its arguments, or the least and the greatest number.
+    """
+    if not isinstance(text, str):
+        raise ExpressionError(f"{text!r} is not a text")
+    return _Parser(text, names, functions).run()
+
+
+@dataclass(slots=True)
+class _Chain:
+    """A sum or product under construction: (operator, operand, column of the operator)."""
+
+    level: int
+    items: list[tuple[str, Any, int]]
+
+
+@dataclass(slots=True)
+class _Open:
+    """An open parenthesis; of a call if it has a function."""
+
+    column: int
+    function: str = ""
+    name_column: int = 0
+    arguments: list[Any] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """An operator whose right operand is not complete yet."""
+
+    symbol: str
+    level: int
+    column: int
+    prefix: bool
+
+
+class _Parser:
+    def __init__(self, text: str, names: Callable[[str], Any], functions: Functions) -> None:
+        self.text = text
+        self.names = names
+        self.functions = functions
+        self.known: dict[str, Any] = {}
+        self.operands: list[Any] = []
+        self.stack: list[_Open | _Waiting] = []
+
+    def run(self) -> Any:
+        operand_next = True
+        tokens = _tokens(self.text)
+        for kind, word, column in tokens:
+            if operand_next:
+                operand_next = self._operand(kind, word, column)
+            elif kind == "end":
+                break
+            else:
+                operand_next = self._after_operand(kind, word, column)
+        self._reduce(0)
+        if self.stack:
+            assert isinstance(self.stack[-1], _Open)
+            self._fail("'(' is never closed", self.stack[-1].column)
+        return self._finished(self.operands.pop())
+
+    # ------------------------------------------------------------ reading
+
+    def _operand(self, kind: str, word: str, column: int) -> bool:
+        """Takes a token where an operand should begin; whether one is still expected."""
+        if kind == "number":
+            self.operands.append(self._number(word, column))
+            return False
+        if kind == "call":
+            if word not in self.functions:
+                remedy = nearest(word, self.functions) or f"; for a product write {word}*(…)"
+                self._fail(f"unknown function '{word}'{remedy}", column)
+            self.stack.append(_Open(column + len(word), word, column))
+            return True
+        if kind == "name":
+            self.operands.append(self._named(word, column))
+            return False
+        if word == "(":
+            self.stack.append(_Open(column))
+            return True
+        top = self.stack[-1] if self.stack else None
+        if word in ("-", "+", "not"):
+            level = _NOT if word == "not" else _SIGN
+            if level == _NOT and isinstance(top, _Waiting) and top.level > _NOT:
+                self._fail(f"'not' after '{top.symbol}' needs parentheses", column)
+            self.stack.append(_Waiting(word, level, column, True))
+            return True
+        if word == ")" and isinstance(top, _Open) and top.function and not top.arguments:
+            self.stack.pop()
+            self.operands.append(self._call(top))
+            return False
+        if kind == "end":
+            if not self.text.strip():
+                self._fail("the expression is empty", column)
+            self._fail("the expression ends where a value should follow", column)
+        self._fail(f"a value should stand before '{word}'", column)
+
+    def _after_operand(self, kind: str, word: str, column: int) -> bool:
+        """Takes a token after a complete operand; whether an operand must follow."""
+        if word in _BINARY:
+            level = _BINARY[word]
+            # ^ groups from the right, so one that waits stays; everything else groups from the left.
+            self._reduce(level + 1 if level == _POWER else level)
+            top = self.stack[-1] if self.stack else None
+            if level == _COMPARISON and isinstance(top, _Waiting) and top.level == _COMPARISON:
+                self._fail("comparisons do not chain: write a < b and b < c", column)
+            self.stack.append(_Waiting(word, level, column, False))
+            return True
+        if word == ",":
+            opened = self._enclosing()
+            if opened is None or not opened.function:
+                self._fail("',' stands outside the arguments of a function", column)
+            opened.arguments.append(self._finished(self.operands.pop()))
+            return True
+        if word == ")":
+            opened = self._enclosing()
+            if opened is None:
+                self._fail("')' closes nothing", column)
+            self.stack.pop()
+            value = self._finished(self.operands.pop())
+            if opened.function:
+                opened.arguments.append(value)
+                value = self._call(opened)
+            self.operands.append(value)
+            return False
+        self._fail(f"an operator is missing before '{word if kind != 'mark' else '('}'", column)
+
+    def _enclosing(self) -> _Open | None:
+        """The parenthesis that is open here, with all inside it reduced to one operand."""
+        self._reduce(0)
+        top = self.stack[-1] if self.stack else None
+        return top if isinstance(top, _Open) else None
+
+    def _number(self, word: str, column: int) -> Expr:
+        value = float(word)
+        if not math.isfinite(value):
+            self._fail(f"the number {word[:20]} is too large", column)
+        return number(value)
+
+    def _named(self, word: str, column: int) -> Any:
+        if word not in self.known:
+            if word in BY_NAME and word in self.functions:
+                self._fail(f"'{word}' is a function: write {word}(…)", column)
+            try:
+                self.known[word] = self._guarded(column, "", self.names, word)
+            except LookupError as error:
+                raise ExpressionError(f"unknown name '{word}'", self.text, column) from error
+        return self.known[word]
+
+    def _call(self, opened: _Open) -> Any:
+        function, arity = self.functions[opened.function]
+        least, most = (arity, arity) if isinstance(arity, int) else arity
+        count = len(opened.arguments)
+        if not least <= count <= most:
+            wanted = f"{least}" if least == most else f"{least} to {most}"
+            noun = "argument" if most == 1 else "arguments"
+            self._fail(f"{opened.function} takes {wanted} {noun}, but has {count}", opened.name_column)
+        shown = ", ".join([_a(v) for v in opened.arguments])
+        what = f"take {opened.function} of {shown}"
+        return self._guarded(opened.name_column, what, function, *opened.arguments)
+
+    # ------------------------------------------------------------ combining
+
+    def _reduce(self, level: int) -> None:
+        """Applies the waiting operators that bind at least as tightly as ``level``, up to a parenthesis."""
+        while self.stack:
+            top = self.stack[-1]
+            if isinstance(top, _Open) or top.level < level or (level == _COMPARISON == top.level):
+                return
+            self.stack.pop()
+            right = self.operands.pop()
+            if top.prefix:
+                self.operands.append(self._prefixed(top, self._finished(right)))
+            else:
+                self.operands[-1] = self._combined(top, self.operands[-1], right)
+
+    def _prefixed(self, sign: _Waiting, value: Any) -> Any:
+        if sign.symbol == "not":
+            self._scalar(value, sign)
+            return not_(value)
+        if sign.symbol == "+":
+            return value
+        return self._guarded(sign.column, f"negate {_a(value)}", operator.neg, value)
+
+    def _combined(self, waiting: _Waiting, left: Any, right: Any) -> Any:
+        symbol, column = waiting.symbol, waiting.column
+        right = self._finished(right)
+        if waiting.level in (_SUM, _PRODUCT):
+            if isinstance(left, _Chain) and left.level == waiting.level:
+                left.items.append((symbol, right, column))
+                return left
+            first = "+" if waiting.level == _SUM else "*"
+            return _Chain(waiting.level, [(first, self._finished(left), column), (symbol, right, column)])
+        left = self._finished(left)
+        if waiting.level != _POWER:
+            self._scalar(left, waiting)
+            self._scalar(right, waiting)
+            return self._guarded(column, "", _RELATIONS[symbol], left, right)
+        return self._applied(symbol, left, right, column)
+
+    def _scalar(self, value: Any, waiting: _Waiting) -> None:
+        if not isinstance(value, Expr):
+            self._fail(f"'{waiting.symbol}' needs scalars, not {_a(value)}", waiting.column)
+
+    def _finished(self, value: Any) -> Any:
+        """The value of a chain; any other value as it is."""
+        if not isinstance(value, _Chain):
+            return value
+        scalars = all([isinstance(v, Expr) for _, v, _ in value.items])
+        if scalars and value.level == _SUM:
+            return self._scalar_sum(value.items)
+        if len(value.items) > _SHORT and (scalars or value.level == _SUM):
+            return self._balanced(value)
+        result = value.items[0][1]
+        for symbol, operand, column in value.items[1:]:
+            result = self._applied(symbol, result, operand, column)
+        return result
+
+    def _scalar_sum(self, items: list[tuple[str, Any, int]]) -> Expr:
+        try:
+            return total([(1 if symbol == "+" else -1, v) for symbol, v, _ in items])
+        except UnitsError as error:
+            known = [(v.dimension, column) for _, v, column in items if v.dimension and v.kind != "number"]
+            odd = [column for dimension, column in known if dimension is not known[0][0]]
+            raise self._located(error, odd[0] if odd else items[0][2]) from error
+
+    def _balanced(self, chain: _Chain) -> Any:
+        """A long product of scalars, or sum of vectors, in pairs of pairs: n log n instead of n²."""
+        parts: list[tuple[Any, int]] = []
+        for symbol, v, column in chain.items:
+            if symbol == "-":
+                v = self._guarded(column, f"negate {_a(v)}", operator.neg, v)
+            elif symbol == "/":
+                v = self._guarded(column, "", power, v, -1)
+            parts.append((v, column))
+        symbol = "*" if chain.level == _PRODUCT else "+"
+        while len(parts) > 1:
+            pairs = zip(parts[::2], parts[1::2], strict=False)
+            joined = [(self._applied(symbol, a, b, column), column) for (a, _), (b, column) in pairs]
+            parts = joined + (parts[-1:] if len(parts) % 2 else [])
+        return parts[0][0]
+
+    def _applied(self, symbol: str, left: Any, right: Any, column: int) -> Any:
+        function, phrase = _ARITHMETIC[symbol]
+        return self._guarded(column, phrase.format(_a(left), _a(right)), function, left, right)
+
+    # ------------------------------------------------------------ errors
+
+    def _guarded(self, column: int, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """A value made by someone else's code; what goes wrong there is reported here, with the place."""
+        try:
+            return function(*arguments)
+        except ArmillaryError as error:
+            raise self._located(error, column) from error
+        except (TypeError, ArithmeticError) as error:
+            message = f"cannot {what}" if what else "this has no value"
+            detail = "" if isinstance(error, TypeError) else f": {error}"
+            raise ExpressionError(message + detail, self.text, column) from error
+
+    def _located(self, error: ArmillaryError, column: int) -> ArmillaryError:
+        """The same error, pointing at the character unless it already does."""
+        if isinstance(error, ExpressionError):
+            return error if error.text else ExpressionError(error.message, self.text, column)
+        if type(error) is UnitsError:
+            return UnitsError(str(ExpressionError(str(error), self.text, column)))
+        return error
+
+    def _fail(self, message: str, column: int) -> NoReturn:
+        raise ExpressionError(message, self.text, column)
+
+
+def _a(value: Any) -> str:
+    return "a scalar" if isinstance(value, Expr) else f"a {type(value).__name__.lower()}"
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
+    """(kind, text, column) of each token; a name before a parenthesis is a call and takes it along."""
+    place = 0
+    while True:
+        found = _TOKEN.match(text, place)
+        if found is None:
+            place += len(text[place:]) - len(text[place:].lstrip())
+            character = text[place]
+            message = f"unexpected character {character!r}{_HINTS.get(character, '')}"
+            raise ExpressionError(message, text, place)
+        kind = str(found.lastgroup)
+        word, column, place = found.group(kind), found.start(kind), found.end()
+        if kind == "operator" and word == "**":
+            word = "^"
+        elif kind == "name" and word in _WORDS:
+            kind = "operator"
+        elif kind == "name":
+            after = _CALL.match(text, place)
+            if after:
+                kind, place = "call", after.end()
+        yield kind, word, column
+        if kind == "end":
+            return

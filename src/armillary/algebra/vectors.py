@@ -1,0 +1,351 @@
+"""Vectors and dyadics without a chosen frame: sums of scalars times unit vectors of any frames.
+
+A vector keeps each term in the frame where it arose. Dot and cross products climb the tree of frames from the
+deeper one towards the other, so that no more rotations enter than lie between the two, and trigonometric
+simplification is hardly ever needed (Sayers 1990, section 5.3). Direction cosines met on the way are remembered.
+Coefficients may be expressions, numbers or arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import ZERO, Expr
+from armillary.errors import ExpressionError
+
+Triple = tuple[Any, Any, Any]
+Matrix = tuple[Triple, Triple, Triple]
+
+AXES = "xyz"
+IDENTITY: Matrix = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+
+
+def is_zero(x: Any) -> bool:
+    """Whether a scalar is known to be zero before the model runs (arrays never are)."""
+    return x is ZERO or (isinstance(x, int | float) and x == 0)
+
+
+def matrix_product(a: Matrix, b: Matrix, name: str = "") -> Matrix:
+    """a·b; with a name, the entries become intermediate values."""
+    rows = [[sum_of_products((a[i][k], b[k][j]) for k in range(3)) for j in range(3)] for i in range(3)]
+    if name:
+        rows = [[fn.named(rows[i][j], f"{name}_{AXES[i]}{AXES[j]}") for j in range(3)] for i in range(3)]
+    return tuple(tuple(row) for row in rows)  # type: ignore[return-value]
+
+
+def transposed(a: Matrix) -> Matrix:
+    """The transpose."""
+    return tuple(zip(*a, strict=True))  # type: ignore[return-value]
+
+
+def matrix_vector(a: Matrix, v: Sequence[Any]) -> Triple:
+    """a·v for a 3×3 matrix and a triple."""
+    return tuple(sum_of_products(zip(row, v, strict=True)) for row in a)  # type: ignore[return-value]
+
+
+def sum_of_products(pairs: Any) -> Any:
+    """Σ a·b, leaving out products with zero."""
+    result: Any = 0
+    for a, b in pairs:
+        if not is_zero(a) and not is_zero(b):
+            result = result + a * b
+    return result
+
+
+class Frame:
+    """Three unit vectors x, y, z, turning in a parent frame.
+
+    ``rotation`` R_PF turns components: v_P = R_PF v_F. ``rate`` is the angular velocity of this frame in its parent,
+    given as a function of the frame where it is easiest to say in the frame's own axes.
+    """
+
+    __slots__ = ("_cosines", "depth", "name", "parent", "rate", "rotation", "x", "y", "z")
+
+    def __init__(
+        self,
+        name: str,
+        parent: Frame | None = None,
+        rotation: Matrix = IDENTITY,
+        rate: Callable[[Frame], Vector] | None = None,
+    ) -> None:
+        self.name = name
+        self.parent = parent
+        self.rotation = rotation
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self._cosines: dict[Frame, Matrix] = {}
+        self.x, self.y, self.z = (Vector({(self, i): 1}) for i in range(3))
+        self.rate: Vector = rate(self) if rate else Vector({})
+
+    @property
+    def axes(self) -> tuple[Vector, Vector, Vector]:
+        """The three unit vectors."""
+        return self.x, self.y, self.z
+
+    def vector(self, components: Sequence[Any]) -> Vector:
+        """The vector with these components along x, y, z."""
+        return Vector({(self, i): c for i, c in enumerate(components)})
+
+    def __repr__(self) -> str:
+        return f"Frame({self.name!r})"
+
+
+def ancestors(frame: Frame) -> Iterator[Frame]:
+    """The frame, its parent, and so on to the root."""
+    walker: Frame | None = frame
+    while walker is not None:
+        yield walker
+        walker = walker.parent
+
+
+def path(a: Frame, b: Frame) -> list[Frame]:
+    """Frames met on the way from a to b through their nearest common ancestor, both ends included."""
+    above_a = list(ancestors(a))
+    index = {frame: i for i, frame in enumerate(above_a)}
+    down: list[Frame] = []
+    for frame in ancestors(b):
+        if frame in index:
+            return above_a[: index[frame] + 1] + down[::-1]
+        down.append(frame)
+    raise ExpressionError(f"frames '{a.name}' and '{b.name}' belong to different systems")
+
+
+def direction_cosines(a: Frame, b: Frame) -> Matrix:
+    """R_AB, with v_A = R_AB v_B, remembered for every frame on the way."""
+    known = a._cosines.get(b)
+    if known is not None:
+        return known
+    result = IDENTITY
+    route = path(a, b)
+    for here, there in zip(route, route[1:], strict=False):
+        step = a._cosines.get(there)
+        if step is None:
+            turn = there.rotation if there.parent is here else transposed(here.rotation)
+            step = turn if here is a else matrix_product(result, turn, f"R_{a.name}_{there.name}")
+            a._cosines[there] = step
+            there._cosines[a] = transposed(step)
+        result = step
+    return result
+
+
+class Vector:
+    """Σ c·e over unit vectors e of any frames. Immutable."""
+
+    __slots__ = ("terms",)
+    __array_ufunc__ = None
+
+    def __init__(self, terms: dict[tuple[Frame, int], Any]) -> None:
+        self.terms = {key: c for key, c in terms.items() if not is_zero(c)}
+
+    def __add__(self, other: Any) -> Vector:
+        if isinstance(other, int | float) and other == 0:  # so that sum(vectors) works
+            return self
+        if not isinstance(other, Vector):
+            return NotImplemented
+        terms = dict(self.terms)
+        for key, c in other.terms.items():
+            terms[key] = terms[key] + c if key in terms else c
+        return Vector(terms)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Vector:
+        return Vector({key: -c for key, c in self.terms.items()})
+
+    def __sub__(self, other: Any) -> Vector:
+        return self + (-other) if isinstance(other, Vector) else NotImplemented
+
+    def __mul__(self, scalar: Any) -> Vector:
+        if isinstance(scalar, Vector | Dyadic):
+            return NotImplemented
+        return Vector({key: c * scalar for key, c in self.terms.items()})
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, scalar: Any) -> Vector:
+        return self * (1 / scalar)
+
+    def map(self, function: Callable[[Any], Any]) -> Vector:
+        """The vector with the function applied to every coefficient."""
+        return Vector({key: function(c) for key, c in self.terms.items()})
+
+    def by_frame(self) -> dict[Frame, Triple]:
+        """Components, frame by frame."""
+        grouped: dict[Frame, list[Any]] = {}
+        for (frame, i), c in self.terms.items():
+            grouped.setdefault(frame, [0, 0, 0])[i] = c
+        return {frame: tuple(c) for frame, c in grouped.items()}  # type: ignore[misc]
+
+    def components(self, frame: Frame) -> Triple:
+        """Components along the axes of one frame."""
+        result = [0, 0, 0]
+        for own, triple in self.by_frame().items():
+            turned = triple if own is frame else matrix_vector(direction_cosines(frame, own), triple)
+            result = [a if is_zero(b) else b if is_zero(a) else a + b for a, b in zip(result, turned, strict=True)]
+        return tuple(result)  # type: ignore[return-value]
+
+    def __str__(self) -> str:
+        if not self.terms:
+            return "0"
+        shown = []
+        for (frame, i), c in self.terms.items():
+            axis = f"{frame.name}.{AXES[i]}"
+            shown.append(axis if not isinstance(c, Expr) and c == 1 else f"({c})*{axis}")
+        return " + ".join(shown)
+
+    __repr__ = __str__
+
+
+class Dyadic:
+    """Σ c·e₁e₂ over pairs of unit vectors: an inertia, or a projection. Immutable."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: dict[tuple[tuple[Frame, int], tuple[Frame, int]], Any]) -> None:
+        self.terms = {key: c for key, c in terms.items() if not is_zero(c)}
+
+    def __add__(self, other: Any) -> Dyadic:
+        if isinstance(other, int | float) and other == 0:
+            return self
+        if not isinstance(other, Dyadic):
+            return NotImplemented
+        terms = dict(self.terms)
+        for key, c in other.terms.items():
+            terms[key] = terms[key] + c if key in terms else c
+        return Dyadic(terms)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Dyadic:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Dyadic:
+        return self + (-other) if isinstance(other, Dyadic) else NotImplemented
+
+    def __mul__(self, scalar: Any) -> Dyadic:
+        return Dyadic({key: c * scalar for key, c in self.terms.items()})
+
+    __rmul__ = __mul__
+
+    def __str__(self) -> str:
+        pieces = [
+            f"({c})*{a.name}.{AXES[i]}*{b.name}.{AXES[j]}" for ((a, i), (b, j)), c in self.terms.items()
+        ]
+        return " + ".join(pieces) or "0"
+
+    __repr__ = __str__
+
+
+def outer(a: Vector, b: Vector) -> Dyadic:
+    """The dyadic a b."""
+    return Dyadic({(k1, k2): c1 * c2 for k1, c1 in a.terms.items() for k2, c2 in b.terms.items()})
+
+
+def matrix_dyadic(frame: Frame, matrix: Sequence[Sequence[Any]]) -> Dyadic:
+    """The dyadic with this matrix in one frame."""
+    return Dyadic({((frame, i), (frame, j)): matrix[i][j] for i in range(3) for j in range(3)})
+
+
+def dot(a: Any, b: Any) -> Any:
+    """Dot product of two vectors (a scalar), of a vector and a dyadic (a vector), or of two dyadics (a dyadic)."""
+    if isinstance(a, Vector) and isinstance(b, Vector):
+        return _dot_vectors(a, b)
+    if isinstance(a, Dyadic) and isinstance(b, Vector):
+        return _gather((k1, c * _dot_vectors(Vector({k2: 1}), b)) for (k1, k2), c in a.terms.items())
+    if isinstance(a, Vector) and isinstance(b, Dyadic):
+        return _gather((k2, c * _dot_vectors(a, Vector({k1: 1}))) for (k1, k2), c in b.terms.items())
+    if isinstance(a, Dyadic) and isinstance(b, Dyadic):
+        result = Dyadic({})
+        for (k1, k2), c in a.terms.items():
+            for (k3, k4), d in b.terms.items():
+                cosine = _dot_vectors(Vector({k2: 1}), Vector({k3: 1}))
+                result = result + Dyadic({(k1, k4): c * d * cosine})
+        return result
+    raise ExpressionError(f"dot needs vectors or dyadics, not {type(a).__name__} and {type(b).__name__}")
+
+
+def _gather(terms: Any) -> Vector:
+    result: dict[tuple[Frame, int], Any] = {}
+    for key, c in terms:
+        result[key] = result[key] + c if key in result else c
+    return Vector(result)
+
+
+def _dot_vectors(a: Vector, b: Vector) -> Any:
+    result: Any = 0
+    for frame_a, u in a.by_frame().items():
+        for frame_b, v in b.by_frame().items():
+            turned = v if frame_a is frame_b else matrix_vector(direction_cosines(frame_a, frame_b), v)
+            term = sum_of_products(zip(u, turned, strict=True))
+            result = term if is_zero(result) else result if is_zero(term) else result + term
+    return result
+
+
+def cross_triples(u: Sequence[Any], v: Sequence[Any]) -> Triple:
+    """u × v of components in one frame."""
+    return (
+        sum_of_products([(u[1], v[2]), (-u[2], v[1])]),
+        sum_of_products([(u[2], v[0]), (-u[0], v[2])]),
+        sum_of_products([(u[0], v[1]), (-u[1], v[0])]),
+    )
+
+
+def cross(a: Vector, b: Vector) -> Vector:
+    """Cross product; pairs of different frames are formed in the deeper one (Sayers 1990, eq. 5.3.1)."""
+    if not isinstance(a, Vector) or not isinstance(b, Vector):
+        raise ExpressionError(f"cross needs two vectors, not {type(a).__name__} and {type(b).__name__}")
+    result = Vector({})
+    for frame_a, u in a.by_frame().items():
+        for frame_b, v in b.by_frame().items():
+            if frame_b.depth >= frame_a.depth:
+                frame, left, right = frame_b, Vector(frame_a.vector(u).terms).components(frame_b), v
+            else:
+                frame, left, right = frame_a, u, frame_b.vector(v).components(frame_a)
+            result = result + frame.vector(cross_triples(left, right))
+    return result
+
+
+def magnitude(a: Vector) -> Any:
+    """Length of the vector."""
+    return fn.sqrt(dot(a, a))
+
+
+def direction(a: Vector) -> Vector:
+    """Unit vector along the vector."""
+    if not a.terms:
+        raise ExpressionError("the zero vector has no direction")
+    return a / magnitude(a)
+
+
+def project(a: Vector, normal: Vector) -> Vector:
+    """The part of a vector in the plane with this normal (Sayers 1990, ``dot-plane``, eq. 5.3.8)."""
+    n = direction(normal)
+    return a - n * dot(a, n)
+
+
+def angle(a: Vector, b: Vector, about: Vector | None = None) -> Any:
+    """Angle from a to b, from 0 to π; signed by the right hand about a third vector where one is given.
+
+        θ = atan2(|a × b|, a·b) · sign(about·(a × b))            Sayers 1990, eqs. 5.3.3 to 5.3.5
+
+    Where a × b is along ``about`` whatever the motion, θ = atan2((a × b)·n, a·b) without a kink at zero, and the
+    angle of a hinge comes out as its coordinate, unwrapped.
+    """
+    normal = cross(a, b)
+    cosine = dot(a, b)
+    if about is None:
+        return fn.atan2(magnitude(normal), cosine)
+    if not cross(normal, about).terms:
+        sine = dot(normal, direction(about))
+        return _unwrapped(sine, cosine)
+    return fn.atan2(magnitude(normal), cosine) * fn.sign(dot(about, normal))
+
+
+def _unwrapped(sine: Any, cosine: Any) -> Any:
+    if isinstance(sine, Expr) and isinstance(cosine, Expr) and cosine.kind == "call" and cosine.data == "cos":
+        argument = cosine.args[0]
+        for candidate in (argument, -argument):
+            if fn.sin(candidate) is sine:
+                return candidate
+    return fn.atan2(sine, cosine)

@@ -1,0 +1,116 @@
+"""Walks over expression graphs: each node once, operands first, no recursion however deep the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from armillary.algebra.expression import Expr, call, general_power, let, number, power, symbol, total
+from armillary.algebra.expression import multiply as times
+from armillary.algebra.functions import rebuild_call
+
+
+def operands_first(roots: Iterable[Expr]) -> Iterator[Expr]:
+    """Every node that the roots reach, each once, after its operands."""
+    done: set[Expr] = set()
+    for root in roots:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if node in done:
+                stack.pop()
+                continue
+            waiting = [a for a in node.args if a not in done]
+            if waiting:
+                stack.extend(reversed(waiting))
+            else:
+                stack.pop()
+                done.add(node)
+                yield node
+
+
+def symbols(*roots: Expr) -> list[Expr]:
+    """Symbols that the expressions hold, in the order of first meeting."""
+    return [n for n in operands_first(roots) if n.kind == "symbol"]
+
+
+def rebuild(node: Expr, args: list[Expr]) -> Expr:
+    """The same operation on other operands, simplified anew."""
+    if node.kind == "sum":
+        constant, coefficients = node.data
+        return total([*zip(coefficients, args, strict=True), (1, number(constant))])
+    if node.kind == "product":
+        coefficient, exponents = node.data
+        result = number(coefficient)
+        for base, exponent in zip(args, exponents, strict=True):
+            result = times(result, power(base, exponent))
+        return result
+    if node.kind == "let":
+        return let(args[0], node.data)
+    if node.kind == "call":
+        if node.data == "pow":
+            return general_power(args[0], args[1])
+        known = rebuild_call(node, args)
+        if known is not None:
+            return known
+        # Tables and foreign functions build their own calls: they check units and evaluate numbers.
+        return node.data(*args) if callable(node.data) else call(node.data, tuple(args), node.dimension)
+    return node
+
+
+def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> list[Expr]:
+    """The roots with every node for which ``replace`` gives another expression replaced by it."""
+    roots = list(roots)
+    new: dict[Expr, Expr] = {}
+    for node in operands_first(roots):
+        other = replace(node)
+        if other is not None:
+            new[node] = other
+        else:
+            args = [new[a] for a in node.args]
+            same = all([x is y for x, y in zip(args, node.args, strict=True)])
+            new[node] = node if same else rebuild(node, args)
+    return [new[root] for root in roots]
+
+
+def substitute(expression: Expr, values: dict[Expr, Expr]) -> Expr:
+    """The expression with symbols (or any nodes) replaced, simplified anew."""
+    return transform([expression], values.get)[0]
+
+
+class Undimensioned:
+    """Expressions without their dimensions: for the mechanics, which needs them no more once the user's words are checked.
+
+    Equal numbers of different dimensions become one node again, and each node is quicker to make. Remembers what it has seen.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Expr, Expr] = {}
+
+    def __call__(self, x: Any) -> Any:
+        if not isinstance(x, Expr):
+            return x
+        known = self._known
+        found = known.get(x)
+        if found is not None:
+            return found
+        stack = [x]
+        while stack:
+            node = stack[-1]
+            waiting = [a for a in node.args if a not in known]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            if node not in known:
+                known[node] = self._plain(node, [known[a] for a in node.args])
+        return known[x]
+
+    @staticmethod
+    def _plain(node: Expr, args: list[Expr]) -> Expr:
+        if node.kind == "number":
+            return number(node.data)
+        if node.kind == "symbol":
+            s = node.data
+            return symbol(s.name, s.role, owner=s.owner, units=s.units, about=s.about, default=s.default)
+        return rebuild(node, args)

@@ -1,0 +1,100 @@
+"""Errors that say what is wrong, where in the user's own names, and what would be right.
+
+Everything Armillary raises about its input is an `ArmillaryError`, itself a `ValueError`. A message tells
+four things: what, where, the evidence, the remedy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from difflib import get_close_matches
+from types import ModuleType
+from typing import Any
+
+# A text model may hold an expression of many thousand characters; a terminal shows about this much of it.
+_EXCERPT = 100
+
+
+class ArmillaryError(ValueError):
+    """Bad input, or a computation that cannot go on."""
+
+
+class ModelError(ArmillaryError):
+    """A description that no mechanical system can have."""
+
+
+class UnitsError(ArmillaryError):
+    """Physical dimensions that do not fit together."""
+
+
+class ParameterError(ArmillaryError):
+    """A parameter without a value, with an impossible value, or unknown."""
+
+
+class MissingExtraError(ArmillaryError):
+    """An optional package that is needed and not installed."""
+
+
+class ExpressionError(ArmillaryError):
+    """An expression that cannot be read or built.
+
+    `text` is what the user wrote and `column` the offset of the culprit in it, counted from 0; the message
+    then shows that line with a caret below the character. An expression built in Python has no text.
+    """
+
+    def __init__(self, message: str, text: str = "", column: int = 0) -> None:
+        super().__init__(message, text, column)  # all three are args, so that the error can be pickled
+        self.message = message
+        self.text = text
+        self.column = column
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{_pointer(self.text, self.column)}" if self.text else self.message
+
+
+class SimulationError(ArmillaryError):
+    """A simulation that had to stop; `run` holds the data computed so far, or None when there are none."""
+
+    def __init__(self, message: str, run: Any = None) -> None:
+        super().__init__(message)
+        self.run = run
+
+
+def require(module: str, *, extra: str, purpose: str) -> ModuleType:
+    """An optional module, imported now; if it is not installed, one sentence that says how to get it.
+
+    `purpose` is a plural noun ("NetCDF files") or starts with "to" ("to save NetCDF"):
+
+        NetCDF files need xarray: pip install 'armillary[data]'
+        xarray is needed to save NetCDF: pip install 'armillary[data]'
+
+    A module that is installed but fails to load for another reason keeps its own error.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        package = (error.name or module).partition(".")[0]
+        need = f"{package} is needed {purpose}" if purpose.startswith("to ") else f"{purpose} need {package}"
+        raise MissingExtraError(f"{need}: pip install 'armillary[{extra}]'") from error
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: "; did you mean 'x'?", or "" if no known name is close."""
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    close = get_close_matches(name.casefold(), by_folded, n=1)
+    return f"; did you mean '{by_folded[close[0]]}'?" if close else ""
+
+
+def _pointer(text: str, column: int) -> str:
+    """The line of `text` that holds the character at `column`, and a caret below it."""
+    column = min(max(column, 0), len(text))
+    start = text.rfind("\n", 0, column) + 1
+    line = text[start:].partition("\n")[0]
+    place = column - start
+    if len(line) > _EXCERPT:
+        first = min(max(place - _EXCERPT // 2, 0), len(line) - _EXCERPT)
+        head, tail = "…" if first else "", "…" if first + _EXCERPT < len(line) else ""
+        line, place = head + line[first : first + _EXCERPT] + tail, place - first + len(head)
+    margin = "".join("\t" if character == "\t" else " " for character in line[:place])
+    return f"    {line}\n    {margin}^"

@@ -1,0 +1,49 @@
+"""From solved accelerations to the rates of the user's speeds.
+
+Formalisms solve for accelerations along each link's own directions; only a drifting body's linear speeds differ from those:
+
+    speeds in body axes     u̇ = x + Rᵀg − ω × u
+    speeds in parent axes   u̇ = R x + g
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.vectors import Triple
+from armillary.errors import ModelError
+from armillary.mechanics.kinematics import drift_correction, relative_spin
+from armillary.mechanics.tree import LINEAR, Link, Tree
+from armillary.mechanics.triples import add
+
+
+def speed_rates(tree: Tree, x: dict[int, Any]) -> dict[int, Any]:
+    """u̇ by speed index, prescribed ones included."""
+    rates: dict[int, Any] = {}
+    for link in tree.links:
+        for d in link.freedoms:
+            rates[d.index] = x[d.index] if d.rate is None else d.rate
+        if link.step == "drift":
+            _drift_rates(tree, link, x, rates)
+    return rates
+
+
+def _drift_rates(tree: Tree, link: Link, x: dict[int, Any], rates: dict[int, Any]) -> None:
+    linear = [d for d in link.freedoms if d.direction >= LINEAR]
+    raw: list[Any] = [0, 0, 0]
+    for d in linear:
+        if d.rate is None:
+            raw[d.direction % 3] = x[d.index]
+    if link.velocity == "body":
+        gained: Triple = add(tuple(raw), drift_correction(link, relative_spin(link), tree))
+    else:
+        if any(d.rate is not None for d in linear):
+            raise ModelError(
+                f"body '{link.name}': a prescribed linear speed of a free body needs velocity='body', or slides in its joint"
+            )
+        fall = tree.gravity if link.parent < 0 else (0, 0, 0)
+        gained = add(link.rotation.to_parent(tuple(fn.named(v, "x") for v in raw)), fall)
+    for d in linear:
+        if d.rate is None:
+            rates[d.index] = gained[d.direction % 3]

@@ -1,0 +1,56 @@
+"""Inertia force and moment of a link for its acceleration remainders (D'Alembert, reversed sign), about its origin.
+
+    f = m a + U h            n = J α + ω × J ω + h × a
+
+Sources: Sayers 1990, eqs. 6.2.7 and 6.2.8, about the joint's point in place of the mass centre.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from armillary.algebra.vectors import Triple, matrix_vector
+from armillary.mechanics.kinematics import Motion
+from armillary.mechanics.tree import Link
+from armillary.mechanics.triples import add, cross_triples, is_zero, minus, plus, scaled, times, total, vanishes
+
+
+def inertia_force(link: Link, motion: Motion) -> tuple[Triple, Triple]:
+    """(n, f) of a link."""
+    h = link.first
+    f = add(scaled(motion.a, link.mass), matrix_vector(motion.U, h))
+    n = add(_rotational(link, motion), cross_triples(h, motion.a))
+    return n, f
+
+
+def _rotational(link: Link, motion: Motion) -> Triple:
+    """J α + ω × J ω, each element of J multiplied once.
+
+    About x, with (y, z) following cyclically and U = α̃ + ω̃ω̃:
+
+        J_xx α_x + (J_zz − J_yy) ω_y ω_z − J_xy U_zx + J_xz U_yx + J_yz (U_yy − U_zz)
+
+    Where a second moment L_yy = (J_zz + J_xx − J_yy)/2 or L_zz vanishes, L_yy U_zy − L_zz U_yz is shorter.
+    """
+    J = link.inertia
+    if all(vanishes(row) for row in J):
+        return (0, 0, 0)
+    out = []
+    for x in range(3):
+        y, z = (x + 1) % 3, (x + 2) % 3
+        difference = minus(J[z][z], J[y][y])
+        second_y = minus(plus(J[z][z], J[x][x]), J[y][y])
+        second_z = minus(plus(J[y][y], J[x][x]), J[z][z])
+        terms: list[Any]
+        if not is_zero(difference) and not is_zero(J[x][x]) and (is_zero(second_y) or is_zero(second_z)):
+            terms = [
+                times(times(0.5, second_y), motion.U[z][y]),
+                times(times(-0.5, second_z), motion.U[y][z]),
+            ]
+        else:
+            terms = [times(J[x][x], motion.alpha[x]), times(difference, motion.products[y][z])]
+        terms.append(times(minus(0, J[x][y]), motion.U[z][x]))
+        terms.append(times(J[x][z], motion.U[y][x]))
+        terms.append(times(J[y][z], minus(motion.U[y][y], motion.U[z][z])) if not is_zero(J[y][z]) else 0)
+        out.append(total(terms))
+    return tuple(out)  # type: ignore[return-value]

@@ -1,0 +1,160 @@
+"""Kane's equations with the sums over bodies nested along the tree.
+
+    Σ_s M_rs u̇_s = f_r        M_rs = Σ_b ( m v_r·v_s + ω_r·I·ω_s )        f_r = generalised active − inertia forces
+
+(Sayers 1990, eqs. 6.2.1 to 6.3.9.) A partial velocity is the same for all bodies beyond its joint, so the sums over those bodies
+are taken once, leaves first: composite mass, first moment and inertia, about each joint's point. A column of M is what a unit
+speed gives the composite body beyond it, (J k, k × h), carried towards the ground; at each joint on the way its component
+is an element. For a turn the column is read off after the composite has been turned into the parent's axes, where
+its turned elements are at hand: k is the same in both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.vectors import Matrix, Triple, cross_triples
+from armillary.mechanics.inertia_force import inertia_force
+from armillary.mechanics.kinematics import motions
+from armillary.mechanics.loads import Applied, along, to_parent
+from armillary.mechanics.rotation import symmetric_named
+from armillary.mechanics.tree import LINEAR, Freedom, Link, Tree, matrix_sum, moment_inertia, point_mass_inertia
+from armillary.mechanics.triples import add, minus, named, plus, scaled, times, unit
+
+
+@dataclass(frozen=True, eq=False)
+class Implicit:
+    """M x = f: a sparse symmetric matrix by (row, column), row ≤ column, and the right side; unknowns by speed index."""
+
+    matrix: dict[tuple[int, int], Any]
+    force: dict[int, Any]
+    names: dict[int, str]
+
+
+def implicit_equations(tree: Tree, applied: Applied) -> Implicit:
+    """Mass matrix and force array of a tree under loads."""
+    matrix = _mass_matrix(tree)
+    force = _force_array(tree, applied)
+    names = {d.index: d.name for link in tree.links for d in link.freedoms if d.rate is None}
+    return Implicit(matrix, force, names)
+
+
+def free(link: Link) -> list[Freedom]:
+    """Degrees of freedom whose speeds are not prescribed."""
+    return [d for d in link.freedoms if d.rate is None]
+
+
+def _force_array(tree: Tree, applied: Applied) -> dict[int, Any]:
+    """f_r: applied generalised forces less the inertia forces of the acceleration remainders."""
+    moving = motions(tree)
+    wrenches: list[tuple[Triple, Triple]] = []
+    for i, link in enumerate(tree.links):
+        n, f = inertia_force(link, moving[i])
+        if i in applied.wrenches:
+            n_ext, f_ext = applied.wrenches[i]
+            n, f = add(n, scaled(n_ext, -1)), add(f, scaled(f_ext, -1))
+        wrenches.append((n, f))
+    force: dict[int, Any] = {}
+    for i in reversed(range(len(tree.links))):
+        link = tree.links[i]
+        n, f = named(wrenches[i][0], f"n_{link.name}"), named(wrenches[i][1], f"f_{link.name}")
+        for d in free(link):
+            value = minus(applied.forces.get(d.index, 0), along(d, n, f))
+            force[d.index] = fn.named(value, f"f_{d.index + 1}")
+        if link.parent >= 0:
+            up = to_parent(tree, i, n, f)
+            before = wrenches[link.parent]
+            wrenches[link.parent] = (add(before[0], up[0]), add(before[1], up[1]))
+    return force
+
+
+@dataclass(frozen=True, eq=False)
+class Composite:
+    """Mass, first moment and inertia of everything from a joint outwards."""
+
+    mass: Any
+    first: Triple
+    inertia: Matrix
+
+
+def _mass_matrix(tree: Tree) -> dict[tuple[int, int], Any]:
+    composites = [Composite(link.mass, link.first, link.inertia) for link in tree.links]
+    matrix: dict[tuple[int, int], Any] = {}
+    for i in reversed(range(len(tree.links))):
+        link = tree.links[i]
+        own = Composite(
+            composites[i].mass,
+            named(composites[i].first, f"h_{link.name}"),
+            symmetric_named(composites[i].inertia, f"J_{link.name}"),
+        )
+        _own_block(link, own, matrix)
+        if link.parent < 0:
+            continue
+        turned = Composite(
+            own.mass,
+            named(link.rotation.to_parent(own.first), f"hp_{link.name}"),
+            link.rotation.symmetric_to_parent(own.inertia, f"Jp_{link.name}"),
+        )
+        composites[link.parent] = _joined(composites[link.parent], turned, link.offset)
+        for d in free(link):
+            axis = link.rotation.to_parent(scaled(unit(d.direction % 3), d.sign))
+            if link.step in ("turn", "slide"):  # the axis is constant in the parent
+                n, f = _column(turned, axis, d.direction >= LINEAR)
+            else:
+                n, f = _column(own, scaled(unit(d.direction % 3), d.sign), d.direction >= LINEAR)
+                n, f = link.rotation.to_parent(n), named(link.rotation.to_parent(f), "col_f")
+            n = named(add(n, cross_triples(link.offset, f)), f"col_{d.index + 1}_n")
+            _carry_column(tree, link.parent, n, named(f, f"col_{d.index + 1}_f"), d, matrix)
+    return matrix
+
+
+def _column(body: Composite, axis: Triple, linear: bool) -> tuple[Triple, Triple]:
+    """(angular momentum about the joint's point, momentum) of a composite body for a unit speed."""
+    if linear:
+        return cross_triples(body.first, axis), scaled(axis, body.mass)
+    n = tuple(_dot(row, axis) for row in body.inertia)
+    return n, cross_triples(axis, body.first)  # type: ignore[return-value]
+
+
+def _dot(a: Triple, b: Triple) -> Any:
+    result: Any = 0
+    for x, y in zip(a, b, strict=True):
+        result = plus(result, times(x, y))
+    return result
+
+
+def _own_block(link: Link, body: Composite, matrix: dict[tuple[int, int], Any]) -> None:
+    freedoms = free(link)
+    for position, d in enumerate(freedoms):
+        n, f = _column(body, scaled(unit(d.direction % 3), d.sign), d.direction >= LINEAR)
+        for other in freedoms[: position + 1]:
+            _set(matrix, other, d, along(other, n, f))
+
+
+def _carry_column(
+    tree: Tree, index: int, n: Triple, f: Triple, d: Freedom, matrix: dict[tuple[int, int], Any]
+) -> None:
+    while index >= 0:
+        for other in free(tree.links[index]):
+            _set(matrix, other, d, along(other, n, f))
+        if tree.links[index].parent < 0:
+            return
+        n, f = to_parent(tree, index, n, f)
+        index = tree.links[index].parent
+
+
+def _set(matrix: dict[tuple[int, int], Any], a: Freedom, b: Freedom, value: Any) -> None:
+    i, j = sorted((a.index, b.index))
+    matrix[i, j] = fn.named(value, f"M_{i + 1}_{j + 1}")
+
+
+def _joined(parent: Composite, child: Composite, r: Triple) -> Composite:
+    """A parent's composite with a child's, which is in the parent's axes about a point at r."""
+    first = add(parent.first, child.first, scaled(r, child.mass))
+    shift = matrix_sum(moment_inertia(child.first, r), point_mass_inertia(child.mass, r))
+    return Composite(plus(parent.mass, child.mass), first, matrix_sum(matrix_sum(parent.inertia, child.inertia), shift))
+
+
+__all__ = ["Implicit", "free", "implicit_equations"]

@@ -1,0 +1,122 @@
+"""Loads as the formalisms need them: wrenches on links, and direct contributions to generalised forces.
+
+A load between two bodies does no work on the motion that both share, so it is carried only along the path between them:
+the generalised force of each joint on the path. A torque motor costs one addition, however deep it sits. Loads from the ground
+are added to the wrench of their link, where the recursions pass anyway.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra.vectors import Triple, Vector, cross_triples, matrix_vector
+from armillary.algebra.walk import Undimensioned
+from armillary.mechanics.tree import LINEAR, Freedom, Tree
+from armillary.mechanics.triples import ZEROS, add, named, plus, scaled, times
+from armillary.model import motion
+from armillary.model.body import Body
+from armillary.model.records import Load
+from armillary.model.system import System
+
+Wrench = tuple[Triple, Triple]  # moment about the link's origin, force, in the link's axes
+
+
+@dataclass(frozen=True, eq=False)
+class Applied:
+    """External wrenches by link, and generalised forces by speed index."""
+
+    wrenches: dict[int, Wrench]
+    forces: dict[int, Any]
+
+    def map(self, f: Any) -> Applied:
+        """The same loads over other scalars."""
+        wrenches = {
+            i: (tuple(f(x) for x in n), tuple(f(x) for x in force)) for i, (n, force) in self.wrenches.items()
+        }
+        return Applied(wrenches, {i: f(x) for i, x in self.forces.items()})  # type: ignore[arg-type]
+
+
+def applied_loads(system: System, tree: Tree) -> Applied:
+    """All loads of a system on its tree."""
+    wrenches: dict[int, Wrench] = {}
+    forces: dict[int, Any] = {}
+    plain = Undimensioned()
+    for load in system.loads.values():
+        first = _end(load, load.body, tree, 1, plain)
+        if load.reaction_body is None or tree.placements[load.reaction_body.name].link < 0:
+            _add_wrench(wrenches, *first)
+            continue
+        second = _end(load, load.reaction_body, tree, -1, plain)
+        if first[0] < 0:
+            _add_wrench(wrenches, *second)
+            continue
+        _along_path(tree, first, second, forces)
+    return Applied(wrenches, forces)
+
+
+def _end(load: Load, body: Body, tree: Tree, sign: int, plain: Undimensioned) -> tuple[int, Wrench]:
+    """(link, wrench) of one end of a load."""
+    placement = tree.placements[body.name]
+    own = [plain(x) for x in load.vector.components(body.frame)]
+    vector = matrix_vector(placement.rotation, scaled(own, sign))
+    if load.kind == "moment":
+        return placement.link, (named(vector, load.name), ZEROS)
+    vector = named(vector, load.name)
+    if sign > 0:
+        assert load.at is not None
+        arm = placement.point(_triple(load.at.coordinates, plain))
+    elif load.reaction_at is not None:
+        arm = placement.point(_triple(load.reaction_at.coordinates, plain))
+    else:  # along the same line of action: at the place where the first body is touched
+        assert load.at is not None
+        line: Vector = motion.position(load.at, body.origin)
+        arm = placement.point(_triple(line.components(body.frame), plain))
+    return placement.link, (named(cross_triples(arm, vector), f"{load.name}_m"), vector)
+
+
+def _triple(values: Triple, plain: Undimensioned) -> Triple:
+    return tuple(plain(x) for x in values)  # type: ignore[return-value]
+
+
+def _add_wrench(wrenches: dict[int, Wrench], link: int, wrench: Wrench) -> None:
+    if link < 0:
+        return
+    n, f = wrenches.get(link, (ZEROS, ZEROS))
+    wrenches[link] = (add(n, wrench[0]), add(f, wrench[1]))
+
+
+def _along_path(tree: Tree, first: tuple[int, Wrench], second: tuple[int, Wrench], forces: dict[int, Any]) -> None:
+    above = set(_to_root(tree, first[0])) & set(_to_root(tree, second[0]))
+    for link, wrench in (first, second):
+        here, (n, f) = link, wrench
+        while here >= 0 and here not in above:
+            part = tree.links[here]
+            for freedom in part.freedoms:
+                value = along(freedom, n, f)
+                forces[freedom.index] = plus(forces.get(freedom.index, 0), value)
+            n, f = to_parent(tree, here, n, f)
+            here = part.parent
+
+
+def along(freedom: Freedom, n: Triple, f: Triple) -> Any:
+    """Component of a wrench along a degree of freedom."""
+    return times((f if freedom.direction >= LINEAR else n)[freedom.direction % 3], freedom.sign)
+
+
+def to_parent(tree: Tree, index: int, n: Triple, f: Triple) -> Wrench:
+    """A wrench on a link as one on its parent, about the parent's origin and in its axes."""
+    link = tree.links[index]
+    f = named(link.rotation.to_parent(f), f"f_{link.name}")
+    n = add(link.rotation.to_parent(n), cross_triples(link.offset, f))
+    return named(n, f"n_{link.name}"), f
+
+
+def _to_root(tree: Tree, link: int) -> list[int]:
+    found = []
+    while link >= 0:
+        found.append(link)
+        link = tree.links[link].parent
+    return found
+
+

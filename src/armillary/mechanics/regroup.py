@@ -1,0 +1,86 @@
+"""Regrouping of inertial parameters: what a joint lets a parent carry for its child.
+
+A part of a child's inertia that the joint's motion cannot tell from the same part fixed in the parent is moved there,
+leaves first. With m, h, J about the joint's point and k the axis:
+
+    turn      m,  h_k k,  λ (1 − k kᵀ)  for any λ        the child keeps h ⟂ k and J − λ (1 − k kᵀ)
+    slide     J                                            the child does not turn in its parent
+    tumble    m                                            the point is fixed in both
+
+λ is free: J_aa or J_bb make a diagonal element vanish, the second moment along the axis, (J_aa + J_bb − J_kk)/2, makes
+the child a flat figure across it. Parts that reach the ground vanish. All this happens on constants, before anything is
+derived; it subsumes AUTOSIM's rotors, fixed masses and composite bodies (Sayers 1990, section 8.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from armillary.algebra.vectors import Matrix, Triple
+from armillary.mechanics.rotation import Same
+from armillary.mechanics.tree import Link, Tree, carrying, matrix_sum, moment_inertia, point_mass_inertia
+from armillary.mechanics.triples import ZEROS, add, minus, plus, scaled, times, unit
+
+CHOICES = ("first", "second", "flat")
+
+
+def regroup(tree: Tree, choice: str = "first") -> Tree:
+    """The tree with inertia moved towards the ground as far as its joints allow; exact."""
+    links = list(tree.links)
+    for i in reversed(range(len(links))):
+        child = links[i]
+        if child.step == "drift":
+            continue
+        kept, mass, first, inertia = _split(child, choice)
+        links[i] = kept
+        if child.parent >= 0:
+            links[child.parent] = _received(links[child.parent], child, mass, first, inertia)
+    return replace(tree, links=tuple(links))
+
+
+def _split(child: Link, choice: str) -> tuple[Link, Any, Triple, Matrix]:
+    """(what the child keeps, mass, first moment and inertia that move), the latter in the child's axes."""
+    none: Matrix = (ZEROS, ZEROS, ZEROS)
+    if child.step == "slide":
+        return replace(child, inertia=none), 0, ZEROS, child.inertia
+    if child.step == "tumble":
+        return replace(child, mass=0), child.mass, ZEROS, none
+    k = child.freedoms[0].direction
+    a, b = (k + 1) % 3, (k + 2) % 3
+    J = child.inertia
+    moved = {
+        "first": J[a][a],
+        "second": J[b][b],
+        "flat": times(0.5, minus(plus(J[a][a], J[b][b]), J[k][k])),
+    }[choice]
+    across = _across(k, moved)
+    along = scaled(unit(k), child.first[k])
+    first = tuple(0 if i == k else child.first[i] for i in range(3))
+    rest = matrix_sum(J, _across(k, minus(0, moved)))
+    return replace(child, mass=0, first=first, inertia=rest), child.mass, along, across
+
+
+def _across(k: int, value: Any) -> Matrix:
+    """value (1 − k kᵀ)."""
+    return tuple(tuple(value if i == j and i != k else 0 for j in range(3)) for i in range(3))  # type: ignore[return-value]
+
+
+def _received(parent: Link, child: Link, mass: Any, first: Triple, inertia: Matrix) -> Link:
+    """The parent with a child's part, which sits at the joint's point and does not turn relative to it."""
+    r = child.offset
+    constant = child.rotation
+    if not isinstance(constant, Same):
+        # The part looks the same before and after the turn about k, so only a constant rotation matters.
+        constant = getattr(constant, "first", Same())
+    if child.step == "slide" and not isinstance(child.rotation, Same):
+        constant = child.rotation
+    h = constant.to_parent(first)
+    J = constant.symmetric_to_parent(inertia, "")
+    if child.step == "slide":
+        return carrying(parent, 0, ZEROS, J)  # no mass or moment moves, so the place does not matter
+    shifted = matrix_sum(point_mass_inertia(mass, r), moment_inertia(h, r))
+    return carrying(parent, mass, add(h, scaled(r, mass)), matrix_sum(J, shifted))
+
+
+__all__ = ["CHOICES", "regroup"]

@@ -1,0 +1,174 @@
+"""Rotations between a link and its parent, and what they do to vectors and matrices.
+
+Convention: v_parent = R v_child. A turn about a coordinate axis is never multiplied out as a 3×3 matrix: with j, k the other
+two axes, a symmetric 2×2 block [a h; h b] turns by
+
+    y = s (a − b) + 2c h        a' = a − s y        b' = b + s y        h' = c y − h
+
+in 4 products and 5 sums (2c is shared), a general one [p q; r t] by
+
+    y = s (p − t) + c (q + r)   p' = p − s y        t' = t + s y        q' = c y − r       r' = c y − q
+
+These are the identities of the double angle, arranged so that nothing is squared. They carry most of what the recursions save.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.vectors import Matrix, Triple, matrix_product, matrix_vector, transposed
+from armillary.mechanics.triples import minus, plus, times
+
+
+@dataclass(frozen=True, eq=False)
+class Same:
+    """No rotation."""
+
+    def to_parent(self, v: Triple) -> Triple:
+        return v
+
+    def to_child(self, v: Triple) -> Triple:
+        return v
+
+    def symmetric_to_parent(self, a: Matrix, name: str) -> Matrix:
+        return a
+
+    def general_to_parent(self, a: Matrix, name: str) -> Matrix:
+        return a
+
+    def map(self, f: Callable[[Any], Any]) -> Same:
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Principal:
+    """A turn about coordinate axis ``axis`` by the angle with this cosine and sine."""
+
+    axis: int
+    cosine: Any
+    sine: Any
+
+    def to_parent(self, v: Triple) -> Triple:
+        i, j, k = self._axes()
+        out = list(v)
+        out[j] = minus(times(self.cosine, v[j]), times(self.sine, v[k]))
+        out[k] = plus(times(self.sine, v[j]), times(self.cosine, v[k]))
+        return tuple(out)  # type: ignore[return-value]
+
+    def to_child(self, v: Triple) -> Triple:
+        i, j, k = self._axes()
+        out = list(v)
+        out[j] = plus(times(self.cosine, v[j]), times(self.sine, v[k]))
+        out[k] = minus(times(self.cosine, v[k]), times(self.sine, v[j]))
+        return tuple(out)  # type: ignore[return-value]
+
+    def _axes(self) -> tuple[int, int, int]:
+        return self.axis, (self.axis + 1) % 3, (self.axis + 2) % 3
+
+    def symmetric_to_parent(self, a: Matrix, name: str) -> Matrix:
+        i, j, k = self._axes()
+        column = self.to_parent(_triple_with(i, j, k, 0, a[j][i], a[k][i]))
+        twice = fn.named(2 * self.cosine, "two_cos")
+        y = fn.named(plus(times(self.sine, minus(a[j][j], a[k][k])), times(twice, a[j][k])), f"{name}_y")
+        sy = fn.named(times(self.sine, y), f"{name}_sy")
+        out = [list(row) for row in a]
+        out[j][j] = minus(a[j][j], sy)
+        out[k][k] = plus(a[k][k], sy)
+        out[j][k] = out[k][j] = minus(times(self.cosine, y), a[j][k])
+        out[i][j] = out[j][i] = column[j]
+        out[i][k] = out[k][i] = column[k]
+        return symmetric_named(out, name)
+
+    def general_to_parent(self, a: Matrix, name: str) -> Matrix:
+        i, j, k = self._axes()
+        p, q, r, t = a[j][j], a[j][k], a[k][j], a[k][k]
+        y = fn.named(plus(times(self.sine, minus(p, t)), times(self.cosine, plus(q, r))), f"{name}_y")
+        sy, cy = fn.named(times(self.sine, y), f"{name}_sy"), fn.named(times(self.cosine, y), f"{name}_cy")
+        row = self.to_parent(_triple_with(i, j, k, 0, a[i][j], a[i][k]))
+        column = self.to_parent(_triple_with(i, j, k, 0, a[j][i], a[k][i]))
+        out = [list(x) for x in a]
+        out[j][j], out[k][k] = minus(p, sy), plus(t, sy)
+        out[j][k], out[k][j] = minus(cy, r), minus(cy, q)
+        out[i][j], out[i][k] = row[j], row[k]
+        out[j][i], out[k][i] = column[j], column[k]
+        return general_named(out, name)
+
+    def map(self, f: Callable[[Any], Any]) -> Principal:
+        return Principal(self.axis, f(self.cosine), f(self.sine))
+
+
+@dataclass(frozen=True, eq=False)
+class General:
+    """A rotation by its full matrix."""
+
+    matrix: Matrix
+
+    def to_parent(self, v: Triple) -> Triple:
+        return matrix_vector(self.matrix, v)
+
+    def to_child(self, v: Triple) -> Triple:
+        return matrix_vector(transposed(self.matrix), v)
+
+    def symmetric_to_parent(self, a: Matrix, name: str) -> Matrix:
+        half = general_named(matrix_product(self.matrix, a), f"{name}_half")
+        return symmetric_named(matrix_product(half, transposed(self.matrix)), name)
+
+    def general_to_parent(self, a: Matrix, name: str) -> Matrix:
+        half = general_named(matrix_product(self.matrix, a), f"{name}_half")
+        return general_named(matrix_product(half, transposed(self.matrix)), name)
+
+    def map(self, f: Callable[[Any], Any]) -> General:
+        return General(tuple(tuple(f(x) for x in row) for row in self.matrix))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """A constant rotation (parent side) followed by another one: axes that are not the parent's own."""
+
+    first: General
+    second: Principal
+
+    def to_parent(self, v: Triple) -> Triple:
+        return self.first.to_parent(self.second.to_parent(v))
+
+    def to_child(self, v: Triple) -> Triple:
+        return self.second.to_child(_named_triple(self.first.to_child(v)))
+
+    def symmetric_to_parent(self, a: Matrix, name: str) -> Matrix:
+        return self.first.symmetric_to_parent(self.second.symmetric_to_parent(a, f"{name}_joint"), name)
+
+    def general_to_parent(self, a: Matrix, name: str) -> Matrix:
+        return self.first.general_to_parent(self.second.general_to_parent(a, f"{name}_joint"), name)
+
+    def map(self, f: Callable[[Any], Any]) -> Chain:
+        return Chain(self.first.map(f), self.second.map(f))
+
+
+Rotation = Same | Principal | General | Chain
+
+
+def _named_triple(v: Triple) -> Triple:
+    return tuple(fn.named(x, "turned") for x in v)  # type: ignore[return-value]
+
+
+def _triple_with(i: int, j: int, k: int, x: Any, y: Any, z: Any) -> Triple:
+    out: list[Any] = [0, 0, 0]
+    out[i], out[j], out[k] = x, y, z
+    return tuple(out)  # type: ignore[return-value]
+
+
+def symmetric_named(a: Any, name: str) -> Matrix:
+    """A symmetric matrix with its upper elements as intermediate values."""
+    out = [list(row) for row in a]
+    for i in range(3):
+        for j in range(i, 3):
+            out[i][j] = out[j][i] = fn.named(a[i][j], f"{name}_{i + 1}{j + 1}")
+    return tuple(tuple(row) for row in out)  # type: ignore[return-value]
+
+
+def general_named(a: Any, name: str) -> Matrix:
+    """A matrix with its elements as intermediate values."""
+    return tuple(tuple(fn.named(a[i][j], f"{name}_{i + 1}{j + 1}") for j in range(3)) for i in range(3))  # type: ignore[return-value]

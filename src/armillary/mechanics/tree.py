@@ -1,0 +1,287 @@
+"""The tree of links that formalisms work on, planted from a description.
+
+A link is a rigid part that moves by one step: a turn, a slide, a tumble or a drift. Joints of several steps give massless
+links in between; fixed bodies join their parent's link. Each link has axes of its own, chosen so that its joint's axis is
+a coordinate axis: a body's axes differ from its link's by a constant rotation, which costs nothing while running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.vectors import IDENTITY, Matrix, Triple, cross_triples, matrix_product, matrix_vector, transposed
+from armillary.algebra.walk import Undimensioned
+from armillary.mechanics.rotation import Chain, General, Principal, Rotation, Same
+from armillary.mechanics.triples import ZEROS, add, is_zero, minus, plus, scaled, times, unit
+from armillary.model.body import Body
+from armillary.model.joints import Drift, Slide, Tumble, Turn
+from armillary.model.motion import time_derivative
+from armillary.model.system import System
+
+ANGULAR, LINEAR = 0, 3  # directions 0 to 2 turn about, 3 to 5 move along the link's x, y, z
+
+
+@dataclass(frozen=True, eq=False)
+class Freedom:
+    """One degree of freedom of a link: motion along ``sign`` times a coordinate direction of its axes.
+
+    ``rate`` is the known rate of a prescribed speed; None where the speed is free.
+    """
+
+    name: str
+    direction: int
+    sign: int
+    speed: Any
+    index: int  # place among the system's speeds
+    rate: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A rigid part and the step by which it moves on its parent link (−1: the ground).
+
+    ``offset`` leads from the parent's origin to this one in the parent's axes. Mass m, first moment h and inertia J are about
+    this link's origin, in its axes.
+    """
+
+    name: str
+    parent: int
+    step: str  # "turn", "slide", "tumble" or "drift"
+    offset: Triple
+    rotation: Rotation
+    freedoms: tuple[Freedom, ...]
+    mass: Any = 0
+    first: Triple = ZEROS
+    inertia: Matrix = (ZEROS, ZEROS, ZEROS)
+    velocity: str = ""  # of a drift: axes of its linear speeds
+
+    def map(self, f: Callable[[Any], Any]) -> Link:
+        """The same link with every scalar passed through a function."""
+        return replace(
+            self,
+            offset=tuple(f(x) for x in self.offset),
+            rotation=self.rotation.map(f),
+            freedoms=tuple(
+                replace(d, speed=f(d.speed), rate=None if d.rate is None else f(d.rate)) for d in self.freedoms
+            ),
+            mass=f(self.mass),
+            first=tuple(f(x) for x in self.first),
+            inertia=tuple(tuple(f(x) for x in row) for row in self.inertia),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Where a body sits: v_link = rotation v_body, and its origin's place in the link's axes."""
+
+    link: int
+    rotation: Matrix
+    origin: Triple
+
+    def point(self, coordinates: Triple) -> Triple:
+        """A point of the body in the link's axes, from the link's origin."""
+        return add(self.origin, matrix_vector(self.rotation, coordinates))
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Links, parents first, with the ground's gravity and each body's placement."""
+
+    links: tuple[Link, ...]
+    gravity: Triple  # acceleration of free fall, in the ground's axes
+    placements: dict[str, Placement]
+
+    def children(self, index: int) -> list[int]:
+        """Links that hang on a link."""
+        return [i for i, link in enumerate(self.links) if link.parent == index]
+
+    def map(self, f: Callable[[Any], Any]) -> Tree:
+        """The same tree over other scalars."""
+        placements = {
+            name: Placement(p.link, General(p.rotation).map(f).matrix, tuple(f(x) for x in p.origin))  # type: ignore[arg-type]
+            for name, p in self.placements.items()
+        }
+        return Tree(tuple(link.map(f) for link in self.links), tuple(f(x) for x in self.gravity), placements)  # type: ignore[arg-type]
+
+
+def numeric(tree: Tree, values: dict[Any, Any]) -> Tree:
+    """The tree with numbers or arrays in place of symbols: formalisms then give answers in place of programs."""
+    found: list[Expr] = []
+
+    def collect(x: Any) -> Any:
+        if isinstance(x, Expr):
+            found.append(x)
+        return x
+
+    tree.map(collect)
+    table = dict(zip(found, evaluate_all(found, values), strict=True))
+    return tree.map(lambda x: table[x] if isinstance(x, Expr) else x)
+
+
+def plant(system: System) -> Tree:
+    """The tree of links of a system, inertia not yet regrouped."""
+    planter = _Planter(system)
+    for body in system.bodies.values():
+        planter.add(body)
+    gravity: Triple = ZEROS
+    for field in system.gravities:
+        gravity = add(gravity, scaled(field.direction.components(system.ground.frame), field.magnitude))
+    return Tree(tuple(planter.links), gravity, planter.placements).map(Undimensioned())
+
+
+class _Planter:
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.links: list[Link] = []
+        self.placements = {"ground": Placement(-1, IDENTITY, ZEROS)}
+        self.speed_index = {speed: i for i, speed in enumerate(system.speeds)}
+
+    def add(self, body: Body) -> None:
+        """Links for the body's joint, and the body's inertia on the last of them."""
+        assert body.parent is not None
+        base = self.placements[body.parent.name]
+        here, turned, offset = base.link, base.rotation, base.point(body.at)
+        oriented = False
+        for count, step in enumerate(body.assembly.steps, start=1):
+            name = body.name if count == len(body.assembly.steps) else f"{body.name}_{count}"
+            if isinstance(step, Turn):
+                here, turned = self._turn(name, here, offset, turned, step)
+            elif isinstance(step, Slide):
+                here, turned = self._slide(name, here, offset, turned, step)
+            else:
+                here, turned = self._general(name, here, offset, turned, step, body.orient)
+                oriented = body.orient is not None
+            offset = ZEROS
+        if body.orient is not None and not oriented:
+            turned = matrix_product(turned, body.orient)
+        self.placements[body.name] = Placement(here, turned, offset)
+        if here >= 0:
+            self.links[here] = carrying(self.links[here], *self._inertia(body))
+
+    def _freedom(self, speed: Expr, direction: int, sign: int = 1) -> Freedom:
+        given = self.system.prescriptions.get(speed)
+        if given is None:
+            return Freedom(speed.name, direction, sign, speed, self.speed_index[speed])
+        return Freedom(
+            speed.name, direction, sign, given.value, self.speed_index[speed], time_derivative(given.value)
+        )
+
+    def _append(self, link: Link) -> int:
+        self.links.append(link)
+        return len(self.links) - 1
+
+    def _turn(self, name: str, here: int, offset: Triple, turned: Matrix, step: Turn) -> tuple[int, Matrix]:
+        axis = matrix_vector(turned, step.axis)
+        c, s = fn.cos(step.angle), fn.sin(step.angle)
+        principal = _principal(axis)
+        if principal is not None:
+            i, sign = principal
+            rotation: Rotation = Principal(i, c, s if sign > 0 else -s)
+        else:
+            i, sign = 0, 1
+            adapted = _adapted_axes(axis)
+            rotation = Chain(General(adapted), Principal(0, c, s))
+            turned = matrix_product(transposed(adapted), turned)
+        freedom = self._freedom(step.speed, ANGULAR + i, sign)
+        return self._append(Link(name, here, "turn", offset, rotation, (freedom,))), turned
+
+    def _slide(self, name: str, here: int, offset: Triple, turned: Matrix, step: Slide) -> tuple[int, Matrix]:
+        axis = matrix_vector(turned, step.axis)
+        offset = add(offset, scaled(axis, step.distance))
+        principal = _principal(axis)
+        rotation: Rotation = Same()
+        if principal is not None:
+            i, sign = principal
+        else:
+            i, sign = 0, 1
+            adapted = _adapted_axes(axis)
+            rotation = General(adapted)
+            turned = matrix_product(transposed(adapted), turned)
+        freedom = self._freedom(step.speed, LINEAR + i, sign)
+        return self._append(Link(name, here, "slide", offset, rotation, (freedom,))), turned
+
+    def _general(
+        self, name: str, here: int, offset: Triple, turned: Matrix, step: Tumble | Drift, orient: Matrix | None
+    ) -> tuple[int, Matrix]:
+        matrix = matrix_product(turned, step.rotation)
+        if orient is not None:
+            matrix = matrix_product(matrix, orient, f"R_{name}")
+        if isinstance(step, Tumble):
+            freedoms = tuple(self._freedom(u, ANGULAR + i) for i, u in enumerate(step.speeds))
+            link = Link(name, here, "tumble", offset, General(matrix), freedoms)
+        else:
+            offset = add(offset, matrix_vector(turned, step.position))
+            freedoms = tuple(self._freedom(u, LINEAR + i) for i, u in step.linear.items())
+            freedoms += tuple(self._freedom(u, ANGULAR + i) for i, u in step.angular.items())
+            link = Link(name, here, "drift", offset, General(matrix), freedoms, velocity=step.velocity)
+        return self._append(link), IDENTITY
+
+    def _inertia(self, body: Body) -> tuple[Any, Triple, Matrix]:
+        """(m, h, J) of a body about its link's origin, in the link's axes."""
+        placement = self.placements[body.name]
+        centre = placement.point(body.com_coordinates)
+        own = General(placement.rotation).symmetric_to_parent(body.inertia, "") if placement.rotation != IDENTITY else body.inertia
+        first = scaled(centre, body.mass)
+        return body.mass, first, matrix_sum(own, point_mass_inertia(body.mass, centre))
+
+
+def carrying(link: Link, mass: Any, first: Triple, inertia: Matrix) -> Link:
+    """The link with more mass, first moment and inertia."""
+    return replace(
+        link, mass=plus(link.mass, mass), first=add(link.first, first), inertia=matrix_sum(link.inertia, inertia)
+    )
+
+
+def matrix_sum(a: Matrix, b: Matrix) -> Matrix:
+    """a + b, leaving out known zeros."""
+    return tuple(add(x, y) for x, y in zip(a, b, strict=True))  # type: ignore[return-value]
+
+
+def point_mass_inertia(mass: Any, r: Triple) -> Matrix:
+    """m (r·r 1 − r rᵀ)."""
+    return moment_inertia(scaled(r, times(mass, 0.5)), r) if not is_zero(mass) else (ZEROS, ZEROS, ZEROS)
+
+
+def moment_inertia(h: Triple, r: Triple) -> Matrix:
+    """2 (r·h) 1 − (r hᵀ + h rᵀ): what a first moment h adds to the inertia when its point moves by r."""
+    rows = []
+    for i in range(3):
+        row = []
+        for j in range(3):
+            if i == j:
+                a, b = (k for k in range(3) if k != i)
+                row.append(times(2, plus(times(r[a], h[a]), times(r[b], h[b]))))
+            else:
+                row.append(minus(0, plus(times(r[i], h[j]), times(h[i], r[j]))))
+        rows.append(tuple(row))
+    return tuple(rows)  # type: ignore[return-value]
+
+
+def _principal(axis: Triple) -> tuple[int, int] | None:
+    """(i, ±1) where the axis is ± a coordinate axis."""
+    for i in range(3):
+        others = [axis[k] for k in range(3) if k != i]
+        value = axis[i].data if isinstance(axis[i], Expr) and axis[i].kind == "number" else axis[i]
+        if all(is_zero(o) for o in others) and isinstance(value, int | float) and abs(value) == 1:
+            return i, int(value)
+    return None
+
+
+def _adapted_axes(axis: Triple) -> Matrix:
+    """Constant axes (columns) whose first is the given one; a coordinate axis across it is kept where there is one."""
+    across = [i for i in range(3) if is_zero(axis[i])]
+    helper = unit(across[0]) if across else _perpendicular(axis)
+    second = helper
+    third = cross_triples(axis, second)
+    return transposed((axis, second, third))
+
+
+def _perpendicular(axis: Triple) -> Triple:
+    x, y = as_expr(axis[0]), as_expr(axis[1])
+    length = fn.sqrt(x * x + y * y)
+    return (-y / length, x / length, ZERO)

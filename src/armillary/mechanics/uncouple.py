@@ -1,0 +1,76 @@
+"""Uncoupling of M x = f: a sparse LDLᵀ factorisation, written out.
+
+The mass matrix is symmetric and positive definite, so every order of pivots is safe; the order decides the fill, and so the cost.
+A pivot that is known to be zero means a speed that moves no inertia, which is an error in the model.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.errors import ModelError
+from armillary.mechanics.kane import Implicit
+from armillary.mechanics.triples import is_zero, minus, times
+
+ORDERS = ("leaves first", "fewest neighbours", "root first")
+
+
+def uncouple(equations: Implicit, order: str) -> dict[int, Any]:
+    """x by speed index, eliminated in the named order."""
+    rows = _rows(equations)
+    force = dict(equations.force)
+    eliminated: list[tuple[int, Any, dict[int, Any]]] = []
+    remaining = set(force)
+    while remaining:
+        k = _next(remaining, rows, order)
+        remaining.discard(k)
+        pivot = rows[k].pop(k, 0)
+        if is_zero(pivot):
+            raise ModelError(
+                f"speed '{equations.names[k]}' moves no mass: the mass matrix is singular; give its body (or one that "
+                "hangs on it) mass or inertia, or fix the joint"
+            )
+        inverse = fn.named(1 / pivot, f"d_{k + 1}")
+        row = {j: v for j, v in rows.pop(k).items() if not is_zero(v)}
+        _eliminate(k, row, inverse, rows, force)
+        eliminated.append((k, inverse, row))
+    return _back_substitution(eliminated, force)
+
+
+def _rows(equations: Implicit) -> dict[int, dict[int, Any]]:
+    rows: dict[int, dict[int, Any]] = {k: {} for k in equations.force}
+    for (i, j), value in equations.matrix.items():
+        if not is_zero(value):
+            rows[i][j] = rows[j][i] = value
+    return rows
+
+
+def _next(remaining: set[int], rows: dict[int, dict[int, Any]], order: str) -> int:
+    if order == "leaves first":
+        return max(remaining)
+    if order == "root first":
+        return min(remaining)
+    return min(remaining, key=lambda k: (len(rows[k]), -k))
+
+
+def _eliminate(k: int, row: dict[int, Any], inverse: Any, rows: dict[int, dict[int, Any]], force: dict[int, Any]) -> None:
+    """M_ij −= M_ik M_kj / M_kk and f_i −= M_ik f_k / M_kk for all that couple with k."""
+    neighbours = sorted(row)
+    for position, i in enumerate(neighbours):
+        rows[i].pop(k, None)
+        factor = fn.named(times(row[i], inverse), f"l_{i + 1}_{k + 1}")
+        for j in neighbours[position:]:
+            value = fn.named(minus(rows[i].get(j, 0), times(factor, row[j])), f"M_{i + 1}_{j + 1}_{k + 1}")
+            rows[i][j] = rows[j][i] = value
+        force[i] = fn.named(minus(force[i], times(factor, force[k])), f"f_{i + 1}_{k + 1}")
+
+
+def _back_substitution(eliminated: list[tuple[int, Any, dict[int, Any]]], force: dict[int, Any]) -> dict[int, Any]:
+    x: dict[int, Any] = {}
+    for k, inverse, row in reversed(eliminated):
+        value = force[k]
+        for j in sorted(row):
+            value = minus(value, times(row[j], x[j]))
+        x[k] = fn.named(times(value, inverse), f"x_{k + 1}")
+    return x

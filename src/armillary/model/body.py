@@ -1,0 +1,126 @@
+"""Bodies and points: what moves, and where things attach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.vectors import Frame, Matrix, Triple, Vector
+from armillary.errors import ModelError, nearest
+from armillary.model.joints import Assembly, JointType
+
+if TYPE_CHECKING:
+    from armillary.model.system import System
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A point fixed in a body, by its coordinates in the body's axes from the body's origin."""
+
+    name: str
+    body: Body
+    coordinates: Triple
+
+    def __repr__(self) -> str:
+        return f"Point({self.body.name}.{self.name})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Body:
+    """A rigid body, or a frame where its mass and inertia are zero. Made by ``System.body``.
+
+    Its frame's axes are ``x y z``; its origin is the place of its joint. ``inertia`` is about the mass centre, in body axes.
+    """
+
+    system: System
+    name: str
+    parent: Body | None
+    joint: JointType
+    assembly: Assembly
+    frame: Frame
+    at: Triple
+    orient: Matrix | None
+    mass: Expr
+    inertia: Matrix
+    com_coordinates: Triple
+    displacement: Vector  # from the parent's origin to this one
+    drift: Vector  # velocity of this origin in the parent's frame
+    coordinates: tuple[Expr, ...] = ()
+    speeds: tuple[Expr, ...] = ()
+    points: dict[str, Point] = field(default_factory=dict)
+
+    @property
+    def x(self) -> Vector:
+        """First unit vector."""
+        return self.frame.x
+
+    @property
+    def y(self) -> Vector:
+        """Second unit vector."""
+        return self.frame.y
+
+    @property
+    def z(self) -> Vector:
+        """Third unit vector."""
+        return self.frame.z
+
+    @property
+    def origin(self) -> Point:
+        """The body's origin, at its joint."""
+        return self.points["origin"]
+
+    @property
+    def com(self) -> Point:
+        """The mass centre."""
+        return self.points["com"]
+
+    def point(self, *where: Any, name: str | None = None) -> Point:
+        """A point of the body: ``body.point("tip", (0, 1, 0))``, ``body.point((0, 1, 0))``, or a known one by name."""
+        if len(where) == 1 and isinstance(where[0], str):
+            return self._known_point(where[0])
+        if len(where) == 2 and isinstance(where[0], str):
+            name, coordinates = where
+        elif len(where) == 1:
+            coordinates = where[0]
+        elif len(where) == 3:
+            coordinates = where
+        else:
+            raise ModelError(f"body '{self.name}': a point takes a name and three coordinates, e.g. point('tip', (0, 1, 0))")
+        label = name or f"point{len(self.points) + 1}"
+        if label in self.points or label in _RESERVED:
+            raise ModelError(f"body '{self.name}' has a point or axis named '{label}' already; choose another name")
+        values = self.system.triple(coordinates, f"point '{label}' of body '{self.name}'", "m")
+        point = Point(label, self, values)
+        self.points[label] = point
+        return point
+
+    def _known_point(self, name: str) -> Point:
+        if name not in self.points:
+            raise ModelError(f"body '{self.name}' has no point '{name}'{nearest(name, self.points)}")
+        return self.points[name]
+
+    def __getattr__(self, name: str) -> Any:
+        """Coordinates ``q1…``, speeds ``u1…`` and named points as attributes."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name[:1] in "qu" and name[1:].isdigit():
+            series: Sequence[Expr] = self.coordinates if name[0] == "q" else self.speeds
+            if 1 <= int(name[1:]) <= len(series):
+                return series[int(name[1:]) - 1]
+            kind = "coordinate" if name[0] == "q" else "speed"
+            raise ModelError(
+                f"body '{self.name}' ({self.joint.describe()}) has {len(series)} {kind}{'s' if len(series) != 1 else ''}, "
+                f"so there is no {self.name}.{name}"
+            )
+        if name in self.points:
+            return self.points[name]
+        known = [*self.points, "x", "y", "z", *(s.data.name.split(".")[-1] for s in (*self.coordinates, *self.speeds))]
+        raise ModelError(f"body '{self.name}' has no '{name}'{nearest(name, known)}")
+
+    def __repr__(self) -> str:
+        return f"Body({self.name}, {self.joint.describe()})"
+
+
+_RESERVED = ("x", "y", "z")

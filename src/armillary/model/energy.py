@@ -1,0 +1,135 @@
+"""Energies and momenta of the user's own bodies, as expressions for outputs.
+
+They are built body by body from each body's velocity in its own axes, so their cost grows linearly with the number of
+bodies; nothing is computed unless an output asks for it. They never see regrouped inertia.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.vectors import (
+    Frame,
+    Triple,
+    Vector,
+    cross,
+    cross_triples,
+    direction_cosines,
+    dot,
+    is_zero,
+    matrix_vector,
+    sum_of_products,
+    transposed,
+)
+from armillary.errors import ModelError
+from armillary.model import motion
+from armillary.model.body import Body, Point
+
+if TYPE_CHECKING:
+    from armillary.model.records import Gravity
+
+
+class Energies:
+    """Energy and momentum of a system; a part of ``System``."""
+
+    bodies: dict[str, Body]
+    gravities: list[Gravity]
+    ground: Body
+
+    def kinetic_energy(self) -> Expr:
+        """Σ ½ m v·v + ½ ω·I·ω over all bodies, v of the mass centre."""
+        result: Any = ZERO
+        for body, w, v in self._motions():
+            spin = matrix_vector(body.inertia, w)
+            result = result + 0.5 * body.mass * sum_of_products(zip(v, v, strict=True))
+            result = result + 0.5 * sum_of_products(zip(w, spin, strict=True))
+        return as_expr(result)
+
+    def potential_energy(self) -> Expr:
+        """−Σ m g·r over all bodies: uniform gravity alone; add the energy of your own springs."""
+        result: Any = ZERO
+        for gravity in self.gravities:
+            heights: dict[str, Any] = {"ground": ZERO}
+            for body in self.bodies.values():
+                assert body.parent is not None
+                step = dot(body.displacement, gravity.direction)
+                heights[body.name] = fn.named(as_expr(heights[body.parent.name] + step), f"{body.name}_height")
+                centre = dot(body.frame.vector(body.com_coordinates), gravity.direction)
+                result = result - gravity.magnitude * body.mass * (heights[body.name] + centre)
+        return as_expr(result)
+
+    def total_energy(self) -> Expr:
+        """Kinetic energy and potential energy of gravity."""
+        return self.kinetic_energy() + self.potential_energy()
+
+    def total_mass(self) -> Expr:
+        """Σ m."""
+        return as_expr(sum((b.mass for b in self.bodies.values()), ZERO))
+
+    def mass_centre(self) -> Vector:
+        """Position of the system's mass centre."""
+        moment = sum((motion.position(b.com) * b.mass for b in self.bodies.values()), Vector({}))
+        if is_zero(self.total_mass()):
+            raise ModelError("a system without mass has no mass centre")
+        return moment / self.total_mass()
+
+    def momentum(self) -> Vector:
+        """Linear momentum Σ m v."""
+        return sum((b.frame.vector(v) * b.mass for b, _, v in self._motions()), Vector({}))
+
+    def angular_momentum(self, about: Point | Body | str | None = None) -> Vector:
+        """Angular momentum Σ (I·ω + m r × v), about the ground's origin, a point, or "mass centre"."""
+        if about is None:
+            start = Vector({})
+        elif about == "mass centre":
+            start = self.mass_centre()
+        elif isinstance(about, Point | Body):
+            start = motion.position(about)
+        else:
+            raise ModelError(f"angular_momentum: about={about!r} is not a point, a body or 'mass centre'")
+        total = Vector({})
+        moving = Vector({})
+        for body, w, v in self._motions():
+            p = body.frame.vector(v) * body.mass
+            total = total + body.frame.vector(matrix_vector(body.inertia, w)) + cross(motion.position(body.com), p)
+            moving = moving + p
+        return total - cross(start, moving) if start.terms else total
+
+    def _motions(self) -> Iterator[tuple[Body, Triple, Triple]]:
+        """(body, ω, velocity of the mass centre), both in the body's axes, parents first."""
+        zero: Triple = (ZERO, ZERO, ZERO)
+        known: dict[Frame, tuple[Triple, Triple]] = {self.ground.frame: (zero, zero)}
+        for body in self.bodies.values():
+            assert body.parent is not None
+            w, v = known[body.parent.frame]
+            w_own = _carried_rotation(body, w)
+            place = body.displacement.components(body.parent.frame)
+            swept = [a + b for a, b in zip(v, cross_triples(w, place), strict=True)]
+            turned = matrix_vector(transposed(direction_cosines(body.parent.frame, body.frame)), swept)
+            drift = body.drift.components(body.frame)
+            v_own = _named([a + b for a, b in zip(turned, drift, strict=True)], f"v_{body.name}")
+            known[body.frame] = (w_own, v_own)
+            at_centre = [a + b for a, b in zip(v_own, cross_triples(w_own, body.com_coordinates), strict=True)]
+            yield body, w_own, _named(at_centre, f"vc_{body.name}")
+
+
+def _carried_rotation(body: Body, w: Triple) -> Triple:
+    """ω of a body in its own axes from that of its parent, frame by frame through the turns of its joint."""
+    assert body.parent is not None
+    frames: list[Frame] = []
+    walker: Frame | None = body.frame
+    while walker is not None and walker is not body.parent.frame:
+        frames.append(walker)
+        walker = walker.parent
+    for frame in reversed(frames):
+        own = frame.rate.components(frame)
+        turned = matrix_vector(transposed(frame.rotation), w)
+        w = _named([a + b for a, b in zip(turned, own, strict=True)], f"w_{frame.name}")
+    return w
+
+
+def _named(values: list[Any], name: str) -> Triple:
+    return tuple(fn.named(as_expr(v), f"{name}_{a}") for v, a in zip(values, "xyz", strict=True))  # type: ignore[return-value]

@@ -1,0 +1,122 @@
+"""Mass and inertia as users give them, checked against what a body can have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from armillary.algebra.dimension import INERTIA, MASS
+from armillary.algebra.expression import ZERO, Expr, number
+from armillary.algebra.vectors import Matrix
+from armillary.errors import ModelError
+
+Reader = Callable[[Any, Any], Expr]
+Maker = Callable[[str, Any, str], Expr]
+
+_SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+
+
+def read_mass(value: Any, body: str, read: Reader, make: Maker) -> Expr:
+    """The mass; a parameter named after the body where it is left out."""
+    if value is None:
+        return make(f"{body}.mass", MASS, f"mass of {body}")
+    mass = read(value, MASS)
+    known = _number(mass)
+    if known is not None and known < 0:
+        raise ModelError(f"body '{body}': its mass {known:g} is negative; a mass is zero or more")
+    return mass
+
+
+def read_inertia(value: Any, body: str, read: Reader, make: Maker, *, check: bool) -> Matrix:
+    """The inertia about the mass centre in body axes: 0, three moments, six elements or a 3×3."""
+    if value is None:
+        moments = [make(f"{body}.I{i}{i}", INERTIA, f"moment of inertia of {body} about its own {a}") for i, a in _AXES]
+        return _symmetric([*moments, ZERO, ZERO, ZERO])
+    if _is_scalar(value):
+        if isinstance(value, int | float) and value == 0:
+            return _symmetric([ZERO] * 6)
+        raise ModelError(
+            f"body '{body}': inertia={value!r} is not an inertia; give 0, three moments, six elements "
+            "(11, 22, 33, 12, 13, 23) or a 3×3"
+        )
+    entries = list(value)
+    if len(entries) == 3 and not any(_is_scalar(e) for e in entries):
+        matrix = [[read(e, INERTIA) for e in row] for row in entries]
+        if any(len(row) != 3 for row in matrix):
+            raise ModelError(f"body '{body}': an inertia matrix is 3×3, these rows have {[len(r) for r in matrix]} elements")
+        _check_symmetric(matrix, body)
+        six = [matrix[i][j] for i, j in _SIX]
+    elif len(entries) in (3, 6):
+        six = [read(e, INERTIA) for e in entries] + [ZERO] * (6 - len(entries))
+    else:
+        raise ModelError(
+            f"body '{body}': an inertia has three moments, six elements (11, 22, 33, 12, 13, 23) or is 3×3; "
+            f"this one has {len(entries)} elements"
+        )
+    if check:
+        _check_possible(six, body)
+    return _symmetric(six)
+
+
+_AXES = ((1, "x"), (2, "y"), (3, "z"))
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, int | float | str | Expr) or getattr(value, "ndim", 1) == 0
+
+
+def _symmetric(six: list[Expr]) -> Matrix:
+    i11, i22, i33, i12, i13, i23 = six
+    return ((i11, i12, i13), (i12, i22, i23), (i13, i23, i33))
+
+
+def _check_symmetric(matrix: list[list[Expr]], body: str) -> None:
+    for i in range(3):
+        for j in range(i):
+            if matrix[i][j] is not matrix[j][i]:
+                raise ModelError(
+                    f"body '{body}': its inertia matrix is not symmetric: element {j + 1}{i + 1} is {matrix[j][i]}, "
+                    f"element {i + 1}{j + 1} is {matrix[i][j]}"
+                )
+
+
+def _check_possible(six: list[Expr], body: str) -> None:
+    """Principal moments of a real body are not negative and satisfy the triangle inequality."""
+    known = [_number(e) for e in six]
+    if any(v is None for v in known):
+        return
+    i11, i22, i33, i12, i13, i23 = (float(v) for v in known if v is not None)
+    moments = sorted(_eigenvalues(i11, i22, i33, i12, i13, i23))
+    slack = 1e-9 * max(moments[-1], 0.0)
+    if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:
+        shown = ", ".join(f"{m:.6g}" for m in moments)
+        raise ModelError(
+            f"body '{body}': no body has the principal moments of inertia {shown}: each must be at most the sum of the "
+            "other two and none negative; correct the inertia, or pass check_inertia=False to allow it"
+        )
+
+
+def _eigenvalues(a: float, b: float, c: float, d: float, e: float, f: float) -> list[float]:
+    import numpy as np
+
+    return [float(v) for v in np.linalg.eigvalsh([[a, d, e], [d, b, f], [e, f, c]])]
+
+
+def _number(value: Expr) -> float | None:
+    if value.kind == "number":
+        return float(value.data)
+    if value.kind == "symbol":
+        return value.data.default
+    return None
+
+
+def check_finite(value: Any, what: str) -> None:
+    """An error for NaN and infinity, which no model quantity can be."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ModelError(f"{what} is {value}; give a finite number")
+
+
+def dimensioned(value: float, dimension: Any) -> Expr:
+    """A number of the model's data with its dimension; zero stays plain zero, so that it vanishes."""
+    return number(value, dimension) if value else ZERO

@@ -1,0 +1,154 @@
+"""What all joints share: they ask for coordinates and speeds and answer with steps and rates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.dimension import LENGTH, ONE, RATE, SPEED, Dimension
+from armillary.algebra.expression import Expr, as_expr, number
+from armillary.algebra.vectors import Matrix, Triple, matrix_product
+from armillary.errors import ModelError
+from armillary.model.joints.steps import Step
+
+UNIT_AXES: dict[str, Triple] = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """A joint as built for one body: its steps and the rates q̇ = N(q) u of its coordinates, in their order."""
+
+    steps: tuple[Step, ...]
+    rates: tuple[Expr, ...]
+    quaternions: tuple[int, ...] = ()  # where groups of four Euler parameters start among the coordinates
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes a joint's coordinates and speeds, named and described for the user to read."""
+
+    body: str
+    parent: str
+    make: Callable[[str, Dimension, str, float], Expr]
+    read: Callable[[Any], Expr]
+
+    def coordinate(self, dimension: Dimension, about: str, initial: float = 0.0) -> Expr:
+        return self.make("q", dimension, about, initial)
+
+    def speed(self, dimension: Dimension, about: str) -> Expr:
+        return self.make("u", dimension, about, 0.0)
+
+    def distance(self, axis: str) -> Expr:
+        return self.coordinate(LENGTH, f"displacement of {self.body} in {self.parent} along {axis}")
+
+    def angle(self, axis: str) -> Expr:
+        return self.coordinate(ONE, f"rotation of {self.body} in {self.parent} about {axis}")
+
+    def distance_rate(self, axis: str) -> Expr:
+        return self.speed(SPEED, f"speed of {self.body} in {self.parent} along {axis}")
+
+    def angle_rate(self, axis: str) -> Expr:
+        return self.speed(RATE, f"rotation rate of {self.body} in {self.parent} about {axis}")
+
+
+class JointType:
+    """A kind of joint with its settings. ``assemble`` builds it for one body."""
+
+    coordinate_count: int = 0
+    speed_count: int = 0
+
+    def assemble(self, maker: Maker) -> Assembly:
+        """The joint's steps and rates, with coordinates and speeds made by ``maker``."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """One or two words for reports, e.g. ``revolute y``."""
+        return type(self).__name__.lower()
+
+
+def axis_name(axis: Any) -> str:
+    """An axis as the user gave it, for names and messages."""
+    return axis if isinstance(axis, str) else "(" + ", ".join(str(a) for a in axis) + ")"
+
+
+def check_axis(axis: Any, joint: str) -> Any:
+    """The axis if it is a letter or three values that are not all zero; else an error that says what is right."""
+    if isinstance(axis, str):
+        if axis not in UNIT_AXES:
+            raise ModelError(f"{joint}: axis '{axis}' is not one of 'x', 'y', 'z' or three numbers")
+        return axis
+    if not isinstance(axis, Sequence) and not hasattr(axis, "__len__"):
+        raise ModelError(f"{joint}: axis {axis!r} is not one of 'x', 'y', 'z' or three numbers")
+    if len(axis) != 3:
+        raise ModelError(f"{joint}: an axis has three components, not {len(axis)}")
+    if all(isinstance(a, int | float) and a == 0 for a in axis):
+        raise ModelError(f"{joint}: the axis (0, 0, 0) has no direction; give a nonzero one such as 'z' or (0, 0, 1)")
+    return tuple(axis)
+
+
+def unit_axis(axis: Any, maker: Maker) -> Triple:
+    """The axis as a unit triple of numbers or constant expressions."""
+    if isinstance(axis, str):
+        return UNIT_AXES[axis]
+    values = [maker.read(a) for a in axis]
+    if not all(v.constant for v in values):
+        raise ModelError(f"joint of '{maker.body}': its axis {axis_name(axis)} varies; an axis must be constant")
+    length = fn.sqrt(sum((v * v for v in values), number(0)))
+    return tuple(plain(v / length) for v in values)  # type: ignore[return-value]
+
+
+def plain(value: Expr) -> Any:
+    """Numbers as plain numbers, so that zeros and ones are seen at once; expressions as they are."""
+    return value.data if value.kind == "number" else value
+
+
+def axis_rotation(axis: Triple, angle: Any) -> Matrix:
+    """Rotation about a unit axis (Euler, Rodrigues): R = c 1 + s k̃ + (1 − c) k kᵀ, with v_parent = R v_child."""
+    c, s = fn.cos(angle), fn.sin(angle)
+    for i in range(3):
+        if axis[i] in (1, -1) and isinstance(axis[i], int | float):
+            return principal_rotation(i, c, s * axis[i])
+    k = [as_expr(a) for a in axis]
+    rows = []
+    for i in range(3):
+        row = []
+        for j in range(3):
+            value = k[i] * k[j] * (1 - c) + (c if i == j else 0)
+            if i != j:
+                third = 3 - i - j
+                value = value + k[third] * s * (-1 if (i, j) in ((0, 1), (1, 2), (2, 0)) else 1)
+            row.append(fn.named(value, "R"))
+        rows.append(tuple(row))
+    return tuple(rows)  # type: ignore[return-value]
+
+
+def principal_rotation(i: int, c: Any, s: Any) -> Matrix:
+    """Rotation about coordinate axis i by the angle with this cosine and sine."""
+    j, k = (i + 1) % 3, (i + 2) % 3
+    rows: list[list[Any]] = [[0] * 3 for _ in range(3)]
+    rows[i][i] = 1
+    rows[j][j] = rows[k][k] = c
+    rows[j][k], rows[k][j] = -s, s
+    return tuple(tuple(row) for row in rows)  # type: ignore[return-value]
+
+
+def sequence_rotation(sequence: str, angles: Sequence[Any], name: str) -> Matrix:
+    """Successive rotations about body-fixed axes, e.g. "zyx"."""
+    result: Matrix | None = None
+    for letter, angle in zip(sequence, angles, strict=True):
+        turn = axis_rotation(UNIT_AXES[letter], angle)
+        result = turn if result is None else matrix_product(result, turn, name)
+    assert result is not None
+    return result
+
+
+def check_sequence(sequence: str, lengths: tuple[int, ...], joint: str) -> str:
+    """A sequence of axis letters without two equal neighbours; else an error that says what is right."""
+    if len(sequence) not in lengths or any(letter not in UNIT_AXES for letter in sequence):
+        wanted = " or ".join(str(n) for n in lengths)
+        raise ModelError(f"{joint}: '{sequence}' is not a sequence of {wanted} of the letters x, y, z")
+    if any(a == b for a, b in zip(sequence, sequence[1:], strict=False)):
+        raise ModelError(f"{joint}: '{sequence}' turns twice in a row about the same axis; one of the two is redundant")
+    return sequence

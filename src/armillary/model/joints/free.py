@@ -1,0 +1,141 @@
+"""Joints whose angular speeds are not coordinate rates: the ball joint and the free body.
+
+Euler parameters e = (e0, e1, e2, e3), scalar first, turn components from child to parent:
+
+    R = (e0² − eᵀe) 1 + 2 e eᵀ + 2 e0 ẽ          ė = ½ [ −eᵀω ; e0 ω + e × ω ]       ω in the child's axes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.dimension import ONE, RATE, SPEED
+from armillary.algebra.expression import Expr
+from armillary.algebra.vectors import Matrix, matrix_vector
+from armillary.errors import ModelError
+from armillary.model.joints.base import Assembly, JointType, Maker, check_sequence, principal_rotation, sequence_rotation
+from armillary.model.joints.steps import Drift, Tumble
+
+
+def quaternion_rotation(e: Sequence[Any], name: str) -> Matrix:
+    """R with v_parent = R v_child for unit Euler parameters, 10 products and 12 sums.
+
+    The diagonal is written as 1 − 2(e₂² + e₃²) and so on, which is exact for unit length only; the integrators keep it.
+    """
+    e0, e1, e2, e3 = e
+    d1, d2, d3 = (fn.named(2 * x, f"{name}_2e{i}") for i, x in ((1, e1), (2, e2), (3, e3)))
+    xx, yy, zz = (fn.named(a * b, f"{name}_ee") for a, b in ((e1, d1), (e2, d2), (e3, d3)))
+    xy, xz, yz = (fn.named(a * b, f"{name}_ee") for a, b in ((e1, d2), (e1, d3), (e2, d3)))
+    wx, wy, wz = (fn.named(e0 * d, f"{name}_ee") for d in (d1, d2, d3))
+    rows = ((1 - yy - zz, xy - wz, xz + wy), (xy + wz, 1 - xx - zz, yz - wx), (xz - wy, yz + wx, 1 - xx - yy))
+    return tuple(tuple(fn.named(x, f"R_{name}") for x in row) for row in rows)  # type: ignore[return-value]
+
+
+def quaternion_rates(e: Sequence[Any], w: Sequence[Any]) -> tuple[Any, ...]:
+    """ė for the angular velocity w in the child's axes."""
+    e0, e1, e2, e3 = e
+    x, y, z = (fn.named(0.5 * wi, "half_w") for wi in w)
+    return (
+        -(e1 * x + e2 * y + e3 * z),
+        e0 * x + e2 * z - e3 * y,
+        e0 * y + e3 * x - e1 * z,
+        e0 * z + e1 * y - e2 * x,
+    )
+
+
+def sequence_rates(sequence: str, angles: Sequence[Any], w: Sequence[Any]) -> tuple[Any, Any, Any]:
+    """Rates of three body-fixed angles for the angular velocity w in the child's axes.
+
+    With w' = R₃ w (axes before the last turn) the second rate is w'·e₂; the first follows from the component of w' that
+    only the first turn can have, and the third from what is left.
+    """
+    a1, a2, a3 = ("xyz".index(letter) for letter in sequence)
+    other = 3 - a1 - a2
+    c2, s2 = fn.cos(angles[1]), fn.sin(angles[1])
+    turned = matrix_vector(principal_rotation(a3, fn.cos(angles[2]), fn.sin(angles[2])), w)
+    # e₁ seen from the axes after the second turn: c₂ e₁ + σ s₂ e_other
+    sigma = 1 if (a2, a1, other) in ((0, 2, 1), (1, 0, 2), (2, 1, 0)) else -1
+    second = turned[a2]
+    if a3 == a1:
+        first = fn.named(sigma * turned[other] / s2, "angle_rate")
+        return first, second, turned[a1] - c2 * first
+    first = fn.named(turned[a1] / c2, "angle_rate")
+    return first, second, turned[other] - sigma * s2 * first
+
+
+def _orientation(rotation: str, maker: Maker, angular: Sequence[Expr]) -> tuple[Matrix, tuple[Expr, ...], list[Expr]]:
+    """(R, rates of the rotational coordinates, those coordinates) for Euler parameters or a sequence of angles."""
+    if rotation == "quaternion":
+        text = f"Euler parameter %d of {maker.body} in {maker.parent}"
+        e = [maker.coordinate(ONE, text % i, 1.0 if i == 0 else 0.0) for i in range(4)]
+        return quaternion_rotation(e, maker.body), quaternion_rates(e, angular), e
+    names = ("first", "second", "third")
+    angles = [
+        maker.coordinate(ONE, f"{names[i]} rotation of {maker.body} in {maker.parent}, about {letter}")
+        for i, letter in enumerate(rotation)
+    ]
+    return (
+        sequence_rotation(rotation, angles, f"R_{maker.body}"),
+        sequence_rates(rotation, angles, angular),
+        angles,
+    )
+
+
+def _check_rotation(rotation: str, joint: str) -> str:
+    return rotation if rotation == "quaternion" else check_sequence(rotation, (3,), f"{joint}(rotation=…)")
+
+
+def _spins(maker: Maker) -> list[Expr]:
+    return [maker.speed(RATE, f"angular velocity of {maker.body} in {maker.parent} along its own {a}") for a in "xyz"]
+
+
+class Spherical(JointType):
+    """A ball joint; speeds are the relative angular velocity in the child's axes."""
+
+    speed_count = 3
+
+    def __init__(self, rotation: str = "quaternion") -> None:
+        self.rotation = _check_rotation(rotation, "Spherical")
+        self.coordinate_count = 4 if rotation == "quaternion" else 3
+
+    def assemble(self, maker: Maker) -> Assembly:
+        w = _spins(maker)
+        R, rates, _ = _orientation(self.rotation, maker, w)
+        return Assembly((Tumble(R, (w[0], w[1], w[2])),), rates, (0,) if self.rotation == "quaternion" else ())
+
+    def describe(self) -> str:
+        return f"spherical {self.rotation}"
+
+
+class Free(JointType):
+    """No joint at all: six degrees of freedom.
+
+    Coordinates: position of the origin in the parent's axes, then Euler parameters (scalar first) or three angles. Speeds:
+    velocity of the origin, in the parent's axes or (velocity="body") in the child's; then the angular velocity in the
+    child's axes.
+    """
+
+    speed_count = 6
+
+    def __init__(self, rotation: str = "quaternion", velocity: str = "parent") -> None:
+        self.rotation = _check_rotation(rotation, "Free")
+        if velocity not in ("parent", "body"):
+            raise ModelError(f"Free: velocity='{velocity}' is neither 'parent' nor 'body'")
+        self.velocity = velocity
+        self.coordinate_count = 7 if rotation == "quaternion" else 6
+
+    def assemble(self, maker: Maker) -> Assembly:
+        p = [maker.distance(axis) for axis in "xyz"]
+        owner = "its own " if self.velocity == "body" else ""
+        text = f"velocity of {maker.body}'s origin in {maker.parent} along {owner}"
+        v = [maker.speed(SPEED, text + axis) for axis in "xyz"]
+        w = _spins(maker)
+        R, turning, _ = _orientation(self.rotation, maker, w)
+        drift = tuple(v) if self.velocity == "parent" else matrix_vector(R, v)
+        step = Drift((p[0], p[1], p[2]), R, dict(enumerate(v)), dict(enumerate(w)), self.velocity)
+        return Assembly((step,), (*drift, *turning), (3,) if self.rotation == "quaternion" else ())
+
+    def describe(self) -> str:
+        return f"free {self.rotation}, velocity in {self.velocity} axes"

@@ -1,0 +1,166 @@
+"""Joints made of turns and slides alone: every speed is the rate of its coordinate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr
+from armillary.algebra.vectors import Matrix, Triple, cross_triples, matrix_vector
+from armillary.model.joints.base import (
+    UNIT_AXES,
+    Assembly,
+    JointType,
+    Maker,
+    axis_name,
+    check_axis,
+    check_sequence,
+    plain,
+    principal_rotation,
+    unit_axis,
+)
+from armillary.errors import ModelError
+from armillary.model.joints.steps import Drift, Slide, Step, Turn
+
+
+class Fixed(JointType):
+    """No motion: the child is part of its parent, at its place and turned by ``orient``."""
+
+    def assemble(self, maker: Maker) -> Assembly:
+        return Assembly((), ())
+
+
+class Joint(JointType):
+    """The general building block: translations along axes, then successive rotations about axes.
+
+    Axes are letters or three numbers. Translation axes are in the parent's frame; the first rotation axis too, each
+    further one in the frame left by the rotations before it. All speeds are coordinate rates.
+    """
+
+    def __init__(self, translate: Sequence[Any] = (), rotate: Sequence[Any] = ()) -> None:
+        self.translate = tuple(check_axis(a, "Joint(translate=…)") for a in translate)
+        self.rotate = tuple(check_axis(a, "Joint(rotate=…)") for a in rotate)
+        if len(self.translate) > 3 or len(self.rotate) > 3:
+            raise ModelError("Joint: at most three translations and three rotations fit into one joint")
+        self.coordinate_count = self.speed_count = len(self.translate) + len(self.rotate)
+
+    def assemble(self, maker: Maker) -> Assembly:
+        q = [maker.distance(axis_name(a)) for a in self.translate] + [maker.angle(axis_name(a)) for a in self.rotate]
+        u = [maker.distance_rate(axis_name(a)) for a in self.translate]
+        u += [maker.angle_rate(axis_name(a)) for a in self.rotate]
+        steps: list[Step] = []
+        for i, axis in enumerate(self.translate):
+            steps.append(Slide(unit_axis(axis, maker), q[i], u[i]))
+        for i, axis in enumerate(self.rotate, start=len(self.translate)):
+            steps.append(Turn(unit_axis(axis, maker), q[i], u[i]))
+        return Assembly(tuple(steps), tuple(u))
+
+    def describe(self) -> str:
+        parts = ["translate " + " ".join(axis_name(a) for a in self.translate)] if self.translate else []
+        parts += ["rotate " + " ".join(axis_name(a) for a in self.rotate)] if self.rotate else []
+        return ", ".join(parts)
+
+
+class Revolute(Joint):
+    """A hinge about an axis of the parent; at zero the child's axes are the parent's."""
+
+    def __init__(self, axis: Any = "z") -> None:
+        super().__init__(rotate=[check_axis(axis, "Revolute")])
+
+    def describe(self) -> str:
+        return f"revolute {axis_name(self.rotate[0])}"
+
+
+class Prismatic(Joint):
+    """A slider along an axis of the parent; the child does not turn."""
+
+    def __init__(self, axis: Any = "z") -> None:
+        super().__init__(translate=[check_axis(axis, "Prismatic")])
+
+    def describe(self) -> str:
+        return f"prismatic {axis_name(self.translate[0])}"
+
+
+class Cylindrical(Joint):
+    """A slider and a hinge along the same axis."""
+
+    def __init__(self, axis: Any = "z") -> None:
+        axis = check_axis(axis, "Cylindrical")
+        super().__init__(translate=[axis], rotate=[axis])
+
+    def describe(self) -> str:
+        return f"cylindrical {axis_name(self.rotate[0])}"
+
+
+class Gimbal(Joint):
+    """Two or three successive hinges about body-fixed axes, e.g. "zx" or "zyx"; speeds are the gimbal rates."""
+
+    def __init__(self, sequence: str) -> None:
+        self.sequence = check_sequence(sequence, (2, 3), "Gimbal")
+        super().__init__(rotate=list(sequence))
+
+    def describe(self) -> str:
+        return f"gimbal {self.sequence}"
+
+
+class Planar(JointType):
+    """Motion in a plane of the parent: two translations across ``normal`` and a rotation about it.
+
+    The two in-plane axes follow the normal cyclically (normal z: x, y). With velocity="parent" all speeds are coordinate
+    rates; with velocity="body" the first two are the velocity of the child's origin along the child's own in-plane
+    axes, as vehicle dynamicists like them.
+    """
+
+    coordinate_count = speed_count = 3
+
+    def __init__(self, normal: Any = "z", velocity: str = "parent") -> None:
+        self.normal = check_axis(normal, "Planar")
+        if velocity not in ("parent", "body"):
+            raise ModelError(f"Planar: velocity='{velocity}' is neither 'parent' nor 'body'")
+        if velocity == "body" and not isinstance(normal, str):
+            raise ModelError("Planar: velocity='body' needs the normal 'x', 'y' or 'z'; turn the joint with orient= on the parent")
+        self.velocity = velocity
+
+    def assemble(self, maker: Maker) -> Assembly:
+        normal = unit_axis(self.normal, maker)
+        first, second = _in_plane(normal)
+        names = _plane_names(self.normal)
+        q = [maker.distance(names[0]), maker.distance(names[1]), maker.angle(axis_name(self.normal))]
+        owner = maker.body + "'s own " if self.velocity == "body" else ""
+        u = [maker.distance_rate(owner + names[0]), maker.distance_rate(owner + names[1])]
+        u.append(maker.angle_rate(axis_name(self.normal)))
+        if self.velocity == "parent":
+            return Assembly((Slide(first, q[0], u[0]), Slide(second, q[1], u[1]), Turn(normal, q[2], u[2])), tuple(u))
+        n = "xyz".index(self.normal)
+        i, j = (n + 1) % 3, (n + 2) % 3
+        rotation: Matrix = principal_rotation(n, fn.cos(q[2]), fn.sin(q[2]))
+        velocity = [0, 0, 0]
+        velocity[i], velocity[j] = u[0], u[1]  # type: ignore[call-overload]
+        drift: Triple = matrix_vector(rotation, velocity)
+        position: list[Any] = [0, 0, 0]
+        position[i], position[j] = q[0], q[1]
+        step = Drift(tuple(position), rotation, {i: u[0], j: u[1]}, {n: u[2]}, "body")  # type: ignore[arg-type]
+        return Assembly((step,), (drift[i], drift[j], u[2]))
+
+    def describe(self) -> str:
+        return f"planar {axis_name(self.normal)}"
+
+
+def _in_plane(normal: Triple) -> tuple[Triple, Triple]:
+    """Two unit axes that complete the normal to a right-handed triad."""
+    for i, name in enumerate("xyz"):
+        if normal == UNIT_AXES[name]:
+            return UNIT_AXES["xyz"[(i + 1) % 3]], UNIT_AXES["xyz"[(i + 2) % 3]]
+    start = min(range(3), key=lambda i: abs(normal[i]) if isinstance(normal[i], int | float) else 1.0)
+    raw = cross_triples(normal, UNIT_AXES["xyz"[start]])
+    length = fn.sqrt(sum(a * a for a in raw))
+    first = tuple(plain(a / length) if isinstance(a / length, Expr) else float(a / length) for a in raw)
+    return first, cross_triples(normal, first)  # type: ignore[return-value]
+
+
+def _plane_names(normal: Any) -> tuple[str, str]:
+    if isinstance(normal, str):
+        i = "xyz".index(normal)
+        return "xyz"[(i + 1) % 3], "xyz"[(i + 2) % 3]
+    return "first in-plane axis", "second in-plane axis"

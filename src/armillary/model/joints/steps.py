@@ -1,0 +1,56 @@
+"""The few motions that every joint is made of, in the order in which they happen from parent to child.
+
+A step starts from the frame left by the step before (the first from the parent's axes at the joint's place) and
+leads to a new one. The mechanics knows these and nothing else, so a new joint needs no new mechanics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.vectors import Matrix, Triple
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """Rotation by ``angle`` about a unit ``axis`` that both frames share; the speed is the angle's rate."""
+
+    axis: Triple
+    angle: Expr
+    speed: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Slide:
+    """Translation by ``distance`` along a unit ``axis``; the speed is the distance's rate."""
+
+    axis: Triple
+    distance: Expr
+    speed: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Tumble:
+    """Rotation R with v_parent = R v_child; speeds are the relative angular velocity in the child's axes."""
+
+    rotation: Matrix
+    speeds: tuple[Expr, Expr, Expr]
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """Translation to ``position`` (parent axes) together with the rotation R.
+
+    ``linear`` are the speeds of the child's origin, by axis number, in the axes that ``velocity`` names ("parent" or
+    "body"); ``angular`` those of the relative angular velocity in the child's axes.
+    """
+
+    position: Triple
+    rotation: Matrix
+    linear: dict[int, Expr]
+    angular: dict[int, Expr]
+    velocity: str
+
+
+Step = Turn | Slide | Tumble | Drift

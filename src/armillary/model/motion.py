@@ -1,0 +1,134 @@
+"""Positions, velocities and accelerations of points and bodies, as vectors in any mixture of frames.
+
+Velocities come from the generalised speeds, not by differentiating positions, so that they are as short as an analyst
+would write them (Sayers 1990, section 5.3, "Multibody operations"); accelerations are their time derivatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from armillary.algebra.calculus import derivative, directional_derivatives
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.vectors import Frame, Vector, ancestors, cross
+from armillary.algebra.walk import symbols
+from armillary.errors import ModelError
+from armillary.model.body import Body, Point
+
+
+def _place(thing: Any, verb: str) -> Point:
+    if isinstance(thing, Point):
+        return thing
+    if isinstance(thing, Body):
+        return thing.origin
+    raise ModelError(f"{verb} needs a point or a body (its origin is taken), not {type(thing).__name__} {thing!r}")
+
+
+def _body(thing: Any, verb: str) -> Body:
+    if isinstance(thing, Body):
+        return thing
+    raise ModelError(f"{verb} needs a body, not {type(thing).__name__} {thing!r}")
+
+
+def lineage(body: Body) -> Iterator[Body]:
+    """The body, its parent, and so on to the ground."""
+    walker: Body | None = body
+    while walker is not None:
+        yield walker
+        walker = walker.parent
+
+
+def position(point: Any, relative_to: Any = None) -> Vector:
+    """Vector to the point from the ground's origin, or from another point."""
+    end = _place(point, "position")
+    start = None if relative_to is None else _place(relative_to, "position")
+    vector = end.body.frame.vector(end.coordinates)
+    if start is not None:
+        vector = vector - start.body.frame.vector(start.coordinates)
+    shared = set() if start is None else set(map(id, lineage(start.body))) & set(map(id, lineage(end.body)))
+    for body in lineage(end.body):
+        if id(body) in shared:
+            break
+        vector = vector + body.displacement
+    if start is not None:
+        for body in lineage(start.body):
+            if id(body) in shared:
+                break
+            vector = vector - body.displacement
+    return vector
+
+
+def frame_velocity(frame: Frame) -> Vector:
+    """Absolute angular velocity of a frame: Σ of relative ones up the tree."""
+    return sum((f.rate for f in ancestors(frame)), Vector({}))
+
+
+def angular_velocity(body: Any, relative_to: Any = None) -> Vector:
+    """Angular velocity of a body in the ground, or in another body."""
+    w = frame_velocity(_body(body, "angular_velocity").frame)
+    return w if relative_to is None else w - frame_velocity(_body(relative_to, "angular_velocity").frame)
+
+
+def velocity(point: Any, relative_to: Any = None) -> Vector:
+    """Velocity of a point in the ground; with another point the difference of both, with a body that seen from it."""
+    end = _place(point, "velocity")
+    absolute = _origin_velocity(end.body) + cross(angular_velocity(end.body), end.body.frame.vector(end.coordinates))
+    if relative_to is None:
+        return absolute
+    if isinstance(relative_to, Body):
+        carried = _origin_velocity(relative_to)
+        carried = carried + cross(angular_velocity(relative_to), position(end, relative_to.origin))
+        return absolute - carried
+    return absolute - velocity(relative_to)
+
+
+def _origin_velocity(body: Body) -> Vector:
+    v = Vector({})
+    for walker in lineage(body):
+        if walker.parent is not None:
+            v = v + walker.drift + cross(angular_velocity(walker.parent), walker.displacement)
+    return v
+
+
+def time_derivative(quantity: Any) -> Any:
+    """Total time derivative of a scalar, or of a vector as seen from the ground.
+
+        d(c e)/dt = ċ e + c ω × e        Sayers 1990, eq. 5.3.2
+    """
+    if isinstance(quantity, Vector):
+        rates = _rates(c for c in quantity.terms.values() if isinstance(c, Expr))
+        result = Vector({})
+        for frame, triple in quantity.by_frame().items():
+            own = frame.vector(triple)
+            dots = directional_derivatives([as_expr(c) for c in triple], rates)
+            result = result + frame.vector(dots) + cross(frame_velocity(frame), own)
+        return result
+    expression = as_expr(quantity)
+    return directional_derivatives([expression], _rates([expression]))[0]
+
+
+def _rates(expressions: Any) -> dict[Expr, Expr]:
+    rates: dict[Expr, Expr] = {}
+    for s in symbols(*expressions):
+        owner = s.data.owner
+        if owner is not None and s in owner.rates:
+            rates[s] = owner.rates[s]
+    return rates
+
+
+def acceleration(point: Any) -> Vector:
+    """Acceleration of a point in the ground."""
+    return time_derivative(velocity(_place(point, "acceleration")))
+
+
+def angular_acceleration(body: Any) -> Vector:
+    """Angular acceleration of a body in the ground."""
+    return time_derivative(angular_velocity(_body(body, "angular_acceleration")))
+
+
+def partial(quantity: Any, by: Expr) -> Any:
+    """Partial derivative of a scalar, or of a vector with its unit vectors held fixed, with respect to a symbol."""
+    if isinstance(quantity, Vector):
+        return quantity.map(lambda c: derivative(as_expr(c), by))
+    return derivative(as_expr(quantity), by)

@@ -1,0 +1,76 @@
+"""What a description is made of besides bodies: plain records, in the user's words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.vectors import Vector
+from armillary.model.body import Body, Point
+
+
+@dataclass(frozen=True, eq=False)
+class Gravity:
+    """A uniform field: acceleration ``magnitude`` along a direction fixed in the ground."""
+
+    magnitude: Expr
+    direction: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """A force at points, or a moment on bodies: positive on the first, opposite on the second where there is one.
+
+    ``vector`` is the whole force or moment. A force acts at ``at`` on its body and, reversed and along the same line of
+    action when it is a strut's, at ``reaction``.
+    """
+
+    name: str
+    kind: str  # "force" or "moment"
+    magnitude: Expr
+    vector: Vector
+    body: Body
+    at: Point | None = None
+    reaction_body: Body | None = None
+    reaction_at: Point | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """A named quantity of interest, computed at each sample."""
+
+    name: str
+    expression: Expr
+    units: str
+    about: str
+    scale: float = 1.0  # from SI to the stated units
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """A discrete state: kept between steps, changed once per step or by events."""
+
+    symbol: Expr
+    initial: float
+    update: Expr | None
+    about: str
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """Something that happens when an expression passes zero."""
+
+    name: str
+    expression: Expr
+    direction: int
+    changes: dict[Expr, Expr]
+    stop: bool
+    about: str
+
+
+@dataclass(frozen=True, eq=False)
+class Prescription:
+    """A speed given as a function of time and constants: its equation disappears."""
+
+    speed: Expr
+    value: Expr

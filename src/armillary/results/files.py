@@ -1,0 +1,253 @@
+"""Runs as NetCDF, CSV and Parquet files, and as xarray and pandas objects.
+
+All formats carry the same `Record`: the samples, and a `metadata` mapping of plain values (texts, numbers,
+and mappings or lists of them) that JSON writes and reads back exactly, because it prints floats with `repr`.
+A name that a format does not allow is replaced there by a label; the name itself is kept in the metadata.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+import numpy as np
+
+from armillary.errors import ArmillaryError, MissingExtraError, require
+from armillary.results.atomic import replacing
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+TIME = "time"
+
+# Samples per chunk of a NetCDF variable: 1 MiB, few and large, so that a column is read in a few strokes.
+_CHUNK = 2**17
+_COMMENT = re.compile(r'# (\w+)(?: ("(?:[^"\\]|\\.)*"))?: (.*)')
+
+
+class Record(NamedTuple):
+    """The content of a run's file: `values[:, i]` are the samples of `names[i]` at `time`."""
+
+    names: tuple[str, ...]
+    time: np.ndarray
+    values: np.ndarray
+    metadata: dict[str, Any]
+
+
+def write_record(path: str | os.PathLike[str], record: Record) -> None:
+    """A file of the format its suffix names; it replaces an older one only once it is complete."""
+    writer = _format(path).write
+    if not Path(path).absolute().parent.is_dir():
+        raise ArmillaryError(f"cannot save '{path}': there is no folder '{Path(path).parent}'")
+    with replacing(path) as temporary:
+        writer(temporary, record)
+
+
+def read_record(path: str | os.PathLike[str]) -> Record:
+    """The record in a file that `write_record` made."""
+    reader = _format(path).read
+    with open(path, "rb"):
+        pass  # a missing or forbidden file keeps its own error, the same in every format
+    try:
+        return reader(Path(path))
+    except MissingExtraError:
+        raise
+    except Exception as error:  # three libraries, each with its own errors for damaged bytes
+        raise ArmillaryError(f"'{path}' is not a run saved by Armillary, or is damaged: {error}") from error
+
+
+def to_xarray(record: Record) -> xarray.Dataset:
+    """A dataset with one variable per output over `time`, its units and description as attributes.
+
+    Variables have the outputs' names, as far as NetCDF allows: '/' and control characters become '_'.
+    """
+    xr = require("xarray", extra="data", purpose="Labelled datasets")
+    labels = distinct(map(netcdf_label, record.names))
+    units, descriptions = record.metadata["units"], record.metadata["descriptions"]
+    variables = {}
+    for column, (label, name) in enumerate(zip(labels, record.names, strict=True)):
+        attributes = {"long_name": descriptions.get(name, name), "units": units.get(name, "")}
+        # HDF5 texts end at a zero byte; the exact text is in the metadata.
+        attributes = {key: text.replace("\0", "") for key, text in attributes.items()}
+        variables[label] = (TIME, record.values[:, column], attributes)
+    time = (TIME, record.time, {"long_name": "time", "units": "s"})
+    # Attributes are JSON: those of NetCDF cannot nest, nor tell an integer from an array of one.
+    outer = {key: _json(value) for key, value in record.metadata.items()}
+    outer["names"] = _json(dict(zip(labels, record.names, strict=True)))
+    return xr.Dataset(variables, coords={TIME: time}, attrs=outer)
+
+
+def to_pandas(record: Record) -> pandas.DataFrame:
+    """A table with one column per output, indexed by time."""
+    pd = require("pandas", extra="data", purpose="Tables")
+    index = pd.Index(record.time, name=TIME)
+    return pd.DataFrame(record.values, index=index, columns=list(record.names))
+
+
+# ---------------------------------------------------------------------------------------------------- NetCDF
+
+
+def _write_netcdf(path: Path, record: Record) -> None:
+    _require_netcdf()
+    dataset = to_xarray(record)
+    plain: dict[str, Any] = {"_FillValue": None}  # else xarray marks NaN as "missing", which here it is not
+    if samples := record.time.size:
+        plain |= {"zlib": True, "complevel": 4, "shuffle": True, "chunksizes": (min(samples, _CHUNK),)}
+    dataset.to_netcdf(path, engine="h5netcdf", encoding={name: plain for name in dataset.variables})
+
+
+def _read_netcdf(path: Path) -> Record:
+    _require_netcdf()
+    xr = require("xarray", extra="data", purpose="NetCDF files")
+    # Undecoded: an output in "hours" is a number, not a timedelta.
+    with xr.open_dataset(path, engine="h5netcdf", decode_cf=False) as dataset:
+        metadata = {key: json.loads(value) for key, value in dataset.attrs.items()}
+        names = metadata.pop("names")
+        time = dataset[TIME].to_numpy()
+        columns = [dataset[label].to_numpy() for label in names]
+    return Record(tuple(names.values()), time, _stack(columns, time), metadata)
+
+
+def _require_netcdf() -> None:
+    for module in ("xarray", "h5netcdf", "h5py"):  # h5netcdf leaves the choice of its HDF5 library open
+        require(module, extra="data", purpose="NetCDF files")
+
+
+def netcdf_label(name: str) -> str:
+    """A legal NetCDF name, as close to `name` as may be.
+
+    Rules of the NetCDF user's guide, "Permitted characters in names": normalised, no '/', no control
+    characters, first a letter, a digit, '_' or beyond ASCII, no space at the end.
+    """
+    label = unicodedata.normalize("NFC", name)
+    label = re.sub(r"[\x00-\x1f\x7f/]|^[\x20-\x7f](?<![0-9A-Za-z_])| \Z", "_", label)
+    return label or "_"
+
+
+def distinct(labels: Iterable[str]) -> list[str]:
+    """The labels, numbered where one is the time's or an earlier one's."""
+    taken = {TIME}
+    result = []
+    for label in labels:
+        trials = itertools.chain([label], (f"{label}_{number}" for number in itertools.count(2)))
+        result.append(next(trial for trial in trials if trial not in taken))
+        taken.add(result[-1])
+    return result
+
+
+# --------------------------------------------------------------------------------------------------- Parquet
+
+
+def _write_parquet(path: Path, record: Record) -> None:
+    pa = require("pyarrow", extra="data", purpose="Parquet files")
+    parquet = require("pyarrow.parquet", extra="data", purpose="Parquet files")
+    columns = [pa.array(column) for column in (record.time, *record.values.T)]
+    metadata = {"armillary": _json(record.metadata | {"names": record.names})}
+    table = pa.Table.from_arrays(columns, names=[TIME, *distinct(record.names)], metadata=metadata)
+    # A dictionary of distinct values is of no use for samples of a motion.
+    parquet.write_table(table, path, compression="zstd", use_dictionary=False)
+
+
+def _read_parquet(path: Path) -> Record:
+    parquet = require("pyarrow.parquet", extra="data", purpose="Parquet files")
+    with path.open("rb") as file:
+        table = parquet.read_table(file)
+    metadata = json.loads((table.schema.metadata or {})[b"armillary"])
+    time, *columns = (column.to_numpy() for column in table.columns)
+    return Record(tuple(metadata.pop("names")), time, _stack(columns, time), metadata)
+
+
+# ------------------------------------------------------------------------------------------------------- CSV
+# Comment lines, the names, the samples:
+#
+#     # system: "pendulum"
+#     # units "A.q1": "rad"
+#     # events "impact": 0.25
+#     # samples: 2
+#     time,A.q1
+#     0.0,1.5
+#     0.5,0.1
+
+
+def _write_csv(path: Path, record: Record) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for key, value in record.metadata.items():
+            match value:
+                case dict():
+                    file.writelines(f"# {key} {_json(name)}: {_json(item)}\n" for name, item in value.items())
+                case list():
+                    file.writelines(f"# {key} {_json(name)}: {_json(item)}\n" for item, name in value)
+                case _:
+                    file.write(f"# {key}: {_json(value)}\n")
+        file.write(f"# samples: {record.time.size}\n")
+        file.write(",".join([TIME, *map(_csv_cell, record.names)]) + "\n")
+        for time, row in zip(record.time.tolist(), record.values, strict=True):
+            file.write(",".join(map(repr, [time, *row.tolist()])) + "\n")
+
+
+def _read_csv(path: Path) -> Record:
+    with path.open(encoding="utf-8", newline="") as file:
+        metadata, line = _read_comments(file)
+        names = next(csv.reader(itertools.chain([line], file)))[1:]
+        shape = metadata.pop("samples"), len(names) + 1
+        table = np.loadtxt(file, delimiter=",", comments=None, ndmin=2) if shape[0] else np.empty(shape)
+    if table.shape != shape:
+        raise ValueError(f"rows and columns of samples are {table.shape}, expected {shape}")
+    return Record(tuple(names), table[:, 0], table[:, 1:], metadata)
+
+
+def _read_comments(file: TextIO) -> tuple[dict[str, Any], str]:
+    """The metadata in the comment lines, and the first line that is none."""
+    metadata: dict[str, Any] = {"units": {}, "descriptions": {}, "parameters": {}, "parameter_units": {}}
+    metadata |= {"info": {}, "events": []}
+    while match := _COMMENT.match(line := file.readline()):
+        key, name, value = match[1], match[2], json.loads(match[3])
+        if name is None:
+            metadata[key] = value
+        elif key == "events":
+            metadata[key].append([value, json.loads(name)])
+        else:
+            metadata[key][json.loads(name)] = value
+    return metadata, line
+
+
+def _csv_cell(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if re.search(r'[",\s]|^$', text) else text
+
+
+# ---------------------------------------------------------------------------------------------------- common
+
+
+class _Format(NamedTuple):
+    write: Callable[[Path, Record], None]
+    read: Callable[[Path], Record]
+
+
+_FORMATS = {
+    ".nc": _Format(_write_netcdf, _read_netcdf),
+    ".csv": _Format(_write_csv, _read_csv),
+    ".parquet": _Format(_write_parquet, _read_parquet),
+}
+
+
+def _format(path: str | os.PathLike[str]) -> _Format:
+    suffix = Path(path).suffix.lower()
+    if suffix not in _FORMATS:
+        raise ArmillaryError(f"'{path}' has no known format: use a name that ends in {', '.join(_FORMATS)}")
+    return _FORMATS[suffix]
+
+
+def _stack(columns: list[np.ndarray], time: np.ndarray) -> np.ndarray:
+    return np.stack(columns, axis=1) if columns else np.empty((time.size, 0))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

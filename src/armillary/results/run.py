@@ -1,0 +1,288 @@
+"""One simulation, recorded: samples of every output, and all that is needed to make them again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armillary.errors import ArmillaryError, UnitsError, nearest
+from armillary.results.compare import Comparison, largest_differences, shared_instants
+from armillary.results.files import TIME, Record, read_record, to_pandas, to_xarray, write_record
+from armillary.results.plots import Signal, draw
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Info: TypeAlias = str | int | float
+
+_FILE_VERSION = 1
+_SHOWN = 8  # outputs listed in a summary
+
+
+class Event(NamedTuple):
+    """Something that happened between two samples."""
+
+    time: float
+    name: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """The immutable record of one simulation.
+
+    `values[i, j]` is output `names[j]` at `time[i]`, in `units[names[j]]`; time is in seconds. The arrays are
+    given away to the run, not copied, and can only be read through it. `info` tells how the run was made:
+    versions, method, step, status, date.
+
+        run["tip height"]       samples of an output
+        run.final["A.q1"]       its last value
+        run.save("run.nc")      and load_run("run.nc")
+    """
+
+    system: str
+    time: np.ndarray
+    values: np.ndarray
+    names: tuple[str, ...]
+    units: Mapping[str, str] = field(default_factory=dict)
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    parameter_units: Mapping[str, str] = field(default_factory=dict)
+    info: Mapping[str, Info] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    _column: Mapping[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        names = tuple(self.names)
+        parameters = {name: float(value) for name, value in self.parameters.items()}
+        made = {
+            "time": _read_only(self.time),
+            "values": _read_only(self.values),
+            "names": names,
+            "units": _frozen({name: self.units.get(name, "") for name in names}),
+            "descriptions": _frozen({name: self.descriptions.get(name, "") for name in names}),
+            "parameters": _frozen(parameters),
+            "parameter_units": _frozen({name: self.parameter_units.get(name, "") for name in parameters}),
+            "info": _frozen({key: _plain(key, value) for key, value in self.info.items()}),
+            "events": tuple(Event(float(time), name) for time, name in self.events),
+            "_column": _frozen({name: column for column, name in enumerate(names)}),
+        }
+        for attribute, value in made.items():
+            object.__setattr__(self, attribute, value)
+        if len(self._column) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ArmillaryError(f"run of '{self.system}': two outputs are called '{twice}'")
+        if self.time.ndim != 1 or self.values.shape != (self.time.size, len(names)):
+            raise ArmillaryError(
+                f"run of '{self.system}': values of shape {self.values.shape} do not fit "
+                f"times of shape {self.time.shape} and {len(names)} names"
+            )
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """The samples of one output: a view that cannot be written to."""
+        if name not in self._column:
+            raise ArmillaryError(f"run of '{self.system}' has no output '{name}'{nearest(name, self.names)}")
+        return self.values[:, self._column[name]]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._column
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        """The number of samples."""
+        return self.time.size
+
+    def __eq__(self, other: object) -> bool:
+        """Equal samples (NaN equals NaN) and equal metadata."""
+        if not isinstance(other, Run):
+            return NotImplemented
+        return (
+            self.names == other.names
+            and self._fingerprint() == other._fingerprint()
+            and np.array_equal(self.time, other.time, equal_nan=True)
+            and np.array_equal(self.values, other.values, equal_nan=True)
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Plain data, because a read-only mapping cannot be pickled."""
+        return _from_record, (self._record(),)
+
+    def __repr__(self) -> str:
+        return _summary(self)
+
+    @property
+    def initial(self) -> dict[str, float]:
+        """The first value of every output."""
+        return self._sample(0)
+
+    @property
+    def final(self) -> dict[str, float]:
+        """The last value of every output."""
+        return self._sample(-1)
+
+    def interpolate(self, times: ArrayLike, name: str) -> np.ndarray:
+        """An output at other times, on straight lines between the samples.
+
+        The error is of second order in the sampling step; sample more finely if that is not enough.
+        """
+        column, at = self[name], np.asarray(times, dtype=float)
+        self._require_samples()
+        forward = slice(None) if self.time[-1] >= self.time[0] else slice(None, None, -1)
+        time = self.time[forward]
+        slack = 1e-12 * (time[-1] - time[0])  # the end of np.arange() is off by rounding
+        outside = at[~((at >= time[0] - slack) & (at <= time[-1] + slack))]
+        if outside.size:
+            raise ArmillaryError(
+                f"run of '{self.system}' covers {time[0]:.9g} to {time[-1]:.9g} s: "
+                f"'{name}' at {outside.flat[0]:.9g} s is not known"
+            )
+        return np.asarray(np.interp(at, time, column[forward]))
+
+    def compare(self, other: Run) -> Comparison:
+        """The largest differences of the outputs both runs have, at the instants both runs have."""
+        common = [name for name in self.names if name in other]
+        for name in common:
+            if self.units[name] != other.units[name]:
+                raise UnitsError(
+                    f"output '{name}' cannot be compared: it is in '{self.units[name]}' here "
+                    f"and in '{other.units[name]}' there"
+                )
+        mine, its = shared_instants(self.time, other.time)
+        if not common or not mine.size:
+            lack = "output" if not common else "instant"
+            raise ArmillaryError(f"the runs of '{self.system}' and '{other.system}' have no {lack} in common")
+        here = {name: self[name][mine] for name in common}
+        there = {name: other[name][its] for name in common}
+        return largest_differences(self.time[mine], here, there, self.units)
+
+    def plot(
+        self,
+        *names: str,
+        against: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        ax: Axes | None = None,
+        show: bool = False,
+    ) -> Figure:
+        """A figure of the named outputs, or of all, over time or `against` another output.
+
+        Outputs of equal units share a panel. With `path` it is saved as PNG, SVG or PDF.
+        """
+        curves = [Signal(name, self.units.get(name, ""), self[name]) for name in names or self.names]
+        if not curves:
+            raise ArmillaryError(f"run of '{self.system}' has no outputs to plot")
+        x = Signal(TIME, "s", self.time)
+        if against is not None:
+            x = Signal(against, self.units.get(against, ""), self[against])
+        return draw(x, curves, title=self.system, path=path, ax=ax, show=show)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """A dataset over time, with units, descriptions, parameters and circumstances as attributes."""
+        return to_xarray(self._record())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with one column per output, indexed by time."""
+        return to_pandas(self._record())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """A file that `load_run` reads back to an equal run: .nc (NetCDF), .csv or .parquet.
+
+        It is written whole or not at all; a failure leaves an older file as it was.
+        """
+        write_record(path, self._record())
+
+    def _sample(self, index: int) -> dict[str, float]:
+        self._require_samples()
+        return dict(zip(self.names, self.values[index].tolist(), strict=True))
+
+    def _require_samples(self) -> None:
+        if not len(self):
+            raise ArmillaryError(f"run of '{self.system}' has no samples")
+
+    def _metadata(self) -> dict[str, Any]:
+        """All but names and samples, as values that JSON keeps."""
+        return {
+            "armillary_run": _FILE_VERSION,
+            "system": self.system,
+            "info": dict(self.info),
+            "parameters": dict(self.parameters),
+            "parameter_units": _nonempty(self.parameter_units),
+            "units": _nonempty(self.units),
+            "descriptions": _nonempty(self.descriptions),
+            "events": [[event.time, event.name] for event in self.events],
+        }
+
+    def _fingerprint(self) -> str:
+        """The metadata as a text, in which NaN equals NaN and the order of keys does not matter."""
+        return json.dumps(self._metadata(), sort_keys=True)
+
+    def _record(self) -> Record:
+        return Record(self.names, self.time, self.values, self._metadata())
+
+
+def load_run(path: str | os.PathLike[str]) -> Run:
+    """The run in a .nc, .csv or .parquet file, equal to the one that was saved."""
+    record = read_record(path)
+    version = record.metadata.get("armillary_run")
+    if version != _FILE_VERSION:
+        raise ArmillaryError(
+            f"'{path}' has run format {version} and this Armillary reads {_FILE_VERSION}: "
+            "use the version that wrote it"
+        )
+    try:
+        return _from_record(record)
+    except (ArmillaryError, TypeError, AttributeError) as error:
+        raise ArmillaryError(f"'{path}' is damaged: {error}") from error
+
+
+def _from_record(record: Record) -> Run:
+    rest = {key: value for key, value in record.metadata.items() if key != "armillary_run"}
+    return Run(time=record.time, values=record.values, names=record.names, **rest)
+
+
+def _summary(run: Run) -> str:
+    span = f"t = {run.time[0]:g} to {run.time[-1]:g} s" if len(run) else "empty"
+    facts = [f"{len(run)} samples of {len(run.names)} outputs", span]
+    facts += [str(run.info[key]) for key in ("method", "status") if key in run.info]
+    facts += [f"{len(run.events)} events"] if run.events else []
+    shown = run.names[:_SHOWN]
+    width = max(map(len, shown), default=0)
+    lines = [f"Run of '{run.system}': " + ", ".join(facts)]
+    for name in shown:
+        span = f"{run[name][0]:.6g} to {run[name][-1]:.6g}" if len(run) else ""
+        lines.append(f"  {name:<{width}}  {span} {run.units[name]}".rstrip())
+    if len(run.names) > _SHOWN:
+        lines.append(f"  and {len(run.names) - _SHOWN} more")
+    return "\n".join(lines)
+
+
+def _read_only(array: ArrayLike) -> np.ndarray:
+    view = np.asarray(array, dtype=float).view()
+    view.flags.writeable = False
+    return view
+
+
+def _frozen(mapping: dict[str, Any]) -> Mapping[str, Any]:
+    return MappingProxyType(mapping)
+
+
+def _nonempty(texts: Mapping[str, str]) -> dict[str, str]:
+    return {key: text for key, text in texts.items() if text}
+
+
+def _plain(key: str, value: Any) -> Info:
+    """A value that every file format keeps."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(plain, str | int | float):
+        raise ArmillaryError(f"info '{key}' must be a text or a number, not {type(value).__name__}")
+    return plain

@@ -1,0 +1,113 @@
+"""Integration of generated functions through time.
+
+Enters: `Functions` (addresses and sizes), the name of a method, times, state, memory, constants. Leaves: an
+`Integration`, also when the run diverges or is interrupted.
+
+One method per file: its tableau, its source, and the alternative not taken. Which to use: "rk4" for a given
+step, "midpoint" where speed matters more than accuracy, "dopri5" for tolerances down to about 1e-7, "dop853"
+below, and "scipy:Radau", "scipy:BDF" or "scipy:LSODA" for stiff systems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+
+from armillary.errors import ArmillaryError, nearest
+from armillary.runtime.integrators import dop853, dopri5, midpoint, rk4
+from armillary.runtime.integrators.driving import CompiledRun, drive
+from armillary.runtime.integrators.records import Functions, Integration, Method, Status
+from armillary.runtime.integrators.sampling import SampleTimes
+from armillary.runtime.integrators.scipy import integrate_with_scipy
+
+__all__ = ["METHODS", "Functions", "Integration", "Method", "Status", "integrate"]
+
+_METHODS = (
+    Method("rk4", 4, False, "classical Runge–Kutta, fixed step", rk4.TABLEAU),
+    Method("midpoint", 2, False, "explicit midpoint, two evaluations per fixed step", midpoint.TABLEAU),
+    Method("dopri5", 5, True, "Dormand–Prince 5(4), adaptive, dense output", dopri5.TABLEAU),
+    Method("dop853", 8, True, "Dormand–Prince 8(5,3), adaptive, dense output", dop853.TABLEAU),
+    Method("scipy:RK45", 5, True, "SciPy's Dormand–Prince 5(4); Python at every step", solver="RK45"),
+    Method("scipy:DOP853", 8, True, "SciPy's Dormand–Prince 8(5,3); Python at every step", solver="DOP853"),
+    Method("scipy:LSODA", 12, True, "Adams or BDF as stiffness asks; Python at every step", solver="LSODA"),
+    Method("scipy:Radau", 5, True, "implicit Runge–Kutta, stiff systems; Python at every step", solver="Radau"),
+    Method("scipy:BDF", 5, True, "implicit multistep, stiff systems; Python at every step", solver="BDF"),
+)
+METHODS: dict[str, Method] = {method.name: method for method in _METHODS}
+
+
+def integrate(
+    functions: Functions,
+    method: str,
+    *,
+    t0: float,
+    t_end: float,
+    state: Any,
+    memory: Any = (),
+    constants: Any = (),
+    step: float | None = None,
+    sample: float | Any | None = None,
+    rtol: float = 1e-8,
+    atol: float | Any = 1e-10,
+    max_step: float = inf,
+    max_steps: int = 1_000_000_000,
+    progress: Callable[[float], None] | None = None,
+) -> Integration:
+    """The motion from `t0` to `t_end`.
+
+    step       the step of a fixed-step method; the first one of an adaptive method, which chooses if it is
+    None sample     seconds between rows (t₀ + i·sample), or the times of rows, or None for a row at the end
+    of every step rtol, atol the tolerated error of an adaptive method; `atol` one number or one per state
+    max_steps  steps tried, rejected ones included, after which the run ends progress   called about ten times
+    a second with the time reached
+
+    A last step that does not fit is shortened. A row shows the state and memory as the next step begins with
+    them, so at an event the ones after it. Divergence and Ctrl-C end the run with a status; nothing is raised
+    but errors of the input.
+    """
+    if method not in METHODS:
+        raise ArmillaryError(
+            f"no integration method '{method}'{nearest(method, METHODS)}; there are {', '.join(METHODS)}"
+        )
+    chosen = METHODS[method]
+    if not (isfinite(t0) and isfinite(t_end) and t0 <= t_end):
+        raise ArmillaryError(f"a run must lead from one finite time to a later one, not from {t0} to {t_end}")
+    if step is None and not chosen.adaptive:
+        raise ArmillaryError(f"method '{method}' takes steps of one size: give it, e.g. step=1e-3")
+    if step is not None and not 0.0 < step < inf:
+        raise ArmillaryError(f"the step must be positive, not {step}")
+    if not max_step > 0.0:
+        raise ArmillaryError(f"the largest step must be positive, not {max_step}")
+    tolerances = np.array(atol, dtype=float)
+    if not (rtol >= 0.0 and np.all(tolerances >= 0.0) and (rtol > 0.0 or np.all(tolerances > 0.0))):
+        raise ArmillaryError(f"tolerances must be positive; rtol is {rtol} and atol {atol}")
+    if tolerances.shape not in ((), (functions.n_states,)):
+        raise ArmillaryError(f"atol must be one number or {functions.n_states}, one per state")
+
+    arguments: dict[str, Any] = {
+        "t0": float(t0),
+        "t_end": float(t_end),
+        "state": _vector("state", state, functions.n_states),
+        "memory": _vector("memory", memory, functions.n_memory),
+        "constants": np.ascontiguousarray(constants, dtype=float),
+        "samples": SampleTimes(sample, float(t0), float(t_end)),
+        "step": step,
+        "rtol": float(rtol),
+        "atol": tolerances,
+        "max_step": float(max_step),
+    }
+    if chosen.tableau is None:
+        return integrate_with_scipy(
+            functions, chosen.solver, **arguments, max_steps=max_steps, progress=progress
+        )
+    return drive(CompiledRun(functions, chosen.tableau, **arguments), max_steps, progress)
+
+
+def _vector(name: str, values: Any, length: int) -> np.ndarray:
+    vector = np.array(values, dtype=float)
+    if vector.shape != (length,):
+        raise ArmillaryError(f"the {name} must be {length} numbers, not an array of shape {vector.shape}")
+    return vector

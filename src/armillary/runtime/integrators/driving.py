@@ -1,0 +1,164 @@
+"""Runs of a compiled loop: memory for it, calls of about a tenth of a second, and the result.
+
+The loop is called in chunks so that Ctrl-C is heard and progress can be shown. The chunks leave no trace in
+the numbers: the loop goes on exactly where it stopped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from math import inf
+
+import numpy as np
+
+from armillary.runtime.integrators.records import Functions, Integration, Status
+from armillary.runtime.integrators.sampling import SampleTimes
+from armillary.runtime.shape import FUNCTIONS, Control, Phase, Reason, Shape
+from armillary.runtime.tableau import Tableau
+
+CHUNK_SECONDS = 0.1
+_FIRST_CHUNK = 200
+_FIRST_ROWS = 1024
+_FIRST_EVENTS = 64
+
+_STATUS: dict[Reason, Status] = {
+    Reason.FINISHED: "finished",
+    Reason.EVENT: "event",
+    Reason.DIVERGED: "diverged",
+    Reason.TOO_SMALL: "step too small",
+}
+
+
+class CompiledRun:
+    """One run of a compiled loop, advanced by so many steps at a time."""
+
+    def __init__(
+        self,
+        functions: Functions,
+        tableau: Tableau,
+        *,
+        t0: float,
+        t_end: float,
+        state: np.ndarray,
+        memory: np.ndarray,
+        constants: np.ndarray,
+        samples: SampleTimes,
+        step: float | None,
+        rtol: float,
+        atol: np.ndarray,
+        max_step: float,
+    ) -> None:
+        from armillary.runtime.loops import compiled_loop  # needs llvmlite, which is slow to import
+
+        adaptive = tableau.control is not None
+        inside = adaptive or functions.n_events > 0 or not samples.on_grid(step or inf)
+        self.shape = Shape(
+            tableau,
+            states=functions.n_states,
+            memory=functions.n_memory,
+            outputs=functions.n_outputs,
+            events=functions.n_events,
+            update=bool(functions.update and functions.n_memory),
+            fire=bool(functions.fire),
+            normalise=bool(functions.normalise),
+            dense=inside,
+        )
+        self._loop = compiled_loop(self.shape, functions.ir)
+        self._offsets, length = self.shape.layout()
+        self._workspace = np.zeros(max(length, 1))
+        self._constants = constants
+        self._samples = samples
+        self._times = np.empty(0)
+        self._rows = np.empty((0, functions.n_outputs))
+        self._log = np.empty((_FIRST_EVENTS + functions.n_events, 2))
+
+        self._put("state", state)
+        self._put("memory", memory)
+        if adaptive:
+            self._put("atol", np.broadcast_to(atol, state.shape))
+        self._put("direction", np.array(functions.event_directions or [0.0] * functions.n_events))
+        self._put("terminal", np.array(functions.event_terminal or [0.0] * functions.n_events))
+
+        self.control = Control(
+            t=t0, t0=t0, t_end=t_end, step=step or 0.0, max_step=max_step, rtol=rtol,
+            h=min(step or 0.0, max_step), t_old=t0, error_old=1e-4,
+            phase=Phase.ARRIVED, failed=-1, at_grid=1, restart=1, choose_step=step is None,
+            every_step=samples.every_step, constants=constants.ctypes.data,
+        )  # fmt: skip
+        for name in FUNCTIONS:
+            setattr(self.control, name, getattr(functions, name))
+        self._make_room()
+
+    def _put(self, name: str, values: np.ndarray) -> None:
+        start = self._offsets[name]
+        self._workspace[start : start + len(values)] = values
+
+    def _get(self, name: str, length: int) -> np.ndarray:
+        start = self._offsets[name]
+        return self._workspace[start : start + length].copy()
+
+    def _make_room(self) -> None:
+        """Room for more rows and events. A row too many is kept where the times end, for the infinity
+        there."""
+        control = self.control
+        if control.filled >= control.capacity:
+            rows = max(_FIRST_ROWS, 2 * control.capacity)
+            if not self._samples.every_step:
+                rows = min(rows, self._samples.count + 1)
+            self._times.resize(rows, refcheck=False)
+            self._times[control.filled :] = self._samples.times(control.filled, rows)
+            self._rows.resize((rows, self.shape.outputs), refcheck=False)
+            control.times, control.rows = self._times.ctypes.data, self._rows.ctypes.data
+            control.capacity = rows
+        if control.logged + self.shape.events > len(self._log) or not control.log:
+            self._log.resize((2 * len(self._log), 2), refcheck=False)
+            control.log, control.log_capacity = self._log.ctypes.data, len(self._log)
+
+    def advance(self, steps: int) -> Reason:
+        """Why the loop stopped, after trying at most so many steps: PAUSED, or an end."""
+        self.control.budget = steps
+        while (reason := self._loop(self.control, self._workspace.ctypes.data)) is Reason.FULL:
+            self._make_room()
+        return reason
+
+    @property
+    def tried(self) -> int:
+        """Steps taken or rejected so far."""
+        return self.control.steps + self.control.rejected
+
+    def result(self, status: Status) -> Integration:
+        control = self.control
+        self._times.resize(control.filled, refcheck=False)
+        self._rows.resize((control.filled, self.shape.outputs), refcheck=False)
+        return Integration(
+            time=self._times,
+            samples=self._rows,
+            final_state=self._get("state", self.shape.states),
+            final_memory=self._get("memory", self.shape.memory),
+            status=status,
+            failed_state=control.failed if control.failed >= 0 else None,
+            t_stop=control.t,
+            events=[(float(t), int(k)) for t, k in self._log[: control.logged]],
+            steps=control.steps,
+            rejected=control.rejected,
+            evaluations=control.evaluations,
+        )
+
+
+def drive(run: CompiledRun, max_steps: int, progress: Callable[[float], None] | None) -> Integration:
+    """A run taken to its end, or to where it is interrupted."""
+    chunk = _FIRST_CHUNK
+    try:
+        while run.tried < max_steps:
+            began = time.perf_counter()
+            reason = run.advance(min(chunk, max_steps - run.tried))
+            if progress:
+                progress(run.control.t)
+            if reason is not Reason.PAUSED:
+                return run.result(_STATUS[reason])
+            seconds = max(time.perf_counter() - began, 1e-6)
+            chunk = max(1, int(chunk * min(max(CHUNK_SECONDS / seconds, 0.1), 10.0)))
+    except KeyboardInterrupt:
+        return run.result("interrupted")
+    return run.result("too many steps")

@@ -1,0 +1,15 @@
+"""midpoint: two evaluations a step, fixed step, order 2.
+
+    y½ = y + h/2 f(t, y),    y₁ = y + h f(t + h/2, y½)
+
+Reference: Runge (1895); Sayers (1990), whose simulation codes take it as their standard.
+
+Not taken: Heun's method, of the same cost and order, whose error constants are larger for oscillations; and
+Adams–Bashforth, one evaluation a step, which must start again after every event and change of memory.
+"""
+
+from __future__ import annotations
+
+from armillary.runtime.tableau import Tableau
+
+TABLEAU = Tableau(order=2, c=(0, 1 / 2), a=((), (1 / 2,)), b=(0, 1))

@@ -1,0 +1,71 @@
+"""What enters an integration and what leaves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from armillary.runtime.tableau import Tableau
+
+Status = Literal["finished", "event", "diverged", "step too small", "interrupted", "too many steps"]
+
+
+@dataclass(frozen=True)
+class Functions:
+    """The generated functions of a model, by address (0: there is none), and their sizes.
+
+    `ir` may hold LLVM text that defines them under their own names; compiled loops are then linked with it
+    instead of calling the addresses. It spares an indirect call and lets LLVM inline, at the price of
+    compiling the model again with every loop.
+    """
+
+    derivatives: int
+    outputs: int
+    events: int = 0
+    update: int = 0
+    fire: int = 0
+    normalise: int = 0
+    n_states: int = 0
+    n_outputs: int = 0
+    n_memory: int = 0
+    n_events: int = 0
+    event_directions: tuple[int, ...] = ()  # −1 falling, +1 rising, 0 both; empty: all 0
+    event_terminal: tuple[bool, ...] = ()  # whether the run ends there; empty: none does
+    ir: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to integrate: a tableau for the compiled loops, or the name of a SciPy solver."""
+
+    name: str
+    order: int
+    adaptive: bool
+    description: str
+    tableau: Tableau | None = None
+    solver: str = ""
+
+
+@dataclass
+class Integration:
+    """What an integration computed, however it ended.
+
+    `samples` has one row per entry of `time`. `final_state` and `final_memory` belong to `t_stop`, the last
+    time at which all was well. `failed_state` is the index of the state that was not finite ("diverged") or
+    had the largest error ("step too small"). `events` lists (time, number) in the order in which they
+    happened.
+    """
+
+    time: np.ndarray
+    samples: np.ndarray
+    final_state: np.ndarray
+    final_memory: np.ndarray
+    status: Status
+    failed_state: int | None
+    t_stop: float
+    events: list[tuple[float, int]]
+    steps: int
+    rejected: int
+    evaluations: int

@@ -1,0 +1,20 @@
+"""rk4: the classical Runge–Kutta method, fixed step, order 4.
+
+Reference: Kutta (1901); Hairer, Nørsett, Wanner (1993), Solving Ordinary Differential Equations I, II.1.
+Inside a step: cubic Hermite, order 3, which costs nothing, for the derivative at the end is the next step's
+first.
+
+Not taken: Kutta's 3/8 rule, with somewhat smaller error constants but three more products per state and step,
+and not what every reference program runs.
+"""
+
+from __future__ import annotations
+
+from armillary.runtime.tableau import Tableau
+
+TABLEAU = Tableau(
+    order=4,
+    c=(0, 1 / 2, 1 / 2, 1),
+    a=((), (1 / 2,), (0, 1 / 2), (0, 0, 1)),
+    b=(1 / 6, 1 / 3, 1 / 3, 1 / 6),
+)

@@ -1,0 +1,78 @@
+"""The times of the rows of a run."""
+
+from __future__ import annotations
+
+from math import floor
+
+import numpy as np
+
+from armillary.errors import ArmillaryError
+from armillary.runtime.shape import SNAP
+
+
+class SampleTimes:
+    """Times t₀ + i·sample up to the end, or given ones, or None: the end of every step.
+
+    They are computed from i each time, never added up. The last one, where it is the end up to rounding, is
+    the end.
+    """
+
+    def __init__(self, sample: float | np.ndarray | None, t0: float, t_end: float) -> None:
+        self.t0 = t0
+        self.t_end = t_end
+        self.every_step = sample is None
+        self.interval = 0.0
+        self.given: np.ndarray | None = None
+        self.count = 0
+        if sample is None:
+            return
+        if np.ndim(sample):
+            self.given = _checked(np.array(sample, dtype=float), t0, t_end)
+            self.count = len(self.given)
+        else:
+            self.interval = float(np.asarray(sample))
+            if not 0.0 < self.interval < np.inf:
+                raise ArmillaryError(f"the time between samples must be positive, not {sample}")
+            intervals = (t_end - t0) / self.interval
+            self.ends_on_sample = abs(intervals - round(intervals)) <= 1e-9 + 4 * np.spacing(intervals)
+            self.count = 1 + (round(intervals) if self.ends_on_sample else floor(intervals))
+
+    def times(self, start: int, stop: int) -> np.ndarray:
+        """The times of rows `start` … `stop` − 1; infinity beyond the last."""
+        result = np.full(stop - start, np.inf)
+        known = min(stop, self.count) - start
+        if known > 0:
+            if self.given is not None:
+                result[:known] = self.given[start : start + known]
+            else:
+                result[:known] = self.t0 + np.arange(start, start + known) * self.interval
+                if self.ends_on_sample and start + known == self.count:
+                    result[known - 1] = self.t_end
+        return result
+
+    def on_grid(self, step: float) -> bool:
+        """Whether every time is a grid point t₀ + i·step or the end, so that none lies inside a step."""
+        if self.every_step:
+            return True
+        if self.given is None:
+            stride = round(self.interval / step)
+            strays = abs(self.interval - stride * step) * (self.count - 1)
+            last = self.times(self.count - 1, self.count)[0]
+            return bool(stride and strays <= 0.5 * SNAP * step and self._meets_end(last, step))
+        nearest = self.t0 + np.rint((self.given - self.t0) / step) * step
+        near = np.abs(nearest - self.given) <= 0.5 * SNAP * step
+        return bool(np.all((near | (self.given == self.t_end)) & self._meets_end(self.given, step)))
+
+    def _meets_end(self, times: np.ndarray, step: float) -> np.ndarray:
+        """Whether times are the end or clearly before it: a grid point close to the end is moved there."""
+        return (times == self.t_end) | (times < self.t_end - 2 * SNAP * step)
+
+
+def _checked(times: np.ndarray, t0: float, t_end: float) -> np.ndarray:
+    if times.ndim != 1 or not np.all(np.diff(times) > 0):
+        raise ArmillaryError("sample times must be a one-dimensional array of increasing numbers")
+    if len(times) and not (times[0] >= t0 and times[-1] <= t_end):
+        raise ArmillaryError(
+            f"sample times must lie between {t0} and {t_end}; they reach from {times[0]} to {times[-1]}"
+        )
+    return times

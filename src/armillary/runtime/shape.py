@@ -1,0 +1,118 @@
+"""What one compiled loop is made for, and where its numbers live.
+
+A loop is compiled once per `Shape`. Everything it knows between two calls is in two blocks of memory that the
+caller owns: `Control`, a record of scalars and addresses, and a workspace of reals. So a run can be left
+after any step and taken up again, bit for bit, and many runs can share one compiled loop.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from enum import IntEnum
+
+from armillary.runtime.tableau import Tableau
+
+# A grid point of a fixed step this close (in steps) to a sample time or to the end takes exactly that time.
+SNAP = 1e-6
+
+
+class Reason(IntEnum):
+    """Why a call of the loop came back. The first group ends a run, the second asks for another call."""
+
+    RUNNING = 0
+    FINISHED = 1
+    EVENT = 2
+    DIVERGED = 3
+    TOO_SMALL = 4
+
+    PAUSED = 5  # the budget of steps is spent
+    FULL = 6  # no room for another row, or for another set of events
+
+
+class Phase(IntEnum):
+    """Where the loop stands at its present time; see loops.py."""
+
+    READY = 0  # to take the next step
+    SETTLED = 1  # the row at this time is due
+    ARRIVED = 2  # rows inside the step just taken are due, then events and memory
+
+
+REALS = (
+    "t", "t0", "t_end",  # now, start, end
+    "step", "max_step", "rtol",
+    "h",  # adaptive: the next step to try
+    "t_old", "h_taken",  # the step just taken, whole, even where an event cuts it short
+    "error_old",
+)  # fmt: skip
+WHOLES = (
+    "phase", "status", "failed",  # Phase, Reason, index of the state to blame (−1: none)
+    "index",  # fixed step: number of the grid point last reached
+    "at_grid",  # 0 where an event has split a fixed step
+    "restart",  # the derivative kept for the next step is not valid
+    "choose_step",  # adaptive: h is to be chosen afresh
+    "after_rejection", "prepared", "pending", "stalled",
+    "steps", "rejected", "evaluations",
+    "budget",  # steps this call may still try
+    "every_step",  # rows at the ends of steps, times written here, instead of at given times
+    "filled", "capacity", "logged", "log_capacity",
+)  # fmt: skip
+FUNCTIONS = ("derivatives", "outputs", "events", "update", "fire", "normalise")
+ADDRESSES = ("constants", "times", "rows", "log", *FUNCTIONS)
+
+FIELDS = {name: place for place, name in enumerate((*REALS, *WHOLES, *ADDRESSES))}
+
+
+class Control(ctypes.Structure):
+    """The scalars of one run; every field takes eight bytes."""
+
+    _fields_ = [
+        *((name, ctypes.c_double) for name in REALS),
+        *((name, ctypes.c_int64) for name in WHOLES),
+        *((name, ctypes.c_void_p) for name in ADDRESSES),
+    ]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes and the method a loop is compiled for; `dense`: values inside a step can be asked for."""
+
+    tableau: Tableau
+    states: int
+    memory: int
+    outputs: int
+    events: int
+    update: bool
+    fire: bool
+    normalise: bool
+    dense: bool
+
+    @property
+    def adaptive(self) -> bool:
+        return self.tableau.control is not None
+
+    @property
+    def derivative_vectors(self) -> int:
+        """How many derivative vectors k are kept."""
+        return self.tableau.stages + (1 + len(self.tableau.extra_c) if self.dense else 0)
+
+    @property
+    def dense_vectors(self) -> int:
+        """How many vectors F make the dense output; see tableau.py."""
+        return 3 + len(self.tableau.dense) if self.dense else 0
+
+    def layout(self) -> tuple[dict[str, int], int]:
+        """The offset of each vector in the workspace, and the length of the whole."""
+        lengths = dict.fromkeys(("state", "trial", "stage"), self.states)
+        lengths |= {f"k{i}": self.states for i in range(self.derivative_vectors)}
+        if self.adaptive:
+            lengths |= dict.fromkeys(("atol", "ratio", "ratio_low"), self.states)
+        if self.dense:
+            lengths |= dict.fromkeys(("base", "end", "point"), self.states)
+            lengths |= {f"F{i}": self.states for i in range(self.dense_vectors)}
+        lengths |= dict.fromkeys(("memory", "new_memory"), self.memory)
+        lengths |= dict.fromkeys(("g", "sign", "low", "crossed", "direction", "terminal"), self.events)
+        offsets, end = {}, 0
+        for name, length in lengths.items():
+            offsets[name], end = end, end + length
+        return offsets, end

@@ -1,0 +1,64 @@
+"""Explicit Runge–Kutta methods as data.
+
+    kᵢ = f( t + cᵢ h, y + h Σⱼ aᵢⱼ kⱼ ),   i = 0 … s−1
+    y₁ = y + h Σᵢ bᵢ kᵢ
+    kₛ = f( t + h, y₁ )                     the derivative at the end, first stage of the next step
+
+Dense output between the ends, θ = (t' − t)/h, is one nested form for every method here,
+
+    y(θ) = y + θ(F₀ + (1−θ)(F₁ + θ(F₂ + (1−θ)(F₃ + θ(F₄ + …)))))
+    F₀ = y₁ − y,   F₁ = h k₀ − F₀,   F₂ = F₀ − h kₛ − F₁,   F₃₊ᵢ = h Σⱼ dᵢⱼ kⱼ
+
+whose first three terms are the cubic Hermite polynomial; methods differ only in the rows d, and in further
+stages kₛ₊₁ … that some of them need. Source: Hairer, Nørsett, Wanner (1993), Solving Ordinary Differential
+Equations I, II.6, and their codes dopri5.f and dop853.f.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Row = tuple[float, ...]
+
+
+def row(entries: dict[int, float]) -> Row:
+    """A row of a tableau from its nonzero entries."""
+    return tuple(entries.get(j, 0.0) for j in range(max(entries) + 1))
+
+
+@dataclass(frozen=True)
+class Control:
+    """Step-size control from the error norm e of a step, with PI memory of the one before (HNW IV.2).
+
+        h' = h / clip( e^exponent / e_before^beta / safety,  1/most,  1/least )
+    """
+
+    exponent: float
+    beta: float
+    least: float
+    most: float
+    safety: float = 0.9
+
+
+@dataclass(frozen=True)
+class Tableau:
+    """An explicit Runge–Kutta method; `control` and `errors` only for those that choose their own steps."""
+
+    order: int
+    c: Row
+    a: tuple[Row, ...]  # row i multiplies k₀ … kᵢ₋₁; row 0 is empty
+    b: Row
+    errors: tuple[Row, ...] = ()  # one row: e = ‖h Σ eⱼkⱼ‖; two rows: the 5th and 3rd order pair of dop853
+    control: Control | None = None
+    extra_c: Row = ()
+    extra_a: tuple[Row, ...] = ()
+    dense: tuple[Row, ...] = ()
+
+    @property
+    def stages(self) -> int:
+        return len(self.b)
+
+    @property
+    def end_enters_error(self) -> bool:
+        """Whether kₛ is part of the error estimate, so that a trial step already pays for it."""
+        return any(len(weights) > self.stages for weights in self.errors)

@@ -1,0 +1,119 @@
+"""Documentation that runs: every Python block is executed, every link within the project leads somewhere."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+
+RUN = "python"
+PARSE_ONLY = "python no-run"  # a fragment: its syntax is checked, nothing more
+
+
+class Block(NamedTuple):
+    """A fenced block: the word behind the fence, the line of its first line, its text."""
+
+    info: str
+    line: int
+    text: str
+
+
+def blocks(page: str) -> list[Block]:
+    """The fenced blocks of a page, in order; an unclosed fence is an error."""
+    found = []
+    fence = indent = info = ""
+    start = 0
+    body: list[str] = []
+    for number, line in enumerate(page.splitlines(), 1):
+        mark = re.match(r"(\s*)(`{3,}|~{3,})\s*(.*?)\s*$", line)
+        if not fence and mark:
+            indent, fence, info = mark.groups()
+            body = []
+            start = number + 1
+        elif fence and mark and mark[2].startswith(fence) and not mark[3]:
+            found.append(Block(info, start, "\n".join(body) + "\n"))
+            fence = ""
+        elif fence:
+            body.append(line.removeprefix(indent))
+    if fence:
+        raise ValueError(f"the fence opened before line {start} is never closed")
+    return found
+
+
+def run_page(text: str, filename: str) -> int:
+    """Number of blocks executed, in order, in one namespace, as a reader would type them."""
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    executed = 0
+    for block in blocks(text):
+        if block.info not in (RUN, PARSE_ONLY):
+            if re.search(r"\bpy(thon)?", block.info, re.I):
+                where = f"{filename}:{block.line - 1}"
+                raise ValueError(f"{where}: tag it '{RUN}' or '{PARSE_ONLY}', not '{block.info}'")
+            continue
+        lead = "\n" * (block.line - 1)  # so that tracebacks show the page's own lines
+        tree = ast.parse(lead + block.text, filename)
+        if block.info == RUN:
+            exec(compile(tree, filename, "exec"), namespace)
+            executed += 1
+    return executed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page(page.read_text(encoding="utf-8"), str(page))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    local = [target for target in targets if "://" not in target and not target.startswith("mailto:")]
+    assert not [target for target in local if not (page.parent / target).exists()]
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    seen: set[Path] = set()
+    todo = [ROOT / "docs" / "index.md"]
+    while todo:
+        page = todo.pop()
+        if page in seen:
+            continue
+        seen.add(page)
+        links = re.findall(r"\]\(([^)#\s]+\.md)", page.read_text(encoding="utf-8"))
+        todo += [target for link in links if (target := (page.parent / link).resolve()).exists()]
+    assert set((ROOT / "docs").rglob("*.md")) <= seen
+
+
+def test_blocks_share_a_namespace_and_fragments_only_parse() -> None:
+    first = "```python\nx = 1\n```\n"
+    indented = "- item\n\n  ```python\n  x += 1\n  assert x == 2\n  ```\n"
+    fragment = "```python no-run\nundefined()\n```\n"
+    assert run_page(first + indented + fragment, "page.md") == 2
+
+
+@pytest.mark.parametrize(
+    ("page", "error"),
+    [
+        ("```python\nassert False\n```\n", AssertionError),
+        ("```python no-run\nx = = 1\n```\n", SyntaxError),
+        ("```py\nx = 1\n```\n", ValueError),
+        ("```{code-block} python\nx = 1\n```\n", ValueError),
+        ("```python\nx = 1\n", ValueError),
+    ],
+)
+def test_a_bad_page_is_refused(page: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        run_page(page, "page.md")
+
+
+def test_a_failing_block_is_reported_at_its_line_in_the_page() -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        run_page("title\n\n```python\nx = 1\nx / 0\n```\n", "page.md")
+    assert (caught.traceback[-1].path, caught.traceback[-1].lineno + 1) == ("page.md", 5)

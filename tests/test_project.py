@@ -1,0 +1,182 @@
+"""The project's frame: imports run one way, start-up is quick, files are short, metadata is right."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.import_arrows import ORDER, Import, backward, cycle, imports, modules, package
+
+ROOT = Path(__file__).resolve().parents[1]
+SRC = ROOT / "src"
+
+SPINE = {"algebra", "model", "mechanics", "program", "backends", "runtime", "results"}
+LONGEST_FILE = 600
+IMPORT_SECONDS = 0.5
+LAZY = ("scipy", "matplotlib", "xarray", "pandas", "pyarrow", "h5netcdf", "pint", "llvmlite.ir",
+        "llvmlite.binding")  # fmt: skip
+
+
+def project_files() -> list[Path]:
+    """Files that are, or would be, tracked."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True)
+        listed = done.stdout.split("\0")
+    except (OSError, subprocess.CalledProcessError):  # an unpacked archive, without git
+        made = {"build", "dist", "__pycache__"}
+        walked = (path.relative_to(ROOT) for path in ROOT.rglob("*"))
+        listed = [str(p) for p in walked if not any(x in made or x.startswith(".") for x in p.parts)]
+    return [ROOT / name for name in listed if name and (ROOT / name).is_file()]
+
+
+FILES = modules(SRC)
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_the_tree_is_whole() -> None:
+    """The checks below look at something: every package of the spine, with more than its __init__."""
+    sizes = {part: sum(package(name) == part for name in FILES) for part in SPINE}
+    missing = sorted(part for part, size in sizes.items() if size == 0)
+    if missing:
+        pytest.skip(f"packages not there yet: {', '.join(missing)}")
+    assert all(size >= 2 for size in sizes.values()), sizes
+    assert len(FILES) >= 30
+    assert len([arrow for arrow in imports(FILES) if package(arrow.source) != package(arrow.target)]) >= 20
+
+
+def test_every_package_has_its_place_in_the_order() -> None:
+    known = {*ORDER, "", "__main__"}
+    assert {package(name) for name in FILES} <= known, "give a new package its place in import_arrows.ORDER"
+
+
+def test_imports_run_one_way() -> None:
+    assert not [str(arrow) for arrow in backward(imports(FILES))]
+
+
+def test_files_of_a_package_do_not_import_in_a_circle() -> None:
+    assert not " → ".join(cycle(imports(FILES)))
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("import armillary.results", "back"),
+        ("from armillary.results import Run", "back"),
+        ("from armillary import results", "back"),
+        ("from ..results import run", "back"),
+        ("from .. import System", "back"),
+        ("def f():\n    from armillary.runtime import run", "back"),
+        ("if TYPE_CHECKING:\n    from armillary.mechanics import Equations", "back"),
+        ("import importlib\nx = importlib.import_module('armillary.cli')", "back"),
+        ("from .body import Body", "circle"),
+        ("from armillary.model.body import Body", "circle"),
+        ("from . import body", "circle"),
+        ("def f():\n    from .body import Body", "circle"),
+        ("if TYPE_CHECKING:\n    from .body import Body", ""),
+        ("from armillary.algebra.scalars import sin", ""),
+        ("from ..errors import ModelError", ""),
+        ("import numpy, math", ""),
+    ],
+)
+def test_a_wrong_arrow_is_seen(text: str, verdict: str, tmp_path: Path) -> None:
+    """The check itself, on a made-up tree in which body imports joint and joint contains `text`."""
+    tree = {
+        "__init__": "", "errors": "", "algebra/__init__": "", "algebra/scalars": "", "model/__init__": "",
+        "model/body": "from .joint import Joint", "model/joint": text, "mechanics/__init__": "",
+        "results/__init__": "", "results/run": "", "runtime/__init__": "", "cli/__init__": "",
+    }  # fmt: skip
+    for name, content in tree.items():
+        path = tmp_path / "armillary" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    found = imports(modules(tmp_path))
+    assert bool(backward(found)) == (verdict == "back")
+    assert bool(cycle(found)) == (verdict == "circle")
+
+
+def test_the_allowed_arrow_back_must_be_lazy() -> None:
+    lazy, eager = (
+        Import("armillary.model.system", "armillary.mechanics.derive", 1, when) for when in ("call", "load")
+    )
+    assert backward([lazy, eager]) == [eager]
+
+
+def test_import_is_quick_and_leaves_heavy_libraries_alone() -> None:
+    """CPU seconds of a fresh interpreter, the best of three: machines are shared, the work is not."""
+    code = f"import sys, armillary; print(*(name for name in {LAZY!r} if name in sys.modules))"
+    here = {**os.environ, "PYTHONPATH": str(SRC)}
+    seconds = []
+    for _ in range(3):
+        child = subprocess.Popen([sys.executable, "-c", code], env=here, stdout=subprocess.PIPE, text=True)
+        assert child.stdout is not None
+        with child.stdout as stdout:
+            loaded = stdout.read().split()
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        assert child.returncode == 0
+        assert not loaded, "imported at start-up; import them inside the functions that need them"
+        seconds.append(usage.ru_utime + usage.ru_stime)
+    assert min(seconds) < IMPORT_SECONDS
+
+
+def test_no_source_file_is_too_long() -> None:
+    lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in FILES.items()}
+    assert not {name: n for name, n in lengths.items() if n > LONGEST_FILE}
+
+
+def test_every_public_module_says_what_it_is() -> None:
+    public = {n: p for n, p in FILES.items() if not any(part.startswith("_") for part in n.split("."))}
+    docs = {n: ast.get_docstring(ast.parse(p.read_text(encoding="utf-8"))) for n, p in public.items()}
+    assert not [name for name, doc in docs.items() if not (doc or "").strip()]
+
+
+def test_readme_begins_with_its_two_commands() -> None:
+    opening = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## ")[0]
+    block = re.search(r"^```\w*\n(.*?)^```", opening, re.M | re.S)
+    assert block, "no command block before the first section"
+    commands = [line.split("#")[0].strip() for line in block[1].splitlines()]
+    assert commands == ["make demo", "make test"]
+
+
+def test_no_path_of_a_particular_machine() -> None:
+    somewhere = re.compile(
+        r"(?<![\w.~/-])/(?:home|Users|root|work|farm|tmp|private|mnt|scratch)/[\w.]|\b[A-Z]:\\Users\b"
+    )
+    examples = ("see " + "/home" + "/ada/x.py", '"' + "/tmp" + '/run.nc"')
+    assert all(somewhere.search(text) for text in examples)
+    found = []
+    for path in project_files():
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue  # a picture
+        where = path.relative_to(ROOT)
+        found += [f"{where}:{i}: {x.strip()[:80]}" for i, x in enumerate(lines, 1) if somewhere.search(x)]
+    assert not found
+
+
+def test_metadata_promises_what_the_design_does() -> None:
+    assert PROJECT["name"] == "armillary"
+    assert PROJECT["license"] == "Apache-2.0"
+    assert PROJECT["license-files"] == ["LICENSE"]
+    assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert PROJECT["requires-python"] == ">=3.11,<3.14"
+    assert {c[-4:] for c in PROJECT["classifiers"] if ":: 3." in c} == {"3.11", "3.12", "3.13"}
+    needs = [re.split(r"[<>=~!\[ ]", need)[0] for need in PROJECT["dependencies"]]
+    assert sorted(needs) == ["llvmlite", "numpy", "scipy"]
+    assert {"plot", "data", "units", "peers", "test", "all"} <= set(PROJECT["optional-dependencies"])
+    assert (SRC / "armillary" / "py.typed").is_file()
+
+
+def test_version_is_told_once() -> None:
+    import armillary
+
+    assert armillary.__version__ == PROJECT["version"]
