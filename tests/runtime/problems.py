@@ -43,6 +43,11 @@ def kepler() -> Model:
     return compile_model(derivatives, n_states=4)
 
 
+def kepler_python(t: float, y: np.ndarray) -> list[float]:
+    r3 = (y[0] ** 2 + y[1] ** 2) ** 1.5
+    return [y[2], y[3], -y[0] / r3, -y[1] / r3]
+
+
 def kepler_position(eccentricity: float, t: float) -> np.ndarray:
     """From Kepler's equation, E − e sin E = t, starting at perihelion."""
     anomaly = t

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from llvmlite import binding
@@ -138,11 +138,10 @@ def _fire(trace: Callable[..., Any], count: int) -> str:
 
 @dataclass
 class Model:
-    """Compiled functions, alive as long as this object."""
+    """Compiled functions; they keep their code alive."""
 
     functions: Functions
     text: str
-    engine: Any = field(repr=False)
 
     @property
     def linked(self) -> Functions:
@@ -192,5 +191,6 @@ def compile_model(
         n_events=n_events,
         event_directions=directions,
         event_terminal=terminal,
+        owner=engine,
     )
-    return Model(functions, text, engine)
+    return Model(functions, text)

@@ -67,6 +67,7 @@ class CompiledRun:
         self._loop = compiled_loop(self.shape, functions.ir)
         self._offsets, length = self.shape.layout()
         self._workspace = np.zeros(max(length, 1))
+        self._functions = functions  # with their owner, as long as their addresses are in use
         self._constants = constants
         self._samples = samples
         self._times = np.empty(0)

@@ -34,6 +34,7 @@ class Functions:
     event_directions: tuple[int, ...] = ()  # −1 falling, +1 rising, 0 both; empty: all 0
     event_terminal: tuple[bool, ...] = ()  # whether the run ends there; empty: none does
     ir: str = field(default="", repr=False)
+    owner: object = field(default=None, repr=False, compare=False)  # keeps the code at these addresses alive
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,106 @@
+"""Exact operation counts of expression graphs.
+
+Each binary + or − is an addition; each × a multiplication; each ÷ and each square root a division; a power n is what its
+squarings take; unary minus is free; functions (sin, select, …) are counted apart. A node that several others use counts once:
+the generated code computes it once. Constants (functions of parameters alone) cost nothing once precomputed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.walk import operands_first
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Numbers of operations of one evaluation."""
+
+    additions: int = 0
+    multiplications: int = 0
+    divisions: int = 0
+    functions: int = 0
+
+    def __add__(self, other: Operations) -> Operations:
+        return Operations(
+            self.additions + other.additions,
+            self.multiplications + other.multiplications,
+            self.divisions + other.divisions,
+            self.functions + other.functions,
+        )
+
+    @property
+    def total(self) -> int:
+        """All operations, functions included."""
+        return self.additions + self.multiplications + self.divisions + self.functions
+
+    @property
+    def weight(self) -> float:
+        """A measure of time: an addition or multiplication 1, a division or root 4, a function 12.
+
+        From latencies and throughputs of current 64-bit cores; used to choose between formalisms, never reported.
+        """
+        return self.additions + self.multiplications + 4 * self.divisions + 12 * self.functions
+
+    def __str__(self) -> str:
+        return f"{self.additions} +, {self.multiplications} ×, {self.divisions} ÷, {self.functions} functions"
+
+
+def node_operations(node: Expr) -> Operations:
+    """Operations of one node, its operands given."""
+    if node.kind == "sum":
+        constant, coefficients = node.data
+        terms = len(coefficients) + (1 if constant else 0)
+        return Operations(terms - 1, sum(1 for c in coefficients if c not in (1, -1)))
+    if node.kind == "product":
+        return _product_operations(node)
+    if node.kind == "call":
+        return Operations(functions=1)
+    return Operations()
+
+
+def _product_operations(node: Expr) -> Operations:
+    coefficient, exponents = node.data
+    multiplications = divisions = above = below = 0
+    for exponent in exponents:
+        size = abs(exponent)
+        whole = int(size)
+        if size != whole:
+            divisions += 1  # a square root
+            multiplications += 1 if whole else 0
+        if whole:
+            multiplications += _power_multiplications(whole)
+        if exponent > 0:
+            above += 1
+        else:
+            below += 1
+    multiplications += max(above - 1, 0) + max(below - 1, 0)
+    if below:
+        divisions += 1
+    if abs(coefficient) != 1 and above:
+        multiplications += 1
+    return Operations(0, multiplications, divisions)
+
+
+def _power_multiplications(n: int) -> int:
+    """Multiplications of x^n by squaring."""
+    return n.bit_length() - 1 + bin(n).count("1") - 1
+
+
+def count(roots: Iterable[Expr]) -> Operations:
+    """Operations to compute the roots, constants excluded."""
+    additions = multiplications = divisions = functions = 0
+    for node in variable_nodes(roots):
+        ops = node_operations(node)
+        additions += ops.additions
+        multiplications += ops.multiplications
+        divisions += ops.divisions
+        functions += ops.functions
+    return Operations(additions, multiplications, divisions, functions)
+
+
+def variable_nodes(roots: Iterable[Expr]) -> list[Expr]:
+    """Nodes that the roots reach without entering constants, operands first."""
+    return [n for n in operands_first(roots) if not n.constant]

@@ -1,0 +1,290 @@
+"""Passes that make a program cheaper. Each is a pure function from roots to roots, exact up to rounding.
+
+A program under improvement is a list of root expressions whose ``let`` nodes are the intermediate values. Sharing needs no pass
+of its own for whole expressions: equal ones are the same node. Each pass states what it saves; ``improve`` in
+``derive.py`` keeps it only where the count agrees.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from armillary.algebra.expression import Expr, let, multiply, number, power, scale, symbol, total
+from armillary.algebra.walk import operands_first, rebuild
+
+Roots = list[Expr]
+
+
+def uses(roots: Iterable[Expr]) -> Counter[Expr]:
+    """How many places use each node: operands of distinct nodes, and roots."""
+    roots = list(roots)
+    found: Counter[Expr] = Counter(roots)
+    for node in operands_first(roots):
+        for a in node.args:
+            found[a] += 1
+    return found
+
+
+def remade(roots: Sequence[Expr], make: Any) -> Roots:
+    """The roots with every node made anew by ``make(node, new operands)``, operands first."""
+    new: dict[Expr, Expr] = {}
+    for node in operands_first(roots):
+        new[node] = make(node, [new[a] for a in node.args])
+    return [new[r] for r in roots]
+
+
+def _same_or_rebuilt(node: Expr, args: list[Expr]) -> Expr:
+    if all([x is y for x, y in zip(args, node.args, strict=True)]):
+        return node
+    return rebuild(node, args)
+
+
+# ---------------------------------------------------------------- inline
+
+
+def inline(roots: Sequence[Expr]) -> Roots:
+    """Intermediate values that are used once, dissolved into their user: sums and products meet and simplify further.
+
+    A product that its user squares stays whole: (a b)² is two multiplications, a² b² three.
+    """
+    counted = uses(roots)
+    squared: set[Expr] = set()
+    for node in counted:
+        if node.kind == "product":
+            squared.update([b for b, n in zip(node.args, node.data[1], strict=True) if n not in (1, -1)])
+
+    def make(node: Expr, args: list[Expr]) -> Expr:
+        if node.kind == "let" and counted[node] == 1 and not (node in squared and node.args[0].kind == "product"):
+            return args[0]
+        return _same_or_rebuilt(node, args)
+
+    return remade(roots, make)
+
+
+# ---------------------------------------------------------------- hoist
+
+
+class Constants:
+    """Names for expressions of parameters alone, each computed once per parameter set."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[Expr, Expr] = {}
+        self._names: dict[Expr, Expr] = {}
+
+    def name(self, value: Expr) -> Expr:
+        """A symbol for a constant expression; numbers and parameters are their own names, signs stay outside."""
+        if value.kind in ("number", "symbol"):
+            return value
+        if value.kind == "product" and value.data[0] < 0:
+            return scale(self.name(scale(value, -1)), -1)
+        if value not in self._names:
+            made = symbol(f"c{len(self._names) + 1}", "parameter", owner=self)
+            self._names[value] = made
+            self.definitions[made] = value
+        return self._names[value]
+
+
+def hoist(roots: Sequence[Expr], constants: Constants) -> Roots:
+    """Constant terms and factors gathered and replaced by names: one operand where there were several."""
+
+    def make(node: Expr, args: list[Expr]) -> Expr:
+        if node.constant:
+            return node  # named where a variable node meets it
+        if node.kind == "sum":
+            return _hoisted_sum(node, args, constants)
+        if node.kind == "product":
+            return _hoisted_product(node, args, constants)
+        return _same_or_rebuilt(node, [constants.name(a) if a.constant else a for a in args])
+
+    return [constants.name(r) if r.constant else r for r in remade(roots, make)]
+
+
+def _hoisted_sum(node: Expr, args: list[Expr], constants: Constants) -> Expr:
+    offset, coefficients = node.data
+    fixed = [(c, a) for c, a in zip(coefficients, args, strict=True) if a.constant]
+    moving = [(c, a) for c, a in zip(coefficients, args, strict=True) if not a.constant]
+    if fixed:
+        constant = constants.name(total([*fixed, (1, number(offset))]))
+        return total([*moving, (1, constant)])
+    return total([*moving, (1, number(offset))])
+
+
+def _hoisted_product(node: Expr, args: list[Expr], constants: Constants) -> Expr:
+    coefficient, exponents = node.data
+    constant = number(coefficient)
+    moving = number(1)
+    any_fixed = False
+    for base, n in zip(args, exponents, strict=True):
+        if base.constant:
+            constant, any_fixed = multiply(constant, power(base, n)), True
+        else:
+            moving = multiply(moving, power(base, n))
+    if not any_fixed:
+        return scale(moving, coefficient)
+    return multiply(constants.name(constant), moving)
+
+
+# ---------------------------------------------------------------- reciprocals
+
+
+def reciprocals(roots: Sequence[Expr]) -> Roots:
+    """One division and products in place of several divisions by the same value."""
+    counted: Counter[Expr] = Counter()
+    for node in operands_first(roots):
+        if node.kind == "product" and not node.constant:
+            counted.update([b for b, n in zip(node.args, node.data[1], strict=True) if n == -1 and not b.constant])
+
+    def make(node: Expr, args: list[Expr]) -> Expr:
+        if node.kind != "product" or node.constant:
+            return _same_or_rebuilt(node, args)
+        coefficient, exponents = node.data
+        divided = [b for b, n in zip(node.args, exponents, strict=True) if n == -1 and counted[b] > 1]
+        if not divided or len(exponents) == 1:
+            return _same_or_rebuilt(node, args)
+        result = number(coefficient)
+        for old, base, n in zip(node.args, args, exponents, strict=True):
+            factor = let(power(base, -1), "reciprocal") if n == -1 and counted[old] > 1 else power(base, n)
+            result = multiply(result, factor)
+        return result
+
+    return remade(roots, make)
+
+
+# ---------------------------------------------------------------- factor
+
+
+def factor(roots: Sequence[Expr]) -> Roots:
+    """a x + b x + c = (a + b) x + c within sums, most frequent factor first: one multiplication saved per term joined.
+
+    Terms that others use too are left alone: they are computed anyway.
+    """
+    counted = uses(roots)
+
+    def make(node: Expr, args: list[Expr]) -> Expr:
+        if node.kind != "sum" or node.constant:
+            return _same_or_rebuilt(node, args)
+        offset, coefficients = node.data
+        terms = list(zip(coefficients, args, [counted[a] == 1 for a in node.args], strict=True))
+        grouped = _grouped(terms)
+        return _same_or_rebuilt(node, args) if grouped is None else total([*grouped, (1, number(offset))])
+
+    return remade(roots, make)
+
+
+def _grouped(terms: list[tuple[float, Expr, bool]]) -> list[tuple[float, Expr]] | None:
+    """Terms with common factors taken out, or None where there are none worth taking."""
+    changed = False
+    pairs = [(c, t, own) for c, t, own in terms]
+    while True:
+        counted: Counter[Expr] = Counter()
+        for _, term, own in pairs:
+            if own and term.kind == "product":
+                counted.update([b for b, n in zip(term.args, term.data[1], strict=True) if n == 1])
+        best = max(counted, key=lambda b: (counted[b], not b.constant, b.order), default=None)
+        if best is None or counted[best] < 2:
+            break
+        changed = True
+        inside = [
+            (c, multiply(t, power(best, -1))) for c, t, own in pairs if own and t.kind == "product" and best in t.args
+            and t.data[1][t.args.index(best)] == 1
+        ]
+        taken = {id(t) for _, t, own in pairs if own and t.kind == "product" and best in t.args and t.data[1][t.args.index(best)] == 1}
+        inner = total(inside)
+        pairs = [p for p in pairs if id(p[1]) not in taken]
+        pairs.append((1, multiply(best, inner), False))
+    return [(c, t) for c, t, _ in pairs] if changed else None
+
+
+# ---------------------------------------------------------------- share
+
+
+def share(roots: Sequence[Expr], rounds: int = 12) -> Roots:
+    """Pairs of operands that several sums or several products have in common, named: one operation saved per further use."""
+    current = list(roots)
+    for _ in range(rounds):
+        chosen = _common_pairs(current)
+        if not chosen:
+            break
+        current = remade(current, lambda node, args, chosen=chosen: _with_pairs(node, args, chosen))
+    return current
+
+
+Pair = tuple[str, Expr, Expr, float]  # kind of node, two operands, ratio of coefficients (sums) or 1
+
+
+def _operand_pairs(node: Expr) -> list[Pair]:
+    if node.kind == "sum":
+        items = list(zip(node.args, node.data[1], strict=True))
+        return [
+            ("sum", a, b, cb / ca)
+            for i, (a, ca) in enumerate(items)
+            for b, cb in items[i + 1 :]
+            if ca in (1, -1) and cb in (1, -1)
+        ]
+    plain = [b for b, n in zip(node.args, node.data[1], strict=True) if n == 1]
+    if node.data[0] not in (1, -1):
+        plain.append(number(abs(node.data[0])))
+    return [("product", a, b, 1.0) for i, a in enumerate(plain) for b in plain[i + 1 :]]
+
+
+def _common_pairs(roots: Sequence[Expr]) -> dict[Expr, list[Pair]]:
+    """Pairs to name in this round, by the nodes that hold them; no operand of a node is taken twice."""
+    holders: dict[Pair, list[Expr]] = {}
+    for node in operands_first(roots):
+        if node.kind in ("sum", "product") and not node.constant and len(node.args) + (node.kind == "product") > 2:
+            for pair in _operand_pairs(node):
+                if not (pair[1].constant and pair[2].constant):
+                    holders.setdefault(pair, []).append(node)
+    _add_whole_nodes(roots, holders)
+    ranked = sorted((p for p, h in holders.items() if len(h) > 1), key=lambda p: -len(holders[p]))
+    taken: dict[Expr, set[Expr]] = {}
+    chosen: dict[Expr, list[Pair]] = {}
+    for pair in ranked:
+        free = [n for n in holders[pair] if not taken.get(n, set()) & {pair[1], pair[2]}]
+        if len(free) < 2:
+            continue
+        for node in free:
+            taken.setdefault(node, set()).update((pair[1], pair[2]))
+            chosen.setdefault(node, []).append(pair)
+    return chosen
+
+
+def _add_whole_nodes(roots: Sequence[Expr], holders: dict[Pair, list[Expr]]) -> None:
+    """Nodes that are such a pair and nothing else hold it too: they will be the named value itself."""
+    for node in operands_first(roots):
+        if node.kind in ("sum", "product") and not node.constant and len(node.args) <= 2:
+            if node.kind == "sum" and node.data[0]:
+                continue
+            for pair in _operand_pairs(node):
+                if pair in holders and node not in holders[pair]:
+                    holders[pair].append(node)
+
+
+def _pair_value(pair: Pair) -> Expr:
+    kind, a, b, ratio = pair
+    return let(multiply(a, b), "p") if kind == "product" else let(total(((1, a), (ratio, b))), "s")
+
+
+def _with_pairs(node: Expr, args: list[Expr], chosen: dict[Expr, list[Pair]]) -> Expr:
+    pairs = chosen.get(node)
+    if not pairs:
+        return _same_or_rebuilt(node, args)
+    new = dict(zip(node.args, args, strict=True))
+    named = [(p, _pair_value((p[0], new.get(p[1], p[1]), new.get(p[2], p[2]), p[3]))) for p in pairs]
+    gone = {x for p in pairs for x in p[1:3]}
+    if node.kind == "sum":
+        offset, coefficients = node.data
+        rest = [(c, new[a]) for c, a in zip(coefficients, node.args, strict=True) if a not in gone]
+        of = dict(zip(node.args, coefficients, strict=True))
+        return total([*rest, *((of[p[1]], value) for p, value in named), (1, number(offset))])
+    coefficient, exponents = node.data
+    size = number(abs(coefficient))
+    result = number(coefficient) if size not in gone else number(1 if coefficient > 0 else -1)
+    for base, n in zip(node.args, exponents, strict=True):
+        if base not in gone:
+            result = multiply(result, power(new[base], n))
+    for _, value in named:
+        result = multiply(result, value)
+    return result
