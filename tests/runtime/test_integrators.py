@@ -11,8 +11,20 @@ from scipy.integrate._ivp import dop853_coefficients as published
 
 from armillary.runtime.integrators import METHODS, dop853, integrate
 from tests.runtime.problems import (
-    ADAPTIVE, ARENSTORF_PERIOD, ARENSTORF_START, COMPILED, PERIOD, SCIPY,
-    arenstorf, arenstorf_python, kepler, kepler_position, kepler_python, kepler_start, modulated, oscillator,
+    ADAPTIVE,
+    ARENSTORF_PERIOD,
+    ARENSTORF_START,
+    COMPILED,
+    PERIOD,
+    SCIPY,
+    arenstorf,
+    arenstorf_python,
+    kepler,
+    kepler_position,
+    kepler_python,
+    kepler_start,
+    modulated,
+    oscillator,
     van_der_pol,
 )  # fmt: skip
 
@@ -22,7 +34,9 @@ def _error(method: str, steps: int, sample: float | None) -> float:
     size = 4.0 / steps
     # An adaptive method takes equal steps when its tolerance never binds.
     options = {"max_step": size, "rtol": 1e3} if METHODS[method].adaptive else {}
-    run = integrate(modulated().functions, method, t0=0, t_end=4, state=[1], step=size, sample=sample, **options)
+    run = integrate(
+        modulated().functions, method, t0=0, t_end=4, state=[1], step=size, sample=sample, **options
+    )
     assert run.steps == steps
     return float(np.max(np.abs(run.samples[:, 0] - np.exp(np.sin(run.time)))))
 
@@ -36,7 +50,7 @@ def test_halving_the_step_divides_the_error_by_two_to_the_order(method, steps):
 
 @pytest.mark.parametrize(("method", "steps"), [("rk4", 80), ("midpoint", 80), ("dopri5", 40), ("dop853", 12)])
 def test_values_inside_steps_keep_the_order(method, steps):
-    """The polynomials' own orders are 3, 3, 4 and 7: local errors h⁴, h⁴, h⁵ and h⁸, as small as the global ones."""
+    """The polynomials' orders are 3, 3, 4 and 7: local errors h⁴, h⁴, h⁵ and h⁸, as small as the global."""
     slope = log2(_error(method, steps, 0.013) / _error(method, 2 * steps, 0.013))
     assert slope == pytest.approx(METHODS[method].order, abs=0.5)
 
@@ -58,7 +72,7 @@ def test_dop853_has_the_published_coefficients():
         assert weights == tuple(published.A[i, : len(weights)])
         assert not published.A[i, len(weights) :].any()
     assert table.b == tuple(published.B)
-    assert table.c + (1.0, *table.extra_c) == tuple(published.C)
+    assert (*table.c, 1.0, *table.extra_c) == tuple(published.C)
     assert table.errors == (tuple(published.E5[:12]), tuple(published.E3[:12]))
     for i, weights in enumerate(table.extra_a, 13):
         assert weights == tuple(published.A[i, : len(weights)])
@@ -85,7 +99,7 @@ def test_an_eccentric_orbit_is_as_accurate_as_scipys_same_pair(method, pair, rto
 
 @pytest.mark.parametrize(("method", "rtol", "tolerance"), [("dopri5", 1e-11, 1e-5), ("dop853", 1e-13, 3e-8)])
 def test_the_arenstorf_orbit_closes(method, rtol, tolerance):
-    """The orbit is unstable: an error near the moon can grow by a factor of 1e5 and more until it is closed."""
+    """The orbit is unstable: an error near the moon can grow 1e5 times and more until it is closed."""
     run = integrate(
         arenstorf().functions, method, t0=0, t_end=ARENSTORF_PERIOD, state=ARENSTORF_START, sample=0.25,
         rtol=rtol, atol=rtol,
@@ -117,7 +131,14 @@ def test_van_der_pol_agrees_with_scipy(method):
     times = np.linspace(0, 15, 61)
     reference = solve_ivp(f, (0, 15), [2, 0], method="DOP853", rtol=1e-12, atol=1e-12, t_eval=times)
     run = integrate(
-        van_der_pol().functions, method, t0=0, t_end=15, state=[2, 0], constants=[5.0], sample=times, rtol=1e-9
+        van_der_pol().functions,
+        method,
+        t0=0,
+        t_end=15,
+        state=[2, 0],
+        constants=[5.0],
+        sample=times,
+        rtol=1e-9,
     )
     # LSODA and BDF control local errors of low order: the phase of the relaxation drifts more.
     tolerance = 1e-4 if method in ("scipy:LSODA", "scipy:BDF") else 2e-6
@@ -135,7 +156,7 @@ def test_every_method_reaches_the_end(method):
 
 @pytest.mark.parametrize("method", ADAPTIVE)
 def test_one_tolerance_per_state_is_heeded(method):
-    """A state that need not be accurate, in the same run with one that must be, does not shorten the steps."""
+    """A state that need not be accurate, next to one that must be, does not shorten the steps."""
     options = {"t0": 0, "t_end": 10, "state": [1, 0], "rtol": 1e-13}
     loose = integrate(oscillator().functions, method, atol=[1e-3, 1e-3], **options)
     one = integrate(oscillator().functions, method, atol=[1e-12, 1e-3], **options)

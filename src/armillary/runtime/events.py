@@ -51,8 +51,7 @@ def emit_locate(program: Program, probe: Frame) -> Frame:
             loop.leave()
         middle = a + 0.5 * (b - a)
         secant = b - g_high.get() * (b - a) / (g_high.get() - g_low.get())
-        # At least half the tolerance from either end: once the root is near one of them, the next turn closes
-        # in.
+        # At least half the tolerance from either end: once the root is near one, the next turn closes in.
         secant = f.least(f.most(secant, a + 0.5 * tolerance), b - 0.5 * tolerance)
         bisect = turn.get().equals(2.0) | secant.differs(secant)
         x = f.choose(bisect, middle, secant)
@@ -74,8 +73,7 @@ def emit_locate(program: Program, probe: Frame) -> Frame:
 
 
 def emit_cut(program: Program, probe: Frame, locate: Frame) -> Frame:
-    """`cut(high)`: the step shortened to the first event before `high`; `crossed` left at those that happen
-    there."""
+    """`cut(high)`: the step shortened to its first event; `crossed` is left at those that happen there."""
     f = program.function("cut", arguments=(REAL,), rare=True)
     shape, high = program.shape, f.argument(2)
     g, sign, low, crossed = (f.vector(name) for name in ("g", "sign", "low", "crossed"))
@@ -87,10 +85,11 @@ def emit_cut(program: Program, probe: Frame, locate: Frame) -> Frame:
             first.set(k)
     x = cut.get()
     f.internal(probe, x)
-    inside = x < f["h_taken"]
-    with f.when(inside):
+    # An event closer to the end than times can tell apart happens at the end: no step of length zero.
+    t_event = f["t_old"] + x
+    with f.when((x < f["h_taken"]) & (t_event < f["t"])):
         f.copy(shape.states, f.vector("point"), f.vector("state"))
-        f["t"] = f["t_old"] + x
+        f["t"] = t_event
         if not shape.adaptive:
             f["index"] = f["index"] - 1
             f["at_grid"] = 0

@@ -24,8 +24,7 @@ SIGNATURES = {name: ir.FunctionType(NOTHING, _ORDINARY) for name in FUNCTIONS} |
 
 
 class _Callee:
-    """An address that is called as a function of a known type: llvmlite itself only calls its typed
-    pointers."""
+    """An address called as a function of a known type; llvmlite itself only calls typed pointers."""
 
     def __init__(self, address: Any, function_type: ir.FunctionType) -> None:
         self.type = ADDRESS
@@ -48,8 +47,7 @@ class Program:
     def function(
         self, name: str, result: Any = NOTHING, arguments: tuple[Any, ...] = (), *, rare: bool = False
     ) -> Frame:
-        """A new internal function of (Control, workspace, *arguments); `rare` ones are compiled small and
-        apart."""
+        """A new internal function of (Control, workspace, *arguments); a `rare` one is kept small and apart."""
         kind = ir.FunctionType(result, (ADDRESS, ADDRESS, *arguments))
         function = ir.Function(self.module, kind, f"armillary_{name}")
         function.linkage = "internal"

@@ -53,8 +53,7 @@ def emit_fixed_step(program: Program, scan: Frame | None) -> Frame:
 
 
 def _next_sample(f: Frame) -> Value:
-    """The next time of a row, or infinity when rows follow the steps. The loop sees to it that there is
-    one."""
+    """The next time of a row (the loop sees to it that there is one), or infinity when rows follow steps."""
     result = Variable(f, f.real(inf))
     with f.when(f["every_step"].equals(0)):
         result.set(f.outside("times")[f["filled"]])
@@ -205,8 +204,7 @@ def first_nonfinite(f: Frame, *vectors: Vector) -> Value:
 
 
 def emit_first_step(program: Program) -> Frame:
-    """The first step, from the sizes of y, f and a difference of f (HNW II.4); k₀ = f(t, y) is there
-    already."""
+    """The first step, from the sizes of y, of k₀ = f(t, y) and of a difference of f (HNW II.4)."""
     f = program.function("first_step", rare=True)
     n, order = f.shape.states, f.shape.tableau.order
     t, state, stage, atol, rtol = f["t"], f.vector("state"), f.vector("stage"), f.vector("atol"), f["rtol"]

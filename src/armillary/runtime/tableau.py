@@ -28,9 +28,9 @@ def row(entries: dict[int, float]) -> Row:
 
 @dataclass(frozen=True)
 class Control:
-    """Step-size control from the error norm e of a step, with PI memory of the one before (HNW IV.2).
+    """Step-size control from the error norm e of a step, with PI memory of the one before.
 
-        h' = h / clip( e^exponent / e_before^beta / safety,  1/most,  1/least )
+    h' = h / clip( e^exponent / e_before^beta / safety,  1/most,  1/least )
     """
 
     exponent: float

@@ -33,7 +33,9 @@ _METHODS = (
     Method("scipy:RK45", 5, True, "SciPy's Dormand–Prince 5(4); Python at every step", solver="RK45"),
     Method("scipy:DOP853", 8, True, "SciPy's Dormand–Prince 8(5,3); Python at every step", solver="DOP853"),
     Method("scipy:LSODA", 12, True, "Adams or BDF as stiffness asks; Python at every step", solver="LSODA"),
-    Method("scipy:Radau", 5, True, "implicit Runge–Kutta, stiff systems; Python at every step", solver="Radau"),
+    Method(
+        "scipy:Radau", 5, True, "implicit Runge–Kutta, stiff systems; Python at every step", solver="Radau"
+    ),
     Method("scipy:BDF", 5, True, "implicit multistep, stiff systems; Python at every step", solver="BDF"),
 )
 METHODS: dict[str, Method] = {method.name: method for method in _METHODS}

@@ -4,8 +4,8 @@ Twelve evaluations a step; three more in a step whose inside is asked for. Refer
 (1993), Solving Ordinary Differential Equations I, II.5 and II.10; coefficients and control as in their code
 dop853.f.
 
-Not taken: Verner's 9(8) pair, cheaper below 1e-12 but without a dense output of matching order at a price
-like this one's. Not taken either: a PI term in the step control, which dop853.f leaves at zero too.
+Not taken: Verner's 9(8) pair, whose dense output needs more than the three further stages of this one; and a
+PI term in the step control (β > 0), which dop853.f leaves at zero too.
 """
 
 from __future__ import annotations

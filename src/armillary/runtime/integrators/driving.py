@@ -100,8 +100,7 @@ class CompiledRun:
         return self._workspace[start : start + length].copy()
 
     def _make_room(self) -> None:
-        """Room for more rows and events. A row too many is kept where the times end, for the infinity
-        there."""
+        """Room for more rows and events; one row more than there are times, for the infinity after them."""
         control = self.control
         if control.filled >= control.capacity:
             rows = max(_FIRST_ROWS, 2 * control.capacity)

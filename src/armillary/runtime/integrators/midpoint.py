@@ -2,10 +2,11 @@
 
     y½ = y + h/2 f(t, y),    y₁ = y + h f(t + h/2, y½)
 
-Reference: Runge (1895); Sayers (1990), whose simulation codes take it as their standard.
+Reference: Runge (1895), Math. Ann. 46, 167-178; it is the method of the programs printed in Sayers (1990).
+Inside a step: cubic Hermite, whose error is far below the method's own.
 
-Not taken: Heun's method, of the same cost and order, whose error constants are larger for oscillations; and
-Adams–Bashforth, one evaluation a step, which must start again after every event and change of memory.
+Not taken: Heun's method, of the same cost and order, and the same on linear systems; Adams–Bashforth, with one
+evaluation a step, which must start again after every event and change of memory.
 """
 
 from __future__ import annotations

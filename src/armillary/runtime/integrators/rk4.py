@@ -4,8 +4,8 @@ Reference: Kutta (1901); Hairer, Nørsett, Wanner (1993), Solving Ordinary Diffe
 Inside a step: cubic Hermite, order 3, which costs nothing, for the derivative at the end is the next step's
 first.
 
-Not taken: Kutta's 3/8 rule, with somewhat smaller error constants but three more products per state and step,
-and not what every reference program runs.
+Not taken: Kutta's 3/8 rule, with somewhat smaller error constants but three more multiply-adds per state and
+step, and not what reference programs run.
 """
 
 from __future__ import annotations

@@ -22,6 +22,8 @@ import numpy as np
 from armillary.runtime.integrators.records import Functions, Integration, Status
 from armillary.runtime.integrators.sampling import SampleTimes
 
+SECONDS_BETWEEN_REPORTS = 0.1
+
 _VECTOR = ctypes.c_void_p
 _ORDINARY = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_VECTOR] * 4)
 _FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[_VECTOR] * 5)
@@ -248,7 +250,7 @@ def integrate_with_scipy(
             first = None if run.restart else getattr(method, "h_abs", method.step_size)
             if run.status in ("diverged", "step too small"):
                 break
-            if progress and time.monotonic() - shown > 0.1:
+            if progress and time.monotonic() - shown > SECONDS_BETWEEN_REPORTS:
                 shown = time.monotonic()
                 progress(run.t)
     except KeyboardInterrupt:

@@ -1,0 +1,141 @@
+"""Armillary: multibody dynamics from a description to compiled equations of motion.
+
+    import armillary as arm
+
+    s = arm.System("pendulum")
+    bob = s.body("bob", joint=arm.Revolute("z"), com=(0, -1, 0), mass=1, inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    run = s.derive().compile().simulate(10.0, step=1e-3, initial={"bob.q1": 0.5})
+"""
+
+from armillary.algebra.calculus import derivative, evaluate, nominal
+from armillary.algebra.expression import Expr
+from armillary.algebra.foreign import ForeignFunction
+from armillary.algebra.functions import (
+    absolute,
+    acos,
+    and_,
+    asin,
+    atan,
+    atan2,
+    cos,
+    equal,
+    exp,
+    log,
+    maximum,
+    minimum,
+    not_,
+    not_equal,
+    or_,
+    select,
+    sign,
+    sin,
+    sqrt,
+    tan,
+)
+from armillary.algebra.latex import latex
+from armillary.algebra.tables import Table, Table2
+from armillary.algebra.vectors import Dyadic, Vector, angle, cross, direction, dot, magnitude, outer, project
+from armillary.algebra.walk import substitute
+from armillary.errors import (
+    ArmillaryError,
+    ExpressionError,
+    MissingExtraError,
+    ModelError,
+    ParameterError,
+    SimulationError,
+    UnitsError,
+)
+from armillary.model.joints import (
+    Cylindrical,
+    Fixed,
+    Free,
+    Gimbal,
+    Joint,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+)
+from armillary.model.motion import (
+    acceleration,
+    angular_acceleration,
+    angular_velocity,
+    partial,
+    position,
+    time_derivative,
+    velocity,
+)
+from armillary.model.system import Body, Point, System
+from armillary.results import Run, load_run
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArmillaryError",
+    "Body",
+    "Cylindrical",
+    "Dyadic",
+    "Expr",
+    "ExpressionError",
+    "Fixed",
+    "ForeignFunction",
+    "Free",
+    "Gimbal",
+    "Joint",
+    "MissingExtraError",
+    "ModelError",
+    "ParameterError",
+    "Planar",
+    "Point",
+    "Prismatic",
+    "Revolute",
+    "Run",
+    "SimulationError",
+    "Spherical",
+    "System",
+    "Table",
+    "Table2",
+    "UnitsError",
+    "Vector",
+    "absolute",
+    "acceleration",
+    "acos",
+    "and_",
+    "angle",
+    "angular_acceleration",
+    "angular_velocity",
+    "asin",
+    "atan",
+    "atan2",
+    "cos",
+    "cross",
+    "derivative",
+    "direction",
+    "dot",
+    "equal",
+    "evaluate",
+    "exp",
+    "latex",
+    "load_run",
+    "log",
+    "magnitude",
+    "maximum",
+    "minimum",
+    "nominal",
+    "not_",
+    "not_equal",
+    "or_",
+    "outer",
+    "partial",
+    "position",
+    "project",
+    "select",
+    "sign",
+    "sin",
+    "sqrt",
+    "substitute",
+    "tan",
+    "time_derivative",
+    "velocity",
+]

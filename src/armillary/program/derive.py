@@ -1,0 +1,168 @@
+"""From a description to equations: the pipeline, as a list of stages."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.walk import Undimensioned, symbols
+from armillary.errors import ModelError, nearest
+from armillary.mechanics.explicit import speed_rates
+from armillary.mechanics.kane import implicit_equations
+from armillary.mechanics.loads import Applied, applied_loads
+from armillary.mechanics.recursive import accelerations
+from armillary.mechanics.regroup import regroup as regroup_inertia
+from armillary.mechanics.tree import Tree, plant
+from armillary.mechanics.uncouple import uncouple
+from armillary.model.system import System
+from armillary.program.cost import count
+from armillary.program.equations import Equations, Stage
+from armillary.program.improve import Gain, improve
+from armillary.program.passes import Constants, hoist
+from armillary.program.program import Program, section
+from armillary.program.roots import Targets, targets
+
+# A mass matrix costs about (number of speeds) × (depth of the tree); beyond this the recursion always wins.
+_DEEP = 6.0
+
+FORMALISMS: dict[str, Callable[[Tree, Applied], dict[int, Any]]] = {
+    "kane": lambda tree, loads: uncouple(implicit_equations(tree, loads), "fewest neighbours"),
+    "recursive": accelerations,
+}
+
+
+def derive(system: System, formalism: str = "auto", *, regroup: bool = True) -> Equations:
+    """The equations of motion of a system, by the named formalism or the cheapest of those worth trying."""
+    with _without_collector():
+        clock = _Clock()
+        _check(system, formalism)
+        tree = plant(system)
+        clock.stage("plant")
+        if regroup:
+            tree = regroup_inertia(tree)
+        loads = applied_loads(system, tree)
+        clock.stage("regroup")
+        candidates = [
+            _candidate(name, tree, loads, system, clock) for name in _worth_trying(tree, formalism)
+        ]
+        best = min(candidates, key=lambda c: c.weight)
+        program, gains = _program(system, best.targets)
+        clock.stage("improve", program.derivatives.operations)
+    return Equations(system, best.formalism, program, best.targets, tuple(clock.stages), tuple(gains))
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    formalism: str
+    targets: Targets
+    weight: float
+
+
+def _candidate(name: str, tree: Tree, loads: Applied, system: System, clock: _Clock) -> _Candidate:
+    rates = speed_rates(tree, FORMALISMS[name](tree, loads))
+    wanted = targets(system, rates)
+    operations = count(hoist(wanted.rates, Constants()))
+    clock.stage(name, operations)
+    return _Candidate(name, wanted, operations.weight)
+
+
+def _worth_trying(tree: Tree, formalism: str) -> list[str]:
+    if formalism != "auto":
+        return [formalism]
+    depths: list[int] = []
+    for link in tree.links:
+        depths.append((depths[link.parent] if link.parent >= 0 else 0) + len(link.freedoms))
+    mean = sum(depths) / max(len(depths), 1)
+    return ["kane", "recursive"] if mean <= _DEEP else ["recursive"]
+
+
+def _check(system: System, formalism: str) -> None:
+    if formalism != "auto" and formalism not in FORMALISMS:
+        known = ["auto", *FORMALISMS]
+        raise ModelError(f"unknown formalism '{formalism}'{nearest(formalism, known)}; there are {', '.join(known)}")
+    if not system.speeds:
+        raise ModelError(f"system '{system.name}' has no degree of freedom: give a body a joint such as Revolute('z')")
+
+
+def _program(system: System, wanted: Targets) -> tuple[Program, list[Gain]]:
+    """All sections, improved one by one over shared constants."""
+    constants = Constants()
+    rates, gains = improve(wanted.rates, constants)
+    outputs = hoist([c.expression for c in wanted.columns], constants)
+    events = hoist(wanted.events, constants)
+    updates = hoist(wanted.updates, constants)
+    fires = [hoist(f, constants) for f in wanted.fires]
+    state = (*wanted.coordinates, *wanted.speeds)
+    state_labels = [s.data.name for s in state]
+    memory_labels = [m.data.name for m in wanted.memory]
+    everything = [*rates, *outputs, *events, *updates, *(e for f in fires for e in f)]
+    used = _constants_used(everything)
+    defined = [constants.definitions.get(c, c) for c in used]
+    parameters = tuple(_parameters(system))
+    rest = [
+        section("outputs", [c.name for c in wanted.columns], outputs),
+        section("events", list(system.events), events),
+        section("update", memory_labels if updates else [], updates),
+    ]
+    program = Program(
+        name=system.name,
+        parameters=parameters,
+        constants=tuple(used),
+        state=state,
+        memory=wanted.memory,
+        time=wanted.time,
+        precompute=section("precompute", [c.data.name for c in used], defined, constant=True),
+        derivatives=section("derivatives", [f"{s}'" for s in state_labels], rates),
+        outputs=rest[0],
+        events=rest[1],
+        update=rest[2],
+        fire=tuple(
+            section(f"fire {name}", [*memory_labels, *state_labels], f)
+            for name, f in zip(system.events, fires, strict=True)
+        ),
+        normalise=section(
+            "normalise", [state_labels[q + i] for q in wanted.quaternions for i in range(4)], wanted.normalised
+        ),
+        quaternions=wanted.quaternions,
+    )
+    return program, gains
+
+
+def _constants_used(roots: list[Expr]) -> list[Expr]:
+    """Parameters and named constants that sections read, in the order of first meeting."""
+    return [s for s in symbols(*roots) if s.data.role == "parameter"]
+
+
+def _parameters(system: System) -> list[Expr]:
+    plain = Undimensioned()
+    return [plain(p) for p in system.parameters.values()]
+
+
+class _Clock:
+    """Seconds of each stage, with the operations that it left."""
+
+    def __init__(self) -> None:
+        self.stages: list[Stage] = []
+        self._last = time.perf_counter()
+
+    def stage(self, name: str, operations: Any = None) -> None:
+        now = time.perf_counter()
+        self.stages.append(Stage(name, now - self._last, operations))
+        self._last = now
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """No cyclic garbage collection meanwhile: expressions hold no cycles, and scanning them took a third of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

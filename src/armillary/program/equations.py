@@ -1,0 +1,74 @@
+"""Equations of motion: what was derived, what it costs, and the way to run it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from armillary.model.system import System
+from armillary.program.cost import Operations
+from armillary.program.improve import Gain
+from armillary.program.listing import listing, report
+from armillary.program.program import Program
+from armillary.program.roots import Targets
+
+if TYPE_CHECKING:
+    from armillary.runtime.compiled import CompiledModel
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of the derivation: its seconds and, where it made equations, their operations."""
+
+    name: str
+    seconds: float
+    operations: Operations | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Equations:
+    """The derived equations of a system, as a program."""
+
+    system: System
+    formalism: str
+    program: Program
+    targets: Targets
+    stages: tuple[Stage, ...]
+    gains: tuple[Gain, ...]
+
+    @property
+    def operations(self) -> Operations:
+        """Operations of one evaluation of all derivatives; precomputed constants not counted."""
+        return self.program.derivatives.operations
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the coordinates, in the order of the state."""
+        return tuple(q.data.name for q in self.targets.coordinates)
+
+    @property
+    def speeds(self) -> tuple[str, ...]:
+        """Names of the speeds that are states (prescribed ones are not), in the order of the state."""
+        return tuple(u.data.name for u in self.targets.speeds)
+
+    @property
+    def parameters(self) -> dict[str, float | None]:
+        """Parameters with their defaults, in their stated units; None where there is no default."""
+        return {name: p.data.default for name, p in self.system.parameters.items()}
+
+    def show(self, section: str = "derivatives") -> str:
+        """A section of the program as text, one assignment per line."""
+        return listing(self, section)
+
+    def report(self) -> str:
+        """Bodies, coordinates, operations and what each stage took."""
+        return report(self)
+
+    def compile(self, backend: str = "llvm", **options: Any) -> CompiledModel:
+        """The equations as compiled code in this process."""
+        from armillary.runtime.compiled import compile_equations
+
+        return compile_equations(self, backend, **options)
+
+    def __repr__(self) -> str:
+        return f"Equations({self.system.name!r}, {self.formalism}: {self.operations})"

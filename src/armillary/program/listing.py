@@ -1,0 +1,88 @@
+"""Programs as text for people: assignments with readable names, and a report of a derivation."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from typing import TYPE_CHECKING
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.printing import text
+from armillary.errors import ModelError, nearest
+from armillary.program.cost import node_operations
+from armillary.program.passes import uses
+from armillary.program.program import Section
+
+if TYPE_CHECKING:
+    from armillary.program.equations import Equations
+
+
+def listing(equations: Equations, section: str) -> str:
+    """One section: a heading with its cost, then an assignment per line."""
+    sections = {s.name: s for s in equations.program.sections()}
+    if section not in sections:
+        raise ModelError(f"no section '{section}'{nearest(section, sections)}; there are {', '.join(sections)}")
+    chosen = sections[section]
+    names = assigned_names(chosen)
+    lines = [f"{chosen.name}: {chosen.operations}"]
+    for node in chosen.nodes:
+        if node in names:
+            inside = {n: name for n, name in names.items() if n is not node}
+            lines.append(f"  {names[node]} = {text(node.args[0] if node.kind == 'let' else node, inside)}")
+    for label, result in zip(chosen.labels, chosen.results, strict=True):
+        lines.append(f"  {label} = {text(result, names)}")
+    return "\n".join(lines)
+
+
+def assigned_names(section: Section) -> dict[Expr, str]:
+    """Names for the nodes of a section that get an assignment: intermediate values, and what is used more than once."""
+    counted = uses(section.results)
+    taken: set[str] = set(section.labels)
+    names: dict[Expr, str] = {}
+    numbers: dict[str, int] = {}
+    for node in section.nodes:
+        shared = counted[node] > 1 and node_operations(node).total > 0
+        if node.kind != "let" and not shared:
+            continue
+        names[node] = _fresh(_stem(node), taken, numbers)
+    return names
+
+
+def _stem(node: Expr) -> str:
+    if node.kind == "let":
+        return re.sub(r"\W", "_", node.data)
+    if node.kind == "call" and isinstance(node.data, str) and len(node.args) == 1 and node.args[0].kind == "symbol":
+        return re.sub(r"\W", "_", f"{node.data}_{node.args[0].data.name}")
+    return "z"
+
+
+def _fresh(stem: str, taken: set[str], numbers: dict[str, int]) -> str:
+    name = stem
+    while name in taken or keyword.iskeyword(name) or name == "z":
+        numbers[stem] = numbers.get(stem, 0) + 1
+        name = f"{stem}{numbers[stem]}" if stem == "z" else f"{stem}_{numbers[stem]}"
+        if name not in taken:
+            break
+    taken.add(name)
+    return name
+
+
+def report(equations: Equations) -> str:
+    """A page about a derivation: bodies, cost by section, gains by pass, seconds by stage."""
+    system = equations.system
+    lines = [f"{system.name}: {len(system.bodies)} bodies, {len(equations.speeds)} degrees of freedom", ""]
+    lines.append(f"  {'body':<14}{'parent':<14}{'joint':<36}coordinates")
+    for body in system.bodies.values():
+        parent = body.parent.name if body.parent else ""
+        q = ", ".join(s.data.name for s in body.coordinates)
+        lines.append(f"  {body.name:<14}{parent:<14}{body.joint.describe():<36}{q}")
+    lines += ["", f"  formalism: {equations.formalism}", f"  derivatives(): {equations.operations}"]
+    lines.append(f"  precomputed: {len(equations.program.constants)} constants")
+    lines += ["", f"  {'pass':<16}{'+':>8}{'×':>8}{'÷':>6}{'functions':>12}"]
+    for gain in equations.gains:
+        o = gain.after
+        lines.append(f"  {gain.name:<16}{o.additions:>8}{o.multiplications:>8}{o.divisions:>6}{o.functions:>12}")
+    lines += ["", f"  {'stage':<16}{'seconds':>10}   operations"]
+    for stage in equations.stages:
+        lines.append(f"  {stage.name:<16}{stage.seconds:>10.4f}   {stage.operations or ''}")
+    return "\n".join(lines)

@@ -1,0 +1,62 @@
+"""The generated program as data: sections of ordered assignments, and the constants that they share.
+
+    precompute    constants from parameters, once per parameter set
+    derivatives   q̇ and u̇ from time, state, constants and memory
+    outputs       the quantities of interest at a sample
+    events        expressions whose zeros matter
+    update        new memory, once per step
+    fire          new memory and state when an event happens, one section per event
+    normalise     Euler parameters back to unit length
+
+A section holds nodes in the order in which they are computed; what each is made of, the nodes say themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from armillary.algebra.expression import Expr
+from armillary.program.cost import Operations, count
+from armillary.program.schedule import schedule
+
+
+@dataclass(frozen=True)
+class Section:
+    """Labelled results and the nodes that lead to them, operands first."""
+
+    name: str
+    labels: tuple[str, ...]
+    results: tuple[Expr, ...]
+    nodes: tuple[Expr, ...]
+    operations: Operations
+
+
+def section(name: str, labels: Sequence[str], results: Sequence[Expr], *, constant: bool = False) -> Section:
+    """A section with its nodes put in order; ``constant`` ones compute constants and enter them."""
+    nodes = schedule(results, enter_constants=constant)
+    return Section(name, tuple(labels), tuple(results), nodes, count(results))
+
+
+@dataclass(frozen=True)
+class Program:
+    """All sections of one system, and where each input symbol is found."""
+
+    name: str
+    parameters: tuple[Expr, ...]  # inputs of precompute, in order
+    constants: tuple[Expr, ...]  # results of precompute, in order: inputs of all other sections
+    state: tuple[Expr, ...]  # coordinates, then speeds that are not prescribed
+    memory: tuple[Expr, ...]
+    time: Expr
+    precompute: Section
+    derivatives: Section
+    outputs: Section
+    events: Section
+    update: Section
+    fire: tuple[Section, ...]
+    normalise: Section
+    quaternions: tuple[int, ...]  # places in the state where four Euler parameters start
+
+    def sections(self) -> tuple[Section, ...]:
+        """All sections, in the order in which they are met."""
+        return (self.precompute, self.derivatives, self.outputs, self.events, self.update, *self.fire, self.normalise)
