@@ -15,7 +15,9 @@ ORDER = (
 
 # Arrows that point back, each with its reason; allowed only inside a function or for type hints.
 ALLOWED_BACK = {
-    ("armillary.model.system", "mechanics"): "s.derive() stands on the user's object",
+    ("armillary.model.system", "program"): "s.derive(): a description hands itself to the next stage",
+    ("armillary.program.equations", "runtime"): "eom.compile(): equations hand themselves to the next stage",
+    ("armillary.runtime.compiled", "results"): "model.simulate(): a run is what a simulation leaves",
 }
 
 

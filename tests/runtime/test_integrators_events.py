@@ -349,3 +349,11 @@ def test_normalisation_keeps_the_order_of_dopri5():
 
     # At least: on this linear problem the leading error is partly one of length, which normalisation removes.
     assert np.log2(error(40) / error(80)) > 5 - 0.4
+
+
+def test_more_events_than_fit_in_the_first_log():
+    """A ball that keeps its speed bounces every 2 s: at 1, 3, 5, …; a thousand of them are all kept."""
+    run = integrate(ball(-1).functions, "dop853", t0=0, t_end=2000, state=[5, 0], constants=[1], sample=100.0)
+    assert len(run.events) == 1000
+    # Each bounce is located to 4 ulp of t, at most 2e-12, and shifts all that follow: 2e-9 after a thousand.
+    assert np.array([t for t, _ in run.events]) == pytest.approx(1 + 2 * np.arange(1000), abs=1e-8)

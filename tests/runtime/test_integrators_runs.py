@@ -141,8 +141,8 @@ def test_chunks_leave_no_trace(method, sample, model):
     def run(chunk: int):
         whole = CompiledRun(
             functions, tableau, t0=0.0, t_end=3.0, state=np.array([1.0, 0.5]), memory=np.empty(0),
-            constants=np.array([0.8]), samples=SampleTimes(sample, 0.0, 3.0), step=_step(method, 0.01).get("step"),
-            rtol=1e-6, atol=np.array(1e-8), max_step=np.inf,
+            constants=np.array([0.8]), samples=SampleTimes(sample, 0.0, 3.0),
+            step=_step(method, 0.01).get("step"), rtol=1e-6, atol=np.array(1e-8), max_step=np.inf,
         )  # fmt: skip
         while whole.advance(chunk) is Reason.PAUSED:
             pass
@@ -326,9 +326,9 @@ def test_one_loop_serves_all_models_of_a_shape():
 
 def test_a_loop_no_longer_needed_is_freed():
     run = CompiledRun(
-        oscillator().functions, METHODS["rk4"].tableau, t0=0.0, t_end=1.0, state=np.ones(2), memory=np.empty(0),
-        constants=np.empty(0), samples=SampleTimes(None, 0.0, 1.0), step=0.1, rtol=0.0, atol=np.array(0.0),
-        max_step=np.inf,
+        oscillator().functions, METHODS["rk4"].tableau, t0=0.0, t_end=1.0, state=np.ones(2),
+        memory=np.empty(0), constants=np.empty(0), samples=SampleTimes(None, 0.0, 1.0), step=0.1,
+        rtol=0.0, atol=np.array(0.0), max_step=np.inf,
     )  # fmt: skip
     loop = Loop(run.shape)
     engine = weakref.ref(loop._engine)

@@ -17,6 +17,11 @@ from armillary.algebra.walk import operands_first, substitute, symbols
 from armillary.errors import ExpressionError
 
 
+# A derivative with more factors becomes an intermediate value. By the chain rule f(f(…f(x))), n deep, has a
+# derivative of n factors, and each of its n parts one factor fewer: n² in all without this.
+_LARGE = 32
+
+
 def derivative(expression: Expr, by: Expr) -> Expr:
     """∂expression/∂by for a symbol ``by``."""
     return directional_derivatives([expression], {by: UNIT})[0]
@@ -36,7 +41,9 @@ def directional_derivatives(roots: Iterable[Expr], rates: Mapping[Expr, Expr]) -
         elif not node.args or all([d[a] is ZERO for a in node.args]):
             d[node] = ZERO
         else:
-            d[node] = _node_derivative(node, [d[a] for a in node.args])
+            rate = _node_derivative(node, [d[a] for a in node.args])
+            large = rate.kind == "product" and len(rate.args) > _LARGE
+            d[node] = let(rate, "chain") if large else rate
     return [d[root] for root in roots]
 
 

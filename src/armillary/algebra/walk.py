@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from armillary.algebra.expression import Expr, call, general_power, let, number, power, symbol, total
@@ -10,9 +10,10 @@ from armillary.algebra.expression import multiply as times
 from armillary.algebra.functions import rebuild_call
 
 
-def operands_first(roots: Iterable[Expr]) -> Iterator[Expr]:
+def operands_first(roots: Iterable[Expr]) -> list[Expr]:
     """Every node that the roots reach, each once, after its operands."""
     done: set[Expr] = set()
+    order: list[Expr] = []
     for root in roots:
         stack = [root]
         while stack:
@@ -20,13 +21,18 @@ def operands_first(roots: Iterable[Expr]) -> Iterator[Expr]:
             if node in done:
                 stack.pop()
                 continue
-            waiting = [a for a in node.args if a not in done]
-            if waiting:
-                stack.extend(reversed(waiting))
+            for a in node.args:
+                if a not in done:
+                    if a.args:
+                        stack.append(a)
+                        break
+                    done.add(a)
+                    order.append(a)
             else:
                 stack.pop()
                 done.add(node)
-                yield node
+                order.append(node)
+    return order
 
 
 def symbols(*roots: Expr) -> list[Expr]:

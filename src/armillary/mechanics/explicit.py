@@ -3,7 +3,7 @@
 Formalisms solve for accelerations along each link's own directions; only a drifting body's linear speeds differ from those:
 
     speeds in body axes     u̇ = x + Rᵀg − ω × u
-    speeds in parent axes   u̇ = R x + g
+    speeds in parent axes   u̇ = R x + g, with R from the link to the axes of the parent body
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def _drift_rates(tree: Tree, link: Link, x: dict[int, Any], rates: dict[int, Any
                 f"body '{link.name}': a prescribed linear speed of a free body needs velocity='body', or slides in its joint"
             )
         fall = tree.gravity if link.parent < 0 else (0, 0, 0)
-        gained = add(link.rotation.to_parent(tuple(fn.named(v, "x") for v in raw)), fall)
+        turned = link.rotation.to_parent(tuple(fn.named(v, "x") for v in raw))
+        gained = add(link.velocity_axes.to_child(turned), fall)
     for d in linear:
         if d.rate is None:
             rates[d.index] = gained[d.direction % 3]

@@ -110,7 +110,7 @@ def _drift(link: Link, parent: Motion, relative: Triple, carried: Triple, tree: 
     """
     v = _speeds(link, range(LINEAR, LINEAR + 3))
     if link.parent >= 0:
-        own = v if link.velocity == "body" else link.rotation.to_child(v)
+        own = v if link.velocity == "body" else link.rotation.to_child(link.velocity_axes.to_parent(v))
         place = add(parent.a, matrix_vector(parent.U, link.offset))
         base = add(link.rotation.to_child(place), scaled(cross_triples(carried, own), 2))
     else:

@@ -1,8 +1,9 @@
 """Loads as the formalisms need them: wrenches on links, and direct contributions to generalised forces.
 
-A load between two bodies does no work on the motion that both share, so it is carried only along the path between them:
-the generalised force of each joint on the path. A torque motor costs one addition, however deep it sits. Loads from the ground
-are added to the wrench of their link, where the recursions pass anyway.
+A balanced load between two bodies does no work on the motion that both share, so it is carried only along the path between
+them: the generalised force of each joint on the path. A torque motor costs one addition, however deep it sits. Loads from the
+ground, and forces whose reaction is off their line of action, are added to the wrenches of their links, where the recursions
+pass anyway.
 """
 
 from __future__ import annotations
@@ -48,10 +49,11 @@ def applied_loads(system: System, tree: Tree) -> Applied:
             _add_wrench(wrenches, *first)
             continue
         second = _end(load, load.reaction_body, tree, -1, plain)
-        if first[0] < 0:
+        if load.balanced and first[0] >= 0:
+            _along_path(tree, first, second, forces)
+        else:
+            _add_wrench(wrenches, *first)
             _add_wrench(wrenches, *second)
-            continue
-        _along_path(tree, first, second, forces)
     return Applied(wrenches, forces)
 
 
@@ -118,5 +120,3 @@ def _to_root(tree: Tree, link: int) -> list[int]:
         found.append(link)
         link = tree.links[link].parent
     return found
-
-

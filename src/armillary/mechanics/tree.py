@@ -58,7 +58,8 @@ class Link:
     mass: Any = 0
     first: Triple = ZEROS
     inertia: Matrix = (ZEROS, ZEROS, ZEROS)
-    velocity: str = ""  # of a drift: axes of its linear speeds
+    velocity: str = ""  # of a drift: whose axes its linear speeds are in
+    velocity_axes: Rotation = Same()  # of a drift in its parent's axes: those in the axes of the parent's link
 
     def map(self, f: Callable[[Any], Any]) -> Link:
         """The same link with every scalar passed through a function."""
@@ -72,6 +73,7 @@ class Link:
             mass=f(self.mass),
             first=tuple(f(x) for x in self.first),
             inertia=tuple(tuple(f(x) for x in row) for row in self.inertia),
+            velocity_axes=self.velocity_axes.map(f),
         )
 
 
@@ -218,7 +220,10 @@ class _Planter:
             offset = add(offset, matrix_vector(turned, step.position))
             freedoms = tuple(self._freedom(u, LINEAR + i) for i, u in step.linear.items())
             freedoms += tuple(self._freedom(u, ANGULAR + i) for i, u in step.angular.items())
-            link = Link(name, here, "drift", offset, General(matrix), freedoms, velocity=step.velocity)
+            axes: Rotation = General(turned) if step.velocity == "parent" and turned != IDENTITY else Same()
+            link = Link(
+                name, here, "drift", offset, General(matrix), freedoms, velocity=step.velocity, velocity_axes=axes
+            )
         return self._append(link), IDENTITY
 
     def _inertia(self, body: Body) -> tuple[Any, Triple, Matrix]:

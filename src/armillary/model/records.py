@@ -21,8 +21,8 @@ class Gravity:
 class Load:
     """A force at points, or a moment on bodies: positive on the first, opposite on the second where there is one.
 
-    ``vector`` is the whole force or moment. A force acts at ``at`` on its body and, reversed and along the same line of
-    action when it is a strut's, at ``reaction``.
+    ``vector`` is the whole force or moment. A force acts at ``at`` on its body and, reversed, at ``reaction_at``, or where it
+    is None along the same line of action.
     """
 
     name: str
@@ -33,6 +33,12 @@ class Load:
     at: Point | None = None
     reaction_body: Body | None = None
     reaction_at: Point | None = None
+    collinear: bool = False  # a strut's: along the line between its two points
+
+    @property
+    def balanced(self) -> bool:
+        """Whether both ends cancel as a whole. A force and its reaction at another point leave a couple, if not collinear."""
+        return self.kind == "moment" or self.reaction_at is None or self.collinear
 
 
 @dataclass(frozen=True, eq=False)

@@ -294,7 +294,7 @@ class System(Energies):
             value = self.expression(law(length, rate), f"strut '{name}'", FORCE)
         else:
             value = self.expression(law, f"strut '{name}'", FORCE, {"x": length, "v": rate})
-        load = Load(name, "force", value, along * self._load_value(value, name), q.body, q, p.body, p)
+        load = Load(name, "force", value, along * self._load_value(value, name), q.body, q, p.body, p, collinear=True)
         return self._add_load(load)
 
     @staticmethod

@@ -91,16 +91,18 @@ def _power_multiplications(n: int) -> int:
 
 def count(roots: Iterable[Expr]) -> Operations:
     """Operations to compute the roots, constants excluded."""
+    return count_nodes(operands_first(roots))
+
+
+def count_nodes(nodes: Iterable[Expr]) -> Operations:
+    """Operations of these nodes, constants excluded, their operands given."""
     additions = multiplications = divisions = functions = 0
-    for node in variable_nodes(roots):
+    for node in nodes:
+        if node.constant or node.kind == "let":
+            continue
         ops = node_operations(node)
         additions += ops.additions
         multiplications += ops.multiplications
         divisions += ops.divisions
         functions += ops.functions
     return Operations(additions, multiplications, divisions, functions)
-
-
-def variable_nodes(roots: Iterable[Expr]) -> list[Expr]:
-    """Nodes that the roots reach without entering constants, operands first."""
-    return [n for n in operands_first(roots) if not n.constant]

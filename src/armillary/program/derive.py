@@ -20,10 +20,9 @@ from armillary.mechanics.regroup import regroup as regroup_inertia
 from armillary.mechanics.tree import Tree, plant
 from armillary.mechanics.uncouple import uncouple
 from armillary.model.system import System
-from armillary.program.cost import count
 from armillary.program.equations import Equations, Stage
 from armillary.program.improve import Gain, improve
-from armillary.program.passes import Constants, hoist
+from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.program import Program, section
 from armillary.program.roots import Targets, targets
 
@@ -66,7 +65,7 @@ class _Candidate:
 def _candidate(name: str, tree: Tree, loads: Applied, system: System, clock: _Clock) -> _Candidate:
     rates = speed_rates(tree, FORMALISMS[name](tree, loads))
     wanted = targets(system, rates)
-    operations = count(hoist(wanted.rates, Constants()))
+    operations = hoist(Graph(wanted.rates), Constants()).operations
     clock.stage(name, operations)
     return _Candidate(name, wanted, operations.weight)
 
@@ -93,10 +92,10 @@ def _program(system: System, wanted: Targets) -> tuple[Program, list[Gain]]:
     """All sections, improved one by one over shared constants."""
     constants = Constants()
     rates, gains = improve(wanted.rates, constants)
-    outputs = hoist([c.expression for c in wanted.columns], constants)
-    events = hoist(wanted.events, constants)
-    updates = hoist(wanted.updates, constants)
-    fires = [hoist(f, constants) for f in wanted.fires]
+    outputs = hoist(Graph([c.expression for c in wanted.columns]), constants).roots
+    events = hoist(Graph(wanted.events), constants).roots
+    updates = hoist(Graph(wanted.updates), constants).roots
+    fires = [hoist(Graph(f), constants).roots for f in wanted.fires]
     state = (*wanted.coordinates, *wanted.speeds)
     state_labels = [s.data.name for s in state]
     memory_labels = [m.data.name for m in wanted.memory]

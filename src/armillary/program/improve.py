@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
-from armillary.program.cost import Operations, count
-from armillary.program.passes import Constants, Roots, factor, hoist, inline, reciprocals, share
+from armillary.program.cost import Operations
+from armillary.program.passes import Constants, Graph, factor, hoist, inline, reciprocals, share
 
 
 @dataclass(frozen=True)
@@ -19,30 +19,25 @@ class Gain:
     after: Operations
 
 
-def improve(roots: Sequence[Expr], constants: Constants) -> tuple[Roots, list[Gain]]:
+def improve(roots: Sequence[Expr], constants: Constants) -> tuple[list[Expr], list[Gain]]:
     """The roots after all passes, and the record of what each gained.
 
     ``inline`` and ``hoist`` always stay, as the later ones build on them; a search for factors or pairs that finds nothing
     is undone.
     """
     gains: list[Gain] = []
-    current = list(roots)
-    passes: list[tuple[str, Callable[[Roots], Roots], bool]] = [
+    graph = Graph(roots)
+    for name, apply, always in (
         ("inline", inline, True),
-        ("hoist", lambda r: hoist(r, constants), True),
+        ("hoist", lambda g: hoist(g, constants), True),
         ("reciprocals", reciprocals, False),
         ("factor", factor, False),
         ("share", share, False),
         ("inline", inline, False),
-        ("hoist", lambda r: hoist(r, constants), True),
         ("factor", factor, False),
-        ("share", share, False),
-    ]
-    before = count(current)
-    for name, apply, always in passes:
-        changed = apply(current)
-        after = count(changed)
-        if always or after.weight < before.weight:
-            gains.append(Gain(name, before, after))
-            current, before = changed, after
-    return current, gains
+    ):
+        changed = apply(graph)
+        if always or changed.operations.weight < graph.operations.weight:
+            gains.append(Gain(name, graph.operations, changed.operations))
+            graph = changed
+    return graph.roots, gains

@@ -10,7 +10,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.printing import text
 from armillary.errors import ModelError, nearest
 from armillary.program.cost import node_operations
-from armillary.program.passes import uses
+from armillary.program.passes import Graph
 from armillary.program.program import Section
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def listing(equations: Equations, section: str) -> str:
 
 def assigned_names(section: Section) -> dict[Expr, str]:
     """Names for the nodes of a section that get an assignment: intermediate values, and what is used more than once."""
-    counted = uses(section.results)
+    counted = Graph(section.results).uses
     taken: set[str] = set(section.labels)
     names: dict[Expr, str] = {}
     numbers: dict[str, int] = {}

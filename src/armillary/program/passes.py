@@ -8,50 +8,60 @@ of its own for whole expressions: equal ones are the same node. Each pass states
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from armillary.algebra.expression import Expr, let, multiply, number, power, scale, symbol, total
 from armillary.algebra.walk import operands_first, rebuild
+from armillary.program.cost import Operations, count_nodes
 
-Roots = list[Expr]
+class Graph:
+    """Roots with the order of all nodes below them, walked once and used by every question about them."""
 
+    def __init__(self, roots: Sequence[Expr]) -> None:
+        self.roots = list(roots)
+        self.order = operands_first(self.roots)
 
-def uses(roots: Iterable[Expr]) -> Counter[Expr]:
-    """How many places use each node: operands of distinct nodes, and roots."""
-    roots = list(roots)
-    found: Counter[Expr] = Counter(roots)
-    for node in operands_first(roots):
-        for a in node.args:
-            found[a] += 1
-    return found
+    @cached_property
+    def uses(self) -> Counter[Expr]:
+        """How many places use each node: operands of distinct nodes, and roots."""
+        found: Counter[Expr] = Counter(self.roots)
+        for node in self.order:
+            for a in node.args:
+                found[a] += 1
+        return found
 
+    @cached_property
+    def operations(self) -> Operations:
+        """Operations of the variable nodes."""
+        return count_nodes(self.order)
 
-def remade(roots: Sequence[Expr], make: Any) -> Roots:
-    """The roots with every node made anew by ``make(node, new operands)``, operands first."""
-    new: dict[Expr, Expr] = {}
-    for node in operands_first(roots):
-        new[node] = make(node, [new[a] for a in node.args])
-    return [new[r] for r in roots]
+    def remade(self, make: Callable[[Expr, list[Expr]], Expr]) -> Graph:
+        """The graph with every node made anew by ``make(node, new operands)``, operands first."""
+        new: dict[Expr, Expr] = {}
+        for node in self.order:
+            new[node] = make(node, [new[a] for a in node.args]) if node.args else node
+        return Graph([new[r] for r in self.roots])
 
 
 def _same_or_rebuilt(node: Expr, args: list[Expr]) -> Expr:
-    if all([x is y for x, y in zip(args, node.args, strict=True)]):
-        return node
-    return rebuild(node, args)
+    for x, y in zip(args, node.args, strict=True):
+        if x is not y:
+            return rebuild(node, args)
+    return node
 
 
 # ---------------------------------------------------------------- inline
 
 
-def inline(roots: Sequence[Expr]) -> Roots:
+def inline(graph: Graph) -> Graph:
     """Intermediate values that are used once, dissolved into their user: sums and products meet and simplify further.
 
     A product that its user squares stays whole: (a b)² is two multiplications, a² b² three.
     """
-    counted = uses(roots)
+    counted = graph.uses
     squared: set[Expr] = set()
-    for node in counted:
+    for node in graph.order:
         if node.kind == "product":
             squared.update([b for b, n in zip(node.args, node.data[1], strict=True) if n not in (1, -1)])
 
@@ -60,7 +70,7 @@ def inline(roots: Sequence[Expr]) -> Roots:
             return args[0]
         return _same_or_rebuilt(node, args)
 
-    return remade(roots, make)
+    return graph.remade(make)
 
 
 # ---------------------------------------------------------------- hoist
@@ -86,7 +96,7 @@ class Constants:
         return self._names[value]
 
 
-def hoist(roots: Sequence[Expr], constants: Constants) -> Roots:
+def hoist(graph: Graph, constants: Constants) -> Graph:
     """Constant terms and factors gathered and replaced by names: one operand where there were several."""
 
     def make(node: Expr, args: list[Expr]) -> Expr:
@@ -98,7 +108,10 @@ def hoist(roots: Sequence[Expr], constants: Constants) -> Roots:
             return _hoisted_product(node, args, constants)
         return _same_or_rebuilt(node, [constants.name(a) if a.constant else a for a in args])
 
-    return [constants.name(r) if r.constant else r for r in remade(roots, make)]
+    changed = graph.remade(make)
+    if any(r.constant for r in changed.roots):
+        return Graph([constants.name(r) if r.constant else r for r in changed.roots])
+    return changed
 
 
 def _hoisted_sum(node: Expr, args: list[Expr], constants: Constants) -> Expr:
@@ -129,10 +142,10 @@ def _hoisted_product(node: Expr, args: list[Expr], constants: Constants) -> Expr
 # ---------------------------------------------------------------- reciprocals
 
 
-def reciprocals(roots: Sequence[Expr]) -> Roots:
+def reciprocals(graph: Graph) -> Graph:
     """One division and products in place of several divisions by the same value."""
     counted: Counter[Expr] = Counter()
-    for node in operands_first(roots):
+    for node in graph.order:
         if node.kind == "product" and not node.constant:
             counted.update([b for b, n in zip(node.args, node.data[1], strict=True) if n == -1 and not b.constant])
 
@@ -149,18 +162,18 @@ def reciprocals(roots: Sequence[Expr]) -> Roots:
             result = multiply(result, factor)
         return result
 
-    return remade(roots, make)
+    return graph.remade(make)
 
 
 # ---------------------------------------------------------------- factor
 
 
-def factor(roots: Sequence[Expr]) -> Roots:
+def factor(graph: Graph) -> Graph:
     """a x + b x + c = (a + b) x + c within sums, most frequent factor first: one multiplication saved per term joined.
 
     Terms that others use too are left alone: they are computed anyway.
     """
-    counted = uses(roots)
+    counted = graph.uses
 
     def make(node: Expr, args: list[Expr]) -> Expr:
         if node.kind != "sum" or node.constant:
@@ -170,45 +183,44 @@ def factor(roots: Sequence[Expr]) -> Roots:
         grouped = _grouped(terms)
         return _same_or_rebuilt(node, args) if grouped is None else total([*grouped, (1, number(offset))])
 
-    return remade(roots, make)
+    return graph.remade(make)
 
 
 def _grouped(terms: list[tuple[float, Expr, bool]]) -> list[tuple[float, Expr]] | None:
     """Terms with common factors taken out, or None where there are none worth taking."""
+    loose = [(c, t) for c, t, own in terms if own and t.kind == "product"]
+    rest = [(c, t) for c, t, own in terms if not (own and t.kind == "product")]
+    if len(loose) < 2:
+        return None
     changed = False
-    pairs = [(c, t, own) for c, t, own in terms]
     while True:
         counted: Counter[Expr] = Counter()
-        for _, term, own in pairs:
-            if own and term.kind == "product":
-                counted.update([b for b, n in zip(term.args, term.data[1], strict=True) if n == 1])
+        for _, term in loose:
+            counted.update(_single_factors(term))
         best = max(counted, key=lambda b: (counted[b], not b.constant, b.order), default=None)
         if best is None or counted[best] < 2:
-            break
+            return [*rest, *loose] if changed else None
         changed = True
-        inside = [
-            (c, multiply(t, power(best, -1))) for c, t, own in pairs if own and t.kind == "product" and best in t.args
-            and t.data[1][t.args.index(best)] == 1
-        ]
-        taken = {id(t) for _, t, own in pairs if own and t.kind == "product" and best in t.args and t.data[1][t.args.index(best)] == 1}
-        inner = total(inside)
-        pairs = [p for p in pairs if id(p[1]) not in taken]
-        pairs.append((1, multiply(best, inner), False))
-    return [(c, t) for c, t, _ in pairs] if changed else None
+        inside = [(c, multiply(t, power(best, -1))) for c, t in loose if best in _single_factors(t)]
+        loose = [(c, t) for c, t in loose if best not in _single_factors(t)]
+        rest.append((1, multiply(best, total(inside))))
+
+
+def _single_factors(term: Expr) -> list[Expr]:
+    return [b for b, n in zip(term.args, term.data[1], strict=True) if n == 1]
 
 
 # ---------------------------------------------------------------- share
 
 
-def share(roots: Sequence[Expr], rounds: int = 12) -> Roots:
+def share(graph: Graph, rounds: int = 6) -> Graph:
     """Pairs of operands that several sums or several products have in common, named: one operation saved per further use."""
-    current = list(roots)
     for _ in range(rounds):
-        chosen = _common_pairs(current)
+        chosen = _common_pairs(graph)
         if not chosen:
             break
-        current = remade(current, lambda node, args, chosen=chosen: _with_pairs(node, args, chosen))
-    return current
+        graph = graph.remade(lambda node, args, chosen=chosen: _with_pairs(node, args, chosen))  # type: ignore[misc]
+    return graph
 
 
 Pair = tuple[str, Expr, Expr, float]  # kind of node, two operands, ratio of coefficients (sums) or 1
@@ -216,50 +228,50 @@ Pair = tuple[str, Expr, Expr, float]  # kind of node, two operands, ratio of coe
 
 def _operand_pairs(node: Expr) -> list[Pair]:
     if node.kind == "sum":
-        items = list(zip(node.args, node.data[1], strict=True))
-        return [
-            ("sum", a, b, cb / ca)
-            for i, (a, ca) in enumerate(items)
-            for b, cb in items[i + 1 :]
-            if ca in (1, -1) and cb in (1, -1)
-        ]
+        items = [(a, c) for a, c in zip(node.args, node.data[1], strict=True) if c == 1 or c == -1]
+        return [("sum", a, b, cb / ca) for i, (a, ca) in enumerate(items) for b, cb in items[i + 1 :]]
     plain = [b for b, n in zip(node.args, node.data[1], strict=True) if n == 1]
     if node.data[0] not in (1, -1):
         plain.append(number(abs(node.data[0])))
     return [("product", a, b, 1.0) for i, a in enumerate(plain) for b in plain[i + 1 :]]
 
 
-def _common_pairs(roots: Sequence[Expr]) -> dict[Expr, list[Pair]]:
-    """Pairs to name in this round, by the nodes that hold them; no operand of a node is taken twice."""
+def _operand_count(node: Expr) -> int:
+    """Operands of a sum or product, its number included."""
+    lone = node.data[0] != 0 if node.kind == "sum" else node.data[0] not in (1, -1)
+    return len(node.args) + lone
+
+
+def _common_pairs(graph: Graph) -> dict[Expr, list[Pair]]:
+    """Pairs to name in this round, by the nodes that hold them; no operand of a node is taken twice.
+
+    A node that is such a pair and nothing else holds it too: it becomes the named value itself.
+    """
     holders: dict[Pair, list[Expr]] = {}
-    for node in operands_first(roots):
-        if node.kind in ("sum", "product") and not node.constant and len(node.args) + (node.kind == "product") > 2:
+    short: list[Expr] = []
+    for node in graph.order:
+        if (node.kind == "sum" or node.kind == "product") and not node.constant:
+            if _operand_count(node) == 2:
+                short.append(node)
+                continue
             for pair in _operand_pairs(node):
                 if not (pair[1].constant and pair[2].constant):
                     holders.setdefault(pair, []).append(node)
-    _add_whole_nodes(roots, holders)
+    for node in short:
+        for pair in _operand_pairs(node):
+            if pair in holders:
+                holders[pair].append(node)
     ranked = sorted((p for p, h in holders.items() if len(h) > 1), key=lambda p: -len(holders[p]))
     taken: dict[Expr, set[Expr]] = {}
     chosen: dict[Expr, list[Pair]] = {}
     for pair in ranked:
-        free = [n for n in holders[pair] if not taken.get(n, set()) & {pair[1], pair[2]}]
+        free = [n for n in holders[pair] if n not in taken or not taken[n] & {pair[1], pair[2]}]
         if len(free) < 2:
             continue
         for node in free:
             taken.setdefault(node, set()).update((pair[1], pair[2]))
             chosen.setdefault(node, []).append(pair)
     return chosen
-
-
-def _add_whole_nodes(roots: Sequence[Expr], holders: dict[Pair, list[Expr]]) -> None:
-    """Nodes that are such a pair and nothing else hold it too: they will be the named value itself."""
-    for node in operands_first(roots):
-        if node.kind in ("sum", "product") and not node.constant and len(node.args) <= 2:
-            if node.kind == "sum" and node.data[0]:
-                continue
-            for pair in _operand_pairs(node):
-                if pair in holders and node not in holders[pair]:
-                    holders[pair].append(node)
 
 
 def _pair_value(pair: Pair) -> Expr:

@@ -10,8 +10,7 @@ from armillary.runtime.steps import combine, weighted
 def emit_prepare(program: Program) -> Frame:
     """The coefficients F of the step just taken, computed once and only when a value is asked for.
 
-    The derivative kₛ of a method that needs it for its error (dopri5) is that of the state before
-    normalisation.
+    Where kₛ was needed for the error (dopri5), it is that of the state before normalisation.
     """
     f = program.function("prepare")
     shape, tableau = program.shape, program.shape.tableau

@@ -25,11 +25,9 @@ MOST_STALLED = 100
 
 
 def emit_locate(program: Program, probe: Frame) -> Frame:
-    """`locate(k, low, high)`: how far into the step event k happens, between `low` (not yet) and `high` (it
-    has).
+    """`locate(k, low, high)`: how far into the step event k happens, after `low` and not after `high`.
 
-    Regula falsi with the Illinois weights, every third turn a bisection, so that it ends whatever g looks
-    like.
+    Regula falsi with the Illinois weights; every third turn is a bisection, so it ends whatever g looks like.
     """
     f = program.function("locate", REAL, (WHOLE, REAL, REAL), rare=True)
     k = f.argument(2)

@@ -47,7 +47,7 @@ class Program:
     def function(
         self, name: str, result: Any = NOTHING, arguments: tuple[Any, ...] = (), *, rare: bool = False
     ) -> Frame:
-        """A new internal function of (Control, workspace, *arguments); a `rare` one is kept small and apart."""
+        """A new internal function of (Control, workspace, *arguments); `rare` ones are kept small."""
         kind = ir.FunctionType(result, (ADDRESS, ADDRESS, *arguments))
         function = ir.Function(self.module, kind, f"armillary_{name}")
         function.linkage = "internal"

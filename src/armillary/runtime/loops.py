@@ -178,14 +178,23 @@ class Loop:
 
 
 def _vectorised(shape: Shape) -> bool:
-    """Whether vector instructions pay.
+    """Whether vector instructions pay: for more than a dozen states.
 
-    Generated code stores derivatives one by one; a vector load soon after must wait for those stores to reach
-    the cache. Measured (12 states, rk4, a derivative of 95 ns, x86-64, best of several runs): 476 ns a step
-    without and 499 ns with vectors; the bare loop in C takes 488 and 600 ns. What is above 4 · 95 ns is the
-    wait of each evaluation for the one before. The longer sums of the adaptive methods gain by vectors.
+    Measured on a shared x86-64 machine, the variants interleaved, smallest of 150 times in ns per step, with
+    a derivative of 70 to 130 ns:
+
+        states            6     12     16     24     48
+        rk4, scalar     404    462    496    478    687
+        rk4, vectors    424    493    501    472    635
+        dopri5, scalar  682    820    862    905   1256
+        dopri5, vectors 717    830    829    815   1073
+
+    With 12 states four evaluations alone take 389 ns, and the bare rk4 loop in C 491 (with vectors 604).
+    About half of what C adds is that each stage waits for the one before: without that dependence it takes
+    438. Why vectors lose here was not established; generated code stores derivatives one by one, and a vector
+    load that follows may have to wait for those stores.
     """
-    return shape.adaptive or shape.states > 16
+    return shape.states > 12
 
 
 def _machine() -> binding.TargetMachine:

@@ -27,10 +27,12 @@ def row(entries: dict[int, float]) -> Row:
 
 
 @dataclass(frozen=True)
-class Control:
+class StepControl:
     """Step-size control from the error norm e of a step, with PI memory of the one before.
 
-    h' = h / clip( e^exponent / e_before^beta / safety,  1/most,  1/least )
+        h' = h / clip( e^exponent / e_before^beta / safety,  1/most,  1/least )
+
+    Source: Hairer, Wanner (1996), Solving Ordinary Differential Equations II, IV.2.
     """
 
     exponent: float
@@ -49,7 +51,7 @@ class Tableau:
     a: tuple[Row, ...]  # row i multiplies k₀ … kᵢ₋₁; row 0 is empty
     b: Row
     errors: tuple[Row, ...] = ()  # one row: e = ‖h Σ eⱼkⱼ‖; two rows: the 5th and 3rd order pair of dop853
-    control: Control | None = None
+    control: StepControl | None = None
     extra_c: Row = ()
     extra_a: tuple[Row, ...] = ()
     dense: tuple[Row, ...] = ()

@@ -60,15 +60,16 @@ def integrate(
 ) -> Integration:
     """The motion from `t0` to `t_end`.
 
-    step       the step of a fixed-step method; the first one of an adaptive method, which chooses if it is
-    None sample     seconds between rows (t₀ + i·sample), or the times of rows, or None for a row at the end
-    of every step rtol, atol the tolerated error of an adaptive method; `atol` one number or one per state
-    max_steps  steps tried, rejected ones included, after which the run ends progress   called about ten times
-    a second with the time reached
+    step        the step of a fixed-step method, the first one of an adaptive method (None: it chooses)
+    sample      seconds between rows (t₀ + i·sample), or the times of rows, or None: the end of every step
+    rtol, atol  the tolerated error of an adaptive method; `atol` one number or one per state
+    max_steps   steps tried, rejected ones included, after which the run ends
+    progress    called about ten times a second with the time reached
 
-    A last step that does not fit is shortened. A row shows the state and memory as the next step begins with
-    them, so at an event the ones after it. Divergence and Ctrl-C end the run with a status; nothing is raised
-    but errors of the input.
+    A last step that does not fit is shortened. Memory is updated at the start of every step. A row shows the
+    state and memory as the next step begins with them, so at an event the ones after it. Divergence and
+    Ctrl-C end the run with a status (Ctrl-C while its loop is still being compiled is raised: there is
+    nothing to keep); nothing is raised but errors of the input.
     """
     if method not in METHODS:
         raise ArmillaryError(

@@ -10,7 +10,7 @@ PI term in the step control (β > 0), which dop853.f leaves at zero too.
 
 from __future__ import annotations
 
-from armillary.runtime.tableau import Control, Tableau, row
+from armillary.runtime.tableau import StepControl, Tableau, row
 
 _C = (
     0.0, 0.526001519587677318785587544488e-01, 0.789002279381515978178381316732e-01,
@@ -149,7 +149,7 @@ TABLEAU = Tableau(
     a=_A,
     b=_B,
     errors=(_ERROR_5, tuple(b - b_3 for b, b_3 in zip(_B, _B_3, strict=True))),
-    control=Control(exponent=1 / 8, beta=0.0, least=0.333, most=6.0),
+    control=StepControl(exponent=1 / 8, beta=0.0, least=0.333, most=6.0),
     extra_c=_C[13:],
     extra_a=_EXTRA_A,
     dense=_DENSE,

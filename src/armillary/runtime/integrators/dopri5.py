@@ -10,7 +10,7 @@ so their steps can be compared with ours.
 
 from __future__ import annotations
 
-from armillary.runtime.tableau import Control, Tableau
+from armillary.runtime.tableau import StepControl, Tableau
 
 TABLEAU = Tableau(
     order=5,
@@ -25,7 +25,7 @@ TABLEAU = Tableau(
     ),
     b=(35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
     errors=((71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40),),
-    control=Control(exponent=1 / 5 - 0.75 * 0.04, beta=0.04, least=0.2, most=10.0),
+    control=StepControl(exponent=1 / 5 - 0.75 * 0.04, beta=0.04, least=0.2, most=10.0),
     dense=(
         (
             -12715105075 / 11282082432, 0, 87487479700 / 32700410799, -10690763975 / 1880347072,

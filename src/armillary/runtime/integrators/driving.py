@@ -72,7 +72,7 @@ class CompiledRun:
         self._samples = samples
         self._times = np.empty(0)
         self._rows = np.empty((0, functions.n_outputs))
-        self._log = np.empty((_FIRST_EVENTS + functions.n_events, 2))
+        self._log = np.empty((0, 2))
 
         self._put("state", state)
         self._put("memory", memory)
@@ -111,9 +111,10 @@ class CompiledRun:
             self._rows.resize((rows, self.shape.outputs), refcheck=False)
             control.times, control.rows = self._times.ctypes.data, self._rows.ctypes.data
             control.capacity = rows
-        if control.logged + self.shape.events > len(self._log) or not control.log:
-            self._log.resize((2 * len(self._log), 2), refcheck=False)
-            control.log, control.log_capacity = self._log.ctypes.data, len(self._log)
+        if control.logged + self.shape.events > control.log_capacity:
+            events = 2 * control.log_capacity + _FIRST_EVENTS + self.shape.events
+            self._log.resize((events, 2), refcheck=False)
+            control.log, control.log_capacity = self._log.ctypes.data, events
 
     def advance(self, steps: int) -> Reason:
         """Why the loop stopped, after trying at most so many steps: PAUSED, or an end."""

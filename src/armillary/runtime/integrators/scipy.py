@@ -133,8 +133,8 @@ class _Rows:
         self.rows: list[np.ndarray] = []
 
     def add(self, t: float, state: np.ndarray, memory: np.ndarray) -> None:
-        self.times.append(t)
         self.rows.append(self.model("outputs", self.model.functions.n_outputs, t, state, memory))
+        self.times.append(t)
 
     def inside(self, t: float, state_at: Callable[[float], np.ndarray], memory: np.ndarray) -> None:
         """The rows before t, from the dense output of the step that leads there."""
@@ -255,9 +255,10 @@ def integrate_with_scipy(
                 progress(run.t)
     except KeyboardInterrupt:
         run.status = "interrupted"
+    times = run.rows.times  # an interrupt may have left a row more
     return Integration(
-        time=np.array(run.rows.times),
-        samples=np.array(run.rows.rows).reshape(len(run.rows.times), functions.n_outputs),
+        time=np.array(times),
+        samples=np.array(run.rows.rows[: len(times)]).reshape(len(times), functions.n_outputs),
         final_state=run.state,
         final_memory=run.memory,
         status=run.status or "interrupted",

@@ -1,0 +1,75 @@
+"""What the published cases share: reference data, the ways to derive, and measures of difference."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armillary as arm
+
+DATA = Path(__file__).parent / "data"
+
+# Every formalism, with inertia regrouped and as the user gave it.
+WAYS = pytest.mark.parametrize(
+    ("formalism", "regroup"),
+    [(formalism, regroup) for formalism in ("kane", "recursive") for regroup in (True, False)],
+    ids=lambda value: value if isinstance(value, str) else ("regrouped" if value else "as given"),
+)
+
+# Rounding of one evaluation with a condition number of the mass matrix up to about 1e5.
+ACCELERATIONS = 1e-10
+# References are integrated to 1e-12 and repeat themselves to 1e-11; ours runs at the same tolerance.
+TRAJECTORIES = 1e-8
+TIGHT: dict[str, Any] = {"method": "dop853", "rtol": 1e-13, "atol": 1e-14}
+
+
+def reference(name: str) -> dict[str, Any]:
+    """The reference data of a case."""
+    found: dict[str, Any] = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def table(record: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """A recorded trajectory as columns by name."""
+    data = np.array(record["data"])
+    return {name: data[:, i] for i, name in enumerate(record["columns"])}
+
+
+def accelerations(model: Any, t: float, q: Any, u: Any, parameters: dict[str, float] | None = None) -> np.ndarray:
+    """Rates of the speeds of a compiled model."""
+    return np.asarray(model.accelerations(t, np.asarray(q, float), np.asarray(u, float), parameters))
+
+
+def assert_close(found: Any, expected: Any, tolerance: float, what: str) -> None:
+    """Agreement relative to the largest magnitude, per column; the difference found is printed (pytest -s shows it)."""
+    found, expected = np.asarray(found, float), np.asarray(expected, float)
+    assert found.shape == expected.shape, f"{what}: shapes {found.shape} and {expected.shape}"
+    scale = np.max(np.abs(expected), axis=0)
+    difference = np.max(np.abs(found - expected) / np.where(scale > 0, scale, 1.0))
+    print(f"{what}: {difference:.1e} (at most {tolerance:.0e})")
+    assert difference <= tolerance, f"{what}: relative difference {difference:.3e} exceeds {tolerance:.0e}"
+
+
+def assert_near(found: Any, expected: Any, tolerance: float, what: str) -> None:
+    """Agreement in absolute terms; the difference found is printed."""
+    difference = float(np.max(np.abs(np.asarray(found, float) - np.asarray(expected, float))))
+    print(f"{what}: {difference:.1e} (at most {tolerance:.0e})")
+    assert difference <= tolerance, f"{what}: difference {difference:.3e} exceeds {tolerance:.0e}"
+
+
+def assert_constant(run: arm.Run, name: str, tolerance: float, scale: float | None = None) -> None:
+    """An output that stays what it was, relative to its first value or a scale."""
+    values = run[name]
+    size = abs(values[0]) if scale is None else scale
+    assert_near(values / size, values[0] / size, tolerance, f"{run.system}, drift of {name}")
+
+
+def counts(eom: Any) -> tuple[int, int, int]:
+    """(additions, multiplications and divisions, functions) of one derivative evaluation."""
+    made = eom.operations
+    return made.additions, made.multiplications + made.divisions, made.functions
