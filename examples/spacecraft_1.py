@@ -110,15 +110,21 @@ def _switch_once_per_step(s: arm.System, i: int) -> None:
 
 
 def _switch_by_events(s: arm.System, i: int) -> None:
-    """The limit of a thruster that looks all the time: on when the error leaves the band, off ONTIME after it is back."""
-    error = f"B.q{i + 3} + GYRO*B.u{i + 3}"
+    """The limit of a thruster that looks all the time: on when the error leaves the band, off ONTIME after it is back.
+
+    Firing may turn the error round at once, so that it only touches the band and never is outside. Therefore the on-time is counted
+    from the way out, and again from the way back; when it is over, a thruster whose error is still outside stays on.
+    """
+    error = f"(B.q{i + 3} + GYRO*B.u{i + 3})"
+    outside = f"abs({error}) > BAND"
     fire = s.memory(f"fire{i}", about=f"command of thruster {i}: -1, 0 or 1")
     off = s.memory(f"off{i}", NEVER, units="s", about=f"time at which thruster {i} goes off")
     for side, sign in (("low", 1), ("high", -1)):
-        outside = f"{sign}*({error}) + BAND"
-        s.event(f"thruster {i} {side}", outside, direction=-1, set={fire: sign, off: NEVER}, about="the error leaves the band")
-        s.event(f"thruster {i} back from {side}", outside, direction=1, set={off: "t + ONTIME"}, about="it returns")
-    s.event(f"thruster {i} off", f"t - off{i}", direction=1, set={fire: 0}, about="the least on-time is over")
+        inside = f"{sign}*{error} + BAND"
+        s.event(f"thruster {i} {side}", inside, direction=-1, set={fire: sign, off: "t + ONTIME"}, about="the error leaves the band")
+        s.event(f"thruster {i} back from {side}", inside, direction=1, set={off: "t + ONTIME"}, about="it returns")
+    over = {fire: f"select({outside}, fire{i}, 0)", off: NEVER}
+    s.event(f"thruster {i} off", f"t - off{i}", direction=1, set=over, about="the least on-time is over")
 
 
 def main(folder: str = "out") -> None:

@@ -11,11 +11,23 @@ import numpy as np
 from armillary.model import joints
 from armillary.model.body import Body
 from armillary.model.system import System
-from tests.mechanics.reference import GROUND, Array, BodyData, Joint, LoadData, TreeData, axis_vector, equations, turn
+from tests.mechanics.reference import (
+    GROUND,
+    Array,
+    BodyData,
+    Joint,
+    LoadData,
+    TreeData,
+    axis_vector,
+    equations,
+    turn,
+)
 
+SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # elements of an inertia as users list them
 SLANTED = (0.36, -0.48, 0.8)
 IN_A_PLANE = (0.0, 0.6, -0.8)
 ONE_AXIS: tuple[Any, ...] = ("x", "y", "z", (-1, 0, 0), (0, -1, 0), (0, 0, -1), SLANTED, IN_A_PLANE)
+BALL = ("quaternion", "xzy", "xyx", "zyx", "zxz")
 
 # Every kind of joint with every setting that takes another path through the code.
 JOINTS: tuple[Joint, ...] = (
@@ -26,8 +38,8 @@ JOINTS: tuple[Joint, ...] = (
     *(Joint("planar", (normal, "parent")) for normal in ("x", "y", "z", (0, 0, -1), SLANTED)),
     *(Joint("planar", (normal, "body")) for normal in "xyz"),
     *(Joint("gimbal", (sequence,)) for sequence in ("zx", "xy", "zyx", "zxz", "yzx")),
-    *(Joint("spherical", (rotation,)) for rotation in ("quaternion", "zyx", "xyz", "zxz", "yxy")),
-    *(Joint("free", (rotation, axes)) for rotation in ("quaternion", "xzy", "xyx") for axes in ("parent", "body")),
+    *(Joint("spherical", (rotation,)) for rotation in BALL),
+    *(Joint("free", (rotation, axes)) for axes in ("parent", "body") for rotation in BALL[:3]),
     Joint("general", (("x", SLANTED), ())),
     Joint("general", (("z", "x", "y"), ("x", "y", "z"))),
     Joint("general", (("y",), (SLANTED, "x"))),
@@ -49,7 +61,7 @@ def joint_case(joint: Joint, seed: int, *, moving_parent: bool) -> Case:
     """One joint under test with a child beyond it, on the ground or on a parent that turns and slides."""
     kinds = [Joint("general", ((SLANTED,), ("y", "x")))] if moving_parent else []
     kinds += [joint, Joint("revolute", (SLANTED,))]
-    return _case(kinds, list(range(-1, len(kinds) - 1)), np.random.default_rng(seed), massless=False)
+    return _case(kinds, list(range(-1, len(kinds) - 1)), np.random.default_rng(seed), under_test=len(kinds) - 2)
 
 
 def tree_case(seed: int) -> Case:
@@ -60,26 +72,26 @@ def tree_case(seed: int) -> Case:
     if sum(kind.nu for kind in kinds) == 0:
         kinds[0] = Joint("revolute", ("x",))
     parents = [int(rng.integers(max(-1, i - 3), i)) for i in range(count)]
-    return _case(kinds, parents, rng, massless=True)
+    case = _case(kinds, parents, rng)
+    return replace(case, tree=_with_frames(case.tree, case.q, case.u, rng))
 
 
-def _case(kinds: list[Joint], parents: list[int], rng: np.random.Generator, *, massless: bool) -> Case:
-    oriented = [_orient(rng, kind) for kind in kinds]
+def _case(kinds: list[Joint], parents: list[int], rng: np.random.Generator, under_test: int | None = None) -> Case:
+    """Random data for given joints; the one under test is never without a fixed orientation."""
+    oriented = [_orient(rng, kind, always=i == under_test) for i, kind in enumerate(kinds)]
     bodies = [
         BodyData(f"B{i}", parent, kind, rng.normal(size=3), matrix, rng.normal(size=3), *_inertia(rng))
         for i, (parent, kind, (_, matrix)) in enumerate(zip(parents, kinds, oriented, strict=True))
     ]
     tree = TreeData(bodies, _loads(rng, bodies), 9.81 * axis_vector(rng.normal(size=3)))
     q, u = np.concatenate([_coordinates(rng, kind) for kind in kinds]), rng.normal(size=tree.nu)
-    if massless:
-        tree = _with_frames(tree, q, u, rng)
     return Case(tree, [written for written, _ in oriented], q, u)
 
 
-def _orient(rng: np.random.Generator, joint: Joint) -> tuple[Any, Array | None]:
+def _orient(rng: np.random.Generator, joint: Joint, *, always: bool) -> tuple[Any, Array | None]:
     """(as the user writes it, as a matrix): nothing, a sequence with angles, or a matrix."""
-    choice = int(rng.integers(4))
-    if choice == 0 or joint == Joint("planar", (joint.settings[0] if joint.settings else "", "body")):
+    choice = int(rng.integers(1 if always else 0, 4))
+    if choice == 0 or (joint.kind == "planar" and joint.settings[1] == "body"):  # which takes no orient
         return None, None
     if choice == 1:  # a quarter turn leads from one principal axis to another
         letter = str(rng.choice(list("xyz")))
@@ -108,7 +120,7 @@ def _coordinates(rng: np.random.Generator, joint: Joint) -> Array:
 
 
 def _loads(rng: np.random.Generator, bodies: list[BodyData]) -> list[LoadData]:
-    """Forces with no reaction, on a body and at a point; moments with and without; a strut: between any bodies or ground."""
+    """Forces and moments with every kind of reaction, and a strut: between any bodies or ground."""
 
     def some(*not_this: int) -> int:
         return int(rng.choice([b for b in range(-1, len(bodies)) if b not in not_this]))
@@ -129,7 +141,7 @@ def _loads(rng: np.random.Generator, bodies: list[BodyData]) -> list[LoadData]:
 
 
 def _with_frames(tree: TreeData, q: Array, u: Array, rng: np.random.Generator) -> TreeData:
-    """The tree with some inner bodies as massless frames, where that leaves the mass matrix well conditioned."""
+    """The tree with some inner bodies as massless frames, where the mass matrix stays well conditioned."""
     inner = {body.parent for body in tree.bodies} - {GROUND}
     for b in sorted(inner):
         if rng.random() < 0.5:
@@ -154,7 +166,6 @@ def build(case: Case, *, parameters: bool = False) -> System:
 
     for body, orient in zip(case.tree.bodies, case.orients, strict=True):
         n = body.name
-        I = body.inertia
         bodies.append(
             s.body(
                 n,
@@ -164,7 +175,7 @@ def build(case: Case, *, parameters: bool = False) -> System:
                 orient=orient,
                 com=[data(f"{n}_com{i}", x, "m") for i, x in enumerate(body.com)],
                 mass=data(f"{n}_m", body.mass, "kg"),
-                inertia=[data(f"{n}_I{i}{j}", I[i, j], "kg*m^2") for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))],
+                inertia=[data(f"{n}_I{i}{j}", body.inertia[i, j], "kg*m^2") for i, j in SIX],
             )
         )
     size = float(np.linalg.norm(case.tree.gravity))

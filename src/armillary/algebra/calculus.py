@@ -16,7 +16,6 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, let, power, scale, to
 from armillary.algebra.walk import operands_first, substitute, symbols
 from armillary.errors import ExpressionError
 
-
 # A derivative with more factors becomes an intermediate value. By the chain rule f(f(…f(x))), n deep, has a
 # derivative of n factors, and each of its n parts one factor fewer: n² in all without this.
 _LARGE = 32

@@ -11,7 +11,7 @@ elimination over exact fractions solves all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -62,24 +62,25 @@ def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr
 
     Each entry is an expression, the dimension it must have (None: not known) and where it stands, for
     messages. Symbols that nothing determines are left out. A contradiction is an error that names both terms.
-    Numbers fit anywhere a term may stand: ``x + 1`` says nothing about x.
+    Numbers fit anywhere a term may stand: ``x + 1`` says nothing about x. A bare number as a coefficient may
+    have units of its own (``-3*q - 5*u``): such a term decides only what nothing else does, and never
+    contradicts.
     """
     system = _System()
     forms: dict[Expr, Form] = {}
-    places = [""]
-
-    def roots() -> Iterator[Expr]:
-        # operands_first takes a root only when the nodes of the one before are done, so the last place noted
-        # is that of the nodes now coming.
-        for expression, _, where in equations:
-            places[0] = where
-            yield expression
-
-    for node in operands_first(roots()):
-        forms[node] = _form(node, forms, system, places[0])
+    place = 0  # of the first equation that is not complete: nodes come root by root
+    for node in operands_first([expression for expression, _, _ in equations]):
+        forms[node] = _form(node, forms, system, equations[place][2])
+        while place < len(equations) and equations[place][0] in forms:
+            place += 1
     for expression, required, where in equations:
         if required is not None and expression.kind != "number":
-            system.equate(forms[expression], Form(required, {}), Demand(expression, required, where), forms)
+            demand = Demand(expression, required, where)
+            if expression.kind == "product" and abs(expression.data[0]) != 1:
+                system.guesses.append((forms[expression], Form(required, {}), demand))
+            else:
+                system.equate(forms[expression], Form(required, {}), demand, forms)
+    system.take_guesses(forms)
     return {
         node: solution.known
         for node in forms
@@ -102,8 +103,19 @@ def _form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> F
         # A number with a dimension of its own is part of the coefficient: only the node's dimension shows it.
         return Form(node.dimension, {}) if node.dimension is not None and not result.unknowns else result
     if node.kind == "sum":
-        return _equal_terms(node.args, forms, system, where)
+        return _sum_form(node, forms, system, where)
     return _call_form(node, forms, system, where)
+
+
+def _sum_form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> Form:
+    terms = list(zip(node.data[1], node.args, strict=True))
+    result = _equal_terms([e for c, e in terms if abs(c) == 1], forms, system, where)
+    if node.dimension is not None:
+        result = Form(node.dimension, {})
+    elif all([abs(c) != 1 for c, _ in terms]):
+        result = Form(ONE, {node: Fraction(1)})
+    system.guesses += [(forms[e], result, Demand(e, node, where)) for c, e in terms if abs(c) != 1]
+    return result
 
 
 def _call_form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> Form:
@@ -136,7 +148,8 @@ def _equal_terms(terms: Sequence[Expr], forms: dict[Expr, Form], system: _System
     # The others are compared with a term of known dimension where there is one: messages are clearer so.
     known = next((term for term in quantities if not forms[term].unknowns), quantities[0])
     for term in quantities:
-        if term is not known:
+        # Two known dimensions have been compared where the expression was made.
+        if term is not known and (forms[term].unknowns or forms[known].unknowns):
             system.equate(forms[known], forms[term], Demand(known, term, where), forms)
     return forms[known]
 
@@ -158,6 +171,7 @@ class _System:
         self.solved: dict[Expr, Form] = {}
         self.users: dict[Expr, set[Expr]] = {}  # free unknown: solved unknowns whose form holds it
         self.origin: dict[Expr, Demand] = {}
+        self.guesses: list[tuple[Form, Form, Demand]] = []
 
     def reduced(self, form: Form) -> Form:
         """The form in free unknowns only."""
@@ -183,6 +197,12 @@ class _System:
         for user in self.users.pop(pivot, set()):
             self._store(user, _replaced(self.solved[user], pivot, value))
         self._store(pivot, value)
+
+    def take_guesses(self, forms: dict[Expr, Form]) -> None:
+        """Applies those equations that are likely but not certain, where they still decide something."""
+        for a, b, demand in self.guesses:
+            if self.reduced(a.times(b, _MINUS_ONE)).unknowns:
+                self.equate(a, b, demand, forms)
 
     def _store(self, symbol: Expr, form: Form) -> None:
         for s in self.solved.get(symbol, _NUMBER).unknowns:

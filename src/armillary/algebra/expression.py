@@ -378,8 +378,11 @@ def _split_constant(e: Expr) -> tuple[Expr, Expr] | None:
     fixed = [(b, n) for b, n in zip(e.args, e.data[1], strict=True) if b.constant]
     if not fixed:
         return None
-    moving = [(b, n) for b, n in zip(e.args, e.data[1], strict=True) if not b.constant]
-    return _product(1, fixed), _product(1, moving)
+    moving = _product(1, [(b, n) for b, n in zip(e.args, e.data[1], strict=True) if not b.constant])
+    constant = _product(1, fixed)
+    if e.dimension is None or moving.dimension is None:
+        return constant, moving
+    return _with_dimension(constant, e.dimension / moving.dimension), moving
 
 
 def _merge_constant_multiples(terms: list[tuple[Expr, float]]) -> list[tuple[float, Expr]] | None:
@@ -568,18 +571,25 @@ def power(base: Expr, exponent: float) -> Expr:
     if base.kind == "number":
         return _number_power(base, exponent)
     if base.kind == "product":
-        coefficient, exponents = base.data
-        if exponent == int(exponent):
-            powered = [(b, n * exponent) for b, n in zip(base.args, exponents, strict=True)]
-            return _product(number_power(coefficient, exponent), powered)
-        if exponent == 0.5 and coefficient > 0 and all([n % 2 == 0 for n in exponents]):
-            halves = _product(1, [(b, n / 2) for b, n in zip(base.args, exponents, strict=True)])
-            return scale(_absolute(halves), coefficient**0.5)
-        if coefficient != 1 and coefficient > 0:
-            return scale(power(_without_coefficient(base), exponent), coefficient**exponent)
-        if len(exponents) == 1 and coefficient == 1:
-            inner = _absolute(base.args[0]) if exponents[0] % 2 == 0 else base.args[0]
-            return _product(1, [(inner, exponents[0] * exponent)])
+        result = _product_power(base, exponent)
+        known = base.dimension
+        return result if known is None else _with_dimension(result, dimension_power(known, exponent))
+    return _product(1, [(base, exponent)])
+
+
+def _product_power(base: Expr, exponent: float) -> Expr:
+    coefficient, exponents = base.data
+    if exponent == int(exponent):
+        powered = [(b, n * exponent) for b, n in zip(base.args, exponents, strict=True)]
+        return _product(number_power(coefficient, exponent), powered)
+    if exponent == 0.5 and coefficient > 0 and all([n % 2 == 0 for n in exponents]):
+        halves = _product(1, [(b, n / 2) for b, n in zip(base.args, exponents, strict=True)])
+        return scale(_absolute(halves), coefficient**0.5)
+    if coefficient != 1 and coefficient > 0:
+        return scale(power(_without_coefficient(base), exponent), coefficient**exponent)
+    if len(exponents) == 1 and coefficient == 1:
+        inner = _absolute(base.args[0]) if exponents[0] % 2 == 0 else base.args[0]
+        return _product(1, [(inner, exponents[0] * exponent)])
     return _product(1, [(base, exponent)])
 
 

@@ -17,8 +17,8 @@ class ForeignFunction:
     """A compiled function ``double f(double, …)`` called by its address.
 
     ``address`` is an integer, a ctypes function, or anything with an ``address``, as Numba's cfuncs; that
-    object is kept alive with this one. ``partials`` are the partial derivatives, one callable of the arguments
-    for each (other foreign functions, or Python functions of expressions).
+    object is kept alive with this one. ``partials`` are the partial derivatives, one callable of the
+    arguments for each (other foreign functions, or Python functions of expressions).
     """
 
     def __init__(

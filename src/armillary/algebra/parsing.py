@@ -28,6 +28,7 @@ from typing import Any, NoReturn
 
 from armillary.algebra.expression import Expr, number, power, total
 from armillary.algebra.functions import BY_NAME, and_, equal, not_, not_equal, or_
+from armillary.algebra.walk import product_of
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError, nearest
 
 Arity = int | tuple[int, int]
@@ -307,10 +308,11 @@ class _Parser:
             elif symbol == "/":
                 v = self._guarded(column, "", power, v, -1)
             parts.append((v, column))
-        symbol = "*" if chain.level == _PRODUCT else "+"
+        if chain.level == _PRODUCT:
+            return self._guarded(chain.items[0][2], "multiply these", product_of, [v for v, _ in parts])
         while len(parts) > 1:
             pairs = zip(parts[::2], parts[1::2], strict=False)
-            joined = [(self._applied(symbol, a, b, column), column) for (a, _), (b, column) in pairs]
+            joined = [(self._applied("+", a, b, column), column) for (a, _), (b, column) in pairs]
             parts = joined + (parts[-1:] if len(parts) % 2 else [])
         return parts[0][0]
 

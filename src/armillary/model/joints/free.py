@@ -67,10 +67,11 @@ def sequence_rates(sequence: str, angles: Sequence[Any], w: Sequence[Any]) -> tu
 
 def _orientation(rotation: str, maker: Maker, angular: Sequence[Expr]) -> tuple[Matrix, tuple[Expr, ...], list[Expr]]:
     """(R, rates of the rotational coordinates, those coordinates) for Euler parameters or a sequence of angles."""
+    w = maker.before_orient(angular)
     if rotation == "quaternion":
         text = f"Euler parameter %d of {maker.body} in {maker.parent}"
         e = [maker.coordinate(ONE, text % i, 1.0 if i == 0 else 0.0) for i in range(4)]
-        return quaternion_rotation(e, maker.body), quaternion_rates(e, angular), e
+        return quaternion_rotation(e, maker.body), quaternion_rates(e, w), e
     names = ("first", "second", "third")
     angles = [
         maker.coordinate(ONE, f"{names[i]} rotation of {maker.body} in {maker.parent}, about {letter}")
@@ -78,7 +79,7 @@ def _orientation(rotation: str, maker: Maker, angular: Sequence[Expr]) -> tuple[
     ]
     return (
         sequence_rotation(rotation, angles, f"R_{maker.body}"),
-        sequence_rates(rotation, angles, angular),
+        sequence_rates(rotation, angles, w),
         angles,
     )
 
@@ -133,7 +134,7 @@ class Free(JointType):
         v = [maker.speed(SPEED, text + axis) for axis in "xyz"]
         w = _spins(maker)
         R, turning, _ = _orientation(self.rotation, maker, w)
-        drift = tuple(v) if self.velocity == "parent" else matrix_vector(R, v)
+        drift = tuple(v) if self.velocity == "parent" else matrix_vector(R, maker.before_orient(v))
         step = Drift((p[0], p[1], p[2]), R, dict(enumerate(v)), dict(enumerate(w)), self.velocity)
         return Assembly((step,), (*drift, *turning), (3,) if self.rotation == "quaternion" else ())
 

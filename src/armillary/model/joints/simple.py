@@ -132,6 +132,11 @@ class Planar(JointType):
         u.append(maker.angle_rate(axis_name(self.normal)))
         if self.velocity == "parent":
             return Assembly((Slide(first, q[0], u[0]), Slide(second, q[1], u[1]), Turn(normal, q[2], u[2])), tuple(u))
+        if maker.orient is not None:
+            raise ModelError(
+                f"body '{maker.body}': Planar(velocity='body') has its speeds along the body's own axes and takes no orient; "
+                "fix a body with that orient on it instead"
+            )
         n = "xyz".index(self.normal)
         i, j = (n + 1) % 3, (n + 2) % 3
         rotation: Matrix = principal_rotation(n, fn.cos(q[2]), fn.sin(q[2]))
