@@ -1,7 +1,7 @@
-"""A passenger car for handling studies: yaw, sideslip and roll at constant speed, in inches, pounds and seconds.
+"""A passenger car for handling studies: yaw, sideslip and roll at constant speed, in inches and pounds.
 
-Source: Sayers (1990), section 9.1, the full nonlinear version. Axes are those of SAE: x forward, y to the right, z down. Weights in
-pounds become masses with the source's own gravity of 386.2 in/s².
+Source: Sayers (1990), section 9.1, the full nonlinear version. Axes are those of SAE: x forward, y to the
+right, z down. Weights in pounds become masses with the source's own gravity of 386.2 in/s².
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ PARAMETERS = {
     "KROLL": (6211.0, "in*lb/deg", "roll stiffness"),
     "KRS2": (-0.016, "-", "rear roll-steer coefficient"),
     "L": (125.5, "in", "wheelbase"),
-    "NRBI33": (1.0, "in*lb*s2", "yaw inertia of the chassis, as the source runs it; 1285 was apparently meant"),
+    "NRBI33": (
+        1.0,
+        "in*lb*s2",
+        "yaw inertia of the chassis, as the source runs it; 1285 was apparently meant",
+    ),
     "NRBW": (704.0, "lb", "weight of the chassis, which does not roll"),
     "RBW": (3831.0, "lb", "weight of the body, which rolls"),
     "SPEED": (968.0, "in/s", "forward speed"),
@@ -40,13 +44,17 @@ PARAMETERS = {
 
 
 def system() -> arm.System:
-    """Chassis NRB in the plane of the road with its origin on the rear axle, and body RB on the inclined roll axis."""
+    """Chassis NRB in the plane of the road, its origin on the rear axle; body RB on the inclined roll axis."""
     s = arm.System("car", units="in-lb-s")
     for name, (value, units, about) in PARAMETERS.items():
         s.parameter(name, value, units=units, about=about)
     N = s.ground
     NRB = s.body(
-        "NRB", joint=arm.Planar("z", velocity="body"), com=(0, 0, "-HRA"), mass="NRBW/GEES", inertia=("NRBI33", "NRBI33", "NRBI33")
+        "NRB",
+        joint=arm.Planar("z", velocity="body"),
+        com=(0, 0, "-HRA"),
+        mass="NRBW/GEES",
+        inertia=("NRBI33", "NRBI33", "NRBI33"),
     )
     # The body's x lies along the roll axis. Its published moments of inertia break the triangle inequality.
     RB = s.body(
@@ -68,7 +76,11 @@ def system() -> arm.System:
     s.moment("ROLLM", "-KROLL*RB.q1 - CROLL*dot(angular_velocity(RB, NRB), NRB.x)", RB.x, on=RB, reaction=NRB)
 
     sideways = arm.direction(arm.project(RB.y, N.z))  # the body's y as seen on the road
-    s.output("Ay", arm.dot(arm.acceleration(RB.com), sideways) / s.parameters["GEES"], about="lateral acceleration in gravities")
+    s.output(
+        "Ay",
+        arm.dot(arm.acceleration(RB.com), sideways) / s.parameters["GEES"],
+        about="lateral acceleration in gravities",
+    )
     s.output("r", arm.dot(arm.angular_velocity(NRB), N.z), units="deg/s", about="yaw rate")
     s.output("alpha_f", alpha_f, units="deg", about="slip angle of the front tyres")
     s.output("alpha_r", alpha_r, units="deg", about="slip angle of the rear tyres")

@@ -1,4 +1,4 @@
-"""A hanging chain of n links on hinges, their axes x, y, z in turn: what a formalism of linear cost is for."""
+"""A hanging chain of n links on hinges about x, y, z in turn: what a formalism of linear cost is for."""
 
 from __future__ import annotations
 

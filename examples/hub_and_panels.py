@@ -1,7 +1,7 @@
 """A hub with two chains of hinged panels in free space: deployable arrays that flex on torsion springs.
 
-Source: Allard, Schaub and Piggott (2018), N hinged rigid bodies by back substitution; the numbers are those of the Basilisk
-module's integrated test, with four panels on one side and three on the other.
+Source: Allard, Schaub and Piggott (2018), N hinged rigid bodies by back substitution; the numbers are those
+of the Basilisk module's integrated test, with four panels on one side and three on the other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ START = {"panel1.q1": math.radians(5.0), "hub.u4": 0.1, "hub.u5": -0.1, "hub.u6"
 
 
 def system() -> arm.System:
-    """Hub and panels 1 to 7, hub side first. A hinge angle is positive when its panel swings towards the hub's +z."""
+    """Hub and panels 1 to 7, hub side first; an angle is positive when its panel swings towards the hub's +z."""
     s = arm.System("hub and panels")
     s.parameter("d", 0.75, units="m", about="hinge to mass centre of a panel, half its length")
     s.parameter("m", 50.0, units="kg", about="mass of a panel")
@@ -34,15 +34,26 @@ def system() -> arm.System:
                 name, inner, arm.Revolute(axis), at=(f"{2 * side}*d", 0, 0) if i else (0.5 * side, 0, 1.0),
                 com=(f"{side}*d", 0, 0), mass="m", inertia=(50.0, 25.0, 25.0),
             )  # fmt: skip
-            s.parameter(f"rest{len(strain) + 1}", 0.0, units="rad", about=f"angle at which {name}'s spring is at rest")
+            s.parameter(
+                f"rest{len(strain) + 1}", 0.0, units="rad", about=f"angle at which {name}'s spring is at rest"
+            )
             bent = f"({name}.q1 - rest{len(strain) + 1})"
-            s.moment(f"hinge{len(strain) + 1}", f"-k*{bent} - c*{name}.u1", hub.y * -side, on=panel, reaction=inner)
+            s.moment(
+                f"hinge{len(strain) + 1}", f"-k*{bent} - c*{name}.u1", hub.y * -side, on=panel, reaction=inner
+            )
             strain.append(f"0.5*k*{bent}^2")
             inner = panel
-    s.output("energy", s.kinetic_energy() + s.expression(" + ".join(strain)), units="J", about="motion and springs")
+    s.output(
+        "energy", s.kinetic_energy() + s.expression(" + ".join(strain)), units="J", about="motion and springs"
+    )
     for letter, axis in zip("xyz", (s.ground.x, s.ground.y, s.ground.z), strict=True):
         s.output(f"p{letter}", arm.dot(s.momentum(), axis), units="N*s", about="momentum")
-        s.output(f"h{letter}", arm.dot(s.angular_momentum(), axis), units="N*m*s", about="angular momentum about the ground's origin")
+        s.output(
+            f"h{letter}",
+            arm.dot(s.angular_momentum(), axis),
+            units="N*m*s",
+            about="angular momentum about the ground's origin",
+        )
     return s
 
 
@@ -53,11 +64,21 @@ def main(folder: str = "out") -> None:
     model = eom.compile()
     run = model.simulate(10.0, method="dop853", sample=0.02, rtol=1e-11, atol=1e-13, initial=START)
     for name in ("energy", "hx", "hy", "hz"):
-        print(f"{name:6} {run[name][0]:14.9f} {run.units[name]}, changes by at most {abs(run[name] - run[name][0]).max():.1e}")
+        print(
+            f"{name:6} {run[name][0]:14.9f} {run.units[name]}, changes by at most {abs(run[name] - run[name][0]).max():.1e}"
+        )
     damped = model.simulate(10.0, method="dop853", sample=0.02, initial=START, parameters={"c": 50.0})
     print(f"with dampers the energy falls to {damped.final['energy']:.3f} J")
     Path(folder).mkdir(parents=True, exist_ok=True)
-    run.plot("panel1.q1", "panel4.q1", "panel7.q1", "hub.u4", "hub.u5", "hub.u6", path=Path(folder) / "hub_and_panels.png")
+    run.plot(
+        "panel1.q1",
+        "panel4.q1",
+        "panel7.q1",
+        "hub.u4",
+        "hub.u5",
+        "hub.u6",
+        path=Path(folder) / "hub_and_panels.png",
+    )
 
 
 if __name__ == "__main__":

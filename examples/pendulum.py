@@ -1,6 +1,6 @@
 """A pendulum: the shortest useful model, and its period against the closed form.
 
-    T = 4 sqrt(L/g) K(sin(θ₀/2))        K: complete elliptic integral of the first kind
+T = 4 sqrt(L/g) K(sin(θ₀/2))        K: complete elliptic integral of the first kind
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ def system() -> arm.System:
     s.parameter("g", 9.81, units="m/s2", about="gravity")
     bob = s.body("bob", joint=arm.Revolute("z"), com=(0, "-L", 0), mass=2.0, inertia=0)
     s.gravity("g", -s.ground.y)
-    s.output("height", arm.dot(arm.position(bob.com), s.ground.y), units="m", about="of the bob above the pivot")
+    s.output(
+        "height", arm.dot(arm.position(bob.com), s.ground.y), units="m", about="of the bob above the pivot"
+    )
     s.output("energy", s.total_energy(), units="J")
     return s
 

@@ -1,8 +1,8 @@
-"""Spacecraft 1: a bus with a clock platform, a camera, a boom on a flexible root, and thrusters with a dead band.
+"""Spacecraft 1: a bus with a clock platform, a camera, a boom on a flexible root, and thrusters.
 
-Source: Sayers (1990), section 9.4 and Appendix D (full nonlinear version). The clock and the camera follow commanded ramps; thrusters
-hold the attitude. As in the source, the bus's speeds are those of B*, the mass centre of bus and clock, which is why B's origin is
-placed there.
+Source: Sayers (1990), section 9.4 and Appendix D, the full nonlinear version. Clock and camera follow
+commanded ramps; thrusters with a dead band hold the attitude. As in the source, the bus's speeds are those of
+B*, the mass centre of bus and clock, which is why B's origin is placed there.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ NEVER = 1e9  # a time after the end of every run
 
 
 def system(thrusters: bool | str = True) -> arm.System:
-    """The spacecraft; ``thrusters`` are switched once per step (True), exactly when due ("events"), or left out (False)."""
+    """The spacecraft; ``thrusters`` switch once per step (True), when due ("events"), or are left out (False)."""
     s = arm.System("Spacecraft 1")
     for name, (value, units, about) in PARAMETERS.items():
         s.parameter(name, value, units=units, about=about)
@@ -74,7 +74,15 @@ def system(thrusters: bool | str = True) -> arm.System:
         "B", joint=arm.Free(rotation="xyz", velocity="body"), com=(0, 0, up), mass="BM",
         inertia=("BI11", "BI22", "BI33", "BI12", "BI13", "BI23"), check_inertia=False,
     )  # fmt: skip
-    C = s.body("C", B, arm.Revolute("z"), at=(0, 0, f"{up} - L1"), com=(0, 0, "L2"), mass="CM", inertia=("CI", "CI", 0))
+    C = s.body(
+        "C",
+        B,
+        arm.Revolute("z"),
+        at=(0, 0, f"{up} - L1"),
+        com=(0, 0, "L2"),
+        mass="CM",
+        inertia=("CI", "CI", 0),
+    )
     D = s.body(
         "D", C, arm.Revolute((-1, 0, 0)), at=(0, "-L3", 0), orient=((-1, 0, 0), (0, 1, 0), (0, 0, -1)),
         com=(0, "L5", "L6"), mass="DM", inertia=("DI11", "DI22", "DI33", "DI12", "DI13", "DI23"),
@@ -94,9 +102,19 @@ def system(thrusters: bool | str = True) -> arm.System:
             (_switch_by_events if thrusters == "events" else _switch_once_per_step)(s, i)
             s.moment(f"TT{i}", f"LTT{i}*fire{i}", axis, on=B)
     for name, axis in zip("xyz", (s.ground.x, s.ground.y, s.ground.z), strict=True):
-        s.output(f"B0{name}", arm.dot(arm.position(B.com), axis), units="m", about="position of the bus's mass centre")
+        s.output(
+            f"B0{name}",
+            arm.dot(arm.position(B.com), axis),
+            units="m",
+            about="position of the bus's mass centre",
+        )
         s.output(f"p{name}", arm.dot(s.momentum(), axis), units="N*s", about="momentum")
-        s.output(f"h{name}", arm.dot(s.angular_momentum("mass centre"), axis), units="N*m*s", about="angular momentum")
+        s.output(
+            f"h{name}",
+            arm.dot(s.angular_momentum("mass centre"), axis),
+            units="N*m*s",
+            about="angular momentum",
+        )
     return s
 
 
@@ -110,10 +128,11 @@ def _switch_once_per_step(s: arm.System, i: int) -> None:
 
 
 def _switch_by_events(s: arm.System, i: int) -> None:
-    """The limit of a thruster that looks all the time: on when the error leaves the band, off ONTIME after it is back.
+    """A thruster that looks all the time: on when the error leaves the band, off ONTIME after it is back.
 
-    Firing may turn the error round at once, so that it only touches the band and never is outside. Therefore the on-time is counted
-    from the way out, and again from the way back; when it is over, a thruster whose error is still outside stays on.
+    Firing may turn the error round at once, so that it only touches the band and never is outside. Therefore
+    the on-time is counted from the way out, and again from the way back; when it is over, a thruster whose
+    error is still outside stays on.
     """
     error = f"(B.q{i + 3} + GYRO*B.u{i + 3})"
     outside = f"abs({error}) > BAND"
@@ -121,8 +140,16 @@ def _switch_by_events(s: arm.System, i: int) -> None:
     off = s.memory(f"off{i}", NEVER, units="s", about=f"time at which thruster {i} goes off")
     for side, sign in (("low", 1), ("high", -1)):
         inside = f"{sign}*{error} + BAND"
-        s.event(f"thruster {i} {side}", inside, direction=-1, set={fire: sign, off: "t + ONTIME"}, about="the error leaves the band")
-        s.event(f"thruster {i} back from {side}", inside, direction=1, set={off: "t + ONTIME"}, about="it returns")
+        s.event(
+            f"thruster {i} {side}",
+            inside,
+            direction=-1,
+            set={fire: sign, off: "t + ONTIME"},
+            about="the error leaves the band",
+        )
+        s.event(
+            f"thruster {i} back from {side}", inside, direction=1, set={off: "t + ONTIME"}, about="it returns"
+        )
     over = {fire: f"select({outside}, fire{i}, 0)", off: NEVER}
     s.event(f"thruster {i} off", f"t - off{i}", direction=1, set=over, about="the least on-time is over")
 

@@ -35,7 +35,13 @@ def system() -> arm.System:
     hinges = (((0, "L2"), "y"), (("L2", 0), "z"), ((0, "-L2"), "y"), (("-L2", 0), "z"))
     for i, ((y, z), axis) in enumerate(hinges, start=1):
         antenna = s.body(
-            f"A{i}", W, arm.Revolute(axis), at=("L1", y, z), com=("L3", 0, 0), mass="M2", inertia=(0, "IA", "IA")
+            f"A{i}",
+            W,
+            arm.Revolute(axis),
+            at=("L1", y, z),
+            com=("L3", 0, 0),
+            mass="M2",
+            inertia=(0, "IA", "IA"),
         )
         s.moment(f"T{i}", f"-K*A{i}.q1 - D*A{i}.u1", getattr(W, axis), on=antenna, reaction=W)
     strain = " + ".join(f"0.5*K*A{i}.q1^2" for i in range(1, 5))
@@ -52,9 +58,13 @@ def main(folder: str = "out") -> None:
     print(f"{eom.formalism}: {eom.operations}")
     run = eom.compile().simulate(1000.0, method="dop853", sample=5.0, rtol=1e-10, atol=1e-14, initial=START)
     print(f"energy falls from {run['energy'][0]:.6e} to {run['energy'][-1]:.6e} J by the dampers")
-    print(f"angular momentum about z stays {run['hz'][0]:.9f} N*m*s within {abs(run['hz'] - run['hz'][0]).max():.1e}")
+    print(
+        f"angular momentum about z stays {run['hz'][0]:.9f} N*m*s within {abs(run['hz'] - run['hz'][0]).max():.1e}"
+    )
     Path(folder).mkdir(parents=True, exist_ok=True)
-    run.plot("A1.q1", "A2.q1", "A3.q1", "A4.q1", "W.u4", "W.u5", "W.u6", path=Path(folder) / "spacecraft_2.png")
+    run.plot(
+        "A1.q1", "A2.q1", "A3.q1", "A4.q1", "W.u4", "W.u5", "W.u6", path=Path(folder) / "spacecraft_2.png"
+    )
 
 
 if __name__ == "__main__":

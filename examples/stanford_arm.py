@@ -1,7 +1,7 @@
 """The Stanford arm: five hinges and a slider, driven by feedback of position and speed.
 
-Source: Sayers (1990), section 9.6 and Appendix E, after Kane and Levinson. The mass of B is illegible in the source; 6 kg is
-taken, which enters only as MB L1² added to A2.
+Source: Sayers (1990), section 9.6 and Appendix E, after Kane and Levinson. The mass of B is illegible in the
+source; 6 kg is taken, which enters only as MB L1² added to A2.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import armillary as arm
 
 TARGETS = {"A.q1": "AROT", "B.q1": "BROT", "C.q1": "CDISP", "D.q1": "DROT", "E.q1": "EROT", "F.q1": "FROT"}
 
-# name, value, units; descriptions in one place below
 LENGTHS = {
     "L1": (0.1, "shoulder offset: mass centre of B and the slider's line, along B's x"),
     "L2": (0.6, "wrist on D, along its y"),
@@ -36,7 +35,7 @@ GAINS = (3.0, 5.0, 1.0, 3.0, 0.3, 0.6, 0.3, 0.6, 0.25, 0.25, 30.0, 41.0)  # K1 �
 
 
 def system(controller: bool = True, offset: bool = True) -> arm.System:
-    """The arm; without ``controller`` no effort acts at its joints, without ``offset`` the slider passes through B's origin."""
+    """The arm; without ``controller`` its joints are free, without ``offset`` the slider passes B's origin."""
     s = arm.System("Stanford arm")
     N = s.ground
     for name, (value, about) in LENGTHS.items():
@@ -45,32 +44,49 @@ def system(controller: bool = True, offset: bool = True) -> arm.System:
         s.parameter(name, value, units="kg", about=f"mass of {name[1]}")
     for body, moments in MOMENTS.items():
         for i, (value, axis) in enumerate(zip(moments, "xyz", strict=True), start=1):
-            s.parameter(f"{body}{i}", value, units="kg*m2", about=f"moment of inertia of {body} about its {axis}")
+            s.parameter(
+                f"{body}{i}", value, units="kg*m2", about=f"moment of inertia of {body} about its {axis}"
+            )
     s.parameter("GEES", 9.80665, units="m/s2", about="gravity")
 
     A = s.body("A", joint=arm.Revolute("y"), mass="MA", inertia=("A1", "A2", "A3"))
-    B = s.body("B", A, arm.Revolute("x"), at=(0, "L4", 0), com=("L1", 0, 0), mass="MB", inertia=("B1", "B2", "B3"))
+    B = s.body(
+        "B", A, arm.Revolute("x"), at=(0, "L4", 0), com=("L1", 0, 0), mass="MB", inertia=("B1", "B2", "B3")
+    )
     slider = ("L1", 0, 0) if offset else (0, 0, 0)
     C = s.body("C", B, arm.Prismatic("y"), at=slider, mass="MC", inertia=("C1", "C2", "C3"))
     D = s.body("D", C, arm.Revolute("y"), com=(0, "L5", 0), mass="MD", inertia=("D1", "D2", "D3"))
-    E = s.body("E", D, arm.Revolute("x"), at=(0, "L2", 0), com=(0, "L6", 0), mass="ME", inertia=("E1", "E2", "E3"))
+    E = s.body(
+        "E", D, arm.Revolute("x"), at=(0, "L2", 0), com=(0, "L6", 0), mass="ME", inertia=("E1", "E2", "E3")
+    )
     F = s.body("F", E, arm.Revolute("y"), com=(0, "L3", 0), mass="MF", inertia=("F1", "F2", "F3"))
     s.gravity("GEES", -N.y)
-    s.output("tip height", arm.dot(arm.position(F.com), N.y), units="m", about="of F's mass centre above the base")
+    s.output(
+        "tip height", arm.dot(arm.position(F.com), N.y), units="m", about="of F's mass centre above the base"
+    )
     s.output("energy", s.total_energy(), units="J")
     if controller:
         _control(s, N, A, B, C, D, E, F)
     return s
 
 
-def _control(s: arm.System, N: arm.Body, A: arm.Body, B: arm.Body, C: arm.Body, D: arm.Body, E: arm.Body, F: arm.Body) -> None:
+def _control(
+    s: arm.System, N: arm.Body, A: arm.Body, B: arm.Body, C: arm.Body, D: arm.Body, E: arm.Body, F: arm.Body
+) -> None:
     """Feedback at each joint, with the weight of what it carries compensated (eqs. 9.6.1 to 9.6.6)."""
     for i, value in enumerate(GAINS, start=1):
         effort, per = ("N", "m") if i > 10 else ("N*m", "rad")
-        s.parameter(f"K{i}", value, units=f"{effort}/{per}" if i % 2 else f"{effort}*s/{per}", about="controller gain")
+        s.parameter(
+            f"K{i}", value, units=f"{effort}/{per}" if i % 2 else f"{effort}*s/{per}", about="controller gain"
+        )
     for coordinate, target in TARGETS.items():
         sliding = coordinate == "C.q1"
-        s.parameter(target, 0.1 if sliding else math.pi / 3, units="m" if sliding else "rad", about=f"target of {coordinate}")
+        s.parameter(
+            target,
+            0.1 if sliding else math.pi / 3,
+            units="m" if sliding else "rad",
+            about=f"target of {coordinate}",
+        )
 
     s.moment("tau1", "-K1*(A.q1 - AROT) - K2*A.u1", N.y, on=A)
     s.moment(
@@ -80,7 +96,11 @@ def _control(s: arm.System, N: arm.Body, A: arm.Body, B: arm.Body, C: arm.Body, 
         A.x, on=B, reaction=A,
     )  # fmt: skip
     s.moment(
-        "tau3", "-(K5*(D.q1 - DROT) + K6*D.u1 - GEES*(ME*L6 + MF*L3)*sin(B.q1)*sin(D.q1)*sin(E.q1))", D.y, on=D, reaction=C
+        "tau3",
+        "-(K5*(D.q1 - DROT) + K6*D.u1 - GEES*(ME*L6 + MF*L3)*sin(B.q1)*sin(D.q1)*sin(E.q1))",
+        D.y,
+        on=D,
+        reaction=C,
     )
     s.moment(
         "tau4",
@@ -90,7 +110,11 @@ def _control(s: arm.System, N: arm.Body, A: arm.Body, B: arm.Body, C: arm.Body, 
     s.moment("tau5", "-(K9*(F.q1 - FROT) + K10*F.u1)", F.y, on=F, reaction=E)
     # A body as reaction: it is pushed back along the same line of action.
     s.force(
-        "sigma", "-(K11*(C.q1 - CDISP) + K12*C.u1 - GEES*(MC + MD + ME + MF)*cos(B.q1))", C.y, at=C.origin, reaction=B
+        "sigma",
+        "-(K11*(C.q1 - CDISP) + K12*C.u1 - GEES*(MC + MD + ME + MF)*cos(B.q1))",
+        C.y,
+        at=C.origin,
+        reaction=B,
     )
 
 
@@ -100,7 +124,9 @@ def main(folder: str = "out") -> None:
     print(f"{eom.formalism}: {eom.operations}")
     run = eom.compile().simulate(10.0, step=1e-3, method="rk4", sample=0.01, initial={"B.q1": math.pi / 2})
     for name, target in TARGETS.items():
-        print(f"{name} ends at {run.final[name]:8.5f}, target {run.parameters[target]:8.5f} {run.units[name]}")
+        print(
+            f"{name} ends at {run.final[name]:8.5f}, target {run.parameters[target]:8.5f} {run.units[name]}"
+        )
     Path(folder).mkdir(parents=True, exist_ok=True)
     run.plot(*TARGETS, path=Path(folder) / "stanford_arm.png")
 

@@ -78,7 +78,7 @@ def test_tables_say_what_they_take_and_give():
         ([("a + x", None), ("a + v", None)], r"line 1.*'v' has \[m/s\], 'a' has \[m\]"),
         ([("k*x + k*v*b", None), ("b", LENGTH)], r"line 1.*'b' has \[s\], \[m\] is needed"),
         ([("sin(a)", None), ("a + x", None)], r"'a' has \[1\] because 'a' must match \[1\] in sin\(…\) in line 0"),
-        ([("x*v", FORCE)], r"line 0: 'x\*v' has \[m\^2/s\]"),
+        ([("x*v", FORCE)], r"line 0: 'v\*x' has \[m\^2/s\]"),
     ],
 )
 def test_contradictions_name_both_terms_and_the_place(entries, message):

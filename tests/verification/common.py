@@ -40,13 +40,15 @@ def table(record: Mapping[str, Any]) -> dict[str, np.ndarray]:
     return {name: data[:, i] for i, name in enumerate(record["columns"])}
 
 
-def accelerations(model: Any, t: float, q: Any, u: Any, parameters: dict[str, float] | None = None) -> np.ndarray:
+def accelerations(
+    model: Any, t: float, q: Any, u: Any, parameters: dict[str, float] | None = None
+) -> np.ndarray:
     """Rates of the speeds of a compiled model."""
     return np.asarray(model.accelerations(t, np.asarray(q, float), np.asarray(u, float), parameters))
 
 
 def assert_close(found: Any, expected: Any, tolerance: float, what: str) -> None:
-    """Agreement relative to the largest magnitude, per column; the difference found is printed (pytest -s shows it)."""
+    """Agreement relative to the largest magnitude, per column; the difference found is printed."""
     found, expected = np.asarray(found, float), np.asarray(expected, float)
     assert found.shape == expected.shape, f"{what}: shapes {found.shape} and {expected.shape}"
     scale = np.max(np.abs(expected), axis=0)

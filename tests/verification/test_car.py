@@ -1,11 +1,11 @@
-"""The car against Sayers (1990), section 9.1: accelerations, runs with all outputs, the published method, operation counts."""
+"""The car against Sayers (1990), section 9.1: accelerations, outputs, the published method, cost."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from examples.car import system
+
 from tests.verification.common import (
     ACCELERATIONS,
     TIGHT,
@@ -37,7 +37,9 @@ def test_accelerations(formalism: str, regroup: bool) -> None:
         np.testing.assert_allclose(rates, state["qdot"], rtol=ACCELERATIONS)
 
 
-@pytest.mark.parametrize(("key", "yaw_inertia"), [("trajectory", 1.0), ("trajectory_with_yaw_inertia", 1285.0)])
+@pytest.mark.parametrize(
+    ("key", "yaw_inertia"), [("trajectory", 1.0), ("trajectory_with_yaw_inertia", 1285.0)]
+)
 def test_run_and_outputs(key: str, yaw_inertia: float) -> None:
     """The steer step, with the yaw inertia that the source ran with and the one it apparently meant."""
     expected = table(REFERENCE[key])
@@ -62,7 +64,7 @@ def test_formalisms_keep_their_cost() -> None:
 
 
 def test_cost_is_at_most_the_published_one() -> None:
-    """Table 9.1.2 prints 67 and 108, functions among the latter; the listing has 69, 108 and 6 functions apart."""
+    """Table 9.1.2 prints 67 and 108, functions among the latter; the listing has 69, 108 and 6 apart."""
     additions, multiplications, functions = counts(system().derive())
     assert additions <= 67
     assert multiplications + functions <= 108

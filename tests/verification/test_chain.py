@@ -1,4 +1,4 @@
-"""A chain of 64 links against inverse dynamics written out below, formalisms against each other, and its energy."""
+"""A chain of 64 links against inverse dynamics written out below, and its energy."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from examples.chain import system
+
 from tests.verification.common import ACCELERATIONS, TIGHT, WAYS, accelerations, assert_constant, assert_near
 
 MASS, CENTRE, LENGTH = 1.0, np.array([0, 0, 0.15]), np.array([0, 0, 0.3])
@@ -16,7 +16,7 @@ AXES = np.eye(3)
 
 
 def joint_torques(q: Any, u: Any, a: Any) -> np.ndarray:
-    """Torques about the hinges that a motion needs: Newton and Euler for each link in ground axes, tips first.
+    """Torques about the hinges that a motion needs: Newton and Euler for each link, in ground axes.
 
     Shares nothing with Armillary but the description of the chain.
     """
@@ -73,7 +73,9 @@ def test_formalisms_agree(formalism: str, regroup: bool) -> None:
     q, u = random_state(12, seed=7)
     a = accelerations(model, 0.0, q, u)
     size = np.max(np.abs(joint_torques(q, u, np.zeros(12))))
-    assert_near(joint_torques(q, u, a) / size, np.zeros(12), ACCELERATIONS, f"torque at free hinges, {formalism}")
+    assert_near(
+        joint_torques(q, u, a) / size, np.zeros(12), ACCELERATIONS, f"torque at free hinges, {formalism}"
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 64])

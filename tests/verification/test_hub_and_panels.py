@@ -1,7 +1,7 @@
 """A hub with hinged panels against Basilisk's case: accelerations, a run in free space, conservation.
 
-Reference accelerations and the run come from a projected Newton-Euler tree that agrees with Basilisk 2.12.1 to 2e-11 in
-the angles; attitudes are modified Rodrigues parameters σ = tan(φ/4) e.
+Reference accelerations and the run come from a projected Newton-Euler tree that agrees with Basilisk 2.12.1
+to 2e-11 in the angles; attitudes are modified Rodrigues parameters σ = tan(φ/4) e.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from examples.hub_and_panels import START, system
+
 from tests.verification.common import (
     ACCELERATIONS,
     TIGHT,
@@ -63,10 +63,16 @@ def test_run_in_free_space() -> None:
         sigma = run[f"hub.q{i + 5}"] / (1 + run["hub.q4"])
         assert_near(sigma, record["sigma_BN"][:, i], TRAJECTORIES, f"attitude {i + 1} over 10 s")
     for i in range(7):
-        assert_near(run[f"panel{i + 1}.q1"], record["theta"][:, i], TRAJECTORIES, f"panel{i + 1}.q1 over 10 s")
-        assert_near(run[f"panel{i + 1}.u1"], record["theta_dot"][:, i], TRAJECTORIES, f"panel{i + 1}.u1 over 10 s")
+        assert_near(
+            run[f"panel{i + 1}.q1"], record["theta"][:, i], TRAJECTORIES, f"panel{i + 1}.q1 over 10 s"
+        )
+        assert_near(
+            run[f"panel{i + 1}.u1"], record["theta_dot"][:, i], TRAJECTORIES, f"panel{i + 1}.u1 over 10 s"
+        )
     # The mass centre moves at (-0.2, 0.5, 0.1) m/s; the energy about it is Basilisk's own number.
-    assert_near(run["energy"][0] - 0.5 * 1100.0 * 0.30, REFERENCE["energy"], 1e-10, "energy about the mass centre")
+    assert_near(
+        run["energy"][0] - 0.5 * 1100.0 * 0.30, REFERENCE["energy"], 1e-10, "energy about the mass centre"
+    )
 
 
 def test_energy_and_momenta_are_kept() -> None:

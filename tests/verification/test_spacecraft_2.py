@@ -1,10 +1,10 @@
-"""Spacecraft 2 against Sayers (1990), section 9.5: accelerations, the published run, conservation, operation counts."""
+"""Spacecraft 2 against Sayers (1990), section 9.5: accelerations, the published run, conservation, cost."""
 
 from __future__ import annotations
 
 import numpy as np
-
 from examples.spacecraft_2 import START, system
+
 from tests.verification.common import (
     ACCELERATIONS,
     TIGHT,

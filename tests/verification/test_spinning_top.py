@@ -1,4 +1,4 @@
-"""A spinning top on a quaternion joint against closed forms: cusped nutation, steady precession, what is kept."""
+"""A spinning top on a quaternion joint against closed forms: cusped nutation and steady precession."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-
 from examples.spinning_top import ACROSS, ALONG, GRAVITY, LENGTH, MASS, height, system, tilted
+
 from tests.verification.common import TIGHT, WAYS, assert_constant, assert_near
 
 ANGLE = math.radians(30.0)
@@ -16,7 +16,7 @@ ANGLE = math.radians(30.0)
 @WAYS
 @pytest.mark.parametrize("spin", [60.0, 125.0, 400.0])
 def test_nutation_of_a_released_top(spin: float, formalism: str, regroup: bool) -> None:
-    """Elliptic functions, from slow tops that swing deep to fast ones that tremble; Goldstein, section 5.7."""
+    """Elliptic functions, from slow tops that swing deep to fast ones that tremble."""
     model = system().derive(formalism, regroup=regroup).compile()
     run = model.simulate(2.0, sample=0.005, initial=tilted(ANGLE) | {"top.u3": spin}, **TIGHT)
     assert_near(run["z"], height(run.time, ANGLE, spin), 1e-9, f"height at {spin} rad/s over 2 s")

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-
 from examples.stanford_arm import TARGETS, system
+
 from tests.verification.common import (
     ACCELERATIONS,
     TIGHT,
@@ -46,15 +46,21 @@ def test_controller_holds_the_targets() -> None:
     s = system()
     model = s.derive().compile()
     targets = [s.parameters[name].data.default for name in TARGETS.values()]
-    assert_near(accelerations(model, 0.0, targets, np.zeros(6)), np.zeros(6), 1e-12, "acceleration at the targets")
+    assert_near(
+        accelerations(model, 0.0, targets, np.zeros(6)), np.zeros(6), 1e-12, "acceleration at the targets"
+    )
 
 
 def test_energy_is_kept_without_controller() -> None:
     model = system(controller=False).derive().compile()
-    run = model.simulate(3.0, sample=0.01, initial={"B.q1": 1.0, "A.u1": 1.0, "D.u1": 2.0, "F.u1": -3.0}, **TIGHT)
+    run = model.simulate(
+        3.0, sample=0.01, initial={"B.q1": 1.0, "A.u1": 1.0, "D.u1": 2.0, "F.u1": -3.0}, **TIGHT
+    )
     # Measured in joules against the energy that is exchanged meanwhile.
     exchanged = np.ptp(run["tip height"]) * 9.80665
-    assert_near(run["energy"] / exchanged, run["energy"][0] / exchanged, 1e-10, "drift of the energy over 3 s")
+    assert_near(
+        run["energy"] / exchanged, run["energy"][0] / exchanged, 1e-10, "drift of the energy over 3 s"
+    )
 
 
 def test_formalisms_keep_their_cost() -> None:
@@ -65,8 +71,10 @@ def test_formalisms_keep_their_cost() -> None:
 
 
 def test_cost_is_at_most_the_published_one() -> None:
-    """Table 9.6.1: AUTOSIM needs 240 and 353, and 28 and 25 more with the controller; the goal here is 180 and 270."""
-    published = {row["program"]: (row["additions"], row["multiplications"]) for row in REFERENCE["published_counts"]}
+    """Table 9.6.1: AUTOSIM takes 240 and 353, 28 and 25 more with the controller; our goal is 180 and 270."""
+    published = {
+        row["program"]: (row["additions"], row["multiplications"]) for row in REFERENCE["published_counts"]
+    }
     assert published["AUTOSIM, uncontrolled"] == (240, 353)
     for controller, bound in ((False, (180, 270)), (True, (268, 378))):
         additions, multiplications, functions = counts(system(controller=controller).derive())

@@ -21,7 +21,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 from weakref import ref
 from zlib import crc32
@@ -155,7 +154,14 @@ class Expr:
 
 # ---------------------------------------------------------------- interning
 
-_table: dict[tuple, ref[Expr]] = {}
+class _Entry(ref):
+    """A weak reference that knows its key, so that a freed node leaves the table."""
+
+    __slots__ = ("key",)
+    key: tuple
+
+
+_table: dict[tuple, _Entry] = {}
 _KIND_ORDER = {"symbol": 0, "let": 20, "call": 21, "product": 22, "sum": 23, "number": 24}
 
 
@@ -177,20 +183,27 @@ def _node(kind: str, args: tuple[Expr, ...], data: Any, dimension: Dimension | N
         node.digest = crc32(data.name.encode())
         node.order = (ROLES.index(data.role), _natural(data.name), 0)
     else:
-        node.constant = all([a.constant for a in args])
-        node.digest = hash((_KIND_ORDER[kind], *[a.digest for a in args], _stable(data)))
-        node.order = (_KIND_ORDER[kind], _readable_order(node), node.digest)
-        if kind == "product":
+        constant = True
+        parts: list[Any] = [_KIND_ORDER[kind]]
+        for a in args:
+            parts.append(a.digest)
+            constant = constant and a.constant
+        parts.append(data if type(data) is tuple else _stable(data))
+        node.constant = constant
+        node.digest = hash(tuple(parts))
+        node.order = (parts[0], _readable_order(node) if kind == "call" else "~", node.digest)
+        if kind == "product" and 2 in data[1]:
             squared = [b for b, n in zip(args, data[1], strict=True) if n == 2 and b.kind == "call"]
             node.squares = any([b.data in ("sin", "cos") for b in squared])
-    _table[key] = ref(node, partial(_forget, key))
+    entry = _Entry(node, _forget)
+    entry.key = key
+    _table[key] = entry
     return node
 
 
-def _forget(key: tuple, _: ref[Expr]) -> None:
-    entry = _table.get(key)
-    if entry is not None and entry() is None:
-        del _table[key]
+def _forget(entry: _Entry) -> None:
+    if _table.get(entry.key) is entry:
+        del _table[entry.key]
 
 
 def _stable(data: Any) -> Any:

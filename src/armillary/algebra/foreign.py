@@ -78,6 +78,8 @@ def _address(name: str, source: Any) -> int:
     found = getattr(source, "address", source)
     if not isinstance(found, int):
         try:
+            if isinstance(found, str | bytes):  # which ctypes would take as data
+                raise TypeError
             found = ctypes.cast(found, ctypes.c_void_p).value
         except (ctypes.ArgumentError, TypeError) as error:
             raise ExpressionError(

@@ -104,7 +104,7 @@ class Piecewise:
         index, steps = [], []
         for x, breaks, outside in zip(where, self.breaks, self.outside, strict=True):
             if outside == "zero":
-                inside = inside & ~((x < breaks[0]) | (x > breaks[-1]))  # so that NaN stays NaN
+                inside = inside & (x >= breaks[0]) & (x <= breaks[-1])
             elif outside == "clamp":
                 x = np.clip(x, breaks[0], breaks[-1])
             interval = np.clip(np.searchsorted(breaks, x, side="right") - 1, 0, len(breaks) - 2)
@@ -118,7 +118,8 @@ class Piecewise:
             for p in range(degree - 2, -1, -1):
                 result = result * padded + local[..., p]
             local = result
-        return np.where(inside, local, 0.0)[()]
+        unknown = np.isnan(sum(where))  # a constant piece would not notice
+        return np.where(unknown, np.nan, np.where(inside, local, 0.0))[()]
 
     def derivative(self, axis: int = 0) -> Piecewise:
         """∂/∂x_axis as a table."""

@@ -16,8 +16,9 @@ from armillary.algebra.functions import cos, sin
 from armillary.backends.lookup import lookup_function
 from armillary.backends.trigonometry import real, sine_cosine_function
 from armillary.program.program import Program, Section
+from armillary.program.schedule import arrivals
 
-PIECE = 1200  # operations in one piece; compile time per operation is flat up to here
+PIECE = 800  # operations in one piece; compile time per operation is flat up to here
 GROUP = 4  # angles whose sines and cosines are computed together: a vector that every current machine has without penalty
 
 LIBRARY = {"sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2, "exp": 1, "log": 1, "pow": 2}
@@ -119,8 +120,9 @@ def _function(
     angles = _angles(section)
     pieces = _pieces(section)
     crossing = _crossing(pieces)
+    arrival = arrivals(section.nodes)
     if len(pieces) == 1:
-        writer = _Writer(module, places, {})
+        writer = _Writer(module, places, {}, arrival)
         writer.trigonometry(angles)
         for node in pieces[0]:
             writer.node(node)
@@ -135,7 +137,7 @@ def _function(
     for i, result in enumerate(section.results):  # given values are stored by the last piece
         by_piece.setdefault(home.get(result, last), []).append(i)
     for k, piece in enumerate(pieces):
-        writer = _Writer(module, places, crossing)
+        writer = _Writer(module, places, crossing, arrival)
         if k == 0:
             writer.trigonometry(angles)
         for node in piece:
@@ -188,8 +190,11 @@ def _crossing(pieces: list[list[Expr]]) -> dict[Expr, int]:
 class _Writer:
     """Lines of one function; each node's value is an LLVM name or constant."""
 
-    def __init__(self, module: Module, places: dict[Expr, Any], crossing: dict[Expr, int]) -> None:
+    def __init__(
+        self, module: Module, places: dict[Expr, Any], crossing: dict[Expr, int], arrival: dict[Expr, int]
+    ) -> None:
         self.module = module
+        self.arrival = arrival
         self.places = places
         self.crossing = crossing
         self.lines: list[str] = []
@@ -260,10 +265,12 @@ class _Writer:
         return self.emit(f"fmul contract double {a}, {b}")
 
     def sum(self, node: Expr) -> str:
-        """Terms from left to right, products last so that they fuse with the sum before them."""
+        """Terms in the order in which they are known, so that the last one waits for one operation only."""
         constant, coefficients = node.data
+        arrival = self.arrival
         terms = sorted(
-            zip(coefficients, node.args, strict=True), key=lambda t: (t[1].kind == "product", t[0] < 0)
+            zip(coefficients, node.args, strict=True),
+            key=lambda t: (arrival.get(t[1], 0), t[1].kind == "product", t[0] < 0),
         )
         value = real(float(constant)) if constant else None
         for c, term in terms:
@@ -281,7 +288,8 @@ class _Writer:
         coefficient, exponents = node.data
         above: list[str] = []
         below: list[str] = []
-        for base, n in zip(node.args, exponents, strict=True):
+        arrival = self.arrival
+        for base, n in sorted(zip(node.args, exponents, strict=True), key=lambda f: arrival.get(f[0], 0)):
             (above if n > 0 else below).append(self.power(self.value(base), abs(n)))
         size = abs(float(coefficient))
         if size != 1 or not above:

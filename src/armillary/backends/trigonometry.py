@@ -76,11 +76,11 @@ class _Writer:
         """a·b + c, fused where the machine can."""
         return self.arithmetic("fadd", self.arithmetic("fmul", a, b), c)
 
-    def polynomial(self, z: str, coefficients: Sequence[float]) -> str:
-        value = self.splat(coefficients[-1])
-        for c in reversed(coefficients[:-1]):
-            value = self.fma(value, z, self.splat(c))
-        return value
+    def polynomial(self, z: str, z2: str, coefficients: Sequence[float]) -> str:
+        """Six terms by pairs (Estrin), which takes half the time of Horner's rule from z to the value."""
+        c = [self.splat(value) for value in coefficients]
+        low, middle, high = (self.fma(c[i + 1], z, c[i]) for i in (0, 2, 4))
+        return self.fma(self.fma(high, z2, middle), z2, low)
 
     def text(self) -> str:
         v, pair = self.vector, f"{{ {self.vector}, {self.vector} }}"
@@ -137,11 +137,12 @@ declare i1 @llvm.vector.reduce.and.v{self.lanes}i1(<{self.lanes} x i1>)
 
     def kernels(self) -> tuple[str, str]:
         z = self.arithmetic("fmul", self.r, self.r)
-        sine = self.fma(self.arithmetic("fmul", z, self.r), self.polynomial(z, SINE), self.r)
+        z2 = self.arithmetic("fmul", z, z)
+        sine = self.fma(self.arithmetic("fmul", z, self.r), self.polynomial(z, z2, SINE), self.r)
         half = self.arithmetic("fmul", z, self.splat(0.5), "")
         w = self.arithmetic("fsub", self.splat(1.0), half, "")
         lost = self.arithmetic("fsub", self.arithmetic("fsub", self.splat(1.0), w, ""), half, "")
-        rest = self.fma(self.arithmetic("fmul", z, z), self.polynomial(z, COSINE), lost)
+        rest = self.fma(z2, self.polynomial(z, z2, COSINE), lost)
         return sine, self.arithmetic("fadd", w, rest, "")
 
     def quadrant(self, sine: str, cosine: str) -> tuple[str, str]:

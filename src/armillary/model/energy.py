@@ -18,7 +18,6 @@ from armillary.algebra.vectors import (
     cross,
     cross_triples,
     direction_cosines,
-    dot,
     is_zero,
     matrix_vector,
     sum_of_products,
@@ -52,13 +51,17 @@ class Energies:
         """−Σ m g·r over all bodies: uniform gravity alone; add the energy of your own springs."""
         result: Any = ZERO
         for gravity in self.gravities:
-            heights: dict[str, Any] = {"ground": ZERO}
+            # The field's direction is carried outwards in each body's axes, so the cost stays linear on a long chain.
+            fall = {self.ground.frame: gravity.direction.components(self.ground.frame)}
+            depth: dict[str, Any] = {"ground": ZERO}
             for body in self.bodies.values():
                 assert body.parent is not None
-                step = dot(body.displacement, gravity.direction)
-                heights[body.name] = fn.named(as_expr(heights[body.parent.name] + step), f"{body.name}_height")
-                centre = dot(body.frame.vector(body.com_coordinates), gravity.direction)
-                result = result - gravity.magnitude * body.mass * (heights[body.name] + centre)
+                place = body.displacement.components(body.parent.frame)
+                step = sum_of_products(zip(place, fall[body.parent.frame], strict=True))
+                depth[body.name] = fn.named(as_expr(depth[body.parent.name] + step), f"{body.name}_depth")
+                fall[body.frame] = _carried(body, fall[body.parent.frame], "fall")
+                centre = sum_of_products(zip(body.com_coordinates, fall[body.frame], strict=True))
+                result = result - gravity.magnitude * body.mass * (depth[body.name] + centre)
         return as_expr(result)
 
     def total_energy(self) -> Expr:
@@ -116,15 +119,27 @@ class Energies:
             yield body, w_own, _named(at_centre, f"vc_{body.name}")
 
 
-def _carried_rotation(body: Body, w: Triple) -> Triple:
-    """ω of a body in its own axes from that of its parent, frame by frame through the turns of its joint."""
+def _joint_frames(body: Body) -> list[Frame]:
+    """Frames of a body's joint, from the first turn to the body's own."""
     assert body.parent is not None
     frames: list[Frame] = []
     walker: Frame | None = body.frame
     while walker is not None and walker is not body.parent.frame:
         frames.append(walker)
         walker = walker.parent
-    for frame in reversed(frames):
+    return frames[::-1]
+
+
+def _carried(body: Body, vector: Triple, name: str) -> Triple:
+    """A vector in a body's own axes from its components in the parent's, turn by turn."""
+    for frame in _joint_frames(body):
+        vector = _named(list(matrix_vector(transposed(frame.rotation), vector)), f"{name}_{frame.name}")
+    return vector
+
+
+def _carried_rotation(body: Body, w: Triple) -> Triple:
+    """ω of a body in its own axes from that of its parent, frame by frame through the turns of its joint."""
+    for frame in _joint_frames(body):
         own = frame.rate.components(frame)
         turned = matrix_vector(transposed(frame.rotation), w)
         w = _named([a + b for a, b in zip(turned, own, strict=True)], f"w_{frame.name}")

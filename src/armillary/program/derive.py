@@ -47,10 +47,9 @@ def derive(system: System, formalism: str = "auto", *, regroup: bool = True) -> 
             tree = regroup_inertia(tree)
         loads = applied_loads(system, tree)
         clock.stage("regroup")
-        candidates = [
-            _candidate(name, tree, loads, system, clock) for name in _worth_trying(tree, formalism)
-        ]
-        best = min(candidates, key=lambda c: c.weight)
+        names = _worth_trying(tree, formalism)
+        candidates = [_candidate(name, tree, loads, system, clock) for name in names]
+        best = min(candidates, key=_estimated_time) if len(candidates) > 1 else candidates[0]
         program, gains = _program(system, best.targets)
         clock.stage("improve", program.derivatives.operations)
     return Equations(system, best.formalism, program, best.targets, tuple(clock.stages), tuple(gains))
@@ -60,22 +59,20 @@ def derive(system: System, formalism: str = "auto", *, regroup: bool = True) -> 
 class _Candidate:
     formalism: str
     targets: Targets
-    weight: float
 
 
 def _candidate(name: str, tree: Tree, loads: Applied, system: System, clock: _Clock) -> _Candidate:
-    rates = speed_rates(tree, FORMALISMS[name](tree, loads))
-    wanted = targets(system, rates)
-    graph = hoist(Graph(wanted.rates), Constants())
-    clock.stage(name, graph.operations)
-    return _Candidate(name, wanted, _estimated_time(graph))
+    wanted = targets(system, speed_rates(tree, FORMALISMS[name](tree, loads)))
+    clock.stage(name)
+    return _Candidate(name, wanted)
 
 
-def _estimated_time(graph: Graph) -> float:
+def _estimated_time(candidate: _Candidate) -> float:
     """Cycles, roughly: operations at the rate of a current core, and the longest chain of dependent ones.
 
     Measured on the arm, Spacecraft 2 and a chain of eight; both terms matter there about equally.
     """
+    graph = hoist(Graph(candidate.targets.rates), Constants())
     return graph.operations.weight / 2.5 + critical_path(graph.roots)
 
 

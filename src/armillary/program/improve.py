@@ -10,6 +10,11 @@ from armillary.program.cost import Operations
 from armillary.program.passes import Constants, Graph, factor, hoist, inline, reciprocals, share
 
 
+# Nodes up to which factors and pairs are searched for. On a chain of 64 links (25,000 nodes) the search finds 1.6 % of the
+# operations and takes longer than the derivation.
+SEARCHED = 8000
+
+
 @dataclass(frozen=True)
 class Gain:
     """Operations before and after a pass."""
@@ -27,17 +32,20 @@ def improve(roots: Sequence[Expr], constants: Constants) -> tuple[list[Expr], li
     """
     gains: list[Gain] = []
     graph = Graph(roots)
-    for name, apply, always in (
-        ("inline", inline, True),
-        ("hoist", lambda g: hoist(g, constants), True),
-        ("reciprocals", reciprocals, False),
-        ("factor", factor, False),
-        ("share", share, False),
+    searching = len(graph.order) <= SEARCHED
+    for name, apply, search in (
         ("inline", inline, False),
-        ("factor", factor, False),
+        ("hoist", lambda g: hoist(g, constants), False),
+        ("reciprocals", reciprocals, True),
+        ("factor", factor, True),
+        ("share", share, True),
+        ("inline", inline, True),
+        ("factor", factor, True),
     ):
+        if search and not searching:
+            continue
         changed = apply(graph)
-        if always or changed.operations.weight < graph.operations.weight:
+        if not search or changed.operations.weight < graph.operations.weight:
             gains.append(Gain(name, graph.operations, changed.operations))
             graph = changed
     return graph.roots, gains

@@ -28,10 +28,16 @@ def schedule(roots: Iterable[Expr], *, enter_constants: bool = False) -> tuple[E
     """Nodes to compute for the roots, in order; symbols, numbers and (unless entered) constants left out."""
     nodes = [n for n in operands_first(roots) if not _given(n, enter_constants)]
     users, waiting = _users(nodes)
-    behind = chains_behind(nodes, users)
+    arrival = arrivals(nodes)
+    behind = _chains_behind(nodes, users, arrival)
     if len(nodes) > WIDE * max(behind.values(), default=1):
         return tuple(nodes)
     return _longest_chain_first(nodes, users, waiting, behind)
+
+
+def critical_path(roots: Iterable[Expr]) -> int:
+    """Cycles of the longest chain of dependent operations."""
+    return max(arrivals([n for n in operands_first(roots) if not _given(n, False)]).values(), default=0)
 
 
 def _longest_chain_first(
@@ -56,7 +62,7 @@ def _longest_chain_first(
             node = heapq.heappop(ready)[2]
             order.append(node)
             started += node.kind != "let"
-            finished[node] = cycle + latency(node)
+            finished[node] = cycle + _own_latency(node)
             for user in users[node]:
                 waiting[user] -= 1
                 if not waiting[user]:
@@ -69,31 +75,56 @@ def _longest_chain_first(
     return tuple(order)
 
 
-def critical_path(roots: Iterable[Expr]) -> int:
-    """Cycles of the longest chain of dependent operations."""
-    nodes = [n for n in operands_first(roots) if not _given(n, False)]
-    return max(chains_behind(nodes, _users(nodes)[0]).values(), default=0)
+def arrivals(nodes: Iterable[Expr]) -> dict[Expr, int]:
+    """Cycle at which each node is known, when every operation starts as soon as its operands are there.
+
+    Sums and products take their operands in the order in which these arrive, so that the last one waits for one operation only.
+    """
+    known: dict[Expr, int] = {}
+    for node in nodes:
+        if node.kind in ("sum", "product"):
+            known[node] = _chain_end(node, sorted([known.get(a, 0) for a in node.args]))
+        else:
+            known[node] = max([known.get(a, 0) for a in node.args], default=0) + _own_latency(node)
+    return known
 
 
-def latency(node: Expr) -> int:
-    """Cycles that a node takes; sines and cosines of plain angles are computed before all else."""
+def _chain_end(node: Expr, times: list[int]) -> int:
+    """When a sum or product is known whose operands arrive at these times."""
+    step = _ADD if node.kind == "sum" else _MULTIPLY
+    now = times[0]
+    for t in times[1:]:
+        now = max(now, t) + step
+    if node.kind == "sum":
+        return now if len(times) > 1 else now + step
+    coefficient, exponents = node.data
+    extra = (abs(coefficient) != 1) + any([abs(n) > 1 for n in exponents])
+    divided = any([n < 0 or n != int(n) for n in exponents])
+    return now + step * extra + (_DIVIDE if divided else 0)
+
+
+def _own_latency(node: Expr) -> int:
+    """Cycles from a node's last operand to its value; sines and cosines of plain angles are computed before all else."""
     if node.kind == "let":
         return 0
     if node.kind == "sum":
-        return _ADD * max(1, len(node.args) - 1)
+        return _ADD
     if node.kind == "call":
         return 0 if node.data in ("sin", "cos") and node.args[0].kind == "symbol" else _FUNCTION
-    coefficient, exponents = node.data
-    products = len(exponents) - 1 + (abs(coefficient) != 1) + sum([abs(n) > 1 for n in exponents])
-    divided = any([n < 0 or n != int(n) for n in exponents])
-    return _MULTIPLY * products + (_DIVIDE if divided else 0)
+    return _chain_end(node, [0] * min(2, len(node.args)))
 
 
-def chains_behind(nodes: list[Expr], users: dict[Expr, list[Expr]]) -> dict[Expr, int]:
+def _chains_behind(
+    nodes: list[Expr], users: dict[Expr, list[Expr]], arrival: dict[Expr, int]
+) -> dict[Expr, int]:
     """Cycles of the longest chain that starts with each node."""
-    behind: dict[Expr, int] = {}
-    for node in reversed(nodes):
-        behind[node] = latency(node) + max([behind[u] for u in users[node]], default=0)
+    behind: dict[Expr, int] = {node: _own_latency(node) for node in nodes}
+    for user in reversed(nodes):
+        after = behind[user] - _own_latency(user)
+        ranked = sorted([a for a in set(user.args) if a in users], key=arrival.__getitem__)
+        for i, a in enumerate(ranked):
+            steps = max(0, len(ranked) - 1 - max(i, 1)) if user.kind in ("sum", "product") else 0
+            behind[a] = max(behind[a], _own_latency(a) + _ADD * steps + _own_latency(user) + after)
     return behind
 
 

@@ -7,6 +7,7 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -255,10 +256,7 @@ class CompiledModel:
         columns = self.equations.targets.columns
         names = list(self.equations.system.events)
         info = {
-            "armillary": version("armillary"),
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "llvmlite": version("llvmlite"),
+            **_versions(),
             "formalism": self.formalism,
             **how,
             "status": result.status,
@@ -282,6 +280,17 @@ class CompiledModel:
 
     def __repr__(self) -> str:
         return f"CompiledModel({self.equations.system.name!r}, {self.formalism}, {self.equations.operations})"
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Versions that a run depends on; reading them takes a millisecond."""
+    return {
+        "armillary": version("armillary"),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "llvmlite": version("llvmlite"),
+    }
 
 
 def _pointer(array: np.ndarray) -> Any:

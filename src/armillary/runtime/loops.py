@@ -202,7 +202,9 @@ def _machine() -> binding.TargetMachine:
     binding.initialize_native_asmprinter()
     target = binding.Target.from_default_triple()
     features = binding.get_host_cpu_features().flatten()
-    return target.create_target_machine(cpu=binding.get_host_cpu_name(), features=features, opt=3, jit=True)
+    return target.create_target_machine(
+        cpu=binding.get_host_cpu_name(), features=features, opt=3, reloc="pic", codemodel="small", jit=True
+    )
 
 
 @lru_cache(maxsize=64)
