@@ -44,7 +44,7 @@ PARAMETERS = {
 
 
 def system() -> arm.System:
-    """Chassis NRB in the plane of the road, its origin on the rear axle; body RB on the inclined roll axis."""
+    """Chassis NRB in the road's plane, its origin on the rear axle, and body RB on the inclined roll axis."""
     s = arm.System("car", units="in-lb-s")
     for name, (value, units, about) in PARAMETERS.items():
         s.parameter(name, value, units=units, about=about)
@@ -58,9 +58,9 @@ def system() -> arm.System:
     )
     # The body's x lies along the roll axis. Its published moments of inertia break the triangle inequality.
     RB = s.body(
-        "RB", NRB, arm.Revolute(("cos(THETAR)", 0, "sin(THETAR)")), at=(0, 0, "-HRA"), orient=("y", "-THETAR"),
-        com=("CE", 0, "-H"), mass="RBW/GEES", inertia=("IXX", "IYY", "IZZR", 0, "IXZ", 0),
-        check_inertia=False,
+        "RB", NRB, arm.Revolute(("cos(THETAR)", 0, "sin(THETAR)")), at=(0, 0, "-HRA"),
+        orient=("y", "-THETAR"), com=("CE", 0, "-H"), mass="RBW/GEES",
+        inertia=("IXX", "IYY", "IZZR", 0, "IXZ", 0), check_inertia=False,
     )  # fmt: skip
     s.gravity("GEES", N.z)
     s.prescribe(NRB.u1, "SPEED")
@@ -76,11 +76,8 @@ def system() -> arm.System:
     s.moment("ROLLM", "-KROLL*RB.q1 - CROLL*dot(angular_velocity(RB, NRB), NRB.x)", RB.x, on=RB, reaction=NRB)
 
     sideways = arm.direction(arm.project(RB.y, N.z))  # the body's y as seen on the road
-    s.output(
-        "Ay",
-        arm.dot(arm.acceleration(RB.com), sideways) / s.parameters["GEES"],
-        about="lateral acceleration in gravities",
-    )
+    lateral = arm.dot(arm.acceleration(RB.com), sideways)
+    s.output("Ay", lateral / s.parameters["GEES"], about="lateral acceleration in gravities")
     s.output("r", arm.dot(arm.angular_velocity(NRB), N.z), units="deg/s", about="yaw rate")
     s.output("alpha_f", alpha_f, units="deg", about="slip angle of the front tyres")
     s.output("alpha_r", alpha_r, units="deg", about="slip angle of the rear tyres")

@@ -63,26 +63,20 @@ NEVER = 1e9  # a time after the end of every run
 
 
 def system(thrusters: bool | str = True) -> arm.System:
-    """The spacecraft; ``thrusters`` switch once per step (True), when due ("events"), or are left out (False)."""
+    """The spacecraft; thrusters switch once per step (True), when due ("events"), or are left out (False)."""
     s = arm.System("Spacecraft 1")
     for name, (value, units, about) in PARAMETERS.items():
         s.parameter(name, value, units=units, about=about)
 
-    # The published inertia of the bus breaks the triangle inequality.
-    up = "(L1 - L2)*CM/(BM + CM)"  # the bus's own mass centre above the origin B*
+    # The published inertia of the bus breaks the triangle inequality. Its own mass centre is off the origin.
+    up = "(L1 - L2)*CM/(BM + CM)"
     B = s.body(
         "B", joint=arm.Free(rotation="xyz", velocity="body"), com=(0, 0, up), mass="BM",
         inertia=("BI11", "BI22", "BI33", "BI12", "BI13", "BI23"), check_inertia=False,
     )  # fmt: skip
     C = s.body(
-        "C",
-        B,
-        arm.Revolute("z"),
-        at=(0, 0, f"{up} - L1"),
-        com=(0, 0, "L2"),
-        mass="CM",
-        inertia=("CI", "CI", 0),
-    )
+        "C", B, arm.Revolute("z"), at=(0, 0, f"{up} - L1"), com=(0, 0, "L2"), mass="CM", inertia=("CI", "CI", 0),
+    )  # fmt: skip
     D = s.body(
         "D", C, arm.Revolute((-1, 0, 0)), at=(0, "-L3", 0), orient=((-1, 0, 0), (0, 1, 0), (0, 0, -1)),
         com=(0, "L5", "L6"), mass="DM", inertia=("DI11", "DI22", "DI33", "DI12", "DI13", "DI23"),
@@ -101,20 +95,11 @@ def system(thrusters: bool | str = True) -> arm.System:
         for i, axis in enumerate((B.x, B.y, B.z), start=1):
             (_switch_by_events if thrusters == "events" else _switch_once_per_step)(s, i)
             s.moment(f"TT{i}", f"LTT{i}*fire{i}", axis, on=B)
+    momentum, angular = s.momentum(), s.angular_momentum("mass centre")
     for name, axis in zip("xyz", (s.ground.x, s.ground.y, s.ground.z), strict=True):
-        s.output(
-            f"B0{name}",
-            arm.dot(arm.position(B.com), axis),
-            units="m",
-            about="position of the bus's mass centre",
-        )
-        s.output(f"p{name}", arm.dot(s.momentum(), axis), units="N*s", about="momentum")
-        s.output(
-            f"h{name}",
-            arm.dot(s.angular_momentum("mass centre"), axis),
-            units="N*m*s",
-            about="angular momentum",
-        )
+        s.output(f"B0{name}", arm.dot(arm.position(B.com), axis), units="m", about="bus's own mass centre")
+        s.output(f"p{name}", arm.dot(momentum, axis), units="N*s", about="momentum")
+        s.output(f"h{name}", arm.dot(angular, axis), units="N*m*s", about="angular momentum")
     return s
 
 
@@ -135,22 +120,14 @@ def _switch_by_events(s: arm.System, i: int) -> None:
     error is still outside stays on.
     """
     error = f"(B.q{i + 3} + GYRO*B.u{i + 3})"
-    outside = f"abs({error}) > BAND"
     fire = s.memory(f"fire{i}", about=f"command of thruster {i}: -1, 0 or 1")
     off = s.memory(f"off{i}", NEVER, units="s", about=f"time at which thruster {i} goes off")
     for side, sign in (("low", 1), ("high", -1)):
         inside = f"{sign}*{error} + BAND"
-        s.event(
-            f"thruster {i} {side}",
-            inside,
-            direction=-1,
-            set={fire: sign, off: "t + ONTIME"},
-            about="the error leaves the band",
-        )
-        s.event(
-            f"thruster {i} back from {side}", inside, direction=1, set={off: "t + ONTIME"}, about="it returns"
-        )
-    over = {fire: f"select({outside}, fire{i}, 0)", off: NEVER}
+        leave, enter = f"thruster {i} {side}", f"thruster {i} back from {side}"
+        s.event(leave, inside, direction=-1, set={fire: sign, off: "t + ONTIME"}, about="out of the band")
+        s.event(enter, inside, direction=1, set={off: "t + ONTIME"}, about="back in the band")
+    over = {fire: f"select(abs({error}) > BAND, fire{i}, 0)", off: NEVER}
     s.event(f"thruster {i} off", f"t - off{i}", direction=1, set=over, about="the least on-time is over")
 
 

@@ -46,9 +46,10 @@ def system() -> arm.System:
         s.moment(f"T{i}", f"-K*A{i}.q1 - D*A{i}.u1", getattr(W, axis), on=antenna, reaction=W)
     strain = " + ".join(f"0.5*K*A{i}.q1^2" for i in range(1, 5))
     s.output("energy", s.kinetic_energy() + s.expression(strain), units="J", about="motion and hinge springs")
-    for name, axis in zip("xyz", (s.ground.x, s.ground.y, s.ground.z), strict=True):
-        s.output(f"p{name}", arm.dot(s.momentum(), axis), units="N*s", about="momentum")
-        s.output(f"h{name}", arm.dot(s.angular_momentum(), axis), units="N*m*s", about="angular momentum")
+    momentum, angular = s.momentum(), s.angular_momentum()
+    for letter, axis in zip("xyz", (s.ground.x, s.ground.y, s.ground.z), strict=True):
+        s.output(f"p{letter}", arm.dot(momentum, axis), units="N*s", about="momentum")
+        s.output(f"h{letter}", arm.dot(angular, axis), units="N*m*s", about="angular momentum")
     return s
 
 
@@ -58,9 +59,8 @@ def main(folder: str = "out") -> None:
     print(f"{eom.formalism}: {eom.operations}")
     run = eom.compile().simulate(1000.0, method="dop853", sample=5.0, rtol=1e-10, atol=1e-14, initial=START)
     print(f"energy falls from {run['energy'][0]:.6e} to {run['energy'][-1]:.6e} J by the dampers")
-    print(
-        f"angular momentum about z stays {run['hz'][0]:.9f} N*m*s within {abs(run['hz'] - run['hz'][0]).max():.1e}"
-    )
+    drift = abs(run["hz"] - run["hz"][0]).max()
+    print(f"angular momentum about z stays {run['hz'][0]:.9f} N*m*s within {drift:.1e}")
     Path(folder).mkdir(parents=True, exist_ok=True)
     run.plot(
         "A1.q1", "A2.q1", "A3.q1", "A4.q1", "W.u4", "W.u5", "W.u6", path=Path(folder) / "spacecraft_2.png"

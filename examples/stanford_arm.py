@@ -35,7 +35,7 @@ GAINS = (3.0, 5.0, 1.0, 3.0, 0.3, 0.6, 0.3, 0.6, 0.25, 0.25, 30.0, 41.0)  # K1 â
 
 
 def system(controller: bool = True, offset: bool = True) -> arm.System:
-    """The arm; without ``controller`` its joints are free, without ``offset`` the slider passes B's origin."""
+    """The arm; without controller its joints are free, without offset the slider passes B's origin."""
     s = arm.System("Stanford arm")
     N = s.ground
     for name, (value, about) in LENGTHS.items():
@@ -76,35 +76,29 @@ def _control(
     """Feedback at each joint, with the weight of what it carries compensated (eqs. 9.6.1 to 9.6.6)."""
     for i, value in enumerate(GAINS, start=1):
         effort, per = ("N", "m") if i > 10 else ("N*m", "rad")
-        s.parameter(
-            f"K{i}", value, units=f"{effort}/{per}" if i % 2 else f"{effort}*s/{per}", about="controller gain"
-        )
+        units = f"{effort}/{per}" if i % 2 else f"{effort}*s/{per}"
+        s.parameter(f"K{i}", value, units=units, about="controller gain")
     for coordinate, target in TARGETS.items():
-        sliding = coordinate == "C.q1"
-        s.parameter(
-            target,
-            0.1 if sliding else math.pi / 3,
-            units="m" if sliding else "rad",
-            about=f"target of {coordinate}",
-        )
+        value, units = (0.1, "m") if coordinate == "C.q1" else (math.pi / 3, "rad")
+        s.parameter(target, value, units=units, about=f"target of {coordinate}")
 
     s.moment("tau1", "-K1*(A.q1 - AROT) - K2*A.u1", N.y, on=A)
     s.moment(
         "tau2",
         "-(K3*(B.q1 - BROT) + K4*B.u1 + GEES*(((MC + MD)*C.q1 + MD*L5)*sin(B.q1)"
-        " + (ME*L6 + MF*L3)*(cos(E.q1)*sin(B.q1) + cos(D.q1)*sin(E.q1)*cos(B.q1)) + (ME + MF)*(C.q1 + L2)*sin(B.q1)))",
+        " + (ME*L6 + MF*L3)*(cos(E.q1)*sin(B.q1) + cos(D.q1)*sin(E.q1)*cos(B.q1))"
+        " + (ME + MF)*(C.q1 + L2)*sin(B.q1)))",
         A.x, on=B, reaction=A,
     )  # fmt: skip
     s.moment(
         "tau3",
         "-(K5*(D.q1 - DROT) + K6*D.u1 - GEES*(ME*L6 + MF*L3)*sin(B.q1)*sin(D.q1)*sin(E.q1))",
-        D.y,
-        on=D,
-        reaction=C,
-    )
+        D.y, on=D, reaction=C,
+    )  # fmt: skip
     s.moment(
         "tau4",
-        "-(K7*(E.q1 - EROT) + K8*E.u1 + GEES*(ME*L6 + MF*L3)*(cos(B.q1)*sin(E.q1) + sin(B.q1)*cos(D.q1)*cos(E.q1)))",
+        "-(K7*(E.q1 - EROT) + K8*E.u1"
+        " + GEES*(ME*L6 + MF*L3)*(cos(B.q1)*sin(E.q1) + sin(B.q1)*cos(D.q1)*cos(E.q1)))",
         E.x, on=E, reaction=D,
     )  # fmt: skip
     s.moment("tau5", "-(K9*(F.q1 - FROT) + K10*F.u1)", F.y, on=F, reaction=E)

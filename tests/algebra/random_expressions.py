@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from armillary.algebra import functions as fn
@@ -92,9 +93,7 @@ def _build(tree: Any, backwards: bool) -> Expr:
 
 
 def plain_value(tree: Any, values: dict[str, Any]) -> Any:
-    """The tree's value by arithmetic alone, for numbers, arrays or complex numbers, without any expression."""
-    import numpy as np
-
+    """The tree's value by arithmetic alone, for real or complex numbers, without any expression."""
     if isinstance(tree, str):
         return values[tree]
     if not isinstance(tree, tuple):
@@ -112,7 +111,7 @@ def plain_value(tree: Any, values: dict[str, Any]) -> Any:
         "-": np.negative, "/": np.divide, "sin": np.sin, "cos": np.cos, "exp": np.exp, "atan": np.arctan,
         "<": np.less, "<=": np.less_equal, "==": np.equal, "and": np.logical_and, "or": np.logical_or,
         "min": np.minimum, "max": np.maximum, "atan2": np.arctan2, "pow": np.power,
-        "select": lambda c, a, b: np.where(c, a, b)[()], "not": np.logical_not, "abs": np.abs, "sign": np.sign,
-        "sqrt": np.sqrt, "tan": np.tan, "log": np.log, "asin": np.arcsin,
+        "select": lambda c, a, b: np.where(c, a, b)[()], "not": np.logical_not, "abs": np.abs,
+        "sign": np.sign, "sqrt": np.sqrt, "tan": np.tan, "log": np.log, "asin": np.arcsin,
     }  # fmt: skip
     return numeric[operation](*args) * 1.0

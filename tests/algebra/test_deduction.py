@@ -74,10 +74,10 @@ def test_tables_say_what_they_take_and_give():
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ([("k*x", FORCE), ("k*x", MOMENT)], r"line 1.*'k\*x' has \[kg\*m/s\^2\], \[kg\*m\^2/s\^2\] is needed"),
+        ([("k*x", FORCE), ("k*x", MOMENT)], r"line 1.*k\*x' has \[kg\*m/s\^2\], \[kg\*m\^2/s\^2\] is needed"),
         ([("a + x", None), ("a + v", None)], r"line 1.*'v' has \[m/s\], 'a' has \[m\]"),
         ([("k*x + k*v*b", None), ("b", LENGTH)], r"line 1.*'b' has \[s\], \[m\] is needed"),
-        ([("sin(a)", None), ("a + x", None)], r"'a' has \[1\] because 'a' must match \[1\] in sin\(…\) in line 0"),
+        ([("sin(a)", None), ("a + x", None)], r"'a' has \[1\] because 'a' must match \[1\] in sin.*line 0"),
         ([("x*v", FORCE)], r"line 0: 'v\*x' has \[m\^2/s\]"),
     ],
 )
@@ -87,7 +87,7 @@ def test_contradictions_name_both_terms_and_the_place(entries, message):
 
 
 def test_bare_coefficients_are_trusted_to_have_units():
-    """−3*q − 5*u is how gains are written as numbers; nothing is deduced from it, and nothing contradicted."""
+    """−3*q − 5*u is how gains are written as numbers: nothing is deduced from it or contradicted."""
     assert deduced(("-3*q - 5*u - k*x", MOMENT)) == {"k": MOMENT / LENGTH}
     assert deduced(("-1000*x", FORCE)) == {}
 

@@ -11,7 +11,7 @@ from armillary.algebra.dimension import FORCE, LENGTH
 from armillary.algebra.expression import symbol
 from armillary.algebra.functions import BY_NAME
 from armillary.algebra.parsing import parse
-from armillary.algebra.vectors import Frame, Vector, cross, dot, magnitude
+from armillary.algebra.vectors import Frame, Vector, cross, dot
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError
 
 VALUES = {"x": 2.0, "y": 3.0, "z": 5.0, "A.q1": 7.0, "k_1": 0.5, "ω": 1.5}
@@ -141,7 +141,7 @@ def test_any_text_gives_an_expression_or_a_clear_error(text):
 
 class TestVectors:
     n = Frame("N")
-    functions = BY_NAME | {"dot": (dot, 2), "cross": (cross, 2), "magnitude": (magnitude, 1), "first": (max, (1, 3))}
+    functions = BY_NAME | {"dot": (dot, 2), "cross": (cross, 2), "first": (max, (1, 3))}
 
     def parse(self, text: str):
         axes = {"N.x": self.n.x, "N.y": self.n.y, "N.z": self.n.z}

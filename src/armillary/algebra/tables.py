@@ -118,7 +118,7 @@ class Piecewise:
             for p in range(degree - 2, -1, -1):
                 result = result * padded + local[..., p]
             local = result
-        unknown = np.isnan(sum(where))  # a constant piece would not notice
+        unknown = np.any(np.isnan(where), axis=0)  # a constant piece would not notice
         return np.where(unknown, np.nan, np.where(inside, local, 0.0))[()]
 
     def derivative(self, axis: int = 0) -> Piecewise:

@@ -12,7 +12,6 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors import Triple
-from armillary.errors import ModelError
 from armillary.mechanics.kinematics import drift_correction, relative_spin
 from armillary.mechanics.tree import LINEAR, Link, Tree
 from armillary.mechanics.triples import add
@@ -38,10 +37,6 @@ def _drift_rates(tree: Tree, link: Link, x: dict[int, Any], rates: dict[int, Any
     if link.velocity == "body":
         gained: Triple = add(tuple(raw), drift_correction(link, relative_spin(link), tree))
     else:
-        if any(d.rate is not None for d in linear):
-            raise ModelError(
-                f"body '{link.name}': a prescribed linear speed of a free body needs velocity='body', or slides in its joint"
-            )
         fall = tree.gravity if link.parent < 0 else (0, 0, 0)
         turned = link.rotation.to_parent(tuple(fn.named(v, "x") for v in raw))
         gained = add(link.velocity_axes.to_child(turned), fall)

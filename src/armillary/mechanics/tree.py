@@ -13,13 +13,14 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import evaluate_all
-from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import IDENTITY, Matrix, Triple, cross_triples, matrix_product, matrix_vector, transposed
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.rotation import Chain, General, Principal, Rotation, Same
 from armillary.mechanics.triples import ZEROS, add, is_zero, minus, plus, scaled, times, unit
 from armillary.model.body import Body
 from armillary.model.joints import Drift, Slide, Tumble, Turn
+from armillary.model.joints.base import across
 from armillary.model.motion import time_derivative
 from armillary.model.system import System
 
@@ -279,14 +280,7 @@ def _principal(axis: Triple) -> tuple[int, int] | None:
 
 def _adapted_axes(axis: Triple) -> Matrix:
     """Constant axes (columns) whose first is the given one; a coordinate axis across it is kept where there is one."""
-    across = [i for i in range(3) if is_zero(axis[i])]
-    helper = unit(across[0]) if across else _perpendicular(axis)
-    second = helper
+    zeros = [i for i in range(3) if is_zero(axis[i])]
+    second = unit(zeros[0]) if zeros else across(axis)
     third = cross_triples(axis, second)
     return transposed((axis, second, third))
-
-
-def _perpendicular(axis: Triple) -> Triple:
-    x, y = as_expr(axis[0]), as_expr(axis[1])
-    length = fn.sqrt(x * x + y * y)
-    return (-y / length, x / length, ZERO)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,10 @@ from armillary.model.joints import Assembly, JointType
 
 if TYPE_CHECKING:
     from armillary.model.system import System
+
+
+class NoSuchPartError(ModelError, AttributeError):
+    """A part that a body does not have; an AttributeError too, so that ``hasattr`` works."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +94,10 @@ class Body:
         else:
             raise ModelError(f"body '{self.name}': a point takes a name and three coordinates, e.g. point('tip', (0, 1, 0))")
         label = name or f"point{len(self.points) + 1}"
-        if label in self.points or label in _RESERVED:
-            raise ModelError(f"body '{self.name}' has a point or axis named '{label}' already; choose another name")
+        if not isinstance(label, str) or not label.isidentifier():
+            raise ModelError(f"body '{self.name}': point name {label!r} is not a name: letters, digits and underscores")
+        if label in self.points or _QU.match(label) or label in self.__dict__ or hasattr(Body, label):
+            raise ModelError(f"body '{self.name}' has a '{label}' already; choose another name for the point")
         values = self.system.triple(coordinates, f"point '{label}' of body '{self.name}'", "m")
         point = Point(label, self, values)
         self.points[label] = point
@@ -105,22 +112,29 @@ class Body:
         """Coordinates ``q1…``, speeds ``u1…`` and named points as attributes."""
         if name.startswith("__"):
             raise AttributeError(name)
-        if name[:1] in "qu" and name[1:].isdigit():
+        return self.part(name)
+
+    def part(self, name: str) -> Any:
+        """What a text may name of a body: its axes, mass, points, coordinates and speeds, and nothing else."""
+        if name in _NAMED:
+            return getattr(self, name)
+        if _QU.match(name):
             series: Sequence[Expr] = self.coordinates if name[0] == "q" else self.speeds
             if 1 <= int(name[1:]) <= len(series):
                 return series[int(name[1:]) - 1]
             kind = "coordinate" if name[0] == "q" else "speed"
-            raise ModelError(
+            raise NoSuchPartError(
                 f"body '{self.name}' ({self.joint.describe()}) has {len(series)} {kind}{'s' if len(series) != 1 else ''}, "
                 f"so there is no {self.name}.{name}"
             )
         if name in self.points:
             return self.points[name]
-        known = [*self.points, "x", "y", "z", *(s.data.name.split(".")[-1] for s in (*self.coordinates, *self.speeds))]
-        raise ModelError(f"body '{self.name}' has no '{name}'{nearest(name, known)}")
+        known = [*self.points, *_NAMED, *(s.data.name.split(".")[-1] for s in (*self.coordinates, *self.speeds))]
+        raise NoSuchPartError(f"body '{self.name}' has no '{name}'{nearest(name, known)}")
 
     def __repr__(self) -> str:
         return f"Body({self.name}, {self.joint.describe()})"
 
 
-_RESERVED = ("x", "y", "z")
+_NAMED = ("x", "y", "z", "mass")
+_QU = re.compile(r"[qu]\d+\Z")

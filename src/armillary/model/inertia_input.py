@@ -8,6 +8,7 @@ from typing import Any
 
 from armillary.algebra.dimension import INERTIA, MASS
 from armillary.algebra.expression import ZERO, Expr, number
+from armillary.algebra.units import parse_unit
 from armillary.algebra.vectors import Matrix
 from armillary.errors import ModelError
 
@@ -63,7 +64,7 @@ _AXES = ((1, "x"), (2, "y"), (3, "z"))
 
 
 def _is_scalar(value: Any) -> bool:
-    return isinstance(value, int | float | str | Expr) or getattr(value, "ndim", 1) == 0
+    return isinstance(value, str | Expr) or not hasattr(value, "__len__") or getattr(value, "ndim", 1) == 0
 
 
 def _symmetric(six: list[Expr]) -> Matrix:
@@ -106,15 +107,22 @@ def _eigenvalues(a: float, b: float, c: float, d: float, e: float, f: float) -> 
 def _number(value: Expr) -> float | None:
     if value.kind == "number":
         return float(value.data)
-    if value.kind == "symbol":
-        return value.data.default
+    if value.kind == "symbol" and value.data.default is not None:
+        return value.data.default * (parse_unit(value.data.units).scale if value.data.units else 1.0)
     return None
 
 
-def check_finite(value: Any, what: str) -> None:
-    """An error for NaN and infinity, which no model quantity can be."""
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ModelError(f"{what} is {value}; give a finite number")
+def finite_number(value: Any, what: str) -> float:
+    """A plain number; an error for NaN and infinity, which no model quantity can be, and for anything else."""
+    try:
+        if isinstance(value, str):
+            raise TypeError
+        found = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is {value!r}; give a number") from None
+    if not math.isfinite(found):
+        raise ModelError(f"{what} is {found}; give a finite number")
+    return found
 
 
 def dimensioned(value: float, dimension: Any) -> Expr:

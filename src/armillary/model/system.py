@@ -8,7 +8,7 @@ from __future__ import annotations
 import keyword
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
@@ -25,8 +25,8 @@ from armillary.model import motion
 from armillary.model.assembling import build_frames
 from armillary.model.body import Body, Point
 from armillary.model.energy import Energies
-from armillary.model.inertia_input import check_finite, dimensioned, read_inertia, read_mass
-from armillary.model.joints import Assembly, Fixed, JointType, Maker
+from armillary.model.inertia_input import dimensioned, finite_number, read_inertia, read_mass
+from armillary.model.joints import Assembly, Drift, Fixed, JointType, Maker
 from armillary.model.orientation import orientation_matrix
 from armillary.model.records import Event, Gravity, Load, Memory, Output, Prescription
 from armillary.model.unit_system import unit_system
@@ -65,16 +65,16 @@ class System(Energies):
     def parameter(self, name: str, default: float | None = None, *, units: str | None = None, about: str = "") -> Expr:
         """A constant of the model that each run may set. ``default`` is in ``units`` (a Pint quantity brings its own)."""
         self._new_name(name, "parameter")
-        dimension = None
-        if units is not None:
-            dimension = parse_unit(units).dimension
+        dimension = parse_unit(units).dimension if units is not None else None
+        where = f"the default of parameter '{name}'"
         if is_quantity(default):
-            value, dimension = magnitude_in_si(default)
-            default = value / self.units.scale(dimension)
-            units = self.units.unit_text(dimension)
-        elif default is not None:
-            check_finite(default, f"the default of parameter '{name}'")
-            default = float(default)
+            value, own = magnitude_in_si(default)
+            if dimension not in (None, own):
+                raise UnitsError(f"{where} has dimension [{own}], but its units {units} have [{dimension}]")
+            dimension, units = own, self.units.unit_text(own)
+            default = value / self.units.scale(own)
+        if default is not None:
+            default = finite_number(default, where)
         return self._declare(name, dimension, about, default, units)
 
     def _declare(
@@ -92,22 +92,23 @@ class System(Energies):
         """A discrete state. ``update`` (text or expression, may use the memory's own old value) is applied once per step;
         events may change it too."""
         self._new_name(name, "memory")
-        check_finite(initial, f"the initial value of memory '{name}'")
+        start = finite_number(initial, f"the initial value of memory '{name}'")
         dimension = parse_unit(units).dimension if units is not None else None
         node = symbol(name, "memory", dimension=dimension, owner=self, units=units or "", about=about)
-        self.memories[name] = Memory(node, float(initial), None, about)
+        self.memories[name] = Memory(node, start, None, about)
         self.rates[node] = ZERO
         if update is not None:
-            self.memories[name] = Memory(node, float(initial), self.expression(update, f"update of memory '{name}'"), about)
+            self.update(node, update)
         return node
 
-    def update(self, memory: Expr, expression: Any) -> None:
+    def update(self, memory: Any, expression: Any) -> None:
         """Gives a memory the expression that renews it once per step; for memories that refer to each other."""
-        record = self.memories.get(memory.name)
-        if record is None or record.symbol is not memory:
-            raise ModelError(f"'{memory}' is not a memory of this system; make one with memory(name, initial)")
-        value = self.expression(expression, f"update of memory '{memory}'")
-        self.memories[memory.name] = Memory(memory, record.initial, value, record.about)
+        node = self.expression(memory, "update")
+        record = self.memories.get(node.name)
+        if record is None or record.symbol is not node:
+            raise ModelError(f"'{node}' is not a memory of this system; make one with memory(name, initial)")
+        value = self.expression(expression, f"update of memory '{node}'", node.dimension)
+        self.memories[node.name] = Memory(node, record.initial, value, record.about)
 
     def event(
         self,
@@ -131,7 +132,7 @@ class System(Energies):
             node = self.expression(target, where)
             if node.kind != "symbol" or node.data.role not in ("memory", "coordinate", "speed"):
                 raise ModelError(f"{where}: '{node}' cannot be set; memories, coordinates and speeds can")
-            changes[node] = self.expression(value, f"{where}, new value of '{node}'")
+            changes[node] = self.expression(value, f"{where}, new value of '{node}'", node.dimension)
         self.events[name] = Event(name, self.expression(expression, where), direction, changes, stop, about)
 
     def function(self, name: str, function: Callable[..., Any], arity: int | None = None) -> Callable[..., Any]:
@@ -263,10 +264,11 @@ class System(Energies):
         axis = self._direction(direction, f"force '{name}'")
         other_point: Point | None = None
         other: Body | None = None
-        if isinstance(reaction, Body):
-            other = reaction
-        elif reaction is not None:
-            other_point = self._find_point(reaction, f"reaction of force '{name}'")
+        found = self._parse(reaction, f"reaction of force '{name}'", {}) if isinstance(reaction, str) else reaction
+        if isinstance(found, Body):
+            other = self._find_reaction(found, point.body, f"force '{name}'")
+        elif found is not None:
+            other_point = self._find_point(found, f"reaction of force '{name}'")
             other = other_point.body
         return self._add_load(Load(name, "force", value, axis * self._load_value(value, name), point.body, point, other, other_point))
 
@@ -278,21 +280,28 @@ class System(Energies):
         body = self._find_body(on, f"moment '{name}'")
         value = self.expression(magnitude, f"moment '{name}'", MOMENT)
         axis = self._direction(direction, f"moment '{name}'")
-        other = None if reaction is None else self._find_body(reaction, f"reaction of moment '{name}'")
+        other = None if reaction is None else self._find_reaction(reaction, body, f"moment '{name}'")
         return self._add_load(Load(name, "moment", value, axis * self._load_value(value, name), body, None, other))
 
     def strut(self, name: str, law: Any, *, between: Sequence[Any]) -> Expr:
         """A force along the line between two points, by a law in their distance ``x`` and its rate ``v``, e.g.
         "-k*(x - x0) - c*v"; positive pushes the points apart. A function of (x, v) may be given in place of text."""
         self._new_name(name, "strut")
+        if isinstance(between, str) or not hasattr(between, "__len__") or len(between) != 2:
+            raise ModelError(f"strut '{name}': between={between!r} is not a pair of points, e.g. (A.origin, B.com)")
         p, q = (self._find_point(end, f"strut '{name}'") for end in between)
         if p.body is q.body:
             raise ModelError(f"strut '{name}': both ends are on body '{p.body.name}', so it can do nothing")
         line = motion.position(q, p)
+        if not line.terms:
+            raise ModelError(f"strut '{name}': its two points always coincide, so it has no direction")
         length = fn.named(vec.magnitude(line), f"{name}_length")
         along = line / length
         rate = fn.named(vec.dot(motion.velocity(q, p), along), f"{name}_rate")
         if callable(law) and not isinstance(law, Expr):
+            least, most = _arity_range(_arity(law))
+            if not least <= 2 <= most:
+                raise ModelError(f"strut '{name}': its law must be a function of two arguments, length x and its rate v")
             value = self.expression(law(length, rate), f"strut '{name}'", FORCE)
         else:
             value = self.expression(law, f"strut '{name}'", FORCE, {"x": length, "v": rate})
@@ -314,6 +323,11 @@ class System(Energies):
         node = self.expression(speed, "prescribe")
         if node not in self.speeds:
             raise ModelError(f"prescribe: '{node}' is not a speed of this system{nearest(str(node), [str(s) for s in self.speeds])}")
+        if any(node in step.linear.values() and step.velocity == "parent" for step in self._drifts()):
+            raise ModelError(
+                f"prescribe: '{node}' is a velocity in the parent's axes; give the free body velocity='body', or a Joint "
+                "with translations"
+            )
         given = self.expression(value, f"prescribed speed '{node}'", node.dimension)
         moving = [s for s in symbols(given) if s.data.role not in ("parameter", "time")]
         if moving:
@@ -321,6 +335,10 @@ class System(Energies):
         if node in self.prescriptions:
             raise ModelError(f"speed '{node}' is prescribed twice")
         self.prescriptions[node] = Prescription(node, given)
+
+    def _drifts(self) -> Iterator[Drift]:
+        for body in self.bodies.values():
+            yield from (step for step in body.assembly.steps if isinstance(step, Drift))
 
     # ------------------------------------------------------------ from here to the equations
 
@@ -340,6 +358,7 @@ class System(Energies):
             node = self._parse(value, where, local or {})
         elif isinstance(value, Expr):
             node = value
+            self._check_own(node, where)
         else:
             node = self._number(value, where, dimension)
         if not isinstance(node, Expr):
@@ -355,8 +374,12 @@ class System(Energies):
             plain = float(value)
         except (TypeError, ValueError):
             raise ExpressionError(f"{where}: {value!r} is not a number, text or expression") from None
-        check_finite(plain, where)
-        return dimensioned(plain, dimension or ONE)
+        return dimensioned(finite_number(plain, where), dimension or ONE)
+
+    def _check_own(self, node: Expr, where: str) -> None:
+        for s in symbols(node):
+            if s.data.owner not in (None, self):
+                raise ModelError(f"{where}: '{s}' belongs to system '{s.data.owner.name}', not to '{self.name}'")
 
     def _must_have(self, node: Expr, dimension: Dimension | None, where: str) -> None:
         if dimension is None or node.dimension is None or node.dimension is dimension or _has_bare_numbers(node):
@@ -368,12 +391,21 @@ class System(Energies):
 
     def _parse(self, text: str, where: str, local: Mapping[str, Expr]) -> Any:
         table = {**BY_NAME, **_VECTOR_FUNCTIONS, **self.functions}
+
+        def known(name: str) -> Any:
+            try:
+                return local[name] if name in local else self.lookup(name)
+            except ModelError as error:  # as an ExpressionError it gets the place in the text
+                raise ExpressionError(str(error)) from None
+
         try:
-            return parse(text, lambda name: local[name] if name in local else self.lookup(name), table)
+            return parse(text, known, table)
         except ExpressionError as error:
             raise ExpressionError(f"{where}: {error.message}" if where else error.message, error.text, error.column) from None
         except UnitsError as error:
             raise UnitsError(f"{where}: {error}" if where else str(error)) from None
+        except ModelError as error:
+            raise ModelError(f"{where}: {error}" if where else str(error)) from None
 
     def lookup(self, name: str) -> Any:
         """What a name in a text stands for; an undeclared plain name becomes a parameter without a default."""
@@ -396,7 +428,7 @@ class System(Energies):
         body = self.ground if head == "ground" else self.bodies.get(head)
         if body is None:
             raise ModelError(f"there is no body '{head}'{nearest(head, [*self.bodies, 'ground'])}")
-        return getattr(body, tail)
+        return body.part(tail)
 
     def triple(self, values: Any, where: str, units: str = "m") -> Triple:
         """Three constant scalars with the dimension of ``units``."""
@@ -423,6 +455,13 @@ class System(Energies):
             raise ModelError(f"{where}: its direction {value!r} is not a vector; give one such as body.x or '-ground.y'")
         if not vector.terms:
             raise ModelError(f"{where}: its direction is the zero vector")
+        for (frame, _), size in vector.terms.items():
+            if self.ground.frame not in vec.ancestors(frame):
+                raise ModelError(f"{where}: its direction {vector} is not fixed in a body of system '{self.name}'")
+            if isinstance(size, Expr):
+                self._check_own(size, where)
+            else:
+                finite_number(size, f"{where}: a component of its direction")
         return vec.direction(vector)
 
     def _find_body(self, body: Any, where: str) -> Body:
@@ -437,6 +476,12 @@ class System(Energies):
         if body.system is not self:
             raise ModelError(f"{where}: body '{body.name}' belongs to system '{body.system.name}', not to '{self.name}'")
         return body
+
+    def _find_reaction(self, body: Any, first: Body, where: str) -> Body:
+        other = self._find_body(body, f"reaction of {where}")
+        if other is first:
+            raise ModelError(f"{where}: its reaction is on the same body '{first.name}', so it can do nothing")
+        return other
 
     def _find_point(self, point: Any, where: str) -> Point:
         found = self._parse(point, where, {}) if isinstance(point, str) else point
@@ -459,7 +504,8 @@ class System(Energies):
         }
         for what, table in taken.items():
             if name in table:
-                raise ModelError(f"{kind} '{name}': the name is taken by a {what} already; choose another")
+                hint = "declare it before the first text that uses it, or " if kind == what == "parameter" else ""
+                raise ModelError(f"{kind} '{name}': the name is taken by a {what} already; {hint}choose another")
         if name in ("t", "ground") or name in BY_NAME or name in _VECTOR_FUNCTIONS or keyword.iskeyword(name):
             raise ModelError(f"{kind} '{name}': the name is reserved; choose another")
 
@@ -491,6 +537,10 @@ def _arity(function: Callable[..., Any]) -> Any:
     places = [p for p in kinds if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     needed = [p for p in places if p.default is p.empty]
     return len(places) if len(needed) == len(places) else (len(needed), len(places))
+
+
+def _arity_range(count: Any) -> tuple[float, float]:
+    return (count, count) if isinstance(count, int) else count
 
 
 _VECTOR_FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {

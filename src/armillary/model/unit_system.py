@@ -64,5 +64,5 @@ SYSTEMS = {
 def unit_system(name: str) -> UnitSystem:
     """A unit system by name."""
     if name not in SYSTEMS:
-        raise ModelError(f"unknown unit system '{name}'{nearest(name, SYSTEMS)}; known: {', '.join(SYSTEMS)}")
+        raise ModelError(f"unknown unit system '{name}'{nearest(str(name), SYSTEMS)}; known: {', '.join(SYSTEMS)}")
     return SYSTEMS[name]

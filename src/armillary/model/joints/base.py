@@ -9,7 +9,7 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.dimension import LENGTH, ONE, RATE, SPEED, Dimension
 from armillary.algebra.expression import Expr, as_expr, number
-from armillary.algebra.vectors import Matrix, Triple, matrix_product, matrix_vector
+from armillary.algebra.vectors import Matrix, Triple, is_zero, matrix_product, matrix_vector
 from armillary.errors import ModelError
 from armillary.model.joints.steps import Step
 
@@ -101,7 +101,20 @@ def unit_axis(axis: Any, maker: Maker) -> Triple:
     if not all(v.constant for v in values):
         raise ModelError(f"joint of '{maker.body}': its axis {axis_name(axis)} varies; an axis must be constant")
     length = fn.sqrt(sum((v * v for v in values), number(0)))
+    if is_zero(length):
+        raise ModelError(f"joint of '{maker.body}': its axis {axis_name(axis)} has no direction; give a nonzero one")
     return tuple(plain(v / length) for v in values)  # type: ignore[return-value]
+
+
+def across(axis: Triple) -> Triple:
+    """A unit triple across a unit axis, whatever the axis is when the model runs: nothing can be divided by zero.
+
+    Source: Duff et al. (2017), Building an orthonormal basis, revisited.
+    """
+    x, y, z = (as_expr(a) for a in axis)
+    sign = fn.select(z >= 0, 1, -1)
+    a = -1 / (sign + z)
+    return plain(x * y * a), plain(sign + y * y * a), plain(-y)
 
 
 def plain(value: Expr) -> Any:
@@ -151,7 +164,7 @@ def sequence_rotation(sequence: str, angles: Sequence[Any], name: str) -> Matrix
 
 def check_sequence(sequence: str, lengths: tuple[int, ...], joint: str) -> str:
     """A sequence of axis letters without two equal neighbours; else an error that says what is right."""
-    if len(sequence) not in lengths or any(letter not in UNIT_AXES for letter in sequence):
+    if not isinstance(sequence, str) or len(sequence) not in lengths or any(letter not in UNIT_AXES for letter in sequence):
         wanted = " or ".join(str(n) for n in lengths)
         raise ModelError(f"{joint}: '{sequence}' is not a sequence of {wanted} of the letters x, y, z")
     if any(a == b for a, b in zip(sequence, sequence[1:], strict=False)):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
@@ -13,10 +16,10 @@ from armillary.model.joints.base import (
     Assembly,
     JointType,
     Maker,
+    across,
     axis_name,
     check_axis,
     check_sequence,
-    plain,
     principal_rotation,
     unit_axis,
 )
@@ -43,6 +46,9 @@ class Joint(JointType):
         self.rotate = tuple(check_axis(a, "Joint(rotate=…)") for a in rotate)
         if len(self.translate) > 3 or len(self.rotate) > 3:
             raise ModelError("Joint: at most three translations and three rotations fit into one joint")
+        _check_independent(self.translate, "Joint(translate=…)")
+        for pair in zip(self.rotate, self.rotate[1:], strict=False):
+            _check_independent(pair, "Joint(rotate=…)")
         self.coordinate_count = self.speed_count = len(self.translate) + len(self.rotate)
 
     def assemble(self, maker: Maker) -> Assembly:
@@ -59,7 +65,7 @@ class Joint(JointType):
     def describe(self) -> str:
         parts = ["translate " + " ".join(axis_name(a) for a in self.translate)] if self.translate else []
         parts += ["rotate " + " ".join(axis_name(a) for a in self.rotate)] if self.rotate else []
-        return ", ".join(parts)
+        return ", ".join(parts) or "fixed"
 
 
 class Revolute(Joint):
@@ -154,14 +160,26 @@ class Planar(JointType):
 
 def _in_plane(normal: Triple) -> tuple[Triple, Triple]:
     """Two unit axes that complete the normal to a right-handed triad."""
+    if any(isinstance(a, Expr) for a in normal):
+        return (first := across(normal)), cross_triples(normal, first)
     for i, name in enumerate("xyz"):
         if normal == UNIT_AXES[name]:
             return UNIT_AXES["xyz"[(i + 1) % 3]], UNIT_AXES["xyz"[(i + 2) % 3]]
-    start = min(range(3), key=lambda i: abs(normal[i]) if isinstance(normal[i], int | float) else 1.0)
+    start = min(range(3), key=lambda i: abs(normal[i]))
     raw = cross_triples(normal, UNIT_AXES["xyz"[start]])
-    length = fn.sqrt(sum(a * a for a in raw))
-    first = tuple(plain(a / length) if isinstance(a / length, Expr) else float(a / length) for a in raw)
-    return first, cross_triples(normal, first)  # type: ignore[return-value]
+    length = math.sqrt(sum(a * a for a in raw))
+    first = (raw[0] / length, raw[1] / length, raw[2] / length)
+    return first, cross_triples(normal, first)
+
+
+def _check_independent(axes: Sequence[Any], where: str) -> None:
+    """Axes given by numbers must point in independent directions: else two speeds do the same."""
+    known = [UNIT_AXES[a] if isinstance(a, str) else a for a in axes]
+    if not all(isinstance(x, int | float) for axis in known for x in axis):
+        return
+    if known and np.linalg.matrix_rank(np.array(known, float)) < len(known):
+        shown = ", ".join(axis_name(a) for a in axes)
+        raise ModelError(f"{where}: the axes {shown} do not point in independent directions; leave one out")
 
 
 def _plane_names(normal: Any) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from armillary.runtime.tableau import Tableau
 CHUNK_SECONDS = 0.1
 _FIRST_CHUNK = 200
 _FIRST_ROWS = 1024
+_MOST_ROWS_AT_ONCE = 1 << 20
 _FIRST_EVENTS = 64
 
 _STATUS: dict[Reason, Status] = {
@@ -103,7 +104,7 @@ class CompiledRun:
         """Room for more rows and events; one row more than there are times, for the infinity after them."""
         control = self.control
         if control.filled >= control.capacity:
-            rows = max(_FIRST_ROWS, 2 * control.capacity)
+            rows = max(_FIRST_ROWS, 2 * control.capacity, self._expected_rows())
             if not self._samples.every_step:
                 rows = min(rows, self._samples.count + 1)
             self._times.resize(rows, refcheck=False)
@@ -115,6 +116,13 @@ class CompiledRun:
             events = 2 * control.log_capacity + _FIRST_EVENTS + self.shape.events
             self._log.resize((events, 2), refcheck=False)
             control.log, control.log_capacity = self._log.ctypes.data, events
+
+    def _expected_rows(self) -> int:
+        """Rows of a run with fixed steps and a row each, so that they are moved to no larger room meanwhile."""
+        control = self.control
+        if not self._samples.every_step or self.shape.tableau.control is not None:
+            return 0
+        return int(min((control.t_end - control.t0) / control.step + 3, _MOST_ROWS_AT_ONCE))
 
     def advance(self, steps: int) -> Reason:
         """Why the loop stopped, after trying at most so many steps: PAUSED, or an end."""
