@@ -75,7 +75,8 @@ def system(thrusters: bool | str = True) -> arm.System:
         inertia=("BI11", "BI22", "BI33", "BI12", "BI13", "BI23"), check_inertia=False,
     )  # fmt: skip
     C = s.body(
-        "C", B, arm.Revolute("z"), at=(0, 0, f"{up} - L1"), com=(0, 0, "L2"), mass="CM", inertia=("CI", "CI", 0),
+        "C", B, arm.Revolute("z"), at=(0, 0, f"{up} - L1"), com=(0, 0, "L2"), mass="CM",
+        inertia=("CI", "CI", 0),
     )  # fmt: skip
     D = s.body(
         "D", C, arm.Revolute((-1, 0, 0)), at=(0, "-L3", 0), orient=((-1, 0, 0), (0, 1, 0), (0, 0, -1)),

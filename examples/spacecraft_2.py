@@ -47,9 +47,9 @@ def system() -> arm.System:
     strain = " + ".join(f"0.5*K*A{i}.q1^2" for i in range(1, 5))
     s.output("energy", s.kinetic_energy() + s.expression(strain), units="J", about="motion and hinge springs")
     momentum, angular = s.momentum(), s.angular_momentum()
-    for letter, axis in zip("xyz", (s.ground.x, s.ground.y, s.ground.z), strict=True):
-        s.output(f"p{letter}", arm.dot(momentum, axis), units="N*s", about="momentum")
-        s.output(f"h{letter}", arm.dot(angular, axis), units="N*m*s", about="angular momentum")
+    for letter, unit in zip("xyz", (s.ground.x, s.ground.y, s.ground.z), strict=True):
+        s.output(f"p{letter}", arm.dot(momentum, unit), units="N*s", about="momentum")
+        s.output(f"h{letter}", arm.dot(angular, unit), units="N*m*s", about="angular momentum")
     return s
 
 

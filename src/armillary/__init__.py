@@ -1,11 +1,11 @@
 """Armillary: multibody dynamics from a description to compiled equations of motion.
 
-    import armillary as arm
+import armillary as arm
 
-    s = arm.System("pendulum")
-    bob = s.body("bob", joint=arm.Revolute("z"), com=(0, -1, 0), mass=1, inertia=0)
-    s.gravity(9.81, -s.ground.y)
-    run = s.derive().compile().simulate(10.0, step=1e-3, initial={"bob.q1": 0.5})
+s = arm.System("pendulum")
+bob = s.body("bob", joint=arm.Revolute("z"), com=(0, -1, 0), mass=1, inertia=0)
+s.gravity(9.81, -s.ground.y)
+run = s.derive().compile().simulate(10.0, step=1e-3, initial={"bob.q1": 0.5})
 """
 
 from armillary.algebra.calculus import derivative, evaluate, nominal

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from armillary.algebra import expression as interning
+from armillary.algebra import node as interning
 from armillary.algebra.calculus import derivative, evaluate
 from armillary.algebra.expression import Expr, symbol, total
 from armillary.algebra.functions import sin

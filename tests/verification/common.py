@@ -47,6 +47,15 @@ def accelerations(
     return np.asarray(model.accelerations(t, np.asarray(q, float), np.asarray(u, float), parameters))
 
 
+def assert_same(found: Any, expected: Any, tolerance: float, what: str) -> None:
+    """Agreement of every number relative to itself; the largest difference found is printed."""
+    found, expected = np.asarray(found, float), np.asarray(expected, float)
+    assert found.shape == expected.shape, f"{what}: shapes {found.shape} and {expected.shape}"
+    difference = np.max(np.abs(found - expected) / np.where(expected == 0, 1.0, np.abs(expected)))
+    print(f"{what}: {difference:.1e} (at most {tolerance:.0e})")
+    assert difference <= tolerance, f"{what}: relative difference {difference:.3e} exceeds {tolerance:.0e}"
+
+
 def assert_close(found: Any, expected: Any, tolerance: float, what: str) -> None:
     """Agreement relative to the largest magnitude, per column; the difference found is printed."""
     found, expected = np.asarray(found, float), np.asarray(expected, float)

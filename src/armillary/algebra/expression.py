@@ -18,52 +18,26 @@ factored. A ``let`` is opaque to all this: the mechanics uses it where AUTOSIM i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
-from weakref import ref
-from zlib import crc32
 
 from armillary.algebra import printing
 from armillary.algebra.arithmetic import number_power, whole
 from armillary.algebra.dimension import ONE, Dimension
 from armillary.algebra.dimension import power as dimension_power
 from armillary.algebra.latex import latex
+from armillary.algebra.node import Node, Symbol, intern
 from armillary.errors import ExpressionError, UnitsError
-
-# Order of roles in sorted sums and products: constants first, so that they gather.
-ROLES = ("parameter", "time", "coordinate", "speed", "acceleration", "memory", "variable")
 
 # Characters that a notebook or debugger shows of an expression; str() gives all.
 _SHOWN = 5000
 
 
-@dataclass(frozen=True, eq=False)
-class Symbol:
-    """What a symbol node stands for. ``owner`` keeps equal names of different systems apart."""
-
-    name: str
-    role: str = "variable"
-    owner: Any = None
-    units: str | None = None
-    about: str = ""
-    default: float | None = field(default=None)
-
-
-class Expr:
+class Expr(Node):
     """A scalar expression. Built with operators and functions, never by its constructor."""
 
-    __slots__ = ("__weakref__", "args", "constant", "data", "digest", "dimension", "kind", "order", "squares")
-
-    kind: str
+    __slots__ = ()
     args: tuple[Expr, ...]
-    data: Any
-    dimension: Dimension | None
-    constant: bool  # a function of parameters alone
-    digest: int  # structural hash, the same in every process
-    order: tuple[int, str, int]  # place in sorted sums and products
-    squares: bool  # holds sin² or cos² of something as a factor
 
     def __add__(self, other: Any) -> Expr:
         other = _operand(other)
@@ -152,77 +126,8 @@ class Expr:
     __array_ufunc__ = None
 
 
-# ---------------------------------------------------------------- interning
-
-class _Entry(ref):
-    """A weak reference that knows its key, so that a freed node leaves the table."""
-
-    __slots__ = ("key",)
-    key: tuple
-
-
-_table: dict[tuple, _Entry] = {}
-_KIND_ORDER = {"symbol": 0, "let": 20, "call": 21, "product": 22, "sum": 23, "number": 24}
-
-
 def _node(kind: str, args: tuple[Expr, ...], data: Any, dimension: Dimension | None, key: tuple) -> Expr:
-    """The one node for this key, made if it is not there yet."""
-    known = _table.get(key)
-    if known is not None:
-        found = known()
-        if found is not None:
-            return found
-    node = object.__new__(Expr)
-    node.kind = kind
-    node.args = args
-    node.data = data
-    node.dimension = dimension
-    node.squares = False
-    if kind == "symbol":
-        node.constant = data.role == "parameter"
-        node.digest = crc32(data.name.encode())
-        node.order = (ROLES.index(data.role), _natural(data.name), 0)
-    else:
-        constant = True
-        parts: list[Any] = [_KIND_ORDER[kind]]
-        for a in args:
-            parts.append(a.digest)
-            constant = constant and a.constant
-        parts.append(data if type(data) is tuple else _stable(data))
-        node.constant = constant
-        node.digest = hash(tuple(parts))
-        node.order = (parts[0], _readable_order(node) if kind == "call" else "~", node.digest)
-        if kind == "product" and 2 in data[1]:
-            squared = [b for b, n in zip(args, data[1], strict=True) if n == 2 and b.kind == "call"]
-            node.squares = any([b.data in ("sin", "cos") for b in squared])
-    entry = _Entry(node, _forget)
-    entry.key = key
-    _table[key] = entry
-    return node
-
-
-def _forget(entry: _Entry) -> None:
-    if _table.get(entry.key) is entry:
-        del _table[entry.key]
-
-
-def _stable(data: Any) -> Any:
-    """What of a node's data enters its digest: equal in every process, unlike the hash of a string."""
-    if isinstance(data, str):
-        return crc32(data.encode())
-    if isinstance(data, tuple | int | float):
-        return data
-    return getattr(data, "digest", 0) or crc32(str(getattr(data, "name", "")).encode())
-
-
-def _readable_order(node: Expr) -> str:
-    """Functions of one symbol sort by that symbol, as a reader expects; the rest by structure."""
-    simple = node.kind == "call" and len(node.args) == 1 and node.args[0].kind == "symbol"
-    return _natural(node.args[0].data.name) if simple else "~"
-
-
-def _natural(name: str) -> str:
-    return re.sub(r"\d+", lambda m: m.group().zfill(6), name)
+    return intern(Expr, kind, args, data, dimension, key)
 
 
 def _short(node: Expr) -> str:
@@ -339,8 +244,8 @@ def total(pairs: Iterable[tuple[float, Expr]]) -> Expr:
 def _common_dimension(terms: list[tuple[Expr, float]]) -> Dimension | None:
     """The dimension that all terms share.
 
-    Terms with a bare number as their coefficient are taken on trust: in −3*q − 5*u the numbers are gains with units of their
-    own, as people write them. Only terms without one must agree.
+    Terms with a bare number as their coefficient are taken on trust: in −3*q − 5*u the numbers are gains
+    with units of their own, as people write them. Only terms without one must agree.
     """
     dimension: Dimension | None = None
     where = terms[0][0]
@@ -488,7 +393,9 @@ def multiply(a: Expr, b: Expr) -> Expr:
     product = _product(coefficient, [(base, n) for base, n in exponents.items() if n != 0])
     if a.dimension is None or b.dimension is None:
         return product
-    return _with_dimension(product, a.dimension * b.dimension)  # numbers folded into the coefficient may bring their own
+    return _with_dimension(
+        product, a.dimension * b.dimension
+    )  # numbers folded into the coefficient may bring their own
 
 
 def _with_dimension(e: Expr, dimension: Dimension | None) -> Expr:

@@ -2,13 +2,14 @@
 
 A vector keeps each term in the frame where it arose. Dot and cross products climb the tree of frames from the
 deeper one towards the other, so that no more rotations enter than lie between the two, and trigonometric
-simplification is hardly ever needed (Sayers 1990, section 5.3). Direction cosines met on the way are remembered.
-Coefficients may be expressions, numbers or arrays.
+simplification is hardly ever needed (Sayers 1990, section 5.3). Direction cosines met on the way are
+remembered. Coefficients may be expressions, numbers or arrays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from armillary.algebra import functions as fn
@@ -57,8 +58,8 @@ def sum_of_products(pairs: Any) -> Any:
 class Frame:
     """Three unit vectors x, y, z, turning in a parent frame.
 
-    ``rotation`` R_PF turns components: v_P = R_PF v_F. ``rate`` is the angular velocity of this frame in its parent,
-    given as a function of the frame where it is easiest to say in the frame's own axes.
+    ``rotation`` R_PF turns components: v_P = R_PF v_F. ``rate`` is the angular velocity of this frame in
+    its parent, given as a function of the frame where it is easiest to say in the frame's own axes.
     """
 
     __slots__ = ("_cosines", "depth", "name", "parent", "rate", "rotation", "x", "y", "z")
@@ -118,7 +119,7 @@ def direction_cosines(a: Frame, b: Frame) -> Matrix:
         return known
     result = IDENTITY
     route = path(a, b)
-    for here, there in zip(route, route[1:], strict=False):
+    for here, there in pairwise(route):
         step = a._cosines.get(there)
         if step is None:
             turn = there.rotation if there.parent is here else transposed(here.rotation)
@@ -182,7 +183,9 @@ class Vector:
         result = [0, 0, 0]
         for own, triple in self.by_frame().items():
             turned = triple if own is frame else matrix_vector(direction_cosines(frame, own), triple)
-            result = [a if is_zero(b) else b if is_zero(a) else a + b for a, b in zip(result, turned, strict=True)]
+            result = [
+                a if is_zero(b) else b if is_zero(a) else a + b for a, b in zip(result, turned, strict=True)
+            ]
         return tuple(result)  # type: ignore[return-value]
 
     def __str__(self) -> str:
@@ -248,7 +251,9 @@ def matrix_dyadic(frame: Frame, matrix: Sequence[Sequence[Any]]) -> Dyadic:
 
 
 def dot(a: Any, b: Any) -> Any:
-    """Dot product of two vectors (a scalar), of a vector and a dyadic (a vector), or of two dyadics (a dyadic)."""
+    """Dot product of two vectors (a scalar), of a vector and a dyadic (a vector), or of two dyadics (a
+    dyadic).
+    """
     if isinstance(a, Vector) and isinstance(b, Vector):
         return _dot_vectors(a, b)
     if isinstance(a, Dyadic) and isinstance(b, Vector):
@@ -329,8 +334,8 @@ def angle(a: Vector, b: Vector, about: Vector | None = None) -> Any:
 
         θ = atan2(|a × b|, a·b) · sign(about·(a × b))            Sayers 1990, eqs. 5.3.3 to 5.3.5
 
-    Where a × b is along ``about`` whatever the motion, θ = atan2((a × b)·n, a·b) without a kink at zero, and the
-    angle of a hinge comes out as its coordinate, unwrapped.
+    Where a × b is along ``about`` whatever the motion, θ = atan2((a × b)·n, a·b) without a kink at zero,
+    and the angle of a hinge comes out as its coordinate, unwrapped.
     """
     normal = cross(a, b)
     cosine = dot(a, b)

@@ -88,9 +88,11 @@ def substitute(expression: Expr, values: dict[Expr, Expr]) -> Expr:
 
 
 class Undimensioned:
-    """Expressions without their dimensions: for the mechanics, which needs them no more once the user's words are checked.
+    """Expressions without their dimensions: for the mechanics, which needs them no more once the user's
+    words are checked.
 
-    Equal numbers of different dimensions become one node again, and each node is quicker to make. Remembers what it has seen.
+    Equal numbers of different dimensions become one node again, and each node is quicker to make. Remembers
+    what it has seen.
     """
 
     def __init__(self) -> None:

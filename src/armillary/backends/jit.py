@@ -42,7 +42,12 @@ def _compile(text: str, level: int, vectorise: bool) -> Any:
     module = llvm.parse_assembly(text)
     target = llvm.Target.from_default_triple()
     machine = target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=level, reloc="pic", codemodel="small", jit=True
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=level,
+        reloc="pic",
+        codemodel="small",
+        jit=True,
     )
     module.triple = machine.triple
     options = llvm.create_pipeline_tuning_options(speed_level=1)

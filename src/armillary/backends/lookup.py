@@ -1,6 +1,7 @@
 """Lookup tables as LLVM functions: bisection on each axis, then Horner's rule.
 
-The layout of breaks and coefficients is that of ``algebra/tables.py``; they become constant arrays beside the code.
+The layout of breaks and coefficients is that of ``algebra/tables.py``; they become constant arrays beside
+the code.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ def lookup_function(name: str, table: Any) -> str:
         lines += _axis(name, table, axis)
     lines += _horner(name, table)
     body = "\n".join(lines)
-    return "\n".join([*data, f"define internal double @{name}({parameters}) noinline nounwind {{\nentry:\n{body}\n}}"])
+    return "\n".join(
+        [*data, f"define internal double @{name}({parameters}) noinline nounwind {{\nentry:\n{body}\n}}"]
+    )
 
 
 def _array(name: str, values: Any) -> str:
@@ -31,7 +34,9 @@ def _array(name: str, values: Any) -> str:
 
 
 def _axis(name: str, table: Any, axis: int) -> list[str]:
-    """Interval i and distance s from its left break, along one axis; %z{axis} tells whether the value is zero there."""
+    """Interval i and distance s from its left break, along one axis; %z{axis} tells whether the value is
+    zero there.
+    """
     breaks, outside, a = table.breaks[axis], table.outside[axis], axis
     first, last = real(float(breaks[0])), real(float(breaks[-1]))
     n = len(breaks) - 1
@@ -106,7 +111,10 @@ def _horner(name: str, table: Any) -> list[str]:
             if value is None:
                 value = f"%k{k}"
             else:
-                lines += [f"  %m{k} = fmul double {value}, %s{table.arity - 1}", f"  %h{k} = fadd double %m{k}, %k{k}"]
+                lines += [
+                    f"  %m{k} = fmul double {value}, %s{table.arity - 1}",
+                    f"  %h{k} = fadd double %m{k}, %k{k}",
+                ]
                 value = f"%h{k}"
         values.append(value)
     result = values[-1]

@@ -1,11 +1,13 @@
 """Sines and cosines of several angles at once, as LLVM code without calls.
 
-Every angle x is reduced by the nearest multiple n of π/2, r = x − n·π/2 with π/2 in three parts of 33 bits (Cody and Waite 1980), so
-that n times the first two is exact for |n| < 2²⁰; then sin r and cos r come from the minimax polynomials of fdlibm (Sun Microsystems
-1993, k_sin.c, k_cos.c), and n mod 4 tells which is which and their signs. Below 1 ulp for |x| < 8·10⁵ (tested); any larger angle,
-infinity or NaN in the group sends the whole group to the library's functions.
+Every angle x is reduced by the nearest multiple n of π/2, r = x − n·π/2 with π/2 in three parts of 33 bits
+(Cody and Waite 1980), so that n times the first two is exact for |n| < 2²⁰; then sin r and cos r come from
+the minimax polynomials of fdlibm (Sun Microsystems 1993, k_sin.c, k_cos.c), and n mod 4 tells which is
+which and their signs. Below 1 ulp for |x| < 8·10⁵ (tested); any larger angle, infinity or NaN in the group
+sends the whole group to the library's functions.
 
-A library call takes one angle at a time and saves registers around it; here a vector holds all of a group's angles.
+A library call takes one angle at a time and saves registers around it; here a vector holds all of a group's
+angles.
 """
 
 from __future__ import annotations
@@ -123,8 +125,8 @@ declare i1 @llvm.vector.reduce.and.v{self.lanes}i1(<{self.lanes} x i1>)
             lines.append(f"  %r{i} = insertelement {self.vector} {value}, double %y{i}, i64 {i}")
             value = f"%r{i}"
         body = "\n".join(lines)
-        head = f"define internal {self.vector} @{self.name}_library_{function}({self.vector} %x) noinline cold nounwind"
-        return f"{head} {{\n{body}\n  ret {self.vector} {value}\n}}\n"
+        head = f"define internal {self.vector} @{self.name}_library_{function}({self.vector} %x)"
+        return f"{head} noinline cold nounwind {{\n{body}\n  ret {self.vector} {value}\n}}\n"
 
     def reduction(self) -> None:
         scaled = self.arithmetic("fmul", "%x", self.splat(TWO_OVER_PI), "")

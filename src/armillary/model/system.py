@@ -214,7 +214,7 @@ class System(Energies):
         def make(letter: str, dimension: Dimension, about: str, initial: float) -> Expr:
             role = "coordinate" if letter == "q" else "speed"
             label = f"{body}.{letter}{len(made[letter]) + 1}"
-            units = self.units.unit_text(dimension) if dimension is not ONE else ("rad" if "rotation" in about else "")
+            units = self.units.unit_text(dimension) if dimension is not ONE else ("" if about.startswith("Euler parameter") else "rad")
             if letter == "u" and dimension is ONE / TIME:
                 units = "rad/s"
             node = symbol(label, role, dimension=dimension, owner=self, units=units, about=about)

@@ -1,8 +1,9 @@
 """Exact operation counts of expression graphs.
 
-Each binary + or − is an addition; each × a multiplication; each ÷ and each square root a division; a power n is what its
-squarings take; unary minus is free; functions (sin, select, …) are counted apart. A node that several others use counts once:
-the generated code computes it once. Constants (functions of parameters alone) cost nothing once precomputed.
+Each binary + or − is an addition; each × a multiplication; each ÷ and each square root a division; a power
+n is what its squarings take; unary minus is free; functions (sin, select, …) are counted apart. A node that
+several others use counts once: the generated code computes it once. Constants (functions of parameters
+alone) cost nothing once precomputed.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class Operations:
     def weight(self) -> float:
         """A measure of time: an addition or multiplication 1, a division or root 4, a function 12.
 
-        From latencies and throughputs of current 64-bit cores; used to choose between formalisms, never reported.
+        From latencies and throughputs of current 64-bit cores; used to choose between formalisms, never
+        reported.
         """
         return self.additions + self.multiplications + 4 * self.divisions + 12 * self.functions
 

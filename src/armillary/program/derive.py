@@ -19,6 +19,7 @@ from armillary.mechanics.recursive import accelerations
 from armillary.mechanics.regroup import regroup as regroup_inertia
 from armillary.mechanics.tree import Tree, plant
 from armillary.mechanics.uncouple import uncouple
+from armillary.model.deduced import parameter_units
 from armillary.model.system import System
 from armillary.program.equations import Equations, Stage
 from armillary.program.improve import Gain, improve
@@ -27,7 +28,8 @@ from armillary.program.program import Program, section
 from armillary.program.roots import Targets, targets
 from armillary.program.schedule import critical_path
 
-# A mass matrix costs about (number of speeds) × (mean depth of the tree); beyond this the recursion always wins.
+# A mass matrix costs about (number of speeds) × (mean depth of the tree); beyond this the recursion always
+# wins.
 _DEEP = 6.0
 
 FORMALISMS: dict[str, Callable[[Tree, Applied], dict[int, Any]]] = {
@@ -41,6 +43,8 @@ def derive(system: System, formalism: str = "auto", *, regroup: bool = True) -> 
     with _without_collector():
         clock = _Clock()
         _check(system, formalism)
+        units = parameter_units(system)
+        clock.stage("check units")
         tree = plant(system)
         clock.stage("plant")
         if regroup:
@@ -52,7 +56,7 @@ def derive(system: System, formalism: str = "auto", *, regroup: bool = True) -> 
         best = min(candidates, key=_estimated_time) if len(candidates) > 1 else candidates[0]
         program, gains = _program(system, best.targets)
         clock.stage("improve", program.derivatives.operations)
-    return Equations(system, best.formalism, program, best.targets, tuple(clock.stages), tuple(gains))
+    return Equations(system, best.formalism, program, best.targets, units, tuple(clock.stages), tuple(gains))
 
 
 @dataclass(frozen=True)
@@ -89,9 +93,13 @@ def _worth_trying(tree: Tree, formalism: str) -> list[str]:
 def _check(system: System, formalism: str) -> None:
     if formalism != "auto" and formalism not in FORMALISMS:
         known = ["auto", *FORMALISMS]
-        raise ModelError(f"unknown formalism '{formalism}'{nearest(formalism, known)}; there are {', '.join(known)}")
+        raise ModelError(
+            f"unknown formalism '{formalism}'{nearest(formalism, known)}; there are {', '.join(known)}"
+        )
     if not system.speeds:
-        raise ModelError(f"system '{system.name}' has no degree of freedom: give a body a joint such as Revolute('z')")
+        raise ModelError(
+            f"system '{system.name}' has no degree of freedom: give a body a joint such as Revolute('z')"
+        )
 
 
 def _program(system: System, wanted: Targets) -> tuple[Program, list[Gain]]:
@@ -131,7 +139,9 @@ def _program(system: System, wanted: Targets) -> tuple[Program, list[Gain]]:
             for name, f in zip(system.events, fires, strict=True)
         ),
         normalise=section(
-            "normalise", [state_labels[q + i] for q in wanted.quaternions for i in range(4)], wanted.normalised
+            "normalise",
+            [state_labels[q + i] for q in wanted.quaternions for i in range(4)],
+            wanted.normalised,
         ),
         quaternions=wanted.quaternions,
     )
@@ -163,7 +173,9 @@ class _Clock:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """No cyclic garbage collection meanwhile: expressions hold no cycles, and scanning them took a third of the time."""
+    """No cyclic garbage collection meanwhile: expressions hold no cycles, and scanning them took a third of
+    the time.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:

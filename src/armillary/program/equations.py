@@ -33,6 +33,7 @@ class Equations:
     formalism: str
     program: Program
     targets: Targets
+    parameter_units: dict[str, str]  # stated, or deduced where they were not
     stages: tuple[Stage, ...]
     gains: tuple[Gain, ...]
 

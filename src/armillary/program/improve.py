@@ -9,9 +9,8 @@ from armillary.algebra.expression import Expr
 from armillary.program.cost import Operations
 from armillary.program.passes import Constants, Graph, factor, hoist, inline, reciprocals, share
 
-
-# Nodes up to which factors and pairs are searched for. On a chain of 64 links (25,000 nodes) the search finds 1.6 % of the
-# operations and takes longer than the derivation.
+# Nodes up to which factors and pairs are searched for. On a chain of 64 links (25,000 nodes) the search
+# finds 1.6 % of the operations and takes longer than the derivation.
 SEARCHED = 8000
 
 
@@ -27,8 +26,8 @@ class Gain:
 def improve(roots: Sequence[Expr], constants: Constants) -> tuple[list[Expr], list[Gain]]:
     """The roots after all passes, and the record of what each gained.
 
-    ``inline`` and ``hoist`` always stay, as the later ones build on them; a search for factors or pairs that finds nothing
-    is undone.
+    ``inline`` and ``hoist`` always stay, as the later ones build on them; a search for factors or pairs
+    that finds nothing is undone.
     """
     gains: list[Gain] = []
     graph = Graph(roots)

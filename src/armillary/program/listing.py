@@ -21,7 +21,9 @@ def listing(equations: Equations, section: str) -> str:
     """One section: a heading with its cost, then an assignment per line."""
     sections = {s.name: s for s in equations.program.sections()}
     if section not in sections:
-        raise ModelError(f"no section '{section}'{nearest(section, sections)}; there are {', '.join(sections)}")
+        raise ModelError(
+            f"no section '{section}'{nearest(section, sections)}; there are {', '.join(sections)}"
+        )
     chosen = sections[section]
     names = assigned_names(chosen)
     lines = [f"{chosen.name}: {chosen.operations}"]
@@ -35,7 +37,9 @@ def listing(equations: Equations, section: str) -> str:
 
 
 def assigned_names(section: Section) -> dict[Expr, str]:
-    """Names for the nodes of a section that get an assignment: intermediate values, and what is used more than once."""
+    """Names for the nodes of a section that get an assignment: intermediate values, and what is used more
+    than once.
+    """
     counted = Graph(section.results).uses
     taken: set[str] = set(section.labels)
     names: dict[Expr, str] = {}
@@ -51,7 +55,12 @@ def assigned_names(section: Section) -> dict[Expr, str]:
 def _stem(node: Expr) -> str:
     if node.kind == "let":
         return re.sub(r"\W", "_", node.data)
-    if node.kind == "call" and isinstance(node.data, str) and len(node.args) == 1 and node.args[0].kind == "symbol":
+    if (
+        node.kind == "call"
+        and isinstance(node.data, str)
+        and len(node.args) == 1
+        and node.args[0].kind == "symbol"
+    ):
         return re.sub(r"\W", "_", f"{node.data}_{node.args[0].data.name}")
     return "z"
 
@@ -81,7 +90,9 @@ def report(equations: Equations) -> str:
     lines += ["", f"  {'pass':<16}{'+':>8}{'×':>8}{'÷':>6}{'functions':>12}"]
     for gain in equations.gains:
         o = gain.after
-        lines.append(f"  {gain.name:<16}{o.additions:>8}{o.multiplications:>8}{o.divisions:>6}{o.functions:>12}")
+        lines.append(
+            f"  {gain.name:<16}{o.additions:>8}{o.multiplications:>8}{o.divisions:>6}{o.functions:>12}"
+        )
     lines += ["", f"  {'stage':<16}{'seconds':>10}   operations"]
     for stage in equations.stages:
         lines.append(f"  {stage.name:<16}{stage.seconds:>10.4f}   {stage.operations or ''}")

@@ -1,8 +1,8 @@
 """Passes that make a program cheaper. Each is a pure function from roots to roots, exact up to rounding.
 
-A program under improvement is a list of root expressions whose ``let`` nodes are the intermediate values. Sharing needs no pass
-of its own for whole expressions: equal ones are the same node. Each pass states what it saves; ``improve`` in
-``derive.py`` keeps it only where the count agrees.
+A program under improvement is a list of root expressions whose ``let`` nodes are the intermediate values.
+Sharing needs no pass of its own for whole expressions: equal ones are the same node. Each pass states what
+it saves; ``improve`` in ``derive.py`` keeps it only where the count agrees.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import cached_property
 from armillary.algebra.expression import Expr, let, multiply, number, power, scale, symbol, total
 from armillary.algebra.walk import operands_first, rebuild
 from armillary.program.cost import Operations, count_nodes
+
 
 class Graph:
     """Roots with the order of all nodes below them, walked once and used by every question about them."""
@@ -55,7 +56,8 @@ def _same_or_rebuilt(node: Expr, args: list[Expr]) -> Expr:
 
 
 def inline(graph: Graph) -> Graph:
-    """Intermediate values that are used once, dissolved into their user: sums and products meet and simplify further.
+    """Intermediate values that are used once, dissolved into their user: sums and products meet and
+    simplify further.
 
     A product that its user squares stays whole: (a b)² is two multiplications, a² b² three.
     """
@@ -66,7 +68,11 @@ def inline(graph: Graph) -> Graph:
             squared.update([b for b, n in zip(node.args, node.data[1], strict=True) if n not in (1, -1)])
 
     def make(node: Expr, args: list[Expr]) -> Expr:
-        if node.kind == "let" and counted[node] == 1 and not (node in squared and node.args[0].kind == "product"):
+        if (
+            node.kind == "let"
+            and counted[node] == 1
+            and not (node in squared and node.args[0].kind == "product")
+        ):
             return args[0]
         return _same_or_rebuilt(node, args)
 
@@ -84,13 +90,17 @@ class Constants:
         self._names: dict[Expr, Expr] = {}
 
     def name(self, value: Expr) -> Expr:
-        """A symbol for a constant expression; numbers and parameters are their own names, signs stay outside."""
+        """A symbol for a constant expression; numbers and parameters are their own names, signs stay
+        outside.
+        """
         if value.kind == "product" and value.data[0] < 0:
             return scale(self.whole(scale(value, -1)), -1)
         return self.whole(value)
 
     def whole(self, value: Expr) -> Expr:
-        """A symbol for a constant with its sign: for results and arguments of functions, which have no place for one."""
+        """A symbol for a constant with its sign: for results and arguments of functions, which have no
+        place for one.
+        """
         if value.kind in ("number", "symbol"):
             return value
         if value not in self._names:
@@ -151,7 +161,9 @@ def reciprocals(graph: Graph) -> Graph:
     counted: Counter[Expr] = Counter()
     for node in graph.order:
         if node.kind == "product" and not node.constant:
-            counted.update([b for b, n in zip(node.args, node.data[1], strict=True) if n == -1 and not b.constant])
+            counted.update(
+                [b for b, n in zip(node.args, node.data[1], strict=True) if n == -1 and not b.constant]
+            )
 
     def make(node: Expr, args: list[Expr]) -> Expr:
         if node.kind != "product" or node.constant:
@@ -173,7 +185,8 @@ def reciprocals(graph: Graph) -> Graph:
 
 
 def factor(graph: Graph) -> Graph:
-    """a x + b x + c = (a + b) x + c within sums, most frequent factor first: one multiplication saved per term joined.
+    """a x + b x + c = (a + b) x + c within sums, most frequent factor first: one multiplication saved per
+    term joined.
 
     Terms that others use too are left alone: they are computed anyway.
     """
@@ -218,7 +231,9 @@ def _single_factors(term: Expr) -> list[Expr]:
 
 
 def share(graph: Graph, rounds: int = 6) -> Graph:
-    """Pairs of operands that several sums or several products have in common, named: one operation saved per further use."""
+    """Pairs of operands that several sums or several products have in common, named: one operation saved
+    per further use.
+    """
     for _ in range(rounds):
         chosen = _common_pairs(graph)
         if not chosen:

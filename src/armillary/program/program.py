@@ -59,4 +59,12 @@ class Program:
 
     def sections(self) -> tuple[Section, ...]:
         """All sections, in the order in which they are met."""
-        return (self.precompute, self.derivatives, self.outputs, self.events, self.update, *self.fire, self.normalise)
+        return (
+            self.precompute,
+            self.derivatives,
+            self.outputs,
+            self.events,
+            self.update,
+            *self.fire,
+            self.normalise,
+        )

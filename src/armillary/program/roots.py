@@ -42,27 +42,34 @@ class Targets:
 def targets(system: System, speed_rates: Mapping[int, Any]) -> Targets:
     """Root expressions of a system whose speeds have these rates (by index among all its speeds)."""
     plain = Undimensioned()
-    accelerations = {plain(system.accelerations[u]): as_expr(speed_rates[i]) for i, u in enumerate(system.speeds)}
+    accelerations = {
+        plain(system.accelerations[u]): as_expr(speed_rates[i]) for i, u in enumerate(system.speeds)
+    }
     given = {plain(p.speed): plain(p.value) for p in system.prescriptions.values()}
     replaced = {**accelerations, **given}
 
     def resolved(expressions: list[Expr]) -> list[Expr]:
-        """Without dimensions, prescribed speeds and accelerations; twice, for prescribed speeds inside accelerations."""
+        """Without dimensions, prescribed speeds and accelerations; twice, for prescribed speeds inside
+        accelerations.
+        """
         once = transform([plain(e) for e in expressions], replaced.get)
         return transform(once, given.get) if given else once
 
     free = [u for u in system.speeds if u not in system.prescriptions]
     index = {u: i for i, u in enumerate(system.speeds)}
     rates = resolved([system.rates[q] for q in system.coordinates])
-    rates += transform([as_expr(speed_rates[index[u]]) for u in free], given.get) if given else [
-        as_expr(speed_rates[index[u]]) for u in free
-    ]
+    rates += (
+        transform([as_expr(speed_rates[index[u]]) for u in free], given.get)
+        if given
+        else [as_expr(speed_rates[index[u]]) for u in free]
+    )
     columns = _columns(system)
     outputs = resolved([c.expression for c in columns])
     memory = [m.symbol for m in system.memories.values()]
     state = [*system.coordinates, *free]
     fires = [
-        tuple(resolved([event.changes.get(s, s) for s in [*memory, *state]])) for event in system.events.values()
+        tuple(resolved([event.changes.get(s, s) for s in [*memory, *state]]))
+        for event in system.events.values()
     ]
     quaternions = _quaternions(system)
     normalised = _normalised([plain(s) for s in state], quaternions)
@@ -72,9 +79,7 @@ def targets(system: System, speed_rates: Mapping[int, Any]) -> Targets:
         speeds=tuple(plain(u) for u in free),
         memory=tuple(plain(m) for m in memory),
         rates=tuple(rates),
-        columns=tuple(
-            Column(c.name, c.units, c.about, e) for c, e in zip(columns, outputs, strict=True)
-        ),
+        columns=tuple(Column(c.name, c.units, c.about, e) for c, e in zip(columns, outputs, strict=True)),
         events=tuple(resolved([e.expression for e in system.events.values()])),
         updates=tuple(
             resolved([m.symbol if m.update is None else m.update for m in system.memories.values()])
@@ -88,7 +93,9 @@ def targets(system: System, speed_rates: Mapping[int, Any]) -> Targets:
 
 
 def _columns(system: System) -> list[Column]:
-    """Coordinates, speeds, memories, loads and the user's outputs, each once by name; the user's definition wins."""
+    """Coordinates, speeds, memories, loads and the user's outputs, each once by name; the user's definition
+    wins.
+    """
     found: dict[str, Column] = {}
     for s in [*system.coordinates, *system.speeds, *(m.symbol for m in system.memories.values())]:
         found[s.data.name] = Column(s.data.name, s.data.units or "", s.data.about, s)
@@ -104,7 +111,9 @@ def _columns(system: System) -> list[Column]:
 def _quaternions(system: System) -> list[int]:
     index = {q: i for i, q in enumerate(system.coordinates)}
     return [
-        index[body.coordinates[start]] for body in system.bodies.values() for start in body.assembly.quaternions
+        index[body.coordinates[start]]
+        for body in system.bodies.values()
+        for start in body.assembly.quaternions
     ]
 
 

@@ -1,10 +1,11 @@
 """The order in which a program's nodes are computed.
 
-A narrow program (few operations per cycle of its longest chain of dependent ones) waits for results: there, of the nodes whose operands are
-ready, the one with the longest chain behind it goes first, on a model machine that starts two operations per cycle. Measured
-against an operands-first order: as fast on the arm, 5 % faster on chains of 8 and 64 links, and fewer values spilled.
-A wide program is limited by registers: there the operands of one result are finished before the next is begun. On the floating
-tree of 31 bodies the first way takes 1.5 times the time of the second.
+A narrow program (few operations per cycle of its longest chain of dependent ones) waits for results: there,
+of the nodes whose operands are ready, the one with the longest chain behind it goes first, on a model
+machine that starts two operations per cycle. Measured against an operands-first order: as fast on the arm,
+5 % faster on chains of 8 and 64 links, and fewer values spilled. A wide program is limited by registers:
+there the operands of one result are finished before the next is begun. On the floating tree of 31 bodies
+the first way takes 1.5 times the time of the second.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ def _longest_chain_first(
 def arrivals(nodes: Iterable[Expr]) -> dict[Expr, int]:
     """Cycle at which each node is known, when every operation starts as soon as its operands are there.
 
-    Sums and products take their operands in the order in which these arrive, so that the last one waits for one operation only.
+    Sums and products take their operands in the order in which these arrive, so that the last one waits for
+    one operation only.
     """
     known: dict[Expr, int] = {}
     for node in nodes:
@@ -104,7 +106,9 @@ def _chain_end(node: Expr, times: list[int]) -> int:
 
 
 def _own_latency(node: Expr) -> int:
-    """Cycles from a node's last operand to its value; sines and cosines of plain angles are computed before all else."""
+    """Cycles from a node's last operand to its value; sines and cosines of plain angles are computed before
+    all else.
+    """
     if node.kind == "let":
         return 0
     if node.kind == "sum":

@@ -38,7 +38,9 @@ BACKENDS = ("llvm",)
 def compile_equations(equations: Equations, backend: str = "llvm") -> CompiledModel:
     """Equations compiled by a backend."""
     if backend not in BACKENDS:
-        raise ArmillaryError(f"unknown backend '{backend}'{nearest(backend, BACKENDS)}; there is {', '.join(BACKENDS)}")
+        raise ArmillaryError(
+            f"unknown backend '{backend}'{nearest(backend, BACKENDS)}; there is {', '.join(BACKENDS)}"
+        )
     start = time.perf_counter()
     code = Compiled(llvm_text(equations.program))
     return CompiledModel(equations, code, time.perf_counter() - start)
@@ -99,7 +101,9 @@ class CompiledModel:
 
     # ------------------------------------------------------------ values
 
-    def derivatives(self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None) -> np.ndarray:
+    def derivatives(
+        self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
+    ) -> np.ndarray:
         """[q̇, u̇] at a state [q, u]."""
         y = self._vector(state, len(self._state_index), "state")
         out = np.empty_like(y)
@@ -123,9 +127,15 @@ class CompiledModel:
         self._call("outputs", t, y, parameters, memory, out)
         return dict(zip(self.output_names, out.tolist(), strict=True))
 
-    def _call(self, name: str, t: float, y: np.ndarray, parameters: Any, memory: Any, out: np.ndarray) -> None:
+    def _call(
+        self, name: str, t: float, y: np.ndarray, parameters: Any, memory: Any, out: np.ndarray
+    ) -> None:
         constants = self.constants(parameters)
-        stored = self._initial_memory() if memory is None else self._vector(memory, len(self._memory_names), "memory")
+        stored = (
+            self._initial_memory()
+            if memory is None
+            else self._vector(memory, len(self._memory_names), "memory")
+        )
         stored = stored if stored.size else np.zeros(1)
         self._functions[name](float(t), _pointer(y), _pointer(constants), _pointer(stored), _pointer(out))
 
@@ -144,7 +154,9 @@ class CompiledModel:
         return vector
 
     def state(self, initial: Mapping[str, float] | Sequence[float] | None = None) -> np.ndarray:
-        """A state from values by name (the rest as described), or from all values in order. Euler parameters are made unit."""
+        """A state from values by name (the rest as described), or from all values in order. Euler
+        parameters are made unit.
+        """
         system, program = self.equations.system, self.equations.program
         if initial is not None and not isinstance(initial, Mapping):
             y = self._vector(initial, len(self._state_index), "initial state")
@@ -159,7 +171,9 @@ class CompiledModel:
         for start in program.quaternions:
             length = float(np.linalg.norm(y[start : start + 4]))
             if length == 0.0:
-                raise ParameterError(f"the Euler parameters from '{program.state[start].data.name}' on are all zero")
+                raise ParameterError(
+                    f"the Euler parameters from '{program.state[start].data.name}' on are all zero"
+                )
             y[start : start + 4] /= length
         return y
 
@@ -167,7 +181,9 @@ class CompiledModel:
         if name not in self._state_index:
             if any(name == str(p) for p in self.equations.system.prescriptions):
                 raise ParameterError(f"'{name}' is prescribed, so it has no initial value")
-            raise ParameterError(f"there is no coordinate or speed '{name}'{nearest(name, self._state_index)}")
+            raise ParameterError(
+                f"there is no coordinate or speed '{name}'{nearest(name, self._state_index)}"
+            )
         return self._state_index[name]
 
     # ------------------------------------------------------------ runs
@@ -191,10 +207,11 @@ class CompiledModel:
     ) -> Run:
         """The motion from ``t0`` to ``t_end``.
 
-        With a ``step`` the method is "rk4" unless another is named, without one "dop853". ``sample`` is the time between rows, or
-        the times themselves; left out, fixed steps give a row each and adaptive methods a thousand. ``progress`` shows a line
-        on a terminal when a run takes long, or calls a function with the time reached. A run that diverges raises a
-        SimulationError whose ``run`` holds the data so far; Ctrl-C returns what was computed.
+        With a ``step`` the method is "rk4" unless another is named, without one "dop853". ``sample`` is the
+        time between rows, or the times themselves; left out, fixed steps give a row each and adaptive
+        methods a thousand. ``progress`` shows a line on a terminal when a run takes long, or calls a
+        function with the time reached. A run that diverges raises a SimulationError whose ``run`` holds the
+        data so far; Ctrl-C returns what was computed.
         """
         chosen = method or ("rk4" if step is not None else "dop853")
         values = self._table.values(parameters)
@@ -220,7 +237,9 @@ class CompiledModel:
                 max_steps=max_steps,
                 progress=report,
             )
-        run = self._run(result, values, {"method": chosen, "step": step or 0.0, "rtol": rtol, "atol": str(atol)})
+        run = self._run(
+            result, values, {"method": chosen, "step": step or 0.0, "rtol": rtol, "atol": str(atol)}
+        )
         _raise_for(result, run, self.equations)
         return run
 
@@ -311,7 +330,7 @@ def _raise_for(result: Integration, run: Run, equations: Equations) -> None:
         "too many steps": "raise max_steps, or loosen rtol and atol",
     }[result.status]
     raise SimulationError(
-        f"simulation of '{equations.system.name}' stopped at t = {result.t_stop:.6g} s ({result.status}{where}): {remedy}; "
-        "the data so far are in the error's .run",
+        f"simulation of '{equations.system.name}' stopped at t = {result.t_stop:.6g} s "
+        f"({result.status}{where}): {remedy}; the data so far are in the error's .run",
         run,
     )

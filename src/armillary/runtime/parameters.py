@@ -27,7 +27,9 @@ class ParameterTable:
     scale_of_si: tuple[float, ...]
 
     def values(self, given: Mapping[str, Any] | None) -> dict[str, float]:
-        """All values in stated units: given ones over defaults. Unknown, missing and impossible ones are errors."""
+        """All values in stated units: given ones over defaults. Unknown, missing and impossible ones are
+        errors.
+        """
         given = dict(given or {})
         for name in given:
             if name not in self.names:
@@ -75,9 +77,14 @@ def parameter_table(equations: Equations) -> ParameterTable:
         stated = node.data.units
         names.append(name)
         defaults.append(node.data.default)
-        units.append(stated or "")
+        units.append(equations.parameter_units[name])
         factors.append(system.units.factor(parse_unit(stated)) if stated else 1.0)
         scales.append(parse_unit(stated).scale if stated else 1.0)
     return ParameterTable(
-        tuple(names), tuple(defaults), tuple(units), tuple(factors), frozenset(used & set(names)), tuple(scales)
+        tuple(names),
+        tuple(defaults),
+        tuple(units),
+        tuple(factors),
+        frozenset(used & set(names)),
+        tuple(scales),
     )

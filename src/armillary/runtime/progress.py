@@ -14,7 +14,9 @@ _PATIENCE = 1.0  # seconds without a word
 def progress_line(
     wanted: bool | Callable[[float], None], t0: float, t_end: float
 ) -> Iterator[Callable[[float], None] | None]:
-    """A function to call with the time reached: the user's own, one that writes a line on a terminal, or None."""
+    """A function to call with the time reached: the user's own, one that writes a line on a terminal, or
+    None.
+    """
     if callable(wanted):
         yield wanted
         return

@@ -13,6 +13,7 @@ from armillary.algebra.vectors import Matrix, Triple, is_zero, matrix_product, m
 from armillary.errors import ModelError
 from armillary.model.joints.steps import Step
 
+PLACES = ("first", "second", "third")
 UNIT_AXES: dict[str, Triple] = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 
 
@@ -44,14 +45,18 @@ class Maker:
     def distance(self, axis: str) -> Expr:
         return self.coordinate(LENGTH, f"displacement of {self.body} in {self.parent} along {axis}")
 
-    def angle(self, axis: str) -> Expr:
-        return self.coordinate(ONE, f"rotation of {self.body} in {self.parent} about {axis}")
+    def angle(self, axis: str, place: str = "") -> Expr:
+        """An angle; of several in succession ``place`` tells which."""
+        return self.coordinate(ONE, f"{self._turning('rotation', place)} about {axis}")
 
     def distance_rate(self, axis: str) -> Expr:
         return self.speed(SPEED, f"speed of {self.body} in {self.parent} along {axis}")
 
-    def angle_rate(self, axis: str) -> Expr:
-        return self.speed(RATE, f"rotation rate of {self.body} in {self.parent} about {axis}")
+    def angle_rate(self, axis: str, place: str = "") -> Expr:
+        return self.speed(RATE, f"{self._turning('rotation rate', place)} about {axis}")
+
+    def _turning(self, noun: str, place: str) -> str:
+        return f"{place} {noun} of {self.body} in {self.parent}," if place else f"{noun} of {self.body} in {self.parent}"
 
     def before_orient(self, components: Sequence[Any]) -> Sequence[Any]:
         """A vector in the body's axes, as components in the axes that the joint's own rotation leads to."""

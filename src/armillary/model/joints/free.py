@@ -15,7 +15,15 @@ from armillary.algebra.dimension import ONE, RATE, SPEED
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Matrix, matrix_vector
 from armillary.errors import ModelError
-from armillary.model.joints.base import Assembly, JointType, Maker, check_sequence, principal_rotation, sequence_rotation
+from armillary.model.joints.base import (
+    PLACES,
+    Assembly,
+    JointType,
+    Maker,
+    check_sequence,
+    principal_rotation,
+    sequence_rotation,
+)
 from armillary.model.joints.steps import Drift, Tumble
 
 
@@ -72,11 +80,7 @@ def _orientation(rotation: str, maker: Maker, angular: Sequence[Expr]) -> tuple[
         text = f"Euler parameter %d of {maker.body} in {maker.parent}"
         e = [maker.coordinate(ONE, text % i, 1.0 if i == 0 else 0.0) for i in range(4)]
         return quaternion_rotation(e, maker.body), quaternion_rates(e, w), e
-    names = ("first", "second", "third")
-    angles = [
-        maker.coordinate(ONE, f"{names[i]} rotation of {maker.body} in {maker.parent}, about {letter}")
-        for i, letter in enumerate(rotation)
-    ]
+    angles = [maker.angle(letter, place) for letter, place in zip(rotation, PLACES, strict=True)]
     return (
         sequence_rotation(rotation, angles, f"R_{maker.body}"),
         sequence_rates(rotation, angles, w),

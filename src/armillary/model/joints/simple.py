@@ -12,6 +12,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Matrix, Triple, cross_triples, matrix_vector
 from armillary.model.joints.base import (
+    PLACES,
     UNIT_AXES,
     Assembly,
     JointType,
@@ -52,9 +53,11 @@ class Joint(JointType):
         self.coordinate_count = self.speed_count = len(self.translate) + len(self.rotate)
 
     def assemble(self, maker: Maker) -> Assembly:
-        q = [maker.distance(axis_name(a)) for a in self.translate] + [maker.angle(axis_name(a)) for a in self.rotate]
+        turns = list(zip(self.rotate, PLACES if len(self.rotate) > 1 else ("",), strict=False))
+        q = [maker.distance(axis_name(a)) for a in self.translate]
+        q += [maker.angle(axis_name(a), place) for a, place in turns]
         u = [maker.distance_rate(axis_name(a)) for a in self.translate]
-        u += [maker.angle_rate(axis_name(a)) for a in self.rotate]
+        u += [maker.angle_rate(axis_name(a), place) for a, place in turns]
         steps: list[Step] = []
         for i, axis in enumerate(self.translate):
             steps.append(Slide(unit_axis(axis, maker), q[i], u[i]))

@@ -1,0 +1,122 @@
+"""Interned nodes: the storage behind expressions.
+
+The same key gives the same node for as long as anyone holds it; a node that nobody holds is freed. Every
+node knows, from the moment it is made, whether it is constant, its dimension, and its place in canonical
+order, which is the same in every process.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from weakref import ref
+from zlib import crc32
+
+from armillary.algebra.dimension import Dimension
+
+# Order of roles in sorted sums and products: constants first, so that they gather.
+ROLES = ("parameter", "time", "coordinate", "speed", "acceleration", "memory", "variable")
+
+
+@dataclass(frozen=True, eq=False)
+class Symbol:
+    """What a symbol node stands for. ``owner`` keeps equal names of different systems apart."""
+
+    name: str
+    role: str = "variable"
+    owner: Any = None
+    units: str | None = None
+    about: str = ""
+    default: float | None = field(default=None)
+
+
+class Node:
+    """An immutable node of an expression graph."""
+
+    __slots__ = ("__weakref__", "args", "constant", "data", "digest", "dimension", "kind", "order", "squares")
+
+    kind: str
+    args: tuple[Any, ...]
+    data: Any
+    dimension: Dimension | None
+    constant: bool  # a function of parameters alone
+    digest: int  # structural hash, the same in every process
+    order: tuple[int, str, int]  # place in sorted sums and products
+    squares: bool  # holds sin² or cos² of something as a factor
+
+
+NodeType = TypeVar("NodeType", bound=Node)
+
+
+class _Entry(ref):
+    """A weak reference that knows its key, so that a freed node leaves the table."""
+
+    __slots__ = ("key",)
+    key: tuple
+
+
+_table: dict[tuple, _Entry] = {}
+_KIND_ORDER = {"symbol": 0, "let": 20, "call": 21, "product": 22, "sum": 23, "number": 24}
+
+
+def intern(
+    make: type[NodeType], kind: str, args: tuple[Any, ...], data: Any, dimension: Dimension | None, key: tuple
+) -> NodeType:
+    """The one node for this key, made if it is not there yet."""
+    known = _table.get(key)
+    if known is not None:
+        found = known()
+        if found is not None:
+            return found
+    node = object.__new__(make)
+    node.kind = kind
+    node.args = args
+    node.data = data
+    node.dimension = dimension
+    node.squares = False
+    if kind == "symbol":
+        node.constant = data.role == "parameter"
+        node.digest = crc32(data.name.encode())
+        node.order = (ROLES.index(data.role), _natural(data.name), 0)
+    else:
+        constant = True
+        parts: list[Any] = [_KIND_ORDER[kind]]
+        for a in args:
+            parts.append(a.digest)
+            constant = constant and a.constant
+        parts.append(data if type(data) is tuple else _stable(data))
+        node.constant = constant
+        node.digest = hash(tuple(parts))
+        node.order = (parts[0], _readable_order(node) if kind == "call" else "~", node.digest)
+        if kind == "product" and 2 in data[1]:
+            squared = [b for b, n in zip(args, data[1], strict=True) if n == 2 and b.kind == "call"]
+            node.squares = any([b.data in ("sin", "cos") for b in squared])
+    entry = _Entry(node, _forget)
+    entry.key = key
+    _table[key] = entry
+    return node
+
+
+def _forget(entry: _Entry) -> None:
+    if _table.get(entry.key) is entry:
+        del _table[entry.key]
+
+
+def _stable(data: Any) -> Any:
+    """What of a node's data enters its digest: equal in every process, unlike the hash of a string."""
+    if isinstance(data, str):
+        return crc32(data.encode())
+    if isinstance(data, tuple | int | float):
+        return data
+    return getattr(data, "digest", 0) or crc32(str(getattr(data, "name", "")).encode())
+
+
+def _readable_order(node: Node) -> str:
+    """Functions of one symbol sort by that symbol, as a reader expects; the rest by structure."""
+    simple = node.kind == "call" and len(node.args) == 1 and node.args[0].kind == "symbol"
+    return _natural(node.args[0].data.name) if simple else "~"
+
+
+def _natural(name: str) -> str:
+    return re.sub(r"\d+", lambda m: m.group().zfill(6), name)

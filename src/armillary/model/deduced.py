@@ -1,0 +1,45 @@
+"""Units of parameters that the user did not document, deduced from where they stand (Sayers 1990, Table 9.1.1)."""
+
+from __future__ import annotations
+
+from armillary.algebra.deduction import deduce
+from armillary.algebra.dimension import ACCELERATION, FORCE, INERTIA, LENGTH, MASS, MOMENT, Dimension
+from armillary.algebra.expression import Expr
+from armillary.algebra.units import parse_unit
+from armillary.model.system import System
+
+
+def parameter_units(system: System) -> dict[str, str]:
+    """Units of every parameter, stated or deduced; empty where nothing tells. Contradictions are errors."""
+    found = deduce(_demands(system))
+    return {
+        name: node.data.units or (system.units.unit_text(found[node]) if node in found else "")
+        for name, node in system.parameters.items()
+    }
+
+
+def _demands(system: System) -> list[tuple[Expr, Dimension | None, str]]:
+    """Expressions with the dimensions that their places ask for."""
+    demands: list[tuple[Expr, Dimension | None, str]] = []
+    for body in system.bodies.values():
+        demands.append((body.mass, MASS, f"mass of body '{body.name}'"))
+        demands += [(e, INERTIA, f"inertia of body '{body.name}'") for row in body.inertia for e in row]
+        demands += [(e, LENGTH, f"mass centre of body '{body.name}'") for e in body.com_coordinates]
+        demands += [(e, LENGTH, f"place of body '{body.name}'") for e in body.at]
+    for gravity in system.gravities:
+        demands.append((gravity.magnitude, ACCELERATION, "gravity"))
+    for load in system.loads.values():
+        demands.append((load.magnitude, FORCE if load.kind == "force" else MOMENT, f"{load.kind} '{load.name}'"))
+    for output in system.outputs.values():
+        wanted = parse_unit(output.units).dimension if output.units else None
+        demands.append((output.expression, wanted, f"output '{output.name}'"))
+    for memory in system.memories.values():
+        if memory.update is not None:
+            demands.append((memory.update, memory.symbol.dimension, f"update of memory '{memory.symbol.name}'"))
+    for event in system.events.values():
+        demands.append((event.expression, None, f"event '{event.name}'"))
+        for target, value in event.changes.items():
+            demands.append((value, target.dimension, f"event '{event.name}', new value of '{target.name}'"))
+    for given in system.prescriptions.values():
+        demands.append((given.value, given.speed.dimension, f"prescribed speed '{given.speed.name}'"))
+    return demands
