@@ -1,13 +1,23 @@
-"""Documentation that runs: every Python block is executed, every link within the project leads somewhere."""
+"""Documentation that runs: Python blocks are executed and the output shown is compared; links within the
+project lead somewhere; the reference is that of the code; the README's operation counts are measured.
+"""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import runpy
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from doctest import ELLIPSIS, OutputChecker
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from examples import car, spacecraft_1, spacecraft_2, stanford_arm
+
+import armillary as arm
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
@@ -15,6 +25,7 @@ NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 RUN = "python"
 PARSE_ONLY = "python no-run"  # a fragment: its syntax is checked, nothing more
+OUTPUT = "output"  # what the block before it prints; "..." stands for anything
 
 
 class Block(NamedTuple):
@@ -51,7 +62,12 @@ def run_page(text: str, filename: str) -> int:
     """Number of blocks executed, in order, in one namespace, as a reader would type them."""
     namespace: dict[str, object] = {"__name__": "__main__"}
     executed = 0
+    printed = ""
     for block in blocks(text):
+        if block.info == OUTPUT:
+            if not OutputChecker().check_output(block.text, _stripped(printed), ELLIPSIS):
+                raise AssertionError(f"{filename}:{block.line}: the page shows other output than\n{printed}")
+            continue
         if block.info not in (RUN, PARSE_ONLY):
             if re.search(r"\bpy(thon)?", block.info, re.I):
                 where = f"{filename}:{block.line - 1}"
@@ -60,9 +76,16 @@ def run_page(text: str, filename: str) -> int:
         lead = "\n" * (block.line - 1)  # so that tracebacks show the page's own lines
         tree = ast.parse(lead + block.text, filename)
         if block.info == RUN:
-            exec(compile(tree, filename, "exec"), namespace)
+            with redirect_stdout(io.StringIO()) as out:
+                exec(compile(tree, filename, "exec"), namespace)
+            printed = out.getvalue()
             executed += 1
     return executed
+
+
+def _stripped(text: str) -> str:
+    """The text without spaces at the ends of lines, which editors remove from pages."""
+    return "".join(line.rstrip() + "\n" for line in text.splitlines())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
@@ -91,6 +114,29 @@ def test_every_page_is_reached_from_the_index() -> None:
     assert set((ROOT / "docs").rglob("*.md")) <= seen
 
 
+def test_reference_is_that_of_the_code() -> None:
+    """Otherwise: python docs/make_reference.py."""
+    make = runpy.run_path(str(ROOT / "docs" / "make_reference.py"))["reference"]
+    assert (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8") == make()
+
+
+@pytest.mark.parametrize(
+    ("row", "system"),
+    [
+        ("Stanford arm", lambda: stanford_arm.system(controller=False)),
+        ("Spacecraft 1", spacecraft_1.system),
+        ("Spacecraft 2", spacecraft_2.system),
+        ("car", car.system),
+    ],
+)
+def test_operation_counts_in_the_readme_are_measured(row: str, system: Callable[[], arm.System]) -> None:
+    found = re.search(rf"\| {row}\b[^|]*((?:\| *\d+ *)+)\|", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert found is not None
+    shown = [int(number) for number in re.findall(r"\d+", found[1])]
+    made = system().derive().operations
+    assert shown[-3:] == [made.additions, made.multiplications + made.divisions, made.functions]
+
+
 def test_blocks_share_a_namespace_and_fragments_only_parse() -> None:
     first = "```python\nx = 1\n```\n"
     indented = "- item\n\n  ```python\n  x += 1\n  assert x == 2\n  ```\n"
@@ -98,10 +144,16 @@ def test_blocks_share_a_namespace_and_fragments_only_parse() -> None:
     assert run_page(first + indented + fragment, "page.md") == 2
 
 
+def test_shown_output_may_leave_parts_out() -> None:
+    shown = "```output\na 1...\nb\n```\n"
+    assert run_page(f"```python\nprint('a 1.25 ')\nprint('b')\n```\n{shown}", "page.md") == 1
+
+
 @pytest.mark.parametrize(
     ("page", "error"),
     [
         ("```python\nassert False\n```\n", AssertionError),
+        ("```python\nprint(1)\n```\n```output\n2\n```\n", AssertionError),
         ("```python no-run\nx = = 1\n```\n", SyntaxError),
         ("```py\nx = 1\n```\n", ValueError),
         ("```{code-block} python\nx = 1\n```\n", ValueError),

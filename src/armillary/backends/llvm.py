@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from armillary.algebra.expression import Expr
@@ -77,7 +78,7 @@ def llvm_text(program: Program) -> str:
     are any.
     """
     module = Module()
-    places = {program.time: "%t"}
+    places: dict[Expr, Any] = {program.time: "%t"}
     places |= {s: ("state", i) for i, s in enumerate(program.state)}
     places |= {s: ("constants", i) for i, s in enumerate(program.constants)}
     places |= {s: ("memory", i) for i, s in enumerate(program.memory)}
@@ -402,7 +403,7 @@ class _Writer:
             group = angles[start : start + GROUP]
             lanes = _lanes(len(group))
             name = self.module.need(
-                f"sincos{lanes}", lambda lanes=lanes: sine_cosine_function(f"sincos{lanes}", lanes)
+                f"sincos{lanes}", partial(sine_cosine_function, f"sincos{lanes}", lanes)
             )
             vector = f"<{lanes} x double>"
             packed = "zeroinitializer"

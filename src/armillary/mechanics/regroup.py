@@ -14,19 +14,24 @@ derived; it subsumes AUTOSIM's rotors, fixed masses and composite bodies (Sayers
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from armillary.algebra.vectors import Matrix, Triple
 from armillary.mechanics.rotation import Same
 from armillary.mechanics.tree import Link, Tree, carrying, matrix_sum, moment_inertia, point_mass_inertia
-from armillary.mechanics.triples import ZEROS, add, minus, plus, scaled, times, unit
+from armillary.mechanics.triples import ZEROS, add, is_zero, minus, plus, scaled, times, unit
 
-CHOICES = ("first", "second", "flat")
+CHOICES = ("sparsest", "first", "second", "flat")
 
 
-def regroup(tree: Tree, choice: str = "first") -> Tree:
-    """The tree with inertia moved towards the ground as far as its joints allow; exact."""
+def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
+    """The tree with inertia moved towards the ground as far as its joints allow; exact.
+
+    ``choice`` says which λ: J_aa ("first"), J_bb ("second"), the second moment along the axis ("flat"), or for each turn the
+    one of these that leaves the fewest elements ("sparsest").
+    """
     links = list(tree.links)
     for i in reversed(range(len(links))):
         child = links[i]
@@ -49,16 +54,28 @@ def _split(child: Link, choice: str) -> tuple[Link, Any, Triple, Matrix]:
     k = child.freedoms[0].direction
     a, b = (k + 1) % 3, (k + 2) % 3
     J = child.inertia
-    moved = {
+    candidates = {
         "first": J[a][a],
         "second": J[b][b],
         "flat": times(0.5, minus(plus(J[a][a], J[b][b]), J[k][k])),
-    }[choice]
+    }
+    moved = candidates[choice] if choice != "sparsest" else _sparsest(candidates.values(), J[a][a], J[b][b])
     across = _across(k, moved)
     along = scaled(unit(k), child.first[k])
     first = tuple(0 if i == k else child.first[i] for i in range(3))
     rest = matrix_sum(J, _across(k, minus(0, moved)))
     return replace(child, mass=0, first=first, inertia=rest), child.mass, along, across
+
+
+def _sparsest(candidates: Iterable[Any], J_aa: Any, J_bb: Any) -> Any:
+    """The λ that leaves the fewest diagonal elements in the child, and among those none in the parent."""
+    return min(
+        candidates,
+        key=lambda moved: (
+            sum(not is_zero(minus(J, moved)) for J in (J_aa, J_bb)),
+            not is_zero(moved),
+        ),
+    )
 
 
 def _across(k: int, value: Any) -> Matrix:

@@ -118,7 +118,7 @@ class CompiledRun:
             control.log, control.log_capacity = self._log.ctypes.data, events
 
     def _expected_rows(self) -> int:
-        """Rows of a run with fixed steps and a row each, so that they are moved to no larger room meanwhile."""
+        """Rows of a run with fixed steps and a row each, so that they never move to a larger room."""
         control = self.control
         if not self._samples.every_step or self.shape.tableau.control is not None:
             return 0
