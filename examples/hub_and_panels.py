@@ -1,7 +1,7 @@
 """A hub with two chains of hinged panels in free space: deployable arrays that flex on torsion springs.
 
-Source: Allard (2018), N hinged rigid body dynamics model, Basilisk technical memorandum; the numbers are those
-of the module's integrated test, with four panels on one side and three on the other.
+Source: Allard (2018), N hinged rigid body dynamics model, Basilisk technical memorandum; the numbers are
+those of the module's integrated test, with four panels on one side and three on the other.
 """
 
 from __future__ import annotations

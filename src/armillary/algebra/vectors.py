@@ -43,7 +43,7 @@ def transposed(a: Matrix) -> Matrix:
 
 def matrix_vector(a: Matrix, v: Sequence[Any]) -> Triple:
     """a·v for a 3×3 matrix and a triple."""
-    return tuple(sum_of_products(zip(row, v, strict=True)) for row in a)  # type: ignore[return-value]
+    return tuple(sum_of_products(zip(row, v, strict=True)) for row in a)
 
 
 def sum_of_products(pairs: Any) -> Any:
@@ -176,7 +176,7 @@ class Vector:
         grouped: dict[Frame, list[Any]] = {}
         for (frame, i), c in self.terms.items():
             grouped.setdefault(frame, [0, 0, 0])[i] = c
-        return {frame: tuple(c) for frame, c in grouped.items()}  # type: ignore[misc]
+        return {frame: tuple(c) for frame, c in grouped.items()}
 
     def components(self, frame: Frame) -> Triple:
         """Components along the axes of one frame."""

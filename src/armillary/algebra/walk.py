@@ -124,4 +124,6 @@ class Undimensioned:
         if node.kind == "symbol":
             s = node.data
             return symbol(s.name, s.role, owner=s.owner, units=s.units, about=s.about, default=s.default)
+        if node.kind == "call" and not isinstance(node.data, str):
+            return call(node.data, tuple(args), None)  # a table or foreign function
         return rebuild(node, args)

@@ -53,4 +53,4 @@ def _rotational(link: Link, motion: Motion) -> Triple:
         terms.append(times(J[x][z], motion.U[y][x]))
         terms.append(times(J[y][z], minus(motion.U[y][y], motion.U[z][z])) if not is_zero(J[y][z]) else 0)
         out.append(total(terms))
-    return tuple(out)  # type: ignore[return-value]
+    return tuple(out)

@@ -115,7 +115,7 @@ def _column(body: Composite, axis: Triple, linear: bool) -> tuple[Triple, Triple
     if linear:
         return cross_triples(body.first, axis), scaled(axis, body.mass)
     n = tuple(_dot(row, axis) for row in body.inertia)
-    return n, cross_triples(axis, body.first)  # type: ignore[return-value]
+    return n, cross_triples(axis, body.first)
 
 
 def _dot(a: Triple, b: Triple) -> Any:

@@ -82,7 +82,7 @@ def _speeds(link: Link, directions: range) -> Triple:
     for d in link.freedoms:
         if d.direction in directions:
             out[d.direction % 3] = times(d.speed, d.sign)
-    return tuple(out)  # type: ignore[return-value]
+    return tuple(out)
 
 
 def _rates(link: Link, directions: range) -> Triple:
@@ -91,7 +91,7 @@ def _rates(link: Link, directions: range) -> Triple:
     for d in link.freedoms:
         if d.direction in directions and d.rate is not None:
             out[d.direction % 3] = times(d.rate, d.sign)
-    return tuple(out)  # type: ignore[return-value]
+    return tuple(out)
 
 
 def drift_correction(link: Link, relative: Triple, tree: Tree) -> Triple:

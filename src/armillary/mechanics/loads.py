@@ -35,7 +35,7 @@ class Applied:
         wrenches = {
             i: (tuple(f(x) for x in n), tuple(f(x) for x in force)) for i, (n, force) in self.wrenches.items()
         }
-        return Applied(wrenches, {i: f(x) for i, x in self.forces.items()})  # type: ignore[arg-type]
+        return Applied(wrenches, {i: f(x) for i, x in self.forces.items()})
 
 
 def applied_loads(system: System, tree: Tree) -> Applied:
@@ -78,7 +78,7 @@ def _end(load: Load, body: Body, tree: Tree, sign: int, plain: Undimensioned) ->
 
 
 def _triple(values: Triple, plain: Undimensioned) -> Triple:
-    return tuple(plain(x) for x in values)  # type: ignore[return-value]
+    return tuple(plain(x) for x in values)
 
 
 def _add_wrench(wrenches: dict[int, Wrench], link: int, wrench: Wrench) -> None:

@@ -118,9 +118,9 @@ def _eliminated(body: Articulated, d: Freedom, applied: Any) -> tuple[Articulate
     f = named([plus(p, times(g, drive)) for p, g in zip(body.f, gain[3:], strict=True)], f"f_{name}")
     passed = times(applied, d.sign)
     if linear:
-        f = tuple(passed if i == k else x for i, x in enumerate(f))  # type: ignore[assignment]
+        f = tuple(passed if i == k else x for i, x in enumerate(f))
     else:
-        n = tuple(passed if i == k else x for i, x in enumerate(n))  # type: ignore[assignment]
+        n = tuple(passed if i == k else x for i, x in enumerate(n))
     value = fn.named(times(drive, inverse), f"b_{d.index + 1}")
     return Articulated(J, H, M, n, f), Solved(d, value, gain)
 
@@ -191,7 +191,7 @@ def _outward(tree: Tree, solved: list[list[Solved]]) -> dict[int, Any]:
             x[d.index] = times(fn.named(minus(reached_d, here[d.direction]), f"x_{d.index + 1}"), d.sign)
             moved = list(here)
             moved[d.direction] = reached_d
-            alpha, a = tuple(moved[:3]), tuple(moved[3:])  # type: ignore[assignment]
+            alpha, a = tuple(moved[:3]), tuple(moved[3:])
         reached.append((alpha, a))
     return x
 

@@ -56,14 +56,14 @@ class Principal:
         out = list(v)
         out[j] = minus(times(self.cosine, v[j]), times(self.sine, v[k]))
         out[k] = plus(times(self.sine, v[j]), times(self.cosine, v[k]))
-        return tuple(out)  # type: ignore[return-value]
+        return tuple(out)
 
     def to_child(self, v: Triple) -> Triple:
         i, j, k = self._axes()
         out = list(v)
         out[j] = plus(times(self.cosine, v[j]), times(self.sine, v[k]))
         out[k] = minus(times(self.cosine, v[k]), times(self.sine, v[j]))
-        return tuple(out)  # type: ignore[return-value]
+        return tuple(out)
 
     def _axes(self) -> tuple[int, int, int]:
         return self.axis, (self.axis + 1) % 3, (self.axis + 2) % 3
@@ -151,13 +151,13 @@ Rotation = Same | Principal | General | Chain
 
 
 def _named_triple(v: Triple) -> Triple:
-    return tuple(fn.named(x, "turned") for x in v)  # type: ignore[return-value]
+    return tuple(fn.named(x, "turned") for x in v)
 
 
 def _triple_with(i: int, j: int, k: int, x: Any, y: Any, z: Any) -> Triple:
     out: list[Any] = [0, 0, 0]
     out[i], out[j], out[k] = x, y, z
-    return tuple(out)  # type: ignore[return-value]
+    return tuple(out)
 
 
 def symmetric_named(a: Any, name: str) -> Matrix:

@@ -106,10 +106,10 @@ class Tree:
     def map(self, f: Callable[[Any], Any]) -> Tree:
         """The same tree over other scalars."""
         placements = {
-            name: Placement(p.link, General(p.rotation).map(f).matrix, tuple(f(x) for x in p.origin))  # type: ignore[arg-type]
+            name: Placement(p.link, General(p.rotation).map(f).matrix, tuple(f(x) for x in p.origin))
             for name, p in self.placements.items()
         }
-        return Tree(tuple(link.map(f) for link in self.links), tuple(f(x) for x in self.gravity), placements)  # type: ignore[arg-type]
+        return Tree(tuple(link.map(f) for link in self.links), tuple(f(x) for x in self.gravity), placements)
 
 
 def numeric(tree: Tree, values: dict[Any, Any]) -> Tree:

@@ -33,12 +33,12 @@ def add(*triples: Sequence[Any]) -> Triple:
     result: list[Any] = [0, 0, 0]
     for triple in triples:
         result = [plus(a, b) for a, b in zip(result, triple, strict=True)]
-    return tuple(result)  # type: ignore[return-value]
+    return tuple(result)
 
 
 def scaled(triple: Sequence[Any], factor: Any) -> Triple:
     """The triple times a scalar."""
-    return tuple(times(a, factor) for a in triple)  # type: ignore[return-value]
+    return tuple(times(a, factor) for a in triple)
 
 
 def unit(i: int) -> Triple:
@@ -53,7 +53,7 @@ def vanishes(triple: Sequence[Any]) -> bool:
 
 def named(triple: Sequence[Any], name: str) -> Triple:
     """The triple as intermediate values name_x, name_y, name_z."""
-    return tuple(fn.named(a, f"{name}_{axis}") for a, axis in zip(triple, AXES, strict=True))  # type: ignore[return-value]
+    return tuple(fn.named(a, f"{name}_{axis}") for a, axis in zip(triple, AXES, strict=True))
 
 
 def total(values: Sequence[Any]) -> Any:

@@ -147,4 +147,4 @@ def _carried_rotation(body: Body, w: Triple) -> Triple:
 
 
 def _named(values: list[Any], name: str) -> Triple:
-    return tuple(fn.named(as_expr(v), f"{name}_{a}") for v, a in zip(values, "xyz", strict=True))  # type: ignore[return-value]
+    return tuple(fn.named(as_expr(v), f"{name}_{a}") for v, a in zip(values, "xyz", strict=True))

@@ -108,7 +108,7 @@ def unit_axis(axis: Any, maker: Maker) -> Triple:
     length = fn.sqrt(sum((v * v for v in values), number(0)))
     if is_zero(length):
         raise ModelError(f"joint of '{maker.body}': its axis {axis_name(axis)} has no direction; give a nonzero one")
-    return tuple(plain(v / length) for v in values)  # type: ignore[return-value]
+    return tuple(plain(v / length) for v in values)
 
 
 def across(axis: Triple) -> Triple:

@@ -154,7 +154,7 @@ class Planar(JointType):
         drift: Triple = matrix_vector(rotation, velocity)
         position: list[Any] = [0, 0, 0]
         position[i], position[j] = q[0], q[1]
-        step = Drift(tuple(position), rotation, {i: u[0], j: u[1]}, {n: u[2]}, "body")  # type: ignore[arg-type]
+        step = Drift(tuple(position), rotation, {i: u[0], j: u[1]}, {n: u[2]}, "body")
         return Assembly((step,), (drift[i], drift[j], u[2]))
 
     def describe(self) -> str:
