@@ -11,6 +11,7 @@ import runpy
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from doctest import ELLIPSIS, OutputChecker
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,9 @@ NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 RUN = "python"
 PARSE_ONLY = "python no-run"  # a fragment: its syntax is checked, nothing more
 OUTPUT = "output"  # what the block before it prints; "..." stands for anything
+ROUGHLY = "output roughly"  # the same, but numbers may differ by a factor of two: rounding errors, adaptive steps
+
+NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
 
 
 class Block(NamedTuple):
@@ -64,8 +68,8 @@ def run_page(text: str, filename: str) -> int:
     executed = 0
     printed = ""
     for block in blocks(text):
-        if block.info == OUTPUT:
-            if not OutputChecker().check_output(block.text, _stripped(printed), ELLIPSIS):
+        if block.info in (OUTPUT, ROUGHLY):
+            if not _same(block.text, _stripped(printed), rough=block.info == ROUGHLY):
                 raise AssertionError(f"{filename}:{block.line}: the page shows other output than\n{printed}")
             continue
         if block.info not in (RUN, PARSE_ONLY):
@@ -81,6 +85,16 @@ def run_page(text: str, filename: str) -> int:
             printed = out.getvalue()
             executed += 1
     return executed
+
+
+def _same(shown: str, printed: str, *, rough: bool) -> bool:
+    if not rough:
+        return OutputChecker().check_output(shown, printed, ELLIPSIS)
+    pairs = list(zip_longest(NUMBER.split(shown), NUMBER.split(printed), fillvalue=""))
+    words, numbers = pairs[::2], pairs[1::2]
+    return all(a.split() == b.split() for a, b in words) and all(
+        a and b and abs(float(a) - float(b)) <= 0.5 * max(abs(float(a)), abs(float(b))) for a, b in numbers
+    )
 
 
 def _stripped(text: str) -> str:
@@ -144,8 +158,8 @@ def test_blocks_share_a_namespace_and_fragments_only_parse() -> None:
     assert run_page(first + indented + fragment, "page.md") == 2
 
 
-def test_shown_output_may_leave_parts_out() -> None:
-    shown = "```output\na 1...\nb\n```\n"
+def test_shown_output_may_leave_parts_out_or_be_rough() -> None:
+    shown = "```output\na 1...\nb\n```\n```output roughly\na  0.8\nb\n```\n"
     assert run_page(f"```python\nprint('a 1.25 ')\nprint('b')\n```\n{shown}", "page.md") == 1
 
 
@@ -154,6 +168,8 @@ def test_shown_output_may_leave_parts_out() -> None:
     [
         ("```python\nassert False\n```\n", AssertionError),
         ("```python\nprint(1)\n```\n```output\n2\n```\n", AssertionError),
+        ("```python\nprint('x 1e-9')\n```\n```output roughly\nx 3e-9\n```\n", AssertionError),
+        ("```python\nprint('x 1')\n```\n```output roughly\ny 1\n```\n", AssertionError),
         ("```python no-run\nx = = 1\n```\n", SyntaxError),
         ("```py\nx = 1\n```\n", ValueError),
         ("```{code-block} python\nx = 1\n```\n", ValueError),

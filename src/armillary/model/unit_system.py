@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from armillary.algebra.dimension import Dimension
+from armillary.algebra.dimension import ONE, Dimension
 from armillary.algebra.units import Unit, parse_unit, si_text
 from armillary.errors import ModelError, nearest
 
@@ -35,7 +35,7 @@ class UnitSystem:
 
     def unit_text(self, dimension: Dimension | None) -> str:
         """The system's own unit of a dimension, for labels."""
-        if dimension is None:
+        if dimension is None or dimension is ONE:
             return ""
         text = si_text(dimension)
         if self.name == "SI":
