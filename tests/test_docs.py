@@ -27,7 +27,7 @@ NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 RUN = "python"
 PARSE_ONLY = "python no-run"  # a fragment: its syntax is checked, nothing more
 OUTPUT = "output"  # what the block before it prints; "..." stands for anything
-ROUGHLY = "output roughly"  # the same, but numbers may differ by a factor of two: rounding errors, adaptive steps
+ROUGHLY = "output roughly"  # the same, numbers within a factor of two: rounding, adaptive steps
 
 NUMBER = re.compile(r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
 

@@ -76,6 +76,11 @@ class Expr(Node):
         other = _operand(base)
         return NotImplemented if other is None else general_power(other, self)
 
+    def __abs__(self) -> Expr:
+        if self.kind == "number":
+            return number(abs(self.data), self.dimension)
+        return _absolute(self)
+
     def __neg__(self) -> Expr:
         return scale(self, -1)
 
@@ -515,6 +520,8 @@ def _product_power(base: Expr, exponent: float) -> Expr:
 
 def _absolute(e: Expr) -> Expr:
     """|e|, which is what the root of e² is."""
+    if e.kind == "product" and e.data[0] < 0:
+        e = scale(e, -1)
     return e if e.kind == "call" and e.data == "abs" else call("abs", (e,), e.dimension)
 
 

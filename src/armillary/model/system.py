@@ -420,6 +420,8 @@ class System(Energies):
                 return self.loads[name].magnitude
             if name == "t":
                 return self.time
+            if name == "pi":
+                return number(math.pi)
             if name == "ground":
                 return self.ground
             return self._declare(name, None, "")
@@ -506,7 +508,7 @@ class System(Energies):
             if name in table:
                 hint = "declare it before the first text that uses it, or " if kind == what == "parameter" else ""
                 raise ModelError(f"{kind} '{name}': the name is taken by a {what} already; {hint}choose another")
-        if name in ("t", "ground") or name in BY_NAME or name in _VECTOR_FUNCTIONS or keyword.iskeyword(name):
+        if name in ("t", "pi", "ground") or name in BY_NAME or name in _VECTOR_FUNCTIONS or keyword.iskeyword(name):
             raise ModelError(f"{kind} '{name}': the name is reserved; choose another")
 
     def __repr__(self) -> str:

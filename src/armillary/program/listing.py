@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from armillary.program.equations import Equations
 
 
-def listing(equations: Equations, section: str) -> str:
+class Text(str):
+    """Text that shows itself as lines where an interpreter or notebook would show a quoted string."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def listing(equations: Equations, section: str) -> Text:
     """One section: a heading with its cost, then an assignment per line."""
     sections = {s.name: s for s in equations.program.sections()}
     if section not in sections:
@@ -33,7 +40,7 @@ def listing(equations: Equations, section: str) -> str:
             lines.append(f"  {names[node]} = {text(node.args[0] if node.kind == 'let' else node, inside)}")
     for label, result in zip(chosen.labels, chosen.results, strict=True):
         lines.append(f"  {label} = {text(result, names)}")
-    return "\n".join(lines)
+    return Text("\n".join(lines))
 
 
 def assigned_names(section: Section) -> dict[Expr, str]:
@@ -76,7 +83,7 @@ def _fresh(stem: str, taken: set[str], numbers: dict[str, int]) -> str:
     return name
 
 
-def report(equations: Equations) -> str:
+def report(equations: Equations) -> Text:
     """A page about a derivation: bodies, cost by section, gains by pass, seconds by stage."""
     system = equations.system
     lines = [f"{system.name}: {len(system.bodies)} bodies, {len(equations.speeds)} degrees of freedom", ""]
@@ -96,4 +103,4 @@ def report(equations: Equations) -> str:
     lines += ["", f"  {'stage':<16}{'seconds':>10}   operations"]
     for stage in equations.stages:
         lines.append(f"  {stage.name:<16}{stage.seconds:>10.4f}   {stage.operations or ''}")
-    return "\n".join(lines)
+    return Text("\n".join(lines))
