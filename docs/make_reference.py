@@ -39,7 +39,7 @@ GROUPS = {
     "armillary.errors": "Errors",
 }
 # Classes whose members are listed: where their objects come from, and attributes that are not in a docstring.
-IN_DETAIL = (
+IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (armillary.System, "", ("name", "ground", "time", "bodies", "parameters", "coordinates", "speeds")),
     (armillary.Body, "", ()),
     (Equations, "Made by `System.derive`.", ()),

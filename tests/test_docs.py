@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from examples import car, spacecraft_1, spacecraft_2, stanford_arm
 
 import armillary as arm
+from examples import car, spacecraft_1, spacecraft_2, stanford_arm
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]

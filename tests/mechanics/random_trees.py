@@ -61,7 +61,9 @@ def joint_case(joint: Joint, seed: int, *, moving_parent: bool) -> Case:
     """One joint under test with a child beyond it, on the ground or on a parent that turns and slides."""
     kinds = [Joint("general", ((SLANTED,), ("y", "x")))] if moving_parent else []
     kinds += [joint, Joint("revolute", (SLANTED,))]
-    return _case(kinds, list(range(-1, len(kinds) - 1)), np.random.default_rng(seed), under_test=len(kinds) - 2)
+    return _case(
+        kinds, list(range(-1, len(kinds) - 1)), np.random.default_rng(seed), under_test=len(kinds) - 2
+    )
 
 
 def tree_case(seed: int) -> Case:
@@ -76,7 +78,9 @@ def tree_case(seed: int) -> Case:
     return replace(case, tree=_with_frames(case.tree, case.q, case.u, rng))
 
 
-def _case(kinds: list[Joint], parents: list[int], rng: np.random.Generator, under_test: int | None = None) -> Case:
+def _case(
+    kinds: list[Joint], parents: list[int], rng: np.random.Generator, under_test: int | None = None
+) -> Case:
     """Random data for given joints; the one under test is never without a fixed orientation."""
     oriented = [_orient(rng, kind, always=i == under_test) for i, kind in enumerate(kinds)]
     bodies = [

@@ -1,13 +1,14 @@
 """An independent evaluator of trees of rigid bodies, from first principles in NumPy.
 
-It shares no line with the package. Bodies are plain records; positions and velocities are composed body by body in the
-ground's axes, and everything else follows from them:
+It shares no line with the package. Bodies are plain records; positions and velocities are composed body by
+body in the ground's axes, and everything else follows from them. Partial velocities V, W are velocities for
+one unit speed at a time: exact, since velocities are linear in u. Acceleration remainders a₀, α₀ are
+derivatives along q̇ = N(q) u with u held fixed, by a complex step: exact to rounding. Then
 
-    partial velocities      the velocity for one unit speed at a time (velocities are linear in u: exact)
-    acceleration remainder  the velocity's derivative along q̇ = N(q) u with u fixed, by a complex step: exact to rounding
-    M = Σ m Vᵀ V + Wᵀ I W       f = Σ Vᵀ (F + m g − m a₀) + Wᵀ (T − I α₀ − ω × I ω)        (Kane and Levinson 1985, ch. 4 to 6)
+    M = Σ m Vᵀ V + Wᵀ I W        f = Σ Vᵀ (F + m g − m a₀) + Wᵀ (T − I α₀ − ω × I ω)
 
-The complex step needs functions that are analytic, so nothing here takes an absolute value or a conjugate.
+(Kane and Levinson 1985, chapters 4 to 6). The complex step needs functions that are analytic, so nothing here
+takes an absolute value or a conjugate.
 """
 
 from __future__ import annotations
@@ -41,7 +42,15 @@ class Joint:
     @property
     def nu(self) -> int:
         """Number of speeds."""
-        fixed = {"fixed": 0, "revolute": 1, "prismatic": 1, "cylindrical": 2, "planar": 3, "spherical": 3, "free": 6}
+        fixed = {
+            "fixed": 0,
+            "revolute": 1,
+            "prismatic": 1,
+            "cylindrical": 2,
+            "planar": 3,
+            "spherical": 3,
+            "free": 6,
+        }
         if self.kind == "gimbal":
             return len(self.settings[0])
         if self.kind == "general":
@@ -65,7 +74,8 @@ class BodyData:
 
 @dataclass(frozen=True)
 class LoadData:
-    """A force, moment or strut. Points are (body, coordinates); ``axes`` is the body in whose axes ``vector`` is given.
+    """A force, moment or strut. Points are (body, coordinates); ``axes`` is the body in whose axes ``vector``
+    is given.
 
     ``reaction`` is None, a body index (a force then keeps its line of action) or a point. A strut has the law
     −stiffness (x − length) − damping v between its two points.
@@ -180,7 +190,7 @@ def _axes(joint: Joint) -> tuple[list[Array], list[Array]]:
 
 
 def in_plane(normal: Any) -> tuple[Array, Array]:
-    """The in-plane axes of a planar joint: cyclic for a letter; otherwise normal × the coordinate axis least along it."""
+    """In-plane axes of a planar joint: cyclic for a letter, else first normal × the axis least along it."""
     if isinstance(normal, str):
         i = "xyz".index(normal)
         return np.eye(3)[(i + 1) % 3], np.eye(3)[(i + 2) % 3]
@@ -216,7 +226,9 @@ def _car(C: Array, q: Array, u: Array, normal: str) -> Relative:
     axis = axis_vector(normal)
     R = turn(axis, q[2])
     v = R @ (first * u[0] + second * u[1])
-    return Relative(first * q[0] + second * q[1], R @ C, v, axis * u[2], np.array([first @ v, second @ v, u[2]]))
+    return Relative(
+        first * q[0] + second * q[1], R @ C, v, axis * u[2], np.array([first @ v, second @ v, u[2]])
+    )
 
 
 # ---------------------------------------------------------------- the whole tree
@@ -224,7 +236,7 @@ def _car(C: Array, q: Array, u: Array, normal: str) -> Relative:
 
 @dataclass(frozen=True)
 class State:
-    """Of each body, in the ground's axes: origin p, rotation R, origin's velocity v, angular velocity w; and all q̇."""
+    """Origin p, rotation R, velocity v and angular velocity w of each body in ground axes; and all q̇."""
 
     p: list[Array]
     R: list[Array]
@@ -270,7 +282,9 @@ def state(tree: TreeData, q: Array, u: Array) -> State:
     return State(p, R, v, w, np.concatenate(rates) if rates else np.zeros(0))
 
 
-def along_motion(tree: TreeData, q: Array, u: Array, what: Callable[[State], Array], udot: Array | None = None) -> Array:
+def along_motion(
+    tree: TreeData, q: Array, u: Array, what: Callable[[State], Array], udot: Array | None = None
+) -> Array:
     """d(what)/dt along q̇ = N(q) u and the given u̇ (zero where left out), by a complex step."""
     qdot = state(tree, q, u).rates
     du = np.zeros(tree.nu) if udot is None else udot
@@ -300,7 +314,7 @@ def equations(tree: TreeData, q: Array, u: Array) -> tuple[Array, Array]:
 
 
 def accelerations(tree: TreeData, q: Array, u: Array, prescribed: dict[int, float] | None = None) -> Array:
-    """u̇, with the rates of prescribed speeds given by index: their forces are unknown and their rows drop out."""
+    """u̇; prescribed speeds have rates given by index, unknown forces, and so no rows of their own."""
     M, f = equations(tree, q, u)
     known = prescribed or {}
     free = [i for i in range(tree.nu) if i not in known]

@@ -26,7 +26,7 @@ FREE_OF_PARENT_AXES = [j for j in JOINTS if j.nu and not (j.kind == "free" and j
 
 
 def check(case: Case, speeds: list[int], regrouping: str) -> None:
-    """The named speeds follow 1.5 + 0.4 i sin(2t): all formalisms give what the constrained reference gives."""
+    """These speeds follow 1.5 + 0.4 (i + 1) sin 2t: all formalisms agree with the constrained reference."""
     system = build(case)
     system.parameter("w", 2.0, units="rad/s")
     u, rate = case.u.copy(), {}

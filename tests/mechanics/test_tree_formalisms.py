@@ -25,7 +25,7 @@ from tests.mechanics.solving import (
 @pytest.mark.parametrize("moving_parent", [False, True], ids=["on ground", "on a moving parent"])
 @pytest.mark.parametrize("joint", JOINTS, ids=lambda j: f"{j.kind} {j.settings}")
 def test_every_joint_obeys_first_principles(joint: reference.Joint, moving_parent: bool) -> None:
-    """On numbers without regrouping, and on symbols with every datum a parameter and its inertia regrouped."""
+    """On numbers without regrouping, and on symbols with every datum a parameter and regrouped."""
     case = joint_case(joint, seed=7, moving_parent=moving_parent)
     expected = reference.accelerations(case.tree, case.q, case.u)
     system = build(case, parameters=True)
@@ -36,7 +36,7 @@ def test_every_joint_obeys_first_principles(joint: reference.Joint, moving_paren
     close(evaluated(rates(tree, applied_loads(system, tree), "recursive"), at), expected)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(18))
 def test_random_trees_on_numbers_obey_first_principles(seed: int) -> None:
     """Every formalism with every regrouping, run on plain floats."""
     case = tree_case(seed)
@@ -48,14 +48,14 @@ def test_random_trees_on_numbers_obey_first_principles(seed: int) -> None:
             close(found, expected)
 
 
-@pytest.mark.parametrize("seed", range(100, 112))
+@pytest.mark.parametrize("seed", range(100, 115))
 def test_random_trees_on_symbols_obey_first_principles(seed: int) -> None:
     """Each seed takes another regrouping and order of elimination, so that every pair is met once."""
     case = tree_case(seed)
     expected = reference.accelerations(case.tree, case.q, case.u)
-    system = build(case, parameters=seed % 5 == 0)
+    system = build(case, parameters=seed % 4 == 0)
     at = values(system, case.q, case.u)
-    tree = regrouped(plant(system), REGROUPINGS[seed % 4])
+    tree = regrouped(plant(system), REGROUPINGS[seed % 5])
     applied = applied_loads(system, tree)
     for formalism in ("recursive", ORDERS[seed % 3]):
         close(evaluated(rates(tree, applied, formalism), at), expected)

@@ -12,7 +12,7 @@ from armillary.model.system import System
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, Case, build, joint_case, tree_case, values
 from tests.mechanics.solving import planted_on_numbers, rates
-from tests.model.test_model_motion import agree, numbers
+from tests.model.checking import agree, numbers
 
 CASES = [
     *(pytest.param(joint_case(j, 31, moving_parent=True), id=f"{j.kind} {j.settings}") for j in JOINTS[::4]),
@@ -42,12 +42,14 @@ def test_energies_and_momenta_are_sums_over_bodies(case: Case) -> None:
     }
     for about, place in places.values():
         found = numbers(system, system.angular_momentum(about), at)
-        np.testing.assert_allclose(found, reference.angular_momentum(case.tree, now, place), rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(
+            found, reference.angular_momentum(case.tree, now, place), rtol=1e-10, atol=1e-10
+        )
 
 
 @pytest.mark.parametrize("seed", range(330, 336))
 def test_energy_changes_by_the_power_of_the_loads(seed: int) -> None:
-    """dE/dt of the described system, with its own accelerations, is the power that the loads have in the reference."""
+    """dE/dt of the system, with its own accelerations, is the power of the loads in the reference."""
     case = tree_case(seed)
     system = build(case)
     at = values(system, case.q, case.u)
@@ -55,17 +57,23 @@ def test_energy_changes_by_the_power_of_the_loads(seed: int) -> None:
     at.update(zip([system.accelerations[u].name for u in system.speeds], udot, strict=True))
     found = numbers(system, [motion.time_derivative(system.total_energy())], at)[0]
     scale = reference.kinetic_energy(case.tree, reference.state(case.tree, case.q, case.u))
-    assert found == pytest.approx(reference.power_of_loads(case.tree, case.q, case.u), rel=1e-10, abs=1e-11 * scale)
+    assert found == pytest.approx(
+        reference.power_of_loads(case.tree, case.q, case.u), rel=1e-10, abs=1e-11 * scale
+    )
 
 
 @pytest.mark.parametrize("seed", [340, 341])
 def test_momentum_of_a_body_in_free_space_is_constant(seed: int) -> None:
-    """A free body with hinged panels and a motor between them: nothing outside acts, whatever happens inside."""
+    """A free body with hinged panels, a motor and a strut between them: nothing outside acts."""
     rng = np.random.default_rng(seed)
     s = System("hub and panels")
     hub = s.body("hub", joint=Free(), mass=10, inertia=(3, 4, 5), com=(0.1, 0.2, -0.1))
-    left = s.body("left", hub, Revolute("y"), at=(-1, 0, 0), mass=1, com=(-0.5, 0, 0), inertia=(0.01, 0.1, 0.1))
-    right = s.body("right", hub, Revolute((1, 2, 0)), at=(1, 0, 0), mass=1, com=(0.5, 0, 0), inertia=(0.01, 0.1, 0.1))
+    left = s.body(
+        "left", hub, Revolute("y"), at=(-1, 0, 0), mass=1, com=(-0.5, 0, 0), inertia=(0.01, 0.1, 0.1)
+    )
+    right = s.body(
+        "right", hub, Revolute((1, 2, 0)), at=(1, 0, 0), mass=1, com=(0.5, 0, 0), inertia=(0.01, 0.1, 0.1)
+    )
     s.moment("motor", 3, hub.y, on=left, reaction=right)
     s.strut("tie", "-5*(x - 1) - 2*v", between=(left.point((-1, 0, 0.2)), right.point((1, 0, 0))))
     e = rng.normal(size=4)

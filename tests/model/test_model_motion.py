@@ -1,7 +1,7 @@
-"""Positions, velocities and accelerations of points and bodies, against motion composed and differentiated in NumPy.
+"""Positions, velocities and accelerations of points and bodies, against motion composed in NumPy.
 
-Reference velocities are themselves derivatives of reference positions along q̇ = N(q) u by a complex step, so that a wrong
-rate, velocity or rotation cannot agree with itself.
+Reference velocities are themselves derivatives of reference positions along q̇ = N(q) u by a complex step, so
+that a wrong rate, velocity or rotation cannot agree with itself.
 """
 
 from __future__ import annotations
@@ -11,30 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.algebra.calculus import evaluate_all
-from armillary.algebra.expression import as_expr
-from armillary.algebra.vectors import Vector
 from armillary.model import motion
 from armillary.model.system import System
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, Case, build, joint_case, tree_case, values
+from tests.model.checking import agree, numbers
 
 TIP = np.array([0.3, -0.5, 0.7])
 CASES = [
     *(pytest.param(joint_case(j, 11, moving_parent=True), id=f"{j.kind} {j.settings}") for j in JOINTS),
     *(pytest.param(tree_case(seed), id=f"tree {seed}") for seed in (300, 301, 302)),
 ]
-
-
-def numbers(system: System, quantity: Any, at: dict[str, Any]) -> Any:
-    """Components in the ground of a vector, or the values of several scalars."""
-    parts = quantity.components(system.ground.frame) if isinstance(quantity, Vector) else quantity
-    return np.array(evaluate_all([as_expr(x) for x in parts], at), float)
-
-
-def agree(found: Any, expected: Any) -> None:
-    """Equal to rounding: both sides are short sums of products of numbers of size one to ten."""
-    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
 
 
 def described(case: Case) -> tuple[System, Any, dict[str, Any], int]:
@@ -57,7 +44,7 @@ def test_coordinate_rates_and_velocities_are_the_derivatives_of_positions(case: 
 
 @pytest.mark.parametrize("case", CASES)
 def test_angular_velocity_is_that_of_the_turning_axes(case: Case) -> None:
-    system, tip, at, last = described(case)
+    system, _, at, last = described(case)
     R = reference.state(case.tree, case.q, case.u).R[last]
     body = system.bodies[f"B{last}"]
     for axis, expected in zip((body.x, body.y, body.z), R.T, strict=True):
@@ -80,7 +67,7 @@ def test_accelerations_are_the_derivatives_of_velocities(case: Case) -> None:
 
 @pytest.mark.parametrize("seed", [310, 311, 312])
 def test_relative_motion_is_that_seen_from_the_other_body(seed: int) -> None:
-    """From a point: the difference of both velocities. From a body: what remains without the body's own motion."""
+    """From a point: the difference of both velocities. From a body: what its axes see."""
     case = tree_case(seed)
     system, tip, at, last = described(case)
     first = system.bodies["B0"]
@@ -94,7 +81,7 @@ def test_relative_motion_is_that_seen_from_the_other_body(seed: int) -> None:
     agree(numbers(system, motion.angular_velocity(tip.body, first), at), now.w[last] - now.w[0])
 
 
-@pytest.mark.parametrize("joint", [j for j in JOINTS if "quaternion" in j.settings], ids=lambda j: f"{j.kind} {j.settings}")
+@pytest.mark.parametrize("joint", [j for j in JOINTS if "quaternion" in j.settings], ids=str)
 def test_quaternion_rates_keep_the_norm(joint: reference.Joint) -> None:
     case = joint_case(joint, 11, moving_parent=True)
     system, _, at, _ = described(case)

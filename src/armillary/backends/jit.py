@@ -6,7 +6,7 @@ import ctypes
 import ctypes.util
 from typing import Any
 
-LIBRARY_FUNCTIONS = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "pow")
+LIBRARY_FUNCTIONS = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "pow", "fma")
 
 _ready = False
 

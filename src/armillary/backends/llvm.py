@@ -56,6 +56,7 @@ class Module:
     def text(self) -> str:
         declared = [f"declare double @{f}({', '.join(['double'] * n)}) nounwind" for f, n in LIBRARY.items()]
         declared += [f"declare double @llvm.{f}.f64(double) nounwind" for f in ("fabs", "sqrt")]
+        declared += [f"declare double @llvm.{f}.f64(double, double) nounwind" for f in ("minimum", "maximum")]
         likely = '!0 = !{!"branch_weights", i32 2000, i32 1}'
         helpers = _without_repeated_declarations("\n".join(self.helpers.values()))
         return "\n".join([*declared, helpers, *self.functions, likely])
@@ -372,15 +373,15 @@ class _Writer:
         if kind == "select":
             flag = self.emit(f"fcmp une double {args[0]}, 0.0")
             return self.emit(f"select i1 {flag}, double {args[1]}, double {args[2]}")
-        if kind in ("min", "max"):
-            flag = self.emit(f"fcmp {'olt' if kind == 'min' else 'ogt'} double {args[0]}, {args[1]}")
-            return self.emit(f"select i1 {flag}, double {args[0]}, double {args[1]}")
+        if kind in ("min", "max"):  # these hand NaN on, whichever argument it is
+            return self.emit(f"call double @llvm.{kind}imum.f64(double {args[0]}, double {args[1]})")
         if kind == "abs":
             return self.emit(f"call double @llvm.fabs.f64(double {args[0]})")
         if kind == "sign":
-            up = self.truth(f"fcmp ogt double {args[0]}, 0.0")
-            down = self.truth(f"fcmp olt double {args[0]}, 0.0")
-            return self.emit(f"fsub double {up}, {down}")
+            up = self.emit(f"fcmp ogt double {args[0]}, 0.0")
+            down = self.emit(f"fcmp olt double {args[0]}, 0.0")
+            rest = self.emit(f"select i1 {down}, double -1.0, double {args[0]}")  # 0 or NaN
+            return self.emit(f"select i1 {up}, double 1.0, double {rest}")
         return self.emit(f"call double @{kind}({', '.join('double ' + a for a in args)})")
 
     def truth(self, operation: str) -> str:

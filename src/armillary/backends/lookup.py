@@ -122,6 +122,12 @@ def _horner(name: str, table: Any) -> list[str]:
         lines += [f"  %o{row} = fmul double {result}, %s0", f"  %q{row} = fadd double %o{row}, {values[row]}"]
         result = f"%q{row}"
     for axis, outside in enumerate(table.outside):
+        if degrees[axis] == 1:  # a constant piece would not notice NaN
+            lines += [
+                f"  %u{axis} = fcmp uno double %x{axis}, 0.0",
+                f"  %n{axis} = select i1 %u{axis}, double %x{axis}, double {result}",
+            ]
+            result = f"%n{axis}"
         if outside == "zero":
             lines.append(f"  %w{axis} = select i1 %z{axis}, double 0.0, double {result}")
             result = f"%w{axis}"

@@ -1,10 +1,12 @@
 """Sines and cosines of several angles at once, as LLVM code without calls.
 
-Every angle x is reduced by the nearest multiple n of π/2, r + e = x − n·π/2, with π/2 in parts of 33, 53 and 53 bits (Cody and Waite
-1980): n times the first is exact for |n| < 2²⁰, a fused multiplication gives r with one rounding, and e is what that lost. Then sin
-and cos of r + e come from the minimax polynomials of fdlibm (Sun Microsystems 1993, k_sin.c, k_cos.c), to first order in e, and n mod
-4 tells which is which and their signs. Below 1 ulp for |x| < 8·10⁵ (tested; without e it is up to 1.7); sin(−0) is +0. Any larger
-angle, infinity or NaN in the group sends the whole group to the library's functions.
+Every angle x is reduced by the nearest multiple n of π/2, r + e = x − n·π/2, with π/2 in parts of 53, 33 and
+53 bits (after Cody and Waite 1980). A fused multiplication takes n times the first from x without rounding:
+the difference is a multiple of 2⁻⁵³ below 1. Then n times the second is exact for |n| < 2²⁰, and e is what r
+loses by rounding and the third. The minimax polynomials of fdlibm (Sun Microsystems 1993, k_sin.c, k_cos.c)
+give sin and cos of r + e, to first order in e, and n mod 4 tells which is which and their signs. Below 1 ulp
+for |x| < 8·10⁵ (tested; without e it is up to 1.7); sin(−0) is +0. Any larger angle, infinity or NaN in the
+group sends the whole group to the library's functions.
 
 A library call takes one angle at a time and saves registers around it; here a vector holds all of a group's
 angles.
@@ -16,7 +18,7 @@ import struct
 from collections.abc import Sequence
 
 TWO_OVER_PI = 6.36619772367581382433e-01
-PI_OVER_2 = (1.57079632673412561417e00, 6.077100506506192e-11, 3.5215598651832e-27)
+PI_OVER_2 = (1.5707963267948966, 6.12323399538461e-17, 3.5215598651832e-27)
 ROUND = 6755399441055744.0  # 1.5·2⁵²: adding it leaves the nearest whole number in the low bits
 LIMIT = 8.0e5
 
@@ -139,9 +141,9 @@ declare i1 @llvm.vector.reduce.and.v{self.lanes}i1(<{self.lanes} x i1>)
         self.shifted = self.arithmetic("fadd", scaled, self.splat(ROUND), "")
         n = self.arithmetic("fsub", self.shifted, self.splat(ROUND), "")
         first, second, third = (self.splat(-part) for part in PI_OVER_2)
-        a = self.fused(n, first, "%x")
-        self.r = self.fused(n, second, a)
-        lost = self.fused(n, second, self.arithmetic("fsub", a, self.r, ""))
+        exact = self.fused(n, first, "%x")
+        self.r = self.fma(n, second, exact)
+        lost = self.fma(n, second, self.arithmetic("fsub", exact, self.r, ""))
         self.e = self.fma(n, third, lost)
 
     def kernels(self) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """From solved accelerations to the rates of the user's speeds.
 
-Formalisms solve for accelerations along each link's own directions; only a drifting body's linear speeds differ from those:
+Formalisms solve for accelerations along each link's own directions; only a drifting body's linear speeds
+differ from those:
 
     speeds in body axes     u̇ = x + Rᵀg − ω × u
     speeds in parent axes   u̇ = R x + g, with R from the link to the axes of the parent body

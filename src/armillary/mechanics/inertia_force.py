@@ -1,4 +1,4 @@
-"""Inertia force and moment of a link for its acceleration remainders (D'Alembert, reversed sign), about its origin.
+"""Inertia force and moment of a link for acceleration remainders, about its origin (D'Alembert, reversed).
 
     f = m a + U h            n = J α + ω × J ω + h × a
 
@@ -12,7 +12,17 @@ from typing import Any
 from armillary.algebra.vectors import Triple, matrix_vector
 from armillary.mechanics.kinematics import Motion
 from armillary.mechanics.tree import Link
-from armillary.mechanics.triples import add, cross_triples, is_zero, minus, plus, scaled, times, total, vanishes
+from armillary.mechanics.triples import (
+    add,
+    cross_triples,
+    is_zero,
+    minus,
+    plus,
+    scaled,
+    times,
+    total,
+    vanishes,
+)
 
 
 def inertia_force(link: Link, motion: Motion) -> tuple[Triple, Triple]:

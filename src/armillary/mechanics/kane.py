@@ -1,12 +1,13 @@
 """Kane's equations with the sums over bodies nested along the tree.
 
-    Σ_s M_rs u̇_s = f_r        M_rs = Σ_b ( m v_r·v_s + ω_r·I·ω_s )        f_r = generalised active − inertia forces
+    Σ_s M_rs u̇_s = f_r      M_rs = Σ_b ( m v_r·v_s + ω_r·I·ω_s )      f_r = active − inertia forces
 
-(Sayers 1990, eqs. 6.2.1 to 6.3.9.) A partial velocity is the same for all bodies beyond its joint, so the sums over those bodies
-are taken once, leaves first: composite mass, first moment and inertia, about each joint's point. A column of M is what a unit
-speed gives the composite body beyond it, (J k, k × h), carried towards the ground; at each joint on the way its component
-is an element. For a turn the column is read off after the composite has been turned into the parent's axes, where
-its turned elements are at hand: k is the same in both.
+(Sayers 1990, eqs. 6.2.1 to 6.3.9.) A partial velocity is the same for all bodies beyond its joint, so the
+sums over those bodies are taken once, leaves first: composite mass, first moment and inertia, about each
+joint's point. A column of M is what a unit speed gives the composite body beyond it, (J k, k × h), carried
+towards the ground; at each joint on the way its component is an element. For a turn the column is read off
+after the composite has been turned into the parent's axes, where its turned elements are at hand: k is the
+same in both.
 """
 
 from __future__ import annotations
@@ -20,13 +21,24 @@ from armillary.mechanics.inertia_force import inertia_force
 from armillary.mechanics.kinematics import motions
 from armillary.mechanics.loads import Applied, along, to_parent
 from armillary.mechanics.rotation import symmetric_named
-from armillary.mechanics.tree import LINEAR, Freedom, Link, Tree, matrix_sum, moment_inertia, point_mass_inertia
+from armillary.mechanics.tree import (
+    LINEAR,
+    Freedom,
+    Link,
+    Tree,
+    matrix_sum,
+    moment_inertia,
+    point_mass_inertia,
+)
 from armillary.mechanics.triples import add, minus, named, plus, scaled, times, unit
 
 
 @dataclass(frozen=True, eq=False)
 class Implicit:
-    """M x = f: a sparse symmetric matrix by (row, column), row ≤ column, and the right side; unknowns by speed index."""
+    """M x = f: a sparse symmetric matrix by (row, column), row ≤ column, and the right side.
+
+    Unknowns go by speed index.
+    """
 
     matrix: dict[tuple[int, int], Any]
     force: dict[int, Any]
@@ -154,7 +166,9 @@ def _joined(parent: Composite, child: Composite, r: Triple) -> Composite:
     """A parent's composite with a child's, which is in the parent's axes about a point at r."""
     first = add(parent.first, child.first, scaled(r, child.mass))
     shift = matrix_sum(moment_inertia(child.first, r), point_mass_inertia(child.mass, r))
-    return Composite(plus(parent.mass, child.mass), first, matrix_sum(matrix_sum(parent.inertia, child.inertia), shift))
+    return Composite(
+        plus(parent.mass, child.mass), first, matrix_sum(matrix_sum(parent.inertia, child.inertia), shift)
+    )
 
 
 __all__ = ["Implicit", "free", "implicit_equations"]

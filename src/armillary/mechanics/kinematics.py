@@ -1,8 +1,9 @@
 """Velocities and acceleration remainders of the links, each in its own axes, parents first.
 
-The acceleration of any link is Σ (partial velocity)·u̇ plus a remainder that the speeds alone decide (Sayers 1990, eq. 6.3.6).
-Remainders are propagated with gravity as an upward acceleration of the ground, so weight needs no terms of its own. For a
-free body on the ground they are counted from free fall: its six unknowns take up the rest.
+The acceleration of any link is Σ (partial velocity)·u̇ plus a remainder that the speeds alone decide (Sayers
+1990, eq. 6.3.6). Remainders are propagated with gravity as an upward acceleration of the ground, so weight
+needs no terms of its own. For a free body on the ground they are counted from free fall: its six unknowns
+take up the rest.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from armillary.mechanics.triples import ZEROS, add, cross_triples, minus, named,
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Angular velocity w, remainders of angular acceleration and of the origin's acceleration, in link axes."""
+    """Angular velocity w, remainders of the angular and the origin's acceleration, in link axes."""
 
     name: str
     w: Triple
@@ -37,7 +38,7 @@ class Motion:
 
     @cached_property
     def U(self) -> Matrix:
-        """α̃ + ω̃ ω̃, which takes a place in the link to the remainder of its acceleration relative to the origin."""
+        """α̃ + ω̃ ω̃, which takes a place in the link to its acceleration's remainder relative to the origin."""
         p, al = self.products, self.alpha
         rows = (
             (minus(0, plus(p[1][1], p[2][2])), minus(p[0][1], al[2]), plus(p[0][2], al[1])),
@@ -45,7 +46,8 @@ class Motion:
             (minus(p[0][2], al[1]), plus(p[1][2], al[0]), minus(0, plus(p[0][0], p[1][1]))),
         )
         return tuple(
-            tuple(fn.named(x, f"U_{self.name}_{'xyz'[i]}{'xyz'[j]}") for j, x in enumerate(row)) for i, row in enumerate(rows)
+            tuple(fn.named(x, f"U_{self.name}_{'xyz'[i]}{'xyz'[j]}") for j, x in enumerate(row))
+            for i, row in enumerate(rows)
         )  # type: ignore[return-value]
 
 
@@ -67,7 +69,9 @@ def _motion(link: Link, parent: Motion, tree: Tree) -> Motion:
     known = _rates(link, range(3))
     alpha = named(add(link.rotation.to_child(parent.alpha), gyric, known), f"alpha_{link.name}")
     if link.step == "drift":
-        return Motion(link.name, w, alpha, named(_drift(link, parent, relative, carried, tree), f"a_{link.name}"))
+        return Motion(
+            link.name, w, alpha, named(_drift(link, parent, relative, carried, tree), f"a_{link.name}")
+        )
     place = add(parent.a, matrix_vector(parent.U, link.offset))
     a = link.rotation.to_child(named(place, f"aj_{link.name}"))
     if link.step == "slide":
@@ -95,7 +99,7 @@ def _rates(link: Link, directions: range) -> Triple:
 
 
 def drift_correction(link: Link, relative: Triple, tree: Tree) -> Triple:
-    """What a drift's body-axis speeds gain besides the unknown acceleration: −ω × v, and free fall on the ground."""
+    """What a drift's body-axis speeds gain besides the unknown: −ω × v, and free fall on the ground."""
     v = _speeds(link, range(LINEAR, LINEAR + 3))
     turning = cross_triples(relative, v) if link.velocity == "body" else ZEROS
     fall = link.rotation.to_child(tree.gravity) if link.parent < 0 else ZEROS
@@ -105,8 +109,8 @@ def drift_correction(link: Link, relative: Triple, tree: Tree) -> Triple:
 def _drift(link: Link, parent: Motion, relative: Triple, carried: Triple, tree: Tree) -> Triple:
     """Acceleration remainder of a drifting link's origin.
 
-    Along free directions of a body on the ground it is zero (counted from free fall); along directions without a free speed the
-    whole acceleration is known.
+    Along free directions of a body on the ground it is zero (counted from free fall); along directions
+    without a free speed the whole acceleration is known.
     """
     v = _speeds(link, range(LINEAR, LINEAR + 3))
     if link.parent >= 0:

@@ -1,9 +1,9 @@
 """Loads as the formalisms need them: wrenches on links, and direct contributions to generalised forces.
 
-A balanced load between two bodies does no work on the motion that both share, so it is carried only along the path between
-them: the generalised force of each joint on the path. A torque motor costs one addition, however deep it sits. Loads from the
-ground, and forces whose reaction is off their line of action, are added to the wrenches of their links, where the recursions
-pass anyway.
+A balanced load between two bodies does no work on the motion that both share, so it is carried only along the
+path between them: the generalised force of each joint on the path. A torque motor costs one addition, however
+deep it sits. Loads from the ground, and forces whose reaction is off their line of action, are added to the
+wrenches of their links, where the recursions pass anyway.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def _add_wrench(wrenches: dict[int, Wrench], link: int, wrench: Wrench) -> None:
     wrenches[link] = (add(n, wrench[0]), add(f, wrench[1]))
 
 
-def _along_path(tree: Tree, first: tuple[int, Wrench], second: tuple[int, Wrench], forces: dict[int, Any]) -> None:
+def _along_path(
+    tree: Tree, first: tuple[int, Wrench], second: tuple[int, Wrench], forces: dict[int, Any]
+) -> None:
     above = set(_to_root(tree, first[0])) & set(_to_root(tree, second[0]))
     for link, wrench in (first, second):
         here, (n, f) = link, wrench

@@ -1,11 +1,13 @@
 """Articulated bodies: the equations uncoupled joint by joint, at a cost linear in the number of links.
 
-For a link about its origin, in its own axes, with angular and linear acceleration (α, a) counted beyond the remainders:
+For a link about its origin, in its own axes, with angular and linear acceleration (α, a) counted beyond the
+remainders:
 
     n = J α + H a + p_n        f = Hᵀ α + M a + p_f
 
-J, H, M is the articulated inertia, starting as the rigid one (J, h̃, m 1). A degree of freedom along direction d with unknown x
-and applied force τ has U·(α, a) + D x = τ − p_d, U the d-th column and D its d-th element; eliminating x leaves
+J, H, M is the articulated inertia, starting as the rigid one (J, h̃, m 1). A degree of freedom along
+direction d with unknown x and applied force τ has U·(α, a) + D x = τ − p_d, U the d-th column and D its d-th
+element; eliminating x leaves
 
     I − U Uᵀ/D,   p + U (τ − p_d)/D
 
@@ -13,8 +15,9 @@ whose d-th row and column vanish. The rest goes to the parent: turned, then move
 
     M' = M     H' = H + r̃ M     J' = J − H r̃ + r̃ H'ᵀ.
 
-Source: Featherstone (1983), with two changes. All acceleration remainders are taken out beforehand (Kane), so that no articulated
-inertia is ever multiplied with a bias acceleration, and remainders meet only the regrouped rigid inertias, which are sparse.
+Source: Featherstone (1983), with two changes. All acceleration remainders are taken out beforehand (Kane), so
+that no articulated inertia is ever multiplied with a bias acceleration, and remainders meet only the
+regrouped rigid inertias, which are sparse.
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ class Articulated:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """Acceleration along one direction, value − gain·(α, a) over the others; less what arrives there it is x."""
+    """Acceleration along one direction: value − gain·(α, a) of the others; less what arrives it is x."""
 
     freedom: Freedom
     value: Any
@@ -96,23 +99,24 @@ def _named(body: Articulated, name: str) -> Articulated:
 def _eliminated(body: Articulated, d: Freedom, applied: Any) -> tuple[Articulated, Solved]:
     """The inertia without one degree of freedom, and how to find its acceleration."""
     k, linear = d.direction % 3, d.direction >= LINEAR
-    if linear:
-        U = (*(body.H[i][k] for i in range(3)), *body.M[k])
-    else:
-        U = (*body.J[k], *body.H[k])
+    U = (*(row[k] for row in body.H), *body.M[k]) if linear else (*body.J[k], *body.H[k])
     D = U[d.direction]
     if is_zero(D):
         raise ModelError(
-            f"speed '{d.name}' moves no mass: the mass matrix is singular; give its body (or one that hangs on it) mass or "
-            "inertia, or fix the joint"
+            f"speed '{d.name}' moves no mass: the mass matrix is singular; give its body (or one that "
+            "hangs on it) mass or inertia, or fix the joint"
         )
     inverse = fn.named(1 / D, f"d_{d.index + 1}")
     U = tuple(0 if i == d.direction else u for i, u in enumerate(U))
     gain = tuple(fn.named(times(u, inverse), f"g_{d.index + 1}_{i + 1}") for i, u in enumerate(U))
-    drive = fn.named(minus(times(applied, d.sign), times(along(d, body.n, body.f), d.sign)), f"e_{d.index + 1}")
+    drive = fn.named(
+        minus(times(applied, d.sign), times(along(d, body.n, body.f), d.sign)), f"e_{d.index + 1}"
+    )
     name = f"{d.index + 1}"
     J = _less(body.J, U[:3], gain[:3], None if linear else k, None if linear else k, f"J_{name}")
-    H = _less(body.H, gain[:3], U[3:], None if linear else k, k if linear else None, f"H_{name}", symmetric=False)
+    H = _less(
+        body.H, gain[:3], U[3:], None if linear else k, k if linear else None, f"H_{name}", symmetric=False
+    )
     M = _less(body.M, U[3:], gain[3:], k if linear else None, k if linear else None, f"M_{name}")
     n = named([plus(p, times(g, drive)) for p, g in zip(body.n, gain[:3], strict=True)], f"n_{name}")
     f = named([plus(p, times(g, drive)) for p, g in zip(body.f, gain[3:], strict=True)], f"f_{name}")
@@ -174,7 +178,9 @@ def _upper(a: Matrix) -> Matrix:
 
 
 def _joined(a: Articulated, b: Articulated) -> Articulated:
-    return Articulated(matrix_sum(a.J, b.J), matrix_sum(a.H, b.H), matrix_sum(a.M, b.M), add(a.n, b.n), add(a.f, b.f))
+    return Articulated(
+        matrix_sum(a.J, b.J), matrix_sum(a.H, b.H), matrix_sum(a.M, b.M), add(a.n, b.n), add(a.f, b.f)
+    )
 
 
 def _outward(tree: Tree, solved: list[list[Solved]]) -> dict[int, Any]:
@@ -186,7 +192,9 @@ def _outward(tree: Tree, solved: list[list[Solved]]) -> dict[int, Any]:
         for found in reversed(solved[i]):
             d = found.freedom
             here = (*alpha, *a)
-            reached_d = minus(found.value, total([times(g, y) for g, y in zip(found.gain, here, strict=True)]))
+            reached_d = minus(
+                found.value, total([times(g, y) for g, y in zip(found.gain, here, strict=True)])
+            )
             reached_d = fn.named(reached_d, f"acc_{d.index + 1}")
             x[d.index] = times(fn.named(minus(reached_d, here[d.direction]), f"x_{d.index + 1}"), d.sign)
             moved = list(here)
@@ -201,4 +209,5 @@ def _arriving(link: Link, reached: list[tuple[Triple, Triple]]) -> tuple[Triple,
         return ZEROS, ZEROS
     alpha, a = reached[link.parent]
     place = named(add(a, cross_triples(alpha, link.offset)), f"ap_{link.name}")
-    return named(link.rotation.to_child(alpha), f"al_{link.name}"), named(link.rotation.to_child(place), f"al_{link.name}")
+    turned, moved = link.rotation.to_child(alpha), link.rotation.to_child(place)
+    return named(turned, f"al_{link.name}"), named(moved, f"al_{link.name}")

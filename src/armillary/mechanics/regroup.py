@@ -1,15 +1,16 @@
 """Regrouping of inertial parameters: what a joint lets a parent carry for its child.
 
-A part of a child's inertia that the joint's motion cannot tell from the same part fixed in the parent is moved there,
-leaves first. With m, h, J about the joint's point and k the axis:
+A part of a child's inertia that the joint's motion cannot tell from the same part fixed in the parent is
+moved there, leaves first. With m, h, J about the joint's point and k the axis:
 
     turn      m,  h_k k,  λ (1 − k kᵀ)  for any λ        the child keeps h ⟂ k and J − λ (1 − k kᵀ)
     slide     J                                            the child does not turn in its parent
     tumble    m                                            the point is fixed in both
 
-λ is free: J_aa or J_bb make a diagonal element vanish, the second moment along the axis, (J_aa + J_bb − J_kk)/2, makes
-the child a flat figure across it. Parts that reach the ground vanish. All this happens on constants, before anything is
-derived; it subsumes AUTOSIM's rotors, fixed masses and composite bodies (Sayers 1990, section 8.2).
+λ is free: J_aa or J_bb make a diagonal element vanish; (J_aa + J_bb − J_kk)/2, the second moment along the
+axis, makes the child a flat figure across it. Parts that reach the ground vanish. All this happens on
+constants, before anything is derived; it subsumes AUTOSIM's rotors, fixed masses and composite bodies
+(Sayers 1990, section 8.2).
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ CHOICES = ("sparsest", "first", "second", "flat")
 def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
     """The tree with inertia moved towards the ground as far as its joints allow; exact.
 
-    ``choice`` says which λ: J_aa ("first"), J_bb ("second"), the second moment along the axis ("flat"), or for each turn the
-    one of these that leaves the fewest elements ("sparsest").
+    ``choice`` says which λ: J_aa ("first"), J_bb ("second"), the second moment along the axis ("flat"), or
+    for each turn the one of these that leaves the fewest elements ("sparsest").
     """
     links = list(tree.links)
     for i in reversed(range(len(links))):
@@ -62,7 +63,7 @@ def _split(child: Link, choice: str) -> tuple[Link, Any, Triple, Matrix]:
     moved = candidates[choice] if choice != "sparsest" else _sparsest(candidates.values(), J[a][a], J[b][b])
     across = _across(k, moved)
     along = scaled(unit(k), child.first[k])
-    first = tuple(0 if i == k else child.first[i] for i in range(3))
+    first: Triple = tuple(0 if i == k else child.first[i] for i in range(3))  # type: ignore[assignment]
     rest = matrix_sum(J, _across(k, minus(0, moved)))
     return replace(child, mass=0, first=first, inertia=rest), child.mass, along, across
 

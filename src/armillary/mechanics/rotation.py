@@ -1,7 +1,7 @@
 """Rotations between a link and its parent, and what they do to vectors and matrices.
 
-Convention: v_parent = R v_child. A turn about a coordinate axis is never multiplied out as a 3×3 matrix: with j, k the other
-two axes, a symmetric 2×2 block [a h; h b] turns by
+Convention: v_parent = R v_child. A turn about a coordinate axis is never multiplied out as a 3×3 matrix: with
+j, k the other two axes, a symmetric 2×2 block [a h; h b] turns by
 
     y = s (a − b) + 2c h        a' = a − s y        b' = b + s y        h' = c y − h
 
@@ -9,7 +9,8 @@ in 4 products and 5 sums (2c is shared), a general one [p q; r t] by
 
     y = s (p − t) + c (q + r)   p' = p − s y        t' = t + s y        q' = c y − r       r' = c y − q
 
-These are the identities of the double angle, arranged so that nothing is squared. They carry most of what the recursions save.
+These are the identities of the double angle, arranged so that nothing is squared. They carry most of what the
+recursions save.
 """
 
 from __future__ import annotations
@@ -52,14 +53,14 @@ class Principal:
     sine: Any
 
     def to_parent(self, v: Triple) -> Triple:
-        i, j, k = self._axes()
+        _, j, k = self._axes()
         out = list(v)
         out[j] = minus(times(self.cosine, v[j]), times(self.sine, v[k]))
         out[k] = plus(times(self.sine, v[j]), times(self.cosine, v[k]))
         return tuple(out)
 
     def to_child(self, v: Triple) -> Triple:
-        i, j, k = self._axes()
+        _, j, k = self._axes()
         out = list(v)
         out[j] = plus(times(self.cosine, v[j]), times(self.sine, v[k]))
         out[k] = minus(times(self.cosine, v[k]), times(self.sine, v[j]))

@@ -1,8 +1,9 @@
 """The tree of links that formalisms work on, planted from a description.
 
-A link is a rigid part that moves by one step: a turn, a slide, a tumble or a drift. Joints of several steps give massless
-links in between; fixed bodies join their parent's link. Each link has axes of its own, chosen so that its joint's axis is
-a coordinate axis: a body's axes differ from its link's by a constant rotation, which costs nothing while running.
+A link is a rigid part that moves by one step: a turn, a slide, a tumble or a drift. Joints of several steps
+give massless links in between; fixed bodies join their parent's link. Each link has axes of its own, chosen
+so that its joint's axis is a coordinate axis: a body's axes differ from its link's by a constant rotation,
+which costs nothing while running.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors import IDENTITY, Matrix, Triple, cross_triples, matrix_product, matrix_vector, transposed
+from armillary.algebra.vectors import (
+    IDENTITY,
+    Matrix,
+    Triple,
+    cross_triples,
+    matrix_product,
+    matrix_vector,
+    transposed,
+)
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.rotation import Chain, General, Principal, Rotation, Same
 from armillary.mechanics.triples import ZEROS, add, is_zero, minus, plus, scaled, times, unit
@@ -24,6 +33,7 @@ from armillary.model.joints.base import across
 from armillary.model.motion import time_derivative
 from armillary.model.system import System
 
+SAME = Same()
 ANGULAR, LINEAR = 0, 3  # directions 0 to 2 turn about, 3 to 5 move along the link's x, y, z
 
 
@@ -46,8 +56,8 @@ class Freedom:
 class Link:
     """A rigid part and the step by which it moves on its parent link (−1: the ground).
 
-    ``offset`` leads from the parent's origin to this one in the parent's axes. Mass m, first moment h and inertia J are about
-    this link's origin, in its axes.
+    ``offset`` leads from the parent's origin to this one in the parent's axes. Mass m, first moment h and
+    inertia J are about this link's origin, in its axes.
     """
 
     name: str
@@ -60,7 +70,7 @@ class Link:
     first: Triple = ZEROS
     inertia: Matrix = (ZEROS, ZEROS, ZEROS)
     velocity: str = ""  # of a drift: whose axes its linear speeds are in
-    velocity_axes: Rotation = Same()  # of a drift in its parent's axes: those in the axes of the parent's link
+    velocity_axes: Rotation = SAME  # of a drift in its parent's axes: those, from the parent's link
 
     def map(self, f: Callable[[Any], Any]) -> Link:
         """The same link with every scalar passed through a function."""
@@ -69,11 +79,12 @@ class Link:
             offset=tuple(f(x) for x in self.offset),
             rotation=self.rotation.map(f),
             freedoms=tuple(
-                replace(d, speed=f(d.speed), rate=None if d.rate is None else f(d.rate)) for d in self.freedoms
+                replace(d, speed=f(d.speed), rate=None if d.rate is None else f(d.rate))
+                for d in self.freedoms
             ),
             mass=f(self.mass),
             first=tuple(f(x) for x in self.first),
-            inertia=tuple(tuple(f(x) for x in row) for row in self.inertia),
+            inertia=General(self.inertia).map(f).matrix,
             velocity_axes=self.velocity_axes.map(f),
         )
 
@@ -113,7 +124,7 @@ class Tree:
 
 
 def numeric(tree: Tree, values: dict[Any, Any]) -> Tree:
-    """The tree with numbers or arrays in place of symbols: formalisms then give answers in place of programs."""
+    """The tree with numbers or arrays for its symbols: formalisms then give answers in place of programs."""
     found: list[Expr] = []
 
     def collect(x: Any) -> Any:
@@ -209,7 +220,13 @@ class _Planter:
         return self._append(Link(name, here, "slide", offset, rotation, (freedom,))), turned
 
     def _general(
-        self, name: str, here: int, offset: Triple, turned: Matrix, step: Tumble | Drift, orient: Matrix | None
+        self,
+        name: str,
+        here: int,
+        offset: Triple,
+        turned: Matrix,
+        step: Tumble | Drift,
+        orient: Matrix | None,
     ) -> tuple[int, Matrix]:
         matrix = matrix_product(turned, step.rotation)
         if orient is not None:
@@ -221,9 +238,16 @@ class _Planter:
             offset = add(offset, matrix_vector(turned, step.position))
             freedoms = tuple(self._freedom(u, LINEAR + i) for i, u in step.linear.items())
             freedoms += tuple(self._freedom(u, ANGULAR + i) for i, u in step.angular.items())
-            axes: Rotation = General(turned) if step.velocity == "parent" and turned != IDENTITY else Same()
+            axes: Rotation = General(turned) if step.velocity == "parent" and turned != IDENTITY else SAME
             link = Link(
-                name, here, "drift", offset, General(matrix), freedoms, velocity=step.velocity, velocity_axes=axes
+                name,
+                here,
+                "drift",
+                offset,
+                General(matrix),
+                freedoms,
+                velocity=step.velocity,
+                velocity_axes=axes,
             )
         return self._append(link), IDENTITY
 
@@ -231,7 +255,11 @@ class _Planter:
         """(m, h, J) of a body about its link's origin, in the link's axes."""
         placement = self.placements[body.name]
         centre = placement.point(body.com_coordinates)
-        own = General(placement.rotation).symmetric_to_parent(body.inertia, "") if placement.rotation != IDENTITY else body.inertia
+        own = (
+            General(placement.rotation).symmetric_to_parent(body.inertia, "")
+            if placement.rotation != IDENTITY
+            else body.inertia
+        )
         first = scaled(centre, body.mass)
         return body.mass, first, matrix_sum(own, point_mass_inertia(body.mass, centre))
 
@@ -239,7 +267,10 @@ class _Planter:
 def carrying(link: Link, mass: Any, first: Triple, inertia: Matrix) -> Link:
     """The link with more mass, first moment and inertia."""
     return replace(
-        link, mass=plus(link.mass, mass), first=add(link.first, first), inertia=matrix_sum(link.inertia, inertia)
+        link,
+        mass=plus(link.mass, mass),
+        first=add(link.first, first),
+        inertia=matrix_sum(link.inertia, inertia),
     )
 
 
@@ -279,7 +310,7 @@ def _principal(axis: Triple) -> tuple[int, int] | None:
 
 
 def _adapted_axes(axis: Triple) -> Matrix:
-    """Constant axes (columns) whose first is the given one; a coordinate axis across it is kept where there is one."""
+    """Constant axes (columns), the given one first; a coordinate axis across it is kept if there is one."""
     zeros = [i for i in range(3) if is_zero(axis[i])]
     second = unit(zeros[0]) if zeros else across(axis)
     third = cross_triples(axis, second)

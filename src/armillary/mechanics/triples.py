@@ -10,7 +10,18 @@ from armillary.algebra.vectors import AXES, Triple, cross_triples, is_zero, sum_
 
 ZEROS: Triple = (0, 0, 0)
 
-__all__ = ["ZEROS", "add", "cross_triples", "is_zero", "named", "scaled", "sum_of_products", "total", "unit", "vanishes"]
+__all__ = [
+    "ZEROS",
+    "add",
+    "cross_triples",
+    "is_zero",
+    "named",
+    "scaled",
+    "sum_of_products",
+    "total",
+    "unit",
+    "vanishes",
+]
 
 
 def plus(a: Any, b: Any) -> Any:

@@ -1,7 +1,8 @@
 """Uncoupling of M x = f: a sparse LDLᵀ factorisation, written out.
 
-The mass matrix is symmetric and positive definite, so every order of pivots is safe; the order decides the fill, and so the cost.
-A pivot that is known to be zero means a speed that moves no inertia, which is an error in the model.
+The mass matrix is symmetric and positive definite, so every order of pivots is safe; the order decides the
+fill, and so the cost. A pivot that is known to be zero means a speed that moves no inertia, which is an error
+in the model.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ def uncouple(equations: Implicit, order: str) -> dict[int, Any]:
         pivot = rows[k].pop(k, 0)
         if is_zero(pivot):
             raise ModelError(
-                f"speed '{equations.names[k]}' moves no mass: the mass matrix is singular; give its body (or one that "
-                "hangs on it) mass or inertia, or fix the joint"
+                f"speed '{equations.names[k]}' moves no mass: the mass matrix is singular; give its body "
+                "(or one that hangs on it) mass or inertia, or fix the joint"
             )
         inverse = fn.named(1 / pivot, f"d_{k + 1}")
         row = {j: v for j, v in rows.pop(k).items() if not is_zero(v)}
@@ -54,7 +55,9 @@ def _next(remaining: set[int], rows: dict[int, dict[int, Any]], order: str) -> i
     return min(remaining, key=lambda k: (len(rows[k]), -k))
 
 
-def _eliminate(k: int, row: dict[int, Any], inverse: Any, rows: dict[int, dict[int, Any]], force: dict[int, Any]) -> None:
+def _eliminate(
+    k: int, row: dict[int, Any], inverse: Any, rows: dict[int, dict[int, Any]], force: dict[int, Any]
+) -> None:
     """M_ij −= M_ik M_kj / M_kk and f_i −= M_ik f_k / M_kk for all that couple with k."""
     neighbours = sorted(row)
     for position, i in enumerate(neighbours):
@@ -66,7 +69,9 @@ def _eliminate(k: int, row: dict[int, Any], inverse: Any, rows: dict[int, dict[i
         force[i] = fn.named(minus(force[i], times(factor, force[k])), f"f_{i + 1}_{k + 1}")
 
 
-def _back_substitution(eliminated: list[tuple[int, Any, dict[int, Any]]], force: dict[int, Any]) -> dict[int, Any]:
+def _back_substitution(
+    eliminated: list[tuple[int, Any, dict[int, Any]]], force: dict[int, Any]
+) -> dict[int, Any]:
     x: dict[int, Any] = {}
     for k, inverse, row in reversed(eliminated):
         value = force[k]

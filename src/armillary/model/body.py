@@ -36,7 +36,8 @@ class Point:
 class Body:
     """A rigid body, or a frame where its mass and inertia are zero. Made by ``System.body``.
 
-    Its frame's axes are ``x y z``; its origin is the place of its joint. ``inertia`` is about the mass centre, in body axes.
+    Its frame's axes are ``x y z``; its origin is the place of its joint. ``inertia`` is about the mass
+    centre, in body axes.
     """
 
     system: System
@@ -82,7 +83,7 @@ class Body:
         return self.points["com"]
 
     def point(self, *where: Any, name: str | None = None) -> Point:
-        """A point of the body: ``body.point("tip", (0, 1, 0))``, ``body.point((0, 1, 0))``, or a known one by name."""
+        """A point: ``body.point("tip", (0, 1, 0))``, ``body.point((0, 1, 0))``, or a known one by name."""
         if len(where) == 1 and isinstance(where[0], str):
             return self._known_point(where[0])
         if len(where) == 2 and isinstance(where[0], str):
@@ -92,10 +93,14 @@ class Body:
         elif len(where) == 3:
             coordinates = where
         else:
-            raise ModelError(f"body '{self.name}': a point takes a name and three coordinates, e.g. point('tip', (0, 1, 0))")
+            raise ModelError(
+                f"body '{self.name}': a point has a name and three coordinates, e.g. point('tip', (0, 1, 0))"
+            )
         label = name or f"point{len(self.points) + 1}"
         if not isinstance(label, str) or not label.isidentifier():
-            raise ModelError(f"body '{self.name}': point name {label!r} is not a name: letters, digits and underscores")
+            raise ModelError(
+                f"body '{self.name}': point name {label!r} is not a name: letters, digits and underscores"
+            )
         if label in self.points or _QU.match(label) or label in self.__dict__ or hasattr(Body, label):
             raise ModelError(f"body '{self.name}' has a '{label}' already; choose another name for the point")
         values = self.system.triple(coordinates, f"point '{label}' of body '{self.name}'", "m")
@@ -115,21 +120,25 @@ class Body:
         return self.part(name)
 
     def part(self, name: str) -> Any:
-        """What a text may name of a body: its axes, mass, points, coordinates and speeds, and nothing else."""
+        """What a text may name of a body: its axes, mass, points, coordinates and speeds, nothing else."""
         if name in _NAMED:
             return getattr(self, name)
         if _QU.match(name):
             series: Sequence[Expr] = self.coordinates if name[0] == "q" else self.speeds
             if 1 <= int(name[1:]) <= len(series):
                 return series[int(name[1:]) - 1]
-            kind = "coordinate" if name[0] == "q" else "speed"
+            kind = ("coordinate" if name[0] == "q" else "speed") + ("s" if len(series) != 1 else "")
             raise NoSuchPartError(
-                f"body '{self.name}' ({self.joint.describe()}) has {len(series)} {kind}{'s' if len(series) != 1 else ''}, "
+                f"body '{self.name}' ({self.joint.describe()}) has {len(series)} {kind}, "
                 f"so there is no {self.name}.{name}"
             )
         if name in self.points:
             return self.points[name]
-        known = [*self.points, *_NAMED, *(s.data.name.split(".")[-1] for s in (*self.coordinates, *self.speeds))]
+        known = [
+            *self.points,
+            *_NAMED,
+            *(s.data.name.split(".")[-1] for s in (*self.coordinates, *self.speeds)),
+        ]
         raise NoSuchPartError(f"body '{self.name}' has no '{name}'{nearest(name, known)}")
 
     def __repr__(self) -> str:

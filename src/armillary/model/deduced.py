@@ -1,4 +1,4 @@
-"""Units of parameters that the user did not document, deduced from where they stand (Sayers 1990, Table 9.1.1)."""
+"""Units of parameters that the user left out, deduced from where they stand (Sayers 1990, Table 9.1.1)."""
 
 from __future__ import annotations
 
@@ -29,13 +29,17 @@ def _demands(system: System) -> list[tuple[Expr, Dimension | None, str]]:
     for gravity in system.gravities:
         demands.append((gravity.magnitude, ACCELERATION, "gravity"))
     for load in system.loads.values():
-        demands.append((load.magnitude, FORCE if load.kind == "force" else MOMENT, f"{load.kind} '{load.name}'"))
+        demands.append(
+            (load.magnitude, FORCE if load.kind == "force" else MOMENT, f"{load.kind} '{load.name}'")
+        )
     for output in system.outputs.values():
         wanted = parse_unit(output.units).dimension if output.units else None
         demands.append((output.expression, wanted, f"output '{output.name}'"))
     for memory in system.memories.values():
         if memory.update is not None:
-            demands.append((memory.update, memory.symbol.dimension, f"update of memory '{memory.symbol.name}'"))
+            demands.append(
+                (memory.update, memory.symbol.dimension, f"update of memory '{memory.symbol.name}'")
+            )
     for event in system.events.values():
         demands.append((event.expression, None, f"event '{event.name}'"))
         for target, value in event.changes.items():

@@ -1,7 +1,7 @@
 """Energies and momenta of the user's own bodies, as expressions for outputs.
 
-They are built body by body from each body's velocity in its own axes, so their cost grows linearly with the number of
-bodies; nothing is computed unless an output asks for it. They never see regrouped inertia.
+They are built body by body from each body's velocity in its own axes, so their cost grows linearly with the
+number of bodies; nothing is computed unless an output asks for it. They never see regrouped inertia.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class Energies:
         """−Σ m g·r over all bodies: uniform gravity alone; add the energy of your own springs."""
         result: Any = ZERO
         for gravity in self.gravities:
-            # The field's direction is carried outwards in each body's axes, so the cost stays linear on a long chain.
+            # The field's direction is carried outwards in each body's axes, so the cost stays linear on a
+            # long chain.
             fall = {self.ground.frame: gravity.direction.components(self.ground.frame)}
             depth: dict[str, Any] = {"ground": ZERO}
             for body in self.bodies.values():
@@ -97,7 +98,11 @@ class Energies:
         moving = Vector({})
         for body, w, v in self._motions():
             p = body.frame.vector(v) * body.mass
-            total = total + body.frame.vector(matrix_vector(body.inertia, w)) + cross(motion.position(body.com), p)
+            total = (
+                total
+                + body.frame.vector(matrix_vector(body.inertia, w))
+                + cross(motion.position(body.com), p)
+            )
             moving = moving + p
         return total - cross(start, moving) if start.terms else total
 
@@ -115,7 +120,9 @@ class Energies:
             drift = body.drift.components(body.frame)
             v_own = _named([a + b for a, b in zip(turned, drift, strict=True)], f"v_{body.name}")
             known[body.frame] = (w_own, v_own)
-            at_centre = [a + b for a, b in zip(v_own, cross_triples(w_own, body.com_coordinates), strict=True)]
+            at_centre = [
+                a + b for a, b in zip(v_own, cross_triples(w_own, body.com_coordinates), strict=True)
+            ]
             yield body, w_own, _named(at_centre, f"vc_{body.name}")
 
 

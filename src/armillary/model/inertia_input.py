@@ -32,7 +32,10 @@ def read_mass(value: Any, body: str, read: Reader, make: Maker) -> Expr:
 def read_inertia(value: Any, body: str, read: Reader, make: Maker, *, check: bool) -> Matrix:
     """The inertia about the mass centre in body axes: 0, three moments, six elements or a 3×3."""
     if value is None:
-        moments = [make(f"{body}.I{i}{i}", INERTIA, f"moment of inertia of {body} about its own {a}") for i, a in _AXES]
+        moments = [
+            make(f"{body}.I{i}{i}", INERTIA, f"moment of inertia of {body} about its own {a}")
+            for i, a in _AXES
+        ]
         return _symmetric([*moments, ZERO, ZERO, ZERO])
     if _is_scalar(value):
         if isinstance(value, int | float) and value == 0:
@@ -45,7 +48,9 @@ def read_inertia(value: Any, body: str, read: Reader, make: Maker, *, check: boo
     if len(entries) == 3 and not any(_is_scalar(e) for e in entries):
         matrix = [[read(e, INERTIA) for e in row] for row in entries]
         if any(len(row) != 3 for row in matrix):
-            raise ModelError(f"body '{body}': an inertia matrix is 3×3, these rows have {[len(r) for r in matrix]} elements")
+            raise ModelError(
+                f"body '{body}': an inertia matrix is 3×3; its rows have {[len(r) for r in matrix]} elements"
+            )
         _check_symmetric(matrix, body)
         six = [matrix[i][j] for i, j in _SIX]
     elif len(entries) in (3, 6):
@@ -77,8 +82,8 @@ def _check_symmetric(matrix: list[list[Expr]], body: str) -> None:
         for j in range(i):
             if matrix[i][j] is not matrix[j][i]:
                 raise ModelError(
-                    f"body '{body}': its inertia matrix is not symmetric: element {j + 1}{i + 1} is {matrix[j][i]}, "
-                    f"element {i + 1}{j + 1} is {matrix[i][j]}"
+                    f"body '{body}': its inertia matrix is not symmetric: "
+                    f"element {j + 1}{i + 1} is {matrix[j][i]}, element {i + 1}{j + 1} is {matrix[i][j]}"
                 )
 
 
@@ -93,8 +98,8 @@ def _check_possible(six: list[Expr], body: str) -> None:
     if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:
         shown = ", ".join(f"{m:.6g}" for m in moments)
         raise ModelError(
-            f"body '{body}': no body has the principal moments of inertia {shown}: each must be at most the sum of the "
-            "other two and none negative; correct the inertia, or pass check_inertia=False to allow it"
+            f"body '{body}': no body has the principal moments of inertia {shown}: each must be at most the "
+            "sum of the other two and none negative; correct it, or pass check_inertia=False to allow it"
         )
 
 
@@ -113,7 +118,7 @@ def _number(value: Expr) -> float | None:
 
 
 def finite_number(value: Any, what: str) -> float:
-    """A plain number; an error for NaN and infinity, which no model quantity can be, and for anything else."""
+    """A plain number; an error for NaN and infinity, which no quantity can be, and for anything else."""
     try:
         if isinstance(value, str):
             raise TypeError

@@ -1,7 +1,8 @@
 """Positions, velocities and accelerations of points and bodies, as vectors in any mixture of frames.
 
-Velocities come from the generalised speeds, not by differentiating positions, so that they are as short as an analyst
-would write them (Sayers 1990, section 5.3, "Multibody operations"); accelerations are their time derivatives.
+Velocities come from the generalised speeds, not by differentiating positions, so that they are as short as an
+analyst would write them (Sayers 1990, section 5.3, "Multibody operations"); accelerations are their time
+derivatives.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ def _place(thing: Any, verb: str) -> Point:
         return thing
     if isinstance(thing, Body):
         return thing.origin
-    raise ModelError(f"{verb} needs a point or a body (its origin is taken), not {type(thing).__name__} {thing!r}")
+    raise ModelError(
+        f"{verb} needs a point or a body (its origin is taken), not {type(thing).__name__} {thing!r}"
+    )
 
 
 def _body(thing: Any, verb: str) -> Body:
@@ -71,9 +74,11 @@ def angular_velocity(body: Any, relative_to: Any = None) -> Vector:
 
 
 def velocity(point: Any, relative_to: Any = None) -> Vector:
-    """Velocity of a point in the ground; with another point the difference of both, with a body that seen from it."""
+    """Velocity of a point in the ground; from another point the difference, from a body as seen there."""
     end = _place(point, "velocity")
-    absolute = _origin_velocity(end.body) + cross(angular_velocity(end.body), end.body.frame.vector(end.coordinates))
+    absolute = _origin_velocity(end.body) + cross(
+        angular_velocity(end.body), end.body.frame.vector(end.coordinates)
+    )
     if relative_to is None:
         return absolute
     if isinstance(relative_to, Body):
@@ -94,7 +99,7 @@ def _origin_velocity(body: Body) -> Vector:
 def time_derivative(quantity: Any) -> Any:
     """Total time derivative of a scalar, or of a vector as seen from the ground.
 
-        d(c e)/dt = ċ e + c ω × e        Sayers 1990, eq. 5.3.2
+    d(c e)/dt = ċ e + c ω × e        Sayers 1990, eq. 5.3.2
     """
     if isinstance(quantity, Vector):
         rates = _rates(c for c in quantity.terms.values() if isinstance(c, Expr))
@@ -128,7 +133,7 @@ def angular_acceleration(body: Any) -> Vector:
 
 
 def partial(quantity: Any, by: Expr) -> Any:
-    """Partial derivative of a scalar, or of a vector with its unit vectors held fixed, with respect to a symbol."""
+    """Partial derivative by a symbol, of a scalar or of a vector with its unit vectors held fixed."""
     if isinstance(quantity, Vector):
         return quantity.map(lambda c: derivative(as_expr(c), by))
     return derivative(as_expr(quantity), by)

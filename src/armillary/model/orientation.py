@@ -20,8 +20,13 @@ def orientation_matrix(orient: Any, where: str, read: Callable[[Any], Expr]) -> 
         sequence = check_sequence(items[0], (1, 2, 3), f"{where}: orient")
         turned = sequence_rotation(sequence, [read(a) for a in items[1:]], "")
         return _plain(turned)
-    if len(items) != 3 or any(isinstance(row, str) or not hasattr(row, "__len__") or len(row) != 3 for row in items):
-        raise ModelError(f"{where}: orient is a 3×3 matrix or a sequence with its angles, e.g. ('zx', 0.1, 0.2); not {orient!r}")
+    if len(items) != 3 or any(
+        isinstance(row, str) or not hasattr(row, "__len__") or len(row) != 3 for row in items
+    ):
+        raise ModelError(
+            f"{where}: orient is a 3×3 matrix or a sequence with its angles, e.g. ('zx', 0.1, 0.2), "
+            f"not {orient!r}"
+        )
     matrix = _plain(tuple(tuple(read(value) for value in row) for row in items))
     _check_rotation(matrix, where)
     return matrix
@@ -40,5 +45,6 @@ def _check_rotation(matrix: Matrix, where: str) -> None:
     determinant = a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
     if worst > 1e-9 or determinant < 0:
         raise ModelError(
-            f"{where}: orient is not a rotation matrix (RᵀR differs from 1 by {worst:.2g}, determinant {determinant:.3g})"
+            f"{where}: orient is not a rotation matrix (RᵀR differs from 1 by {worst:.2g}, "
+            f"determinant {determinant:.3g})"
         )

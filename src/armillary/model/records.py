@@ -19,10 +19,11 @@ class Gravity:
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """A force at points, or a moment on bodies: positive on the first, opposite on the second where there is one.
+    """A force at points, or a moment on bodies: positive on the first, opposite on the second where there is
+    one.
 
-    ``vector`` is the whole force or moment. A force acts at ``at`` on its body and, reversed, at ``reaction_at``, or where it
-    is None along the same line of action.
+    ``vector`` is the whole force or moment. A force acts at ``at`` on its body and, reversed, at
+    ``reaction_at``, or where it is None along the same line of action.
     """
 
     name: str
@@ -37,7 +38,7 @@ class Load:
 
     @property
     def balanced(self) -> bool:
-        """Whether both ends cancel as a whole. A force and its reaction at another point leave a couple, if not collinear."""
+        """Whether both ends cancel as a whole: a force and its reaction off its line leave a couple."""
         return self.kind == "moment" or self.reaction_at is None or self.collinear
 
 

@@ -5,39 +5,34 @@ A ``System`` only records; ``derive`` hands the finished description to the mech
 
 from __future__ import annotations
 
-import keyword
-import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra import vectors as vec
-from armillary.algebra.dimension import ACCELERATION, FORCE, LENGTH, MOMENT, ONE, TIME, Dimension
-from armillary.algebra.expression import UNIT, ZERO, Expr, number, symbol
-from armillary.algebra.functions import BY_NAME
-from armillary.algebra.parsing import parse
+from armillary.algebra.dimension import ACCELERATION, FORCE, MOMENT, ONE, TIME, Dimension
+from armillary.algebra.expression import UNIT, ZERO, Expr, symbol
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.vectors import Frame, Matrix, Triple, Vector
 from armillary.algebra.walk import symbols
-from armillary.errors import ExpressionError, ModelError, UnitsError, nearest
+from armillary.errors import ModelError, UnitsError, nearest
 from armillary.model import motion
 from armillary.model.assembling import build_frames
 from armillary.model.body import Body, Point
 from armillary.model.energy import Energies
-from armillary.model.inertia_input import dimensioned, finite_number, read_inertia, read_mass
+from armillary.model.inertia_input import finite_number, read_inertia, read_mass
 from armillary.model.joints import Assembly, Drift, Fixed, JointType, Maker
 from armillary.model.orientation import orientation_matrix
+from armillary.model.reading import Reading
 from armillary.model.records import Event, Gravity, Load, Memory, Output, Prescription
+from armillary.model.text_functions import argument_range, count_arguments
 from armillary.model.unit_system import unit_system
 
 if TYPE_CHECKING:
     from armillary.program.equations import Equations
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 
-
-class System(Energies):
+class System(Reading, Energies):
     """A mechanical system under description. SI units unless ``units`` names another system."""
 
     def __init__(self, name: str, units: str = "SI") -> None:
@@ -62,8 +57,10 @@ class System(Energies):
 
     # ------------------------------------------------------------ quantities
 
-    def parameter(self, name: str, default: float | None = None, *, units: str | None = None, about: str = "") -> Expr:
-        """A constant of the model that each run may set. ``default`` is in ``units`` (a Pint quantity brings its own)."""
+    def parameter(
+        self, name: str, default: float | None = None, *, units: str | None = None, about: str = ""
+    ) -> Expr:
+        """A constant that each run may set. ``default`` is in ``units`` (a Pint quantity brings its own)."""
         self._new_name(name, "parameter")
         dimension = parse_unit(units).dimension if units is not None else None
         where = f"the default of parameter '{name}'"
@@ -77,20 +74,17 @@ class System(Energies):
             default = finite_number(default, where)
         return self._declare(name, dimension, about, default, units)
 
-    def _declare(
-        self, name: str, dimension: Dimension | None, about: str, default: float | None = None, units: str | None = None
-    ) -> Expr:
-        node = symbol(
-            name, "parameter", dimension=dimension, owner=self, units=units, about=about, default=default
-        )
-        self.parameters[name] = node
-        return node
-
     def memory(
-        self, name: str, initial: float = 0.0, *, update: Any = None, units: str | None = None, about: str = ""
+        self,
+        name: str,
+        initial: float = 0.0,
+        *,
+        update: Any = None,
+        units: str | None = None,
+        about: str = "",
     ) -> Expr:
-        """A discrete state. ``update`` (text or expression, may use the memory's own old value) is applied once per step;
-        events may change it too."""
+        """A discrete state. ``update`` (text or expression, may use the memory's own old value) is applied
+        once per step; events may change it too."""
         self._new_name(name, "memory")
         start = finite_number(initial, f"the initial value of memory '{name}'")
         dimension = parse_unit(units).dimension if units is not None else None
@@ -102,7 +96,7 @@ class System(Energies):
         return node
 
     def update(self, memory: Any, expression: Any) -> None:
-        """Gives a memory the expression that renews it once per step; for memories that refer to each other."""
+        """The expression that renews a memory once per step; for memories that refer to each other."""
         node = self.expression(memory, "update")
         record = self.memories.get(node.name)
         if record is None or record.symbol is not node:
@@ -116,12 +110,13 @@ class System(Energies):
         expression: Any,
         *,
         direction: int = 0,
-        set: Mapping[Any, Any] | None = None,  # noqa: A002 - reads as the sentence "when … set …"
+        set: Mapping[Any, Any] | None = None,
         stop: bool = False,
         about: str = "",
     ) -> None:
-        """What happens when ``expression`` passes zero (upwards +1, downwards −1, either 0): memories, coordinates and
-        speeds named in ``set`` take new values, computed from the old ones; ``stop`` ends the run."""
+        """What happens when ``expression`` passes zero (upwards +1, downwards −1, either 0): memories,
+        coordinates and speeds named in ``set`` take new values, computed from the old ones; ``stop`` ends the
+        run."""
         if name in self.events:
             raise ModelError(f"event '{name}' exists already; choose another name")
         if direction not in (-1, 0, 1):
@@ -135,13 +130,16 @@ class System(Energies):
             changes[node] = self.expression(value, f"{where}, new value of '{node}'", node.dimension)
         self.events[name] = Event(name, self.expression(expression, where), direction, changes, stop, about)
 
-    def function(self, name: str, function: Callable[..., Any], arity: int | None = None) -> Callable[..., Any]:
-        """A function for use in text expressions: a Python function of expressions (traced, so that it becomes part of the
-        program), a lookup table or a foreign compiled function. Returned as it is, for use in Python."""
+    def function(
+        self, name: str, function: Callable[..., Any], arity: int | None = None
+    ) -> Callable[..., Any]:
+        """A function for use in text expressions: a Python function of expressions (traced, so that it
+        becomes part of the program), a lookup table or a foreign compiled function. Returned as it is, for
+        use in Python."""
         self._new_name(name, "function")
         if not callable(function):
             raise ModelError(f"function '{name}': {function!r} cannot be called")
-        count: Any = arity if arity is not None else _arity(function)
+        count: Any = arity if arity is not None else count_arguments(function)
         self.functions[name] = (function, count)
         return function
 
@@ -155,7 +153,9 @@ class System(Energies):
             unit = parse_unit(units)
             self._must_have(value, unit.dimension, f"output '{name}' in {units}")
             scale = 1.0 / self.units.factor(unit)
-        self.outputs[name] = Output(name, value, units if units is not None else self.units.unit_text(value.dimension), about, scale)
+        self.outputs[name] = Output(
+            name, value, units if units is not None else self.units.unit_text(value.dimension), about, scale
+        )
 
     # ------------------------------------------------------------ bodies
 
@@ -174,10 +174,10 @@ class System(Energies):
     ) -> Body:
         """A body on a parent (the ground where none is given).
 
-        ``at``: the joint's place in the parent's axes. ``orient``: how the child's axes are turned at zero coordinates: a
-        3×3 matrix with v_parent = R v_child, or a sequence with angles such as ("zx", 0.1, 0.2). ``com``: mass centre in
-        body axes. ``inertia`` about it: 0, three moments, six elements (11, 22, 33, 12, 13, 23) or 3×3. Mass or
-        inertia left out become parameters named after the body.
+        ``at``: the joint's place in the parent's axes. ``orient``: how the child's axes are turned at zero
+        coordinates: a 3×3 matrix with v_parent = R v_child, or a sequence with angles such as ("zx", 0.1,
+        0.2). ``com``: mass centre in body axes. ``inertia`` about it: 0, three moments, six elements (11, 22,
+        33, 12, 13, 23) or 3×3. Mass or inertia left out become parameters named after the body.
         """
         self._new_name(name, "body")
         base = self._find_body(parent, f"parent of body '{name}'") if parent is not None else self.ground
@@ -186,9 +186,13 @@ class System(Energies):
             raise ModelError(f"body '{name}': joint={joint!r} is not a joint; give one such as Revolute('z')")
         place = self.triple(at, f"'at' of body '{name}'", "m")
         centre = self.triple(com, f"mass centre of body '{name}'", "m")
-        turned = orientation_matrix(orient, f"body '{name}'", self._constant_reader(f"orient of body '{name}'", ONE))
+        turned = orientation_matrix(
+            orient, f"body '{name}'", self._constant_reader(f"orient of body '{name}'", ONE)
+        )
         where = f"body '{name}'"
-        made_mass = read_mass(mass, name, lambda v, d: self._constant_reader(f"mass of {where}", d)(v), self._make_parameter)
+        made_mass = read_mass(
+            mass, name, lambda v, d: self._constant_reader(f"mass of {where}", d)(v), self._make_parameter
+        )
         made_inertia = read_inertia(
             inertia,
             name,
@@ -199,7 +203,21 @@ class System(Energies):
         assembly, q, u = self._assemble(name, base.name, kind, turned)
         frame, displacement, drift = build_frames(name, base.frame, place, assembly.steps, turned)
         body = Body(
-            self, name, base, kind, assembly, frame, place, turned, made_mass, made_inertia, centre, displacement, drift, q, u
+            self,
+            name,
+            base,
+            kind,
+            assembly,
+            frame,
+            place,
+            turned,
+            made_mass,
+            made_inertia,
+            centre,
+            displacement,
+            drift,
+            q,
+            u,
         )
         body.points["origin"] = Point("origin", body, (ZERO, ZERO, ZERO))
         body.points["com"] = Point("com", body, centre)
@@ -214,7 +232,11 @@ class System(Energies):
         def make(letter: str, dimension: Dimension, about: str, initial: float) -> Expr:
             role = "coordinate" if letter == "q" else "speed"
             label = f"{body}.{letter}{len(made[letter]) + 1}"
-            units = self.units.unit_text(dimension) if dimension is not ONE else ("" if about.startswith("Euler parameter") else "rad")
+            units = (
+                self.units.unit_text(dimension)
+                if dimension is not ONE
+                else ("" if about.startswith("Euler parameter") else "rad")
+            )
             if letter == "u" and dimension is ONE / TIME:
                 units = "rad/s"
             node = symbol(label, role, dimension=dimension, owner=self, units=units, about=about)
@@ -230,7 +252,13 @@ class System(Energies):
         self.rates.update(zip(q, assembly.rates, strict=True))
         for node in u:
             dimension = node.dimension / TIME if node.dimension is not None else None
-            dot = symbol(node.data.name + "'", "acceleration", dimension=dimension, owner=self, about=f"rate of {node.data.name}")
+            dot = symbol(
+                node.data.name + "'",
+                "acceleration",
+                dimension=dimension,
+                owner=self,
+                about=f"rate of {node.data.name}",
+            )
             self.rates[node] = dot
             self.accelerations[node] = dot
         return assembly, q, u
@@ -240,7 +268,21 @@ class System(Energies):
         zero: Triple = (ZERO, ZERO, ZERO)
         none = Vector({})
         inertia: Matrix = (zero, zero, zero)
-        ground = Body(self, "ground", None, Fixed(), Assembly((), ()), frame, zero, None, ZERO, inertia, zero, none, none)
+        ground = Body(
+            self,
+            "ground",
+            None,
+            Fixed(),
+            Assembly((), ()),
+            frame,
+            zero,
+            None,
+            ZERO,
+            inertia,
+            zero,
+            none,
+            none,
+        )
         ground.points["origin"] = Point("origin", ground, zero)
         ground.points["com"] = Point("com", ground, zero)
         return ground
@@ -252,28 +294,47 @@ class System(Energies):
         value = self.expression(magnitude, "gravity", ACCELERATION)
         axis = self._direction(direction, "gravity")
         if any(frame is not self.ground.frame for frame, _ in axis.terms):
-            raise ModelError(f"gravity: its direction {axis} must be fixed in the ground, e.g. -system.ground.y")
+            raise ModelError(
+                f"gravity: its direction {axis} must be fixed in the ground, e.g. -system.ground.y"
+            )
         self.gravities.append(Gravity(value, axis))
 
     def force(self, name: str, magnitude: Any, direction: Any, *, at: Any, reaction: Any = None) -> Expr:
-        """A force of this magnitude along a direction at a point; opposite at the reaction point, or on the reaction body
-        along the same line of action. Without a reaction the ground takes it."""
+        """A force of this magnitude along a direction at a point; opposite at the reaction point, or on the
+        reaction body along the same line of action. Without a reaction the ground takes it."""
         self._new_name(name, "force")
         point = self._find_point(at, f"force '{name}'")
         value = self.expression(magnitude, f"force '{name}'", FORCE)
         axis = self._direction(direction, f"force '{name}'")
         other_point: Point | None = None
         other: Body | None = None
-        found = self._parse(reaction, f"reaction of force '{name}'", {}) if isinstance(reaction, str) else reaction
+        found = (
+            self._parse(reaction, f"reaction of force '{name}'", {})
+            if isinstance(reaction, str)
+            else reaction
+        )
         if isinstance(found, Body):
             other = self._find_reaction(found, point.body, f"force '{name}'")
         elif found is not None:
             other_point = self._find_point(found, f"reaction of force '{name}'")
             other = other_point.body
-        return self._add_load(Load(name, "force", value, axis * self._load_value(value, name), point.body, point, other, other_point))
+        return self._add_load(
+            Load(
+                name,
+                "force",
+                value,
+                axis * self._load_value(value, name),
+                point.body,
+                point,
+                other,
+                other_point,
+            )
+        )
 
-    def moment(self, name: str, magnitude: Any, direction: Any, *, on: Any = None, reaction: Any = None) -> Expr:
-        """A moment of this magnitude about a direction on a body; opposite on the reaction body where one is given."""
+    def moment(
+        self, name: str, magnitude: Any, direction: Any, *, on: Any = None, reaction: Any = None
+    ) -> Expr:
+        """A moment of this magnitude about a direction on a body; opposite on the reaction body, if given."""
         self._new_name(name, "moment")
         if on is None:
             raise ModelError(f"moment '{name}' acts on no body; say which with on=body")
@@ -281,14 +342,19 @@ class System(Energies):
         value = self.expression(magnitude, f"moment '{name}'", MOMENT)
         axis = self._direction(direction, f"moment '{name}'")
         other = None if reaction is None else self._find_reaction(reaction, body, f"moment '{name}'")
-        return self._add_load(Load(name, "moment", value, axis * self._load_value(value, name), body, None, other))
+        return self._add_load(
+            Load(name, "moment", value, axis * self._load_value(value, name), body, None, other)
+        )
 
     def strut(self, name: str, law: Any, *, between: Sequence[Any]) -> Expr:
-        """A force along the line between two points, by a law in their distance ``x`` and its rate ``v``, e.g.
-        "-k*(x - x0) - c*v"; positive pushes the points apart. A function of (x, v) may be given in place of text."""
+        """A force along the line between two points, by a law in their distance ``x`` and its rate ``v``,
+        e.g. "-k*(x - x0) - c*v"; positive pushes the points apart. A function of (x, v) may be given in place
+        of text."""
         self._new_name(name, "strut")
         if isinstance(between, str) or not hasattr(between, "__len__") or len(between) != 2:
-            raise ModelError(f"strut '{name}': between={between!r} is not a pair of points, e.g. (A.origin, B.com)")
+            raise ModelError(
+                f"strut '{name}': between={between!r} is not a pair of points, e.g. (A.origin, B.com)"
+            )
         p, q = (self._find_point(end, f"strut '{name}'") for end in between)
         if p.body is q.body:
             raise ModelError(f"strut '{name}': both ends are on body '{p.body.name}', so it can do nothing")
@@ -299,13 +365,17 @@ class System(Energies):
         along = line / length
         rate = fn.named(vec.dot(motion.velocity(q, p), along), f"{name}_rate")
         if callable(law) and not isinstance(law, Expr):
-            least, most = _arity_range(_arity(law))
+            least, most = argument_range(law)
             if not least <= 2 <= most:
-                raise ModelError(f"strut '{name}': its law must be a function of two arguments, length x and its rate v")
+                raise ModelError(
+                    f"strut '{name}': its law must be a function of two arguments, length x and its rate v"
+                )
             value = self.expression(law(length, rate), f"strut '{name}'", FORCE)
         else:
             value = self.expression(law, f"strut '{name}'", FORCE, {"x": length, "v": rate})
-        load = Load(name, "force", value, along * self._load_value(value, name), q.body, q, p.body, p, collinear=True)
+        load = Load(
+            name, "force", value, along * self._load_value(value, name), q.body, q, p.body, p, collinear=True
+        )
         return self._add_load(load)
 
     @staticmethod
@@ -322,16 +392,19 @@ class System(Energies):
         """A speed as a given function of time and parameters: its equation of motion disappears."""
         node = self.expression(speed, "prescribe")
         if node not in self.speeds:
-            raise ModelError(f"prescribe: '{node}' is not a speed of this system{nearest(str(node), [str(s) for s in self.speeds])}")
+            hint = nearest(str(node), [str(s) for s in self.speeds])
+            raise ModelError(f"prescribe: '{node}' is not a speed of this system{hint}")
         if any(node in step.linear.values() and step.velocity == "parent" for step in self._drifts()):
             raise ModelError(
-                f"prescribe: '{node}' is a velocity in the parent's axes; give the free body velocity='body', or a Joint "
-                "with translations"
+                f"prescribe: '{node}' is a velocity in the parent's axes; give the free body "
+                "velocity='body', or a Joint with translations"
             )
         given = self.expression(value, f"prescribed speed '{node}'", node.dimension)
         moving = [s for s in symbols(given) if s.data.role not in ("parameter", "time")]
         if moving:
-            raise ModelError(f"prescribed speed '{node}' may depend on time and parameters only, not on '{moving[0]}'")
+            raise ModelError(
+                f"prescribed speed '{node}' may depend on time and parameters only, not on '{moving[0]}'"
+            )
         if node in self.prescriptions:
             raise ModelError(f"speed '{node}' is prescribed twice")
         self.prescriptions[node] = Prescription(node, given)
@@ -343,219 +416,10 @@ class System(Energies):
     # ------------------------------------------------------------ from here to the equations
 
     def derive(self, formalism: str = "auto", **options: Any) -> Equations:
-        """The equations of motion: "auto" counts and keeps the cheapest of the formalisms, or name one ("kane", "recursive")."""
+        """The equations of motion by the cheapest formalism ("auto"), or by "kane" or "recursive"."""
         from armillary.program.derive import derive
 
         return derive(self, formalism, **options)
 
-    # ------------------------------------------------------------ reading what users write
-
-    def expression(
-        self, value: Any, where: str = "", dimension: Dimension | None = None, local: Mapping[str, Expr] | None = None
-    ) -> Expr:
-        """A scalar from text, a number or an expression; checked for its dimension where one is asked for."""
-        if isinstance(value, str):
-            node = self._parse(value, where, local or {})
-        elif isinstance(value, Expr):
-            node = value
-            self._check_own(node, where)
-        else:
-            node = self._number(value, where, dimension)
-        if not isinstance(node, Expr):
-            raise ExpressionError(f"{where}: '{value}' is a {type(node).__name__.lower()}, a scalar is needed here")
-        self._must_have(node, dimension, where)
-        return node
-
-    def _number(self, value: Any, where: str, dimension: Dimension | None) -> Expr:
-        if is_quantity(value):
-            size, own = magnitude_in_si(value)
-            return number(size / self.units.scale(own), own)
-        try:
-            plain = float(value)
-        except (TypeError, ValueError):
-            raise ExpressionError(f"{where}: {value!r} is not a number, text or expression") from None
-        return dimensioned(finite_number(plain, where), dimension or ONE)
-
-    def _check_own(self, node: Expr, where: str) -> None:
-        for s in symbols(node):
-            if s.data.owner not in (None, self):
-                raise ModelError(f"{where}: '{s}' belongs to system '{s.data.owner.name}', not to '{self.name}'")
-
-    def _must_have(self, node: Expr, dimension: Dimension | None, where: str) -> None:
-        if dimension is None or node.dimension is None or node.dimension is dimension or _has_bare_numbers(node):
-            return
-        raise UnitsError(
-            f"{where}: '{node}' has dimension [{node.dimension}], but [{dimension}] "
-            f"({self.units.unit_text(dimension) or 'no unit'}) is needed"
-        )
-
-    def _parse(self, text: str, where: str, local: Mapping[str, Expr]) -> Any:
-        table = {**BY_NAME, **_VECTOR_FUNCTIONS, **self.functions}
-
-        def known(name: str) -> Any:
-            try:
-                return local[name] if name in local else self.lookup(name)
-            except ModelError as error:  # as an ExpressionError it gets the place in the text
-                raise ExpressionError(str(error)) from None
-
-        try:
-            return parse(text, known, table)
-        except ExpressionError as error:
-            raise ExpressionError(f"{where}: {error.message}" if where else error.message, error.text, error.column) from None
-        except UnitsError as error:
-            raise UnitsError(f"{where}: {error}" if where else str(error)) from None
-        except ModelError as error:
-            raise ModelError(f"{where}: {error}" if where else str(error)) from None
-
-    def lookup(self, name: str) -> Any:
-        """What a name in a text stands for; an undeclared plain name becomes a parameter without a default."""
-        head, _, tail = name.partition(".")
-        if not tail:
-            for table in (self.parameters, self.bodies):
-                if name in table:
-                    return table[name]
-            if name in self.memories:
-                return self.memories[name].symbol
-            if name in self.loads:
-                return self.loads[name].magnitude
-            if name == "t":
-                return self.time
-            if name == "pi":
-                return number(math.pi)
-            if name == "ground":
-                return self.ground
-            return self._declare(name, None, "")
-        if name in self.parameters:
-            return self.parameters[name]
-        body = self.ground if head == "ground" else self.bodies.get(head)
-        if body is None:
-            raise ModelError(f"there is no body '{head}'{nearest(head, [*self.bodies, 'ground'])}")
-        return body.part(tail)
-
-    def triple(self, values: Any, where: str, units: str = "m") -> Triple:
-        """Three constant scalars with the dimension of ``units``."""
-        if isinstance(values, str | Expr) or not hasattr(values, "__len__") or len(values) != 3:
-            raise ModelError(f"{where}: three values are needed, e.g. (0, 0, 1), not {values!r}")
-        reader = self._constant_reader(where, LENGTH if units == "m" else parse_unit(units).dimension)
-        return tuple(reader(v) for v in values)  # type: ignore[return-value]
-
-    def _constant_reader(self, where: str, dimension: Dimension | None) -> Callable[[Any], Expr]:
-        def read(value: Any) -> Expr:
-            node = self.expression(value, where, dimension)
-            if not node.constant:
-                raise ModelError(f"{where}: '{node}' varies with the motion or time; a constant is needed here")
-            return node
-
-        return read
-
-    def _make_parameter(self, name: str, dimension: Dimension, about: str) -> Expr:
-        return self._declare(name, dimension, about, units=self.units.unit_text(dimension))
-
-    def _direction(self, value: Any, where: str) -> Vector:
-        vector = self._parse(value, where, {}) if isinstance(value, str) else value
-        if not isinstance(vector, Vector):
-            raise ModelError(f"{where}: its direction {value!r} is not a vector; give one such as body.x or '-ground.y'")
-        if not vector.terms:
-            raise ModelError(f"{where}: its direction is the zero vector")
-        for (frame, _), size in vector.terms.items():
-            if self.ground.frame not in vec.ancestors(frame):
-                raise ModelError(f"{where}: its direction {vector} is not fixed in a body of system '{self.name}'")
-            if isinstance(size, Expr):
-                self._check_own(size, where)
-            else:
-                finite_number(size, f"{where}: a component of its direction")
-        return vec.direction(vector)
-
-    def _find_body(self, body: Any, where: str) -> Body:
-        if isinstance(body, str):
-            if body == "ground":
-                return self.ground
-            if body not in self.bodies:
-                raise ModelError(f"{where}: there is no body '{body}'{nearest(body, [*self.bodies, 'ground'])}")
-            return self.bodies[body]
-        if not isinstance(body, Body):
-            raise ModelError(f"{where}: {body!r} is not a body")
-        if body.system is not self:
-            raise ModelError(f"{where}: body '{body.name}' belongs to system '{body.system.name}', not to '{self.name}'")
-        return body
-
-    def _find_reaction(self, body: Any, first: Body, where: str) -> Body:
-        other = self._find_body(body, f"reaction of {where}")
-        if other is first:
-            raise ModelError(f"{where}: its reaction is on the same body '{first.name}', so it can do nothing")
-        return other
-
-    def _find_point(self, point: Any, where: str) -> Point:
-        found = self._parse(point, where, {}) if isinstance(point, str) else point
-        if isinstance(found, Body):
-            found = found.origin
-        if not isinstance(found, Point):
-            raise ModelError(f"{where}: {point!r} is not a point; give one such as body.origin or body.point((0, 1, 0))")
-        self._find_body(found.body, where)
-        return found
-
-    def _new_name(self, name: str, kind: str) -> None:
-        if not isinstance(name, str) or not _NAME.match(name):
-            raise ModelError(f"{kind} name {name!r} is not a name: letters, digits and underscores, not starting with a digit")
-        taken = {
-            "parameter": self.parameters,
-            "body": self.bodies,
-            "memory": self.memories,
-            "load": self.loads,
-            "function": self.functions,
-        }
-        for what, table in taken.items():
-            if name in table:
-                hint = "declare it before the first text that uses it, or " if kind == what == "parameter" else ""
-                raise ModelError(f"{kind} '{name}': the name is taken by a {what} already; {hint}choose another")
-        if name in ("t", "pi", "ground") or name in BY_NAME or name in _VECTOR_FUNCTIONS or keyword.iskeyword(name):
-            raise ModelError(f"{kind} '{name}': the name is reserved; choose another")
-
     def __repr__(self) -> str:
         return f"System({self.name!r}: {len(self.bodies)} bodies, {len(self.speeds)} speeds)"
-
-
-def _has_bare_numbers(node: Expr) -> bool:
-    """Whether bare numbers stand in for gains with units: 9.81, or −3*q − 5*u."""
-    if node.kind == "number":
-        return node.dimension is ONE
-    if node.kind == "product":
-        return abs(node.data[0]) != 1 or any(_has_bare_numbers(a) for a in node.args if a.kind == "sum")
-    return node.kind == "sum" and any(abs(c) != 1 for c in node.data[1])
-
-
-def _arity(function: Callable[..., Any]) -> Any:
-    import inspect
-
-    known = getattr(function, "arity", None)
-    if known is not None:
-        return known
-    try:
-        kinds = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return (0, math.inf)
-    if any(p.kind is p.VAR_POSITIONAL for p in kinds):
-        return (0, math.inf)
-    places = [p for p in kinds if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    needed = [p for p in places if p.default is p.empty]
-    return len(places) if len(needed) == len(places) else (len(needed), len(places))
-
-
-def _arity_range(count: Any) -> tuple[float, float]:
-    return (count, count) if isinstance(count, int) else count
-
-
-_VECTOR_FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
-    "dot": (vec.dot, 2),
-    "cross": (vec.cross, 2),
-    "magnitude": (vec.magnitude, 1),
-    "direction": (vec.direction, 1),
-    "project": (vec.project, 2),
-    "angle": (vec.angle, (2, 3)),
-    "position": (motion.position, (1, 2)),
-    "velocity": (motion.velocity, (1, 2)),
-    "acceleration": (motion.acceleration, 1),
-    "angular_velocity": (motion.angular_velocity, (1, 2)),
-    "angular_acceleration": (motion.angular_acceleration, 1),
-    "time_derivative": (motion.time_derivative, 1),
-}

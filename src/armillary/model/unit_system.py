@@ -1,6 +1,7 @@
 """Unit systems: what one unit of mass, length and time inside a model is worth in SI.
 
-Values are converted at the border only: defaults and parameter values come in stated units, outputs leave in theirs.
+Values are converted at the border only: defaults and parameter values come in stated units, outputs leave in
+theirs.
 """
 
 from __future__ import annotations
@@ -64,5 +65,7 @@ SYSTEMS = {
 def unit_system(name: str) -> UnitSystem:
     """A unit system by name."""
     if name not in SYSTEMS:
-        raise ModelError(f"unknown unit system '{name}'{nearest(str(name), SYSTEMS)}; known: {', '.join(SYSTEMS)}")
+        raise ModelError(
+            f"unknown unit system '{name}'{nearest(str(name), SYSTEMS)}; known: {', '.join(SYSTEMS)}"
+        )
     return SYSTEMS[name]

@@ -1,9 +1,9 @@
 """Exact operation counts of expression graphs.
 
 Each binary + or − is an addition; each × a multiplication; each ÷ and each square root a division; a power
-n is what its squarings take; unary minus is free; functions (sin, select, …) are counted apart. A node that
-several others use counts once: the generated code computes it once. Constants (functions of parameters
-alone) cost nothing once precomputed.
+n is what its squarings take; unary minus is free; functions (sin, select, a power like x^0.3, …) are counted
+apart. A node that several others use counts once: the generated code computes it once. Constants (functions
+of parameters alone) cost nothing once precomputed.
 """
 
 from __future__ import annotations
@@ -65,15 +65,18 @@ def node_operations(node: Expr) -> Operations:
 
 def _product_operations(node: Expr) -> Operations:
     coefficient, exponents = node.data
-    multiplications = divisions = above = below = 0
+    multiplications = divisions = functions = above = below = 0
     for exponent in exponents:
         size = abs(exponent)
         whole = int(size)
-        if size != whole:
-            divisions += 1  # a square root
-            multiplications += 1 if whole else 0
-        if whole:
-            multiplications += _power_multiplications(whole)
+        if size - whole not in (0, 0.5):
+            functions += 1
+        else:
+            if size != whole:
+                divisions += 1  # a square root
+                multiplications += 1 if whole else 0
+            if whole:
+                multiplications += _power_multiplications(whole)
         if exponent > 0:
             above += 1
         else:
@@ -83,7 +86,7 @@ def _product_operations(node: Expr) -> Operations:
         divisions += 1
     if abs(coefficient) != 1 and above:
         multiplications += 1
-    return Operations(0, multiplications, divisions)
+    return Operations(0, multiplications, divisions, functions)
 
 
 def _power_multiplications(n: int) -> int:
@@ -98,10 +101,13 @@ def count(roots: Iterable[Expr]) -> Operations:
 
 def count_nodes(nodes: Iterable[Expr]) -> Operations:
     """Operations of these nodes, constants excluded, their operands given."""
+    return sum_operations(node for node in nodes if not node.constant)
+
+
+def sum_operations(nodes: Iterable[Expr]) -> Operations:
+    """Operations of these nodes, constants included, their operands given."""
     additions = multiplications = divisions = functions = 0
     for node in nodes:
-        if node.constant or node.kind == "let":
-            continue
         ops = node_operations(node)
         additions += ops.additions
         multiplications += ops.multiplications

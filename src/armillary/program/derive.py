@@ -104,7 +104,7 @@ def _check(system: System, formalism: str) -> None:
 
 def _program(system: System, wanted: Targets) -> tuple[Program, list[Gain]]:
     """All sections, improved one by one over shared constants."""
-    constants = Constants()
+    constants = Constants(taken=system.parameters)
     rates, gains = improve(wanted.rates, constants)
     outputs = hoist(Graph([c.expression for c in wanted.columns]), constants).roots
     events = hoist(Graph(wanted.events), constants).roots

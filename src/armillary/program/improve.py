@@ -27,24 +27,31 @@ def improve(roots: Sequence[Expr], constants: Constants) -> tuple[list[Expr], li
     """The roots after all passes, and the record of what each gained.
 
     ``inline`` and ``hoist`` always stay, as the later ones build on them; a search for factors or pairs
-    that finds nothing is undone.
+    that finds nothing is undone. The last ``hoist`` names constants that the others brought together.
     """
     gains: list[Gain] = []
     graph = Graph(roots)
     searching = len(graph.order) <= SEARCHED
-    for name, apply, search in (
-        ("inline", inline, False),
-        ("hoist", lambda g: hoist(g, constants), False),
-        ("reciprocals", reciprocals, True),
-        ("factor", factor, True),
-        ("share", share, True),
-        ("inline", inline, True),
-        ("factor", factor, True),
+
+    def named(g: Graph) -> Graph:
+        return hoist(g, constants)
+
+    for name, apply, stays, search in (
+        ("inline", inline, True, False),
+        ("hoist", named, True, False),
+        ("reciprocals", reciprocals, False, False),
+        ("factor", factor, False, True),
+        ("share", share, False, True),
+        ("inline", inline, False, True),
+        ("factor", factor, False, True),
+        ("hoist", named, True, False),
     ):
         if search and not searching:
             continue
         changed = apply(graph)
-        if not search or changed.operations.weight < graph.operations.weight:
+        if changed is graph:
+            continue
+        if stays or changed.operations.weight < graph.operations.weight:
             gains.append(Gain(name, graph.operations, changed.operations))
             graph = changed
     return graph.roots, gains

@@ -34,10 +34,11 @@ def listing(equations: Equations, section: str) -> Text:
     chosen = sections[section]
     names = assigned_names(chosen)
     lines = [f"{chosen.name}: {chosen.operations}"]
+    known: dict[Expr, str] = {}  # operands come first, so a node meets the names of all its parts
     for node in chosen.nodes:
         if node in names:
-            inside = {n: name for n, name in names.items() if n is not node}
-            lines.append(f"  {names[node]} = {text(node.args[0] if node.kind == 'let' else node, inside)}")
+            lines.append(f"  {names[node]} = {text(node.args[0] if node.kind == 'let' else node, known)}")
+            known[node] = names[node]
     for label, result in zip(chosen.labels, chosen.results, strict=True):
         lines.append(f"  {label} = {text(result, names)}")
     return Text("\n".join(lines))
@@ -47,8 +48,9 @@ def assigned_names(section: Section) -> dict[Expr, str]:
     """Names for the nodes of a section that get an assignment: intermediate values, and what is used more
     than once.
     """
-    counted = Graph(section.results).uses
-    taken: set[str] = set(section.labels)
+    graph = Graph(section.results)
+    counted = graph.uses
+    taken = {*section.labels, *(n.data.name for n in graph.order if n.kind == "symbol")}
     names: dict[Expr, str] = {}
     numbers: dict[str, int] = {}
     for node in section.nodes:

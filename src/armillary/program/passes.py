@@ -8,11 +8,11 @@ it saves; ``improve`` in ``derive.py`` keeps it only where the count agrees.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from armillary.algebra.expression import Expr, let, multiply, number, power, scale, symbol, total
-from armillary.algebra.walk import operands_first, rebuild
+from armillary.algebra.walk import operands_first, product_of, rebuild, transform
 from armillary.program.cost import Operations, count_nodes
 
 
@@ -83,11 +83,16 @@ def inline(graph: Graph) -> Graph:
 
 
 class Constants:
-    """Names for expressions of parameters alone, each computed once per parameter set."""
+    """Names for expressions of parameters alone, each computed once per parameter set.
 
-    def __init__(self) -> None:
+    Definitions hold parameters only, never other named constants. ``taken`` are names already in use.
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
         self.definitions: dict[Expr, Expr] = {}
         self._names: dict[Expr, Expr] = {}
+        self._taken = set(taken)
+        self._count = 0
 
     def name(self, value: Expr) -> Expr:
         """A symbol for a constant expression; numbers and parameters are their own names, signs stay
@@ -103,21 +108,74 @@ class Constants:
         """
         if value.kind in ("number", "symbol"):
             return value
+        (value,) = transform([value], self.definitions.get)
+        if value.kind in ("number", "symbol"):
+            return value
         if value not in self._names:
-            made = symbol(f"c{len(self._names) + 1}", "parameter", owner=self)
+            made = symbol(self._fresh_name(), "parameter", owner=self)
             self._names[value] = made
             self.definitions[made] = value
         return self._names[value]
 
+    def _fresh_name(self) -> str:
+        while True:
+            self._count += 1
+            if f"c{self._count}" not in self._taken:
+                return f"c{self._count}"
+
 
 def hoist(graph: Graph, constants: Constants) -> Graph:
-    """Constant terms and factors gathered and replaced by names: one operand where there were several."""
+    """Constant terms and factors gathered and replaced by names: one operand where there were several.
 
+    Sums that open into others as they are made anew bring constants of their own: then it goes round again.
+    """
+    while (
+        any([_is_unnamed(r) for r in graph.roots])
+        or any([_holds_unnamed(n) for n in graph.order])
+        or any([_has_number_to_fold(n, graph) for n in graph.order])
+    ):
+        graph = _hoisted(graph, constants)
+    return graph
+
+
+def _is_unnamed(node: Expr) -> bool:
+    return node.constant and node.kind != "number" and node.kind != "symbol"
+
+
+def _holds_unnamed(node: Expr) -> bool:
+    """Whether a variable node holds constants that one name could replace."""
+    if node.constant:
+        return False
+    fixed = [i for i, a in enumerate(node.args) if a.constant]
+    if not fixed:
+        return False
+    if any([_is_unnamed(node.args[i]) for i in fixed]):
+        return True
+    if node.kind == "sum" or node.kind == "product":
+        factors = node.data[1]
+        plain = (1, -1) if node.kind == "sum" else (1,)
+        return len(fixed) + _lone_number(node) > 1 or factors[fixed[0]] not in plain
+    return False
+
+
+def _has_number_to_fold(node: Expr, graph: Graph) -> bool:
+    if node.kind != "sum" or node.constant:
+        return False
+    terms = zip(node.data[1], node.args, strict=True)
+    return any([c not in (1, -1) and _takes_number(a) and graph.uses[a] == 1 for c, a in terms])
+
+
+def _takes_number(term: Expr) -> bool:
+    """Whether a number before this term can be multiplied into a constant factor of it."""
+    return term.kind == "product" and any([b.constant for b in term.args])
+
+
+def _hoisted(graph: Graph, constants: Constants) -> Graph:
     def make(node: Expr, args: list[Expr]) -> Expr:
         if node.constant:
             return node  # named where a variable node meets it
         if node.kind == "sum":
-            return _hoisted_sum(node, args, constants)
+            return _hoisted_sum(node, args, constants, graph)
         if node.kind == "product":
             return _hoisted_product(node, args, constants)
         return _same_or_rebuilt(node, [constants.whole(a) if a.constant else a for a in args])
@@ -128,18 +186,25 @@ def hoist(graph: Graph, constants: Constants) -> Graph:
     return changed
 
 
-def _hoisted_sum(node: Expr, args: list[Expr], constants: Constants) -> Expr:
+def _hoisted_sum(node: Expr, args: list[Expr], constants: Constants, graph: Graph) -> Expr:
     offset, coefficients = node.data
     fixed = [(c, a) for c, a in zip(coefficients, args, strict=True) if a.constant]
-    moving = [(c, a) for c, a in zip(coefficients, args, strict=True) if not a.constant]
+    moving: list[tuple[float, Expr]] = []
+    for c, old, a in zip(coefficients, node.args, args, strict=True):
+        if c not in (1, -1) and _takes_number(a) and graph.uses[old] == 1:
+            folded = _hoisted_product(a, list(a.args), constants, abs(c))
+            moving.append((1 if c > 0 else -1, folded))
+        elif not a.constant:
+            moving.append((c, a))
     if fixed:
         constant = constants.name(total([*fixed, (1, number(offset))]))
         return total([*moving, (1, constant)])
     return total([*moving, (1, number(offset))])
 
 
-def _hoisted_product(node: Expr, args: list[Expr], constants: Constants) -> Expr:
+def _hoisted_product(node: Expr, args: list[Expr], constants: Constants, times: float = 1) -> Expr:
     coefficient, exponents = node.data
+    coefficient = coefficient * times
     constant = number(coefficient)
     moving = number(1)
     any_fixed = False
@@ -255,10 +320,14 @@ def _operand_pairs(node: Expr) -> list[Pair]:
     return [("product", a, b, 1.0) for i, a in enumerate(plain) for b in plain[i + 1 :]]
 
 
+def _lone_number(node: Expr) -> bool:
+    """Whether a sum has a number as a term, or a product one as a factor."""
+    return node.data[0] != 0 if node.kind == "sum" else node.data[0] not in (1, -1)
+
+
 def _operand_count(node: Expr) -> int:
     """Operands of a sum or product, its number included."""
-    lone = node.data[0] != 0 if node.kind == "sum" else node.data[0] not in (1, -1)
-    return len(node.args) + lone
+    return len(node.args) + _lone_number(node)
 
 
 def _common_pairs(graph: Graph) -> dict[Expr, list[Pair]]:
@@ -319,3 +388,35 @@ def _with_pairs(node: Expr, args: list[Expr], chosen: dict[Expr, list[Pair]]) ->
     for _, value in named:
         result = multiply(result, value)
     return result
+
+
+# ---------------------------------------------------------------- narrow
+
+MANY = 100  # operands of a sum or product from which on it is cut: a program's line stays a line
+
+
+def narrow(graph: Graph) -> Graph:
+    """Sums and products of very many operands in parts, and these in parts again: no operation more or less.
+
+    A target takes long over one expression of thousands of operands; LLVM's time grows with their square.
+    """
+    if not any([len(n.args) > MANY and not n.constant for n in graph.order]):
+        return graph
+
+    def make(node: Expr, args: list[Expr]) -> Expr:
+        made = _same_or_rebuilt(node, args)
+        while made.kind in ("sum", "product") and len(made.args) > MANY and not made.constant:
+            made = _with_parts(made)
+        return made
+
+    return graph.remade(make)
+
+
+def _with_parts(node: Expr) -> Expr:
+    offset, factors = node.data
+    items = list(zip(factors, node.args, strict=True))
+    parts = [items[i : i + MANY] for i in range(0, len(items), MANY)]
+    if node.kind == "sum":
+        return total([*((1, let(total(part), "part")) for part in parts), (1, number(offset))])
+    made = [let(product_of([power(b, n) for n, b in part]), "part") for part in parts]
+    return product_of([number(offset), *made])

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
-from armillary.program.cost import Operations, count
+from armillary.program.cost import Operations, sum_operations
+from armillary.program.passes import Graph, narrow
 from armillary.program.schedule import schedule
 
 
@@ -34,8 +35,9 @@ class Section:
 
 def section(name: str, labels: Sequence[str], results: Sequence[Expr], *, constant: bool = False) -> Section:
     """A section with its nodes put in order; ``constant`` ones compute constants and enter them."""
+    results = narrow(Graph(results)).roots
     nodes = schedule(results, enter_constants=constant)
-    return Section(name, tuple(labels), tuple(results), nodes, count(results))
+    return Section(name, tuple(labels), tuple(results), nodes, sum_operations(nodes))
 
 
 @dataclass(frozen=True)

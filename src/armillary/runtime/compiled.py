@@ -18,7 +18,7 @@ from armillary.backends.llvm import llvm_text
 from armillary.errors import ArmillaryError, ParameterError, SimulationError, nearest
 from armillary.program.equations import Equations
 from armillary.runtime.integrators import METHODS, Functions, Integration, integrate
-from armillary.runtime.parameters import parameter_table
+from armillary.runtime.parameters import parameter_table, plain_number
 from armillary.runtime.progress import progress_line
 
 if TYPE_CHECKING:
@@ -148,7 +148,10 @@ class CompiledModel:
 
     @staticmethod
     def _vector(values: Any, length: int, what: str) -> np.ndarray:
-        vector = np.array(values, dtype=float)
+        try:
+            vector = np.array(values, dtype=float)
+        except (TypeError, ValueError):
+            raise ArmillaryError(f"the {what} must be {length} numbers, not {values!r}") from None
         if vector.shape != (length,):
             raise ArmillaryError(f"the {what} must be {length} numbers, not an array of shape {vector.shape}")
         return vector
@@ -163,8 +166,10 @@ class CompiledModel:
         else:
             by_name = {s.data.name: value for s, value in system.initial.items()}
             y = np.array([by_name[s.data.name] for s in program.state], dtype=float)
-            for name, value in (initial or {}).items():
-                y[self._place(name)] = float(value)
+            dimensions = {s.data.name: s.dimension for s in system.initial}
+            for name, value in [(str(key), value) for key, value in (initial or {}).items()]:
+                where = f"the initial value of '{name}'"
+                y[self._place(name)] = plain_number(value, where, system.units, dimensions.get(name))
         if not np.all(np.isfinite(y)):
             bad = program.state[int(np.argmin(np.isfinite(y)))].data.name
             raise ParameterError(f"the initial value of '{bad}' is not a finite number")
@@ -244,11 +249,13 @@ class CompiledModel:
         return run
 
     def _memory(self, given: Mapping[str, float] | None) -> np.ndarray:
-        stored = self._initial_memory()
-        for name, value in (given or {}).items():
+        system, stored = self.equations.system, self._initial_memory()
+        for name, value in [(str(key), value) for key, value in (given or {}).items()]:
             if name not in self._memory_names:
                 raise ParameterError(f"there is no memory '{name}'{nearest(name, self._memory_names)}")
-            stored[self._memory_names.index(name)] = float(value)
+            known = system.memories[name].symbol.dimension
+            number = plain_number(value, f"memory '{name}'", system.units, known)
+            stored[self._memory_names.index(name)] = number
         return stored
 
     def _run_functions(self) -> Functions:

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.dimension import Dimension
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
-from armillary.errors import ParameterError, nearest
+from armillary.errors import ParameterError, UnitsError, nearest
+from armillary.model.unit_system import UnitSystem
 from armillary.program.equations import Equations
 
 
@@ -24,13 +26,13 @@ class ParameterTable:
     units: tuple[str, ...]
     factors: tuple[float, ...]
     needed: frozenset[str]
-    scale_of_si: tuple[float, ...]
+    system: UnitSystem
 
     def values(self, given: Mapping[str, Any] | None) -> dict[str, float]:
         """All values in stated units: given ones over defaults. Unknown, missing and impossible ones are
         errors.
         """
-        given = dict(given or {})
+        given = {str(name): value for name, value in (given or {}).items()}  # a symbol is as good as its name
         for name in given:
             if name not in self.names:
                 raise ParameterError(f"there is no parameter '{name}'{nearest(name, self.names)}")
@@ -51,15 +53,11 @@ class ParameterTable:
         return result
 
     def _plain(self, i: int, value: Any) -> float:
-        if is_quantity(value):
-            value = magnitude_in_si(value).value / self.scale_of_si[i]
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            raise ParameterError(f"parameter '{self.names[i]}' needs a number, not {value!r}") from None
-        if not math.isfinite(number):
-            raise ParameterError(f"parameter '{self.names[i]}' is {number}; give a finite number")
-        return number
+        where = f"parameter '{self.names[i]}'"
+        if not is_quantity(value):
+            return plain_number(value, where, self.system, None)
+        known = parse_unit(self.units[i]).dimension if self.units[i] else None
+        return plain_number(value, where, self.system, known) / self.factors[i]
 
     def inside(self, values: Mapping[str, float]) -> np.ndarray:
         """Values in the model's own units, for precompute; those that nothing needs may be absent."""
@@ -68,23 +66,40 @@ class ParameterTable:
         )
 
 
+def plain_number(value: Any, where: str, system: UnitSystem, dimension: Dimension | None) -> float:
+    """A finite number as it is, or a quantity of the known dimension in the units of the system."""
+    if is_quantity(value):
+        size, own = magnitude_in_si(value)
+        if dimension is not None and own is not dimension:
+            raise UnitsError(f"{where} has dimension [{dimension}], but {value} has [{own}]")
+        value = size / system.scale(own)
+    try:
+        if isinstance(value, str):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{where} needs a number, not {value!r}") from None
+    if not math.isfinite(number):
+        raise ParameterError(f"{where} is {number}; give a finite number")
+    return number
+
+
 def parameter_table(equations: Equations) -> ParameterTable:
     """The table of a system's parameters."""
     system, program = equations.system, equations.program
     used = {s.data.name for s in symbols(*program.precompute.results)}
-    names, defaults, units, factors, scales = [], [], [], [], []
+    names, defaults, units, factors = [], [], [], []
     for name, node in system.parameters.items():
         stated = node.data.units
         names.append(name)
         defaults.append(node.data.default)
         units.append(equations.parameter_units[name])
         factors.append(system.units.factor(parse_unit(stated)) if stated else 1.0)
-        scales.append(parse_unit(stated).scale if stated else 1.0)
     return ParameterTable(
         tuple(names),
         tuple(defaults),
         tuple(units),
         tuple(factors),
         frozenset(used & set(names)),
-        tuple(scales),
+        system.units,
     )

@@ -1,7 +1,8 @@
 """Joints: each answers ``assemble`` with steps (turn, slide, tumble, drift) and coordinate rates q̇ = N(q) u.
 
-Enters: settings such as an axis. Leaves: an Assembly of steps that the mechanics knows. Read ``steps.py`` first, then
-``simple.py`` (turns and slides) and ``free.py`` (ball joint and free body). A new joint is one class here.
+Enters: settings such as an axis. Leaves: an Assembly of steps that the mechanics knows. Read ``steps.py``
+first, then ``simple.py`` (turns and slides) and ``free.py`` (ball joint and free body). A new joint is one
+class here.
 """
 
 from armillary.model.joints.base import Assembly, JointType, Maker

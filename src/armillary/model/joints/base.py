@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from armillary.algebra import functions as fn
@@ -19,7 +20,7 @@ UNIT_AXES: dict[str, Triple] = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 
 @dataclass(frozen=True)
 class Assembly:
-    """A joint as built for one body: its steps and the rates q̇ = N(q) u of its coordinates, in their order."""
+    """A joint as built for one body: its steps and the rates q̇ = N(q) u of its coordinates, in order."""
 
     steps: tuple[Step, ...]
     rates: tuple[Expr, ...]
@@ -56,7 +57,11 @@ class Maker:
         return self.speed(RATE, f"{self._turning('rotation rate', place)} about {axis}")
 
     def _turning(self, noun: str, place: str) -> str:
-        return f"{place} {noun} of {self.body} in {self.parent}," if place else f"{noun} of {self.body} in {self.parent}"
+        return (
+            f"{place} {noun} of {self.body} in {self.parent},"
+            if place
+            else f"{noun} of {self.body} in {self.parent}"
+        )
 
     def before_orient(self, components: Sequence[Any]) -> Sequence[Any]:
         """A vector in the body's axes, as components in the axes that the joint's own rotation leads to."""
@@ -84,7 +89,7 @@ def axis_name(axis: Any) -> str:
 
 
 def check_axis(axis: Any, joint: str) -> Any:
-    """The axis if it is a letter or three values that are not all zero; else an error that says what is right."""
+    """The axis if it is a letter or three values, not all zero; else an error that says what is right."""
     if isinstance(axis, str):
         if axis not in UNIT_AXES:
             raise ModelError(f"{joint}: axis '{axis}' is not one of 'x', 'y', 'z' or three numbers")
@@ -94,7 +99,9 @@ def check_axis(axis: Any, joint: str) -> Any:
     if len(axis) != 3:
         raise ModelError(f"{joint}: an axis has three components, not {len(axis)}")
     if all(isinstance(a, int | float) and a == 0 for a in axis):
-        raise ModelError(f"{joint}: the axis (0, 0, 0) has no direction; give a nonzero one such as 'z' or (0, 0, 1)")
+        raise ModelError(
+            f"{joint}: the axis (0, 0, 0) has no direction; give a nonzero one such as 'z' or (0, 0, 1)"
+        )
     return tuple(axis)
 
 
@@ -104,15 +111,20 @@ def unit_axis(axis: Any, maker: Maker) -> Triple:
         return UNIT_AXES[axis]
     values = [maker.read(a) for a in axis]
     if not all(v.constant for v in values):
-        raise ModelError(f"joint of '{maker.body}': its axis {axis_name(axis)} varies; an axis must be constant")
+        raise ModelError(
+            f"joint of '{maker.body}': its axis {axis_name(axis)} varies; an axis must be constant"
+        )
     length = fn.sqrt(sum((v * v for v in values), number(0)))
     if is_zero(length):
-        raise ModelError(f"joint of '{maker.body}': its axis {axis_name(axis)} has no direction; give a nonzero one")
+        raise ModelError(
+            f"joint of '{maker.body}': its axis {axis_name(axis)} has no direction; give a nonzero one"
+        )
     return tuple(plain(v / length) for v in values)
 
 
 def across(axis: Triple) -> Triple:
-    """A unit triple across a unit axis, whatever the axis is when the model runs: nothing can be divided by zero.
+    """A unit triple across a unit axis, whatever the axis is when the model runs: nothing can be divided by
+    zero.
 
     Source: Duff et al. (2017), Building an orthonormal basis, revisited.
     """
@@ -128,7 +140,7 @@ def plain(value: Expr) -> Any:
 
 
 def axis_rotation(axis: Triple, angle: Any) -> Matrix:
-    """Rotation about a unit axis (Euler, Rodrigues): R = c 1 + s k̃ + (1 − c) k kᵀ, with v_parent = R v_child."""
+    """Rotation about a unit axis: R = c 1 + s k̃ + (1 − c) k kᵀ (Euler, Rodrigues), v_parent = R v_child."""
     c, s = fn.cos(angle), fn.sin(angle)
     for i in range(3):
         if axis[i] in (1, -1) and isinstance(axis[i], int | float):
@@ -169,9 +181,15 @@ def sequence_rotation(sequence: str, angles: Sequence[Any], name: str) -> Matrix
 
 def check_sequence(sequence: str, lengths: tuple[int, ...], joint: str) -> str:
     """A sequence of axis letters without two equal neighbours; else an error that says what is right."""
-    if not isinstance(sequence, str) or len(sequence) not in lengths or any(letter not in UNIT_AXES for letter in sequence):
+    if (
+        not isinstance(sequence, str)
+        or len(sequence) not in lengths
+        or any(letter not in UNIT_AXES for letter in sequence)
+    ):
         wanted = " or ".join(str(n) for n in lengths)
         raise ModelError(f"{joint}: '{sequence}' is not a sequence of {wanted} of the letters x, y, z")
-    if any(a == b for a, b in zip(sequence, sequence[1:], strict=False)):
-        raise ModelError(f"{joint}: '{sequence}' turns twice in a row about the same axis; one of the two is redundant")
+    if any(a == b for a, b in pairwise(sequence)):
+        raise ModelError(
+            f"{joint}: '{sequence}' turns twice in a row about the same axis; one of the two is redundant"
+        )
     return sequence

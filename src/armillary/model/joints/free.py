@@ -30,7 +30,8 @@ from armillary.model.joints.steps import Drift, Tumble
 def quaternion_rotation(e: Sequence[Any], name: str) -> Matrix:
     """R with v_parent = R v_child for unit Euler parameters, 10 products and 12 sums.
 
-    The diagonal is written as 1 − 2(e₂² + e₃²) and so on, which is exact for unit length only; the integrators keep it.
+    The diagonal is written as 1 − 2(e₂² + e₃²) and so on, which is exact for unit length only; the
+    integrators keep it.
     """
     e0, e1, e2, e3 = e
     d1, d2, d3 = (fn.named(2 * x, f"{name}_2e{i}") for i, x in ((1, e1), (2, e2), (3, e3)))
@@ -56,8 +57,8 @@ def quaternion_rates(e: Sequence[Any], w: Sequence[Any]) -> tuple[Any, ...]:
 def sequence_rates(sequence: str, angles: Sequence[Any], w: Sequence[Any]) -> tuple[Any, Any, Any]:
     """Rates of three body-fixed angles for the angular velocity w in the child's axes.
 
-    With w' = R₃ w (axes before the last turn) the second rate is w'·e₂; the first follows from the component of w' that
-    only the first turn can have, and the third from what is left.
+    With w' = R₃ w (axes before the last turn) the second rate is w'·e₂; the first follows from the component
+    of w' that only the first turn can have, and the third from what is left.
     """
     a1, a2, a3 = ("xyz".index(letter) for letter in sequence)
     other = 3 - a1 - a2
@@ -73,8 +74,10 @@ def sequence_rates(sequence: str, angles: Sequence[Any], w: Sequence[Any]) -> tu
     return first, second, turned[other] - sigma * s2 * first
 
 
-def _orientation(rotation: str, maker: Maker, angular: Sequence[Expr]) -> tuple[Matrix, tuple[Expr, ...], list[Expr]]:
-    """(R, rates of the rotational coordinates, those coordinates) for Euler parameters or a sequence of angles."""
+def _orientation(
+    rotation: str, maker: Maker, angular: Sequence[Expr]
+) -> tuple[Matrix, tuple[Expr, ...], list[Expr]]:
+    """(R, rates of the rotational coordinates, those) for Euler parameters or a sequence of angles."""
     w = maker.before_orient(angular)
     if rotation == "quaternion":
         text = f"Euler parameter %d of {maker.body} in {maker.parent}"
@@ -93,7 +96,10 @@ def _check_rotation(rotation: str, joint: str) -> str:
 
 
 def _spins(maker: Maker) -> list[Expr]:
-    return [maker.speed(RATE, f"angular velocity of {maker.body} in {maker.parent} along its own {a}") for a in "xyz"]
+    return [
+        maker.speed(RATE, f"angular velocity of {maker.body} in {maker.parent} along its own {a}")
+        for a in "xyz"
+    ]
 
 
 class Spherical(JointType):
@@ -108,7 +114,9 @@ class Spherical(JointType):
     def assemble(self, maker: Maker) -> Assembly:
         w = _spins(maker)
         R, rates, _ = _orientation(self.rotation, maker, w)
-        return Assembly((Tumble(R, (w[0], w[1], w[2])),), rates, (0,) if self.rotation == "quaternion" else ())
+        return Assembly(
+            (Tumble(R, (w[0], w[1], w[2])),), rates, (0,) if self.rotation == "quaternion" else ()
+        )
 
     def describe(self) -> str:
         return f"spherical {self.rotation}"
@@ -117,9 +125,9 @@ class Spherical(JointType):
 class Free(JointType):
     """No joint at all: six degrees of freedom.
 
-    Coordinates: position of the origin in the parent's axes, then Euler parameters (scalar first) or three angles. Speeds:
-    velocity of the origin, in the parent's axes or (velocity="body") in the child's; then the angular velocity in the
-    child's axes.
+    Coordinates: position of the origin in the parent's axes, then Euler parameters (scalar first) or three
+    angles. Speeds: velocity of the origin, in the parent's axes or (velocity="body") in the child's; then the
+    angular velocity in the child's axes.
     """
 
     speed_count = 6

@@ -11,6 +11,7 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Matrix, Triple, cross_triples, matrix_vector
+from armillary.errors import ModelError
 from armillary.model.joints.base import (
     PLACES,
     UNIT_AXES,
@@ -24,7 +25,6 @@ from armillary.model.joints.base import (
     principal_rotation,
     unit_axis,
 )
-from armillary.errors import ModelError
 from armillary.model.joints.steps import Drift, Slide, Step, Turn
 
 
@@ -38,8 +38,8 @@ class Fixed(JointType):
 class Joint(JointType):
     """The general building block: translations along axes, then successive rotations about axes.
 
-    Axes are letters or three numbers. Translation axes are in the parent's frame; the first rotation axis too, each
-    further one in the frame left by the rotations before it. All speeds are coordinate rates.
+    Axes are letters or three numbers. Translation axes are in the parent's frame; the first rotation axis
+    too, each further one in the frame left by the rotations before it. All speeds are coordinate rates.
     """
 
     def __init__(self, translate: Sequence[Any] = (), rotate: Sequence[Any] = ()) -> None:
@@ -103,7 +103,7 @@ class Cylindrical(Joint):
 
 
 class Gimbal(Joint):
-    """Two or three successive hinges about body-fixed axes, e.g. "zx" or "zyx"; speeds are the gimbal rates."""
+    """Two or three successive hinges about body-fixed axes, e.g. "zx"; speeds are the gimbal rates."""
 
     def __init__(self, sequence: str) -> None:
         self.sequence = check_sequence(sequence, (2, 3), "Gimbal")
@@ -116,9 +116,9 @@ class Gimbal(Joint):
 class Planar(JointType):
     """Motion in a plane of the parent: two translations across ``normal`` and a rotation about it.
 
-    The two in-plane axes follow the normal cyclically (normal z: x, y). With velocity="parent" all speeds are coordinate
-    rates; with velocity="body" the first two are the velocity of the child's origin along the child's own in-plane
-    axes, as vehicle dynamicists like them.
+    The two in-plane axes follow the normal cyclically (normal z: x, y). With velocity="parent" all speeds are
+    coordinate rates; with velocity="body" the first two are the velocity of the child's origin along the
+    child's own in-plane axes, as vehicle dynamicists like them.
     """
 
     coordinate_count = speed_count = 3
@@ -128,7 +128,9 @@ class Planar(JointType):
         if velocity not in ("parent", "body"):
             raise ModelError(f"Planar: velocity='{velocity}' is neither 'parent' nor 'body'")
         if velocity == "body" and not isinstance(normal, str):
-            raise ModelError("Planar: velocity='body' needs the normal 'x', 'y' or 'z'; turn the joint with orient= on the parent")
+            raise ModelError(
+                "Planar: velocity='body' needs the normal 'x', 'y' or 'z'; turn the parent with its orient="
+            )
         self.velocity = velocity
 
     def assemble(self, maker: Maker) -> Assembly:
@@ -140,11 +142,13 @@ class Planar(JointType):
         u = [maker.distance_rate(owner + names[0]), maker.distance_rate(owner + names[1])]
         u.append(maker.angle_rate(axis_name(self.normal)))
         if self.velocity == "parent":
-            return Assembly((Slide(first, q[0], u[0]), Slide(second, q[1], u[1]), Turn(normal, q[2], u[2])), tuple(u))
+            return Assembly(
+                (Slide(first, q[0], u[0]), Slide(second, q[1], u[1]), Turn(normal, q[2], u[2])), tuple(u)
+            )
         if maker.orient is not None:
             raise ModelError(
-                f"body '{maker.body}': Planar(velocity='body') has its speeds along the body's own axes and takes no orient; "
-                "fix a body with that orient on it instead"
+                f"body '{maker.body}': Planar(velocity='body') has its speeds along the body's own axes and "
+                "takes no orient; fix a body with that orient on it instead"
             )
         n = "xyz".index(self.normal)
         i, j = (n + 1) % 3, (n + 2) % 3

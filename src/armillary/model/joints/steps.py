@@ -1,7 +1,7 @@
 """The few motions that every joint is made of, in the order in which they happen from parent to child.
 
-A step starts from the frame left by the step before (the first from the parent's axes at the joint's place) and
-leads to a new one. The mechanics knows these and nothing else, so a new joint needs no new mechanics.
+A step starts from the frame left by the step before (the first from the parent's axes at the joint's place)
+and leads to a new one. The mechanics knows these and nothing else, so a new joint needs no new mechanics.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Tumble:
 class Drift:
     """Translation to ``position`` (parent axes) together with the rotation R.
 
-    ``linear`` are the speeds of the child's origin, by axis number, in the axes that ``velocity`` names ("parent" or
-    "body"); ``angular`` those of the relative angular velocity in the child's axes.
+    ``linear`` are the speeds of the child's origin, by axis number, in the axes that ``velocity`` names
+    ("parent" or "body"); ``angular`` those of the relative angular velocity in the child's axes.
     """
 
     position: Triple

@@ -1,0 +1,264 @@
+"""Reading of what users write: texts, numbers, names, points, bodies and directions, each checked."""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra import vectors as vec
+from armillary.algebra.dimension import LENGTH, ONE, Dimension
+from armillary.algebra.expression import Expr, number, symbol
+from armillary.algebra.functions import BY_NAME
+from armillary.algebra.parsing import parse
+from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
+from armillary.algebra.vectors import Triple, Vector
+from armillary.algebra.walk import symbols
+from armillary.errors import ExpressionError, ModelError, UnitsError, nearest
+from armillary.model.body import Body, Point
+from armillary.model.inertia_input import dimensioned, finite_number
+from armillary.model.text_functions import VECTOR_FUNCTIONS, giving_nodes
+
+if TYPE_CHECKING:
+    from armillary.model.records import Load, Memory
+    from armillary.model.unit_system import UnitSystem
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
+
+
+class Reading:
+    """How a system understands its user; a part of ``System``."""
+
+    name: str
+    units: UnitSystem
+    time: Expr
+    ground: Body
+    parameters: dict[str, Expr]
+    bodies: dict[str, Body]
+    loads: dict[str, Load]
+    memories: dict[str, Memory]
+    functions: dict[str, tuple[Callable[..., Any], Any]]
+
+    def _declare(
+        self,
+        name: str,
+        dimension: Dimension | None,
+        about: str,
+        default: float | None = None,
+        units: str | None = None,
+    ) -> Expr:
+        node = symbol(
+            name, "parameter", dimension=dimension, owner=self, units=units, about=about, default=default
+        )
+        self.parameters[name] = node
+        return node
+
+    def expression(
+        self,
+        value: Any,
+        where: str = "",
+        dimension: Dimension | None = None,
+        local: Mapping[str, Expr] | None = None,
+    ) -> Expr:
+        """A scalar from text, a number or an expression; checked for its dimension where one is asked for."""
+        if isinstance(value, str):
+            node = self._parse(value, where, local or {})
+        elif isinstance(value, Expr):
+            node = value
+            self._check_own(node, where)
+        else:
+            node = self._number(value, where, dimension)
+        if not isinstance(node, Expr):
+            raise ExpressionError(
+                f"{where}: '{value}' is a {type(node).__name__.lower()}, a scalar is needed here"
+            )
+        self._must_have(node, dimension, where)
+        return node
+
+    def _number(self, value: Any, where: str, dimension: Dimension | None) -> Expr:
+        if is_quantity(value):
+            size, own = magnitude_in_si(value)
+            return number(size / self.units.scale(own), own)
+        try:
+            plain = float(value)
+        except (TypeError, ValueError):
+            raise ExpressionError(f"{where}: {value!r} is not a number, text or expression") from None
+        return dimensioned(finite_number(plain, where), dimension or ONE)
+
+    def _check_own(self, node: Expr, where: str) -> None:
+        for s in symbols(node):
+            if s.data.owner not in (None, self):
+                raise ModelError(
+                    f"{where}: '{s}' belongs to system '{s.data.owner.name}', not to '{self.name}'"
+                )
+
+    def _must_have(self, node: Expr, dimension: Dimension | None, where: str) -> None:
+        if (
+            dimension is None
+            or node.dimension is None
+            or node.dimension is dimension
+            or _has_bare_numbers(node)
+        ):
+            return
+        raise UnitsError(
+            f"{where}: '{node}' has dimension [{node.dimension}], but [{dimension}] "
+            f"({self.units.unit_text(dimension) or 'no unit'}) is needed"
+        )
+
+    def _parse(self, text: str, where: str, local: Mapping[str, Expr]) -> Any:
+        own = {**VECTOR_FUNCTIONS, **self.functions}
+        table = {
+            **BY_NAME,
+            **{name: (giving_nodes(function), count) for name, (function, count) in own.items()},
+        }
+
+        def known(name: str) -> Any:
+            try:
+                return local[name] if name in local else self.lookup(name)
+            except ModelError as error:  # as an ExpressionError it gets the place in the text
+                raise ExpressionError(str(error)) from None
+
+        try:
+            return parse(text, known, table)
+        except ExpressionError as error:
+            raise ExpressionError(
+                f"{where}: {error.message}" if where else error.message, error.text, error.column
+            ) from None
+        except UnitsError as error:
+            raise UnitsError(f"{where}: {error}" if where else str(error)) from None
+        except ModelError as error:
+            raise ModelError(f"{where}: {error}" if where else str(error)) from None
+
+    def lookup(self, name: str) -> Any:
+        """What a name in a text stands for; an undeclared plain one becomes a parameter without a default."""
+        head, _, tail = name.partition(".")
+        if not tail:
+            for table in (self.parameters, self.bodies):
+                if name in table:
+                    return table[name]
+            if name in self.memories:
+                return self.memories[name].symbol
+            if name in self.loads:
+                return self.loads[name].magnitude
+            if name == "t":
+                return self.time
+            if name == "pi":
+                return number(math.pi)
+            if name == "ground":
+                return self.ground
+            return self._declare(name, None, "")
+        if name in self.parameters:
+            return self.parameters[name]
+        body = self.ground if head == "ground" else self.bodies.get(head)
+        if body is None:
+            raise ModelError(f"there is no body '{head}'{nearest(head, [*self.bodies, 'ground'])}")
+        return body.part(tail)
+
+    def triple(self, values: Any, where: str, units: str = "m") -> Triple:
+        """Three constant scalars with the dimension of ``units``."""
+        if isinstance(values, str | Expr) or not hasattr(values, "__len__") or len(values) != 3:
+            raise ModelError(f"{where}: three values are needed, e.g. (0, 0, 1), not {values!r}")
+        reader = self._constant_reader(where, LENGTH if units == "m" else parse_unit(units).dimension)
+        return tuple(reader(v) for v in values)  # type: ignore[return-value]
+
+    def _constant_reader(self, where: str, dimension: Dimension | None) -> Callable[[Any], Expr]:
+        def read(value: Any) -> Expr:
+            node = self.expression(value, where, dimension)
+            if not node.constant:
+                raise ModelError(
+                    f"{where}: '{node}' varies with the motion or time; a constant is needed here"
+                )
+            return node
+
+        return read
+
+    def _make_parameter(self, name: str, dimension: Dimension, about: str) -> Expr:
+        return self._declare(name, dimension, about, units=self.units.unit_text(dimension))
+
+    def _direction(self, value: Any, where: str) -> Vector:
+        vector = self._parse(value, where, {}) if isinstance(value, str) else value
+        if not isinstance(vector, Vector):
+            raise ModelError(
+                f"{where}: its direction {value!r} is not a vector; give one such as body.x or '-ground.y'"
+            )
+        if not vector.terms:
+            raise ModelError(f"{where}: its direction is the zero vector")
+        for (frame, _), size in vector.terms.items():
+            if self.ground.frame not in vec.ancestors(frame):
+                raise ModelError(
+                    f"{where}: its direction {vector} is not fixed in a body of system '{self.name}'"
+                )
+            if isinstance(size, Expr):
+                self._check_own(size, where)
+            else:
+                finite_number(size, f"{where}: a component of its direction")
+        return vec.direction(vector)
+
+    def _find_body(self, body: Any, where: str) -> Body:
+        if isinstance(body, str):
+            if body == "ground":
+                return self.ground
+            if body not in self.bodies:
+                raise ModelError(
+                    f"{where}: there is no body '{body}'{nearest(body, [*self.bodies, 'ground'])}"
+                )
+            return self.bodies[body]
+        if not isinstance(body, Body):
+            raise ModelError(f"{where}: {body!r} is not a body")
+        if body.system is not self:
+            raise ModelError(
+                f"{where}: body '{body.name}' belongs to system '{body.system.name}', not to '{self.name}'"
+            )
+        return body
+
+    def _find_reaction(self, body: Any, first: Body, where: str) -> Body:
+        other = self._find_body(body, f"reaction of {where}")
+        if other is first:
+            raise ModelError(
+                f"{where}: its reaction is on the same body '{first.name}', so it can do nothing"
+            )
+        return other
+
+    def _find_point(self, point: Any, where: str) -> Point:
+        found = self._parse(point, where, {}) if isinstance(point, str) else point
+        if isinstance(found, Body):
+            found = found.origin
+        if not isinstance(found, Point):
+            raise ModelError(
+                f"{where}: {point!r} is not a point; give one such as body.origin or body.point((0, 1, 0))"
+            )
+        self._find_body(found.body, where)
+        return found
+
+    def _new_name(self, name: str, kind: str) -> None:
+        if not isinstance(name, str) or not _NAME.match(name):
+            raise ModelError(
+                f"{kind} name {name!r} is not a name: letters, digits and underscores, a digit not first"
+            )
+        taken: dict[str, Mapping[str, Any]] = {
+            "parameter": self.parameters,
+            "body": self.bodies,
+            "memory": self.memories,
+            "load": self.loads,
+            "function": self.functions,
+        }
+        for what, table in taken.items():
+            if name in table:
+                late = kind == what == "parameter"
+                hint = "declare it before the first text that uses it, or " if late else ""
+                raise ModelError(
+                    f"{kind} '{name}': the name is taken by a {what} already; {hint}choose another"
+                )
+        if name in {"t", "pi", "ground", *BY_NAME, *VECTOR_FUNCTIONS} or keyword.iskeyword(name):
+            raise ModelError(f"{kind} '{name}': the name is reserved; choose another")
+
+
+def _has_bare_numbers(node: Expr) -> bool:
+    """Whether bare numbers stand in for gains with units: 9.81, or −3*q − 5*u."""
+    if node.kind == "number":
+        return node.dimension is ONE
+    if node.kind == "product":
+        return abs(node.data[0]) != 1 or any(_has_bare_numbers(a) for a in node.args if a.kind == "sum")
+    return node.kind == "sum" and any(abs(c) != 1 for c in node.data[1])

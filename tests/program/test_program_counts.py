@@ -1,0 +1,156 @@
+"""Operation counts are those of the listing, and the record of the passes tells how they came about."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+
+import armillary as arm
+from armillary.algebra.expression import Expr, symbol
+from armillary.program.cost import Operations, count
+from armillary.program.equations import Equations
+from armillary.program.passes import Constants, Graph, hoist
+from tests.mechanics import random_trees
+from tests.program.listings import recounted
+
+q, r = (symbol(name, "coordinate") for name in "qr")
+a, b = (symbol(name, "parameter") for name in "ab")
+
+
+# Expression, (additions, multiplications, divisions, functions) by hand.
+BY_HAND: list[tuple[Expr, tuple[int, int, int, int]]] = [
+    (q + r - 1, (2, 0, 0, 0)),
+    (-q, (0, 0, 0, 0)),
+    (3 * q - 2 * r, (1, 2, 0, 0)),
+    (-3 * q * r, (0, 2, 0, 0)),
+    (q**2, (0, 1, 0, 0)),
+    (q**3, (0, 2, 0, 0)),
+    (q**4, (0, 2, 0, 0)),
+    (q**7, (0, 4, 0, 0)),
+    (1 / q, (0, 0, 1, 0)),
+    (2 / q, (0, 0, 1, 0)),
+    (2 * q / r, (0, 1, 1, 0)),
+    (1 / (q * r), (0, 1, 1, 0)),
+    (q / r**2, (0, 1, 1, 0)),
+    (q**-3, (0, 2, 1, 0)),
+    (arm.sqrt(q), (0, 0, 1, 0)),
+    (1 / arm.sqrt(q), (0, 0, 2, 0)),
+    (q**1.5, (0, 1, 1, 0)),
+    (q**0.3, (0, 0, 0, 1)),
+    (q**-2.2 * r, (0, 0, 1, 1)),
+    (q**r, (0, 0, 0, 1)),
+    (arm.sin(q) * arm.cos(q), (0, 1, 0, 2)),
+    (arm.select(q < r, q, 2.0), (0, 0, 0, 2)),
+    (arm.and_(q < r, arm.not_(q < 1)), (0, 0, 0, 4)),
+    (a * b * q, (0, 2, 0, 0)),
+    (arm.sin(a) * a**2 + q, (1, 0, 0, 0)),
+]
+
+
+@pytest.mark.parametrize(("expression", "expected"), BY_HAND, ids=lambda x: str(x))
+def test_counts_by_hand(expression: Expr, expected: tuple[int, int, int, int]) -> None:
+    assert count([expression]) == Operations(*expected)
+
+
+def test_what_is_shared_counts_once() -> None:
+    shared = (q + r) ** 2
+    assert count([shared * q, shared - r, shared]) == Operations(2, 2)
+
+
+@cache
+def random_system(seed: int) -> Equations:
+    return random_trees.build(random_trees.tree_case(seed), parameters=bool(seed % 2)).derive()
+
+
+def everything() -> arm.System:
+    """A small system whose outputs hold every kind of operation that is printed in its own way."""
+    s = arm.System("everything")
+    body = s.body("A", joint=arm.Revolute("z"), mass="m", inertia=("Ix", "Iy", "Iz"), com=("L", 0, 0))
+    s.body("B", parent=body, joint=arm.Revolute("x"), at=("L", 0, 0), mass="m", inertia=(0.1, 0.2, 0.15))
+    s.gravity("g", -s.ground.y)
+    s.moment("tau", "-k*(A.q1 - target)", "ground.z", on=body)
+    s.memory("held", 0.0, update="select(A.q1 > held, A.q1, held)")
+    s.event("turned", "A.u1 - limit", set={"held": "held + 2*A.q1", "A.u1": "-A.u1/2"})
+    texts = [
+        "sqrt(1 + A.q1^2)", "(2 + B.q1)^3", "A.q1^(-2)", "1/sqrt(2 + A.q1)", "A.q1/(B.q1*A.u1)", "2*A.q1/B.q1",
+        "(1 + A.q1^2)^1.5", "(2 + A.q1)^0.3", "(2 + A.q1)^B.q1", "atan2(A.q1, B.q1)", "min(A.q1, 2*B.q1)",
+        "select(A.q1 < B.q1 and not (A.u1 > 0 or B.u1 > 0), A.q1, -B.q1)", "abs(A.q1) - sign(B.q1)",
+        "exp(-A.q1)*log(2 + B.q1)", "held*A.q1", "k*m*A.q1 + k^2", "t*A.u1",
+    ]  # fmt: skip
+    for i, text in enumerate(texts):
+        s.output(f"o{i}", text)
+    return s
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_counts_are_those_of_the_listing_of_random_systems(seed: int) -> None:
+    equations = random_system(seed)
+    for name in ("derivatives", "outputs", "normalise", "precompute"):
+        shown = equations.show(name)
+        section = next(s for s in equations.program.sections() if s.name == name)
+        assert recounted(shown) == section.operations
+        assert shown.splitlines()[0] == f"{name}: {section.operations}"
+    assert recounted(equations.show()) == equations.operations
+
+
+def test_counts_are_those_of_the_listing_for_every_kind_of_operation() -> None:
+    equations = everything().derive()
+    for section in equations.program.sections():
+        assert recounted(equations.show(section.name)) == section.operations, section.name
+    assert equations.program.precompute.operations.total > 0
+    assert equations.program.outputs.operations.functions > 15
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_gains_lead_from_the_derived_equations_to_the_reported_count(seed: int) -> None:
+    equations = random_system(seed)
+    gains = equations.gains
+    assert [g.name for g in gains[:2]] == ["inline", "hoist"]
+    assert gains[0].before == count(equations.targets.rates)
+    assert gains[-1].after == equations.operations
+    for first, second in zip(gains, gains[1:], strict=False):
+        assert first.after == second.before
+    for gain in gains:
+        if gain.name in ("reciprocals", "factor", "share"):
+            assert gain.after.weight < gain.before.weight
+    shown = equations.report()
+    for gain in gains:
+        o = gain.after
+        numbers = rf"{o.additions}\s+{o.multiplications}\s+{o.divisions}\s+{o.functions}"
+        assert re.search(rf"{gain.name}\s+{numbers}", shown)
+
+
+def test_outputs_events_and_memory_cost_nothing_in_the_derivatives() -> None:
+    def pendulum(rich: bool) -> arm.System:
+        s = arm.System("pendulum")
+        bob = s.body("bob", joint=arm.Revolute("z"), com=(0, "-L", 0), mass="m", inertia=0)
+        s.gravity("g", -s.ground.y)
+        if rich:
+            s.memory("most", 0.0, update="max(most, bob.q1)")
+            s.event("bottom", "bob.q1")
+            s.output("height", arm.dot(arm.position(bob.com), s.ground.y))
+            s.output("pull", arm.magnitude(arm.acceleration(bob.com)))
+        return s
+
+    plain, rich = pendulum(False).derive(), pendulum(True).derive()
+    assert rich.operations == plain.operations == Operations(0, 1, 0, 1)
+    assert rich.program.outputs.operations.total > 10
+    assert len(rich.program.derivatives.nodes) == len(plain.program.derivatives.nodes)
+
+
+def test_large_systems_share_their_divisions_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above the size where factors and pairs are searched for, dividing once costs nothing to find."""
+    monkeypatch.setattr("armillary.program.improve.SEARCHED", 10)
+    equations = random_trees.build(random_trees.tree_case(6)).derive()
+    names = [gain.name for gain in equations.gains]
+    assert "reciprocals" in names and "factor" not in names and "share" not in names
+    assert equations.operations.divisions < equations.gains[0].before.divisions / 4
+
+
+def test_hoisting_what_is_named_already_changes_nothing() -> None:
+    rates = random_system(3).program.derivatives.results
+
+    graph = Graph(rates)
+    assert hoist(graph, Constants()) is graph
