@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
 from armillary.program.cost import Operations
-from armillary.program.passes import Constants, Graph, factor, hoist, inline, reciprocals, share
+from armillary.program.passes import Constants, Graph, factor, fold, hoist, inline, reciprocals, share
 
 # Nodes up to which factors and pairs are searched for. On a chain of 64 links (25,000 nodes) the search
 # finds 1.6 % of the operations and takes longer than the derivation.
@@ -36,6 +36,9 @@ def improve(roots: Sequence[Expr], constants: Constants) -> tuple[list[Expr], li
     def named(g: Graph) -> Graph:
         return hoist(g, constants)
 
+    def folded(g: Graph) -> Graph:
+        return fold(g, constants)
+
     for name, apply, stays, search in (
         ("inline", inline, True, False),
         ("hoist", named, True, False),
@@ -44,6 +47,7 @@ def improve(roots: Sequence[Expr], constants: Constants) -> tuple[list[Expr], li
         ("share", share, False, True),
         ("inline", inline, False, True),
         ("factor", factor, False, True),
+        ("fold", folded, False, False),
         ("hoist", named, True, False),
     ):
         if search and not searching:

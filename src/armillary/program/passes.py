@@ -129,11 +129,7 @@ def hoist(graph: Graph, constants: Constants) -> Graph:
 
     Sums that open into others as they are made anew bring constants of their own: then it goes round again.
     """
-    while (
-        any([_is_unnamed(r) for r in graph.roots])
-        or any([_holds_unnamed(n) for n in graph.order])
-        or any([_has_number_to_fold(n, graph) for n in graph.order])
-    ):
+    while any([_is_unnamed(r) for r in graph.roots]) or any([_holds_unnamed(n) for n in graph.order]):
         graph = _hoisted(graph, constants)
     return graph
 
@@ -158,24 +154,12 @@ def _holds_unnamed(node: Expr) -> bool:
     return False
 
 
-def _has_number_to_fold(node: Expr, graph: Graph) -> bool:
-    if node.kind != "sum" or node.constant:
-        return False
-    terms = zip(node.data[1], node.args, strict=True)
-    return any([c not in (1, -1) and _takes_number(a) and graph.uses[a] == 1 for c, a in terms])
-
-
-def _takes_number(term: Expr) -> bool:
-    """Whether a number before this term can be multiplied into a constant factor of it."""
-    return term.kind == "product" and any([b.constant for b in term.args])
-
-
 def _hoisted(graph: Graph, constants: Constants) -> Graph:
     def make(node: Expr, args: list[Expr]) -> Expr:
         if node.constant:
             return node  # named where a variable node meets it
         if node.kind == "sum":
-            return _hoisted_sum(node, args, constants, graph)
+            return _hoisted_sum(node, args, constants)
         if node.kind == "product":
             return _hoisted_product(node, args, constants)
         return _same_or_rebuilt(node, [constants.whole(a) if a.constant else a for a in args])
@@ -186,25 +170,18 @@ def _hoisted(graph: Graph, constants: Constants) -> Graph:
     return changed
 
 
-def _hoisted_sum(node: Expr, args: list[Expr], constants: Constants, graph: Graph) -> Expr:
+def _hoisted_sum(node: Expr, args: list[Expr], constants: Constants) -> Expr:
     offset, coefficients = node.data
     fixed = [(c, a) for c, a in zip(coefficients, args, strict=True) if a.constant]
-    moving: list[tuple[float, Expr]] = []
-    for c, old, a in zip(coefficients, node.args, args, strict=True):
-        if c not in (1, -1) and _takes_number(a) and graph.uses[old] == 1:
-            folded = _hoisted_product(a, list(a.args), constants, abs(c))
-            moving.append((1 if c > 0 else -1, folded))
-        elif not a.constant:
-            moving.append((c, a))
+    moving = [(c, a) for c, a in zip(coefficients, args, strict=True) if not a.constant]
     if fixed:
         constant = constants.name(total([*fixed, (1, number(offset))]))
         return total([*moving, (1, constant)])
     return total([*moving, (1, number(offset))])
 
 
-def _hoisted_product(node: Expr, args: list[Expr], constants: Constants, times: float = 1) -> Expr:
+def _hoisted_product(node: Expr, args: list[Expr], constants: Constants) -> Expr:
     coefficient, exponents = node.data
-    coefficient = coefficient * times
     constant = number(coefficient)
     moving = number(1)
     any_fixed = False
@@ -216,6 +193,29 @@ def _hoisted_product(node: Expr, args: list[Expr], constants: Constants, times: 
     if not any_fixed:
         return scale(moving, coefficient)
     return multiply(constants.name(constant), moving)
+
+
+# ---------------------------------------------------------------- fold
+
+
+def fold(graph: Graph, constants: Constants) -> Graph:
+    """Numbers before the terms of a sum, multiplied into a constant factor of the term: 2·(c₁ x) = c₂ x.
+
+    Last of all, because terms with the same constant may still have a pair to share.
+    """
+    counted = graph.uses
+
+    def make(node: Expr, args: list[Expr]) -> Expr:
+        if node.kind != "sum" or node.constant:
+            return _same_or_rebuilt(node, args)
+        terms: list[tuple[float, Expr]] = [(1, number(node.data[0]))]
+        for c, old, term in zip(node.data[1], node.args, args, strict=True):
+            if c not in (1, -1) and counted[old] == 1 and term.kind == "product" and term.args[0].constant:
+                c, term = (1 if c > 0 else -1), _hoisted_product(scale(term, abs(c)), list(term.args), constants)
+            terms.append((c, term))
+        return total(terms)
+
+    return graph.remade(make)
 
 
 # ---------------------------------------------------------------- reciprocals

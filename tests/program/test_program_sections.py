@@ -1,0 +1,158 @@
+"""Sections: complete, in order, free of constants, and readable as programs of their own."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.algebra.calculus import evaluate_all
+from armillary.errors import ModelError
+from armillary.program import schedule
+from armillary.program.equations import Equations
+from armillary.program.program import Section
+from tests.mechanics import random_trees
+from tests.program.listings import run_listing
+from tests.program.test_program_counts import everything
+
+SEEDS = (1, 3, 5, 11)
+
+
+@cache
+def random_system(seed: int, formalism: str) -> Equations:
+    return random_trees.build(random_trees.tree_case(seed), parameters=True).derive(formalism)
+
+
+def check_order(section: Section) -> None:
+    """Each node once, after its operands, and everything that the results need."""
+    assert len(set(section.nodes)) == len(section.nodes)
+    known: set[arm.Expr] = set()
+    for node in section.nodes:
+        for operand in node.args:
+            given = operand.kind in ("number", "symbol")
+            assert given or operand in known, f"{section.name}: '{node!r}' comes before its operand"
+        known.add(node)
+    for result in section.results:
+        assert result in known or result.kind in ("number", "symbol")
+    assert len(section.labels) == len(section.results)
+
+
+@pytest.mark.parametrize("way", ["longest chain first", "operands first"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nodes_come_once_and_after_their_operands(seed: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "WIDE", math.inf if way == "longest chain first" else 0.0)
+    equations = random_trees.build(random_trees.tree_case(seed), parameters=seed % 2 == 0).derive("recursive")
+    for section in equations.program.sections():
+        check_order(section)
+
+
+@pytest.mark.parametrize("formalism", ["kane", "recursive"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nothing_constant_is_computed_outside_precompute(seed: int, formalism: str) -> None:
+    """No node is constant, none has two constants that could have been one, and none an unnamed one."""
+    for section in random_system(seed, formalism).program.sections()[1:]:
+        for node in section.nodes:
+            fixed = [a for a in node.args if a.constant]
+            assert not node.constant
+            assert all(a.kind in ("number", "symbol") for a in fixed)
+            if node.kind in ("sum", "product"):
+                number = node.data[0] != 0 if node.kind == "sum" else abs(node.data[0]) != 1
+                assert len(fixed) + number <= 1, f"{section.name}: {node!r}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_constants_are_distinct_and_all_needed(seed: int) -> None:
+    program = random_system(seed, "kane").program
+    assert len(set(program.constants)) == len(program.constants)
+    assert len(set(program.precompute.results)) == len(program.precompute.results)
+    names = [c.name for c in program.constants]
+    assert len(set(names)) == len(names)
+    read = {a for s in program.sections()[1:] for node in s.nodes for a in node.args}
+    read |= {r for s in program.sections()[1:] for r in s.results}
+    assert set(program.constants) <= read
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_precompute_gives_the_constants(seed: int) -> None:
+    equations = random_system(seed, "kane")
+    program = equations.program
+    expected = evaluate_all(program.precompute.results, equations.parameters)
+    np.testing.assert_allclose(equations.compile().constants(), expected, rtol=1e-13)
+
+
+def test_sections_are_there_whether_used_or_not() -> None:
+    plain = arm.System("plain")
+    plain.body("A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+    names = [s.name for s in plain.derive().program.sections()]
+    assert names == ["precompute", "derivatives", "outputs", "events", "update", "normalise"]
+    names = [s.name for s in everything().derive().program.sections()]
+    assert names == ["precompute", "derivatives", "outputs", "events", "update", "fire turned", "normalise"]
+
+
+def test_unknown_section_names_the_nearest() -> None:
+    with pytest.raises(ModelError, match="no section 'derivative'; did you mean 'derivatives'"):
+        everything().derive().show("derivative")
+
+
+# ---------------------------------------------------------------- listings are programs
+
+
+def constants_of(equations: Equations, parameters: dict[str, float]) -> dict[str, float]:
+    """The named constants, by running the listing of precompute."""
+    found = run_listing(equations.show("precompute"), parameters)
+    return {label: found[label] for label in equations.program.precompute.labels}
+
+
+def state_of(equations: Equations, seed: int) -> tuple[np.ndarray, dict[str, float]]:
+    state = np.random.default_rng(seed).uniform(0.2, 0.9, len(equations.program.state))
+    return state, dict(zip([*equations.coordinates, *equations.speeds], state, strict=True))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_listing_computes_what_the_compiled_code_computes(seed: int) -> None:
+    equations = random_system(seed, "recursive")
+    state, values = state_of(equations, seed)
+    parameters = {name: value for name, value in equations.parameters.items() if value is not None}
+    constants = constants_of(equations, parameters)
+    found = run_listing(equations.show(), {**parameters, **constants, **values})
+    expected = equations.compile().derivatives(0.0, state)
+    rates = [found[f"{name.replace('.', '__')}'"] for name in values]
+    np.testing.assert_allclose(rates, expected, rtol=0, atol=1e-12 * np.max(np.abs(expected)))
+
+
+def test_listings_of_every_kind_of_operation_compute_the_outputs() -> None:
+    equations = everything().derive()
+    state, values = state_of(equations, 1)
+    parameters = {name: 0.3 + 0.1 * i for i, name in enumerate(equations.parameters)}
+    constants = constants_of(equations, parameters)
+    found = run_listing(equations.show("outputs"), {**parameters, **constants, **values, "t": 0.5, "held": 0.25})
+    expected = equations.compile().outputs(0.5, state, parameters, memory=[0.25])
+    for name, value in expected.items():
+        assert found[name.replace(".", "__")] == pytest.approx(value, rel=1e-13), name
+
+
+def test_names_of_a_listing_are_not_those_of_parameters() -> None:
+    """The passes call values p, s and z, and constants c1, c2: as users call parameters."""
+    s = arm.System("clash")
+    names = ("p", "s", "z", "z1", "c1", "c2", "reciprocal", "sin_B_q1")
+    p, spring, z, z1, c1, c2, reciprocal, sine = (s.parameter(n, 0.4 + 0.1 * i) for i, n in enumerate(names))
+    parent = None
+    for name in "ABC":
+        parent = s.body(name, parent=parent, joint=arm.Revolute("z" if name == "A" else "x"), at=(p, c1, 0),
+                        com=(c2, z, z1), mass=spring, inertia=(reciprocal, reciprocal, reciprocal))  # fmt: skip
+    s.gravity(sine, -s.ground.y)
+    equations = s.derive("kane")
+    for section in equations.program.sections()[:2]:
+        assigned = [line.partition(" = ")[0].strip() for line in equations.show(section.name).splitlines()[1:]]
+        inner = assigned[: len(assigned) - len(section.results)]
+        assert len(set(assigned)) == len(assigned)
+        assert not set(inner) & set(names)
+    state, values = state_of(equations, 3)
+    parameters = {name: value for name, value in equations.parameters.items() if value is not None}
+    constants = constants_of(equations, parameters)
+    found = run_listing(equations.show(), {**parameters, **constants, **values})
+    expected = equations.compile().derivatives(0.0, state)
+    np.testing.assert_allclose([found[f"{n.replace('.', '__')}'"] for n in values], expected, rtol=1e-12)
