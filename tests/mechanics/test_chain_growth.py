@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import numpy as np
 import pytest
 
 import armillary as arm
@@ -16,8 +15,8 @@ from armillary.mechanics.tree import plant
 from tests.mechanics.solving import rates
 
 
-def chain(count: int, axes: str) -> arm.System:
-    """Links with different parameters, mass centres off all axes, and hinges about the axes in turn."""
+def chain(count: int, axes: str, *, parameters: bool) -> arm.System:
+    """Links with mass centres off all axes and hinges about the axes in turn; alike or each its own."""
     s = arm.System(f"chain of {count}")
     link = None
     for i in range(count):
@@ -27,14 +26,14 @@ def chain(count: int, axes: str) -> arm.System:
             arm.Revolute(axes[i % len(axes)]),
             at=(0, -1 if i else 0, 0),
             com=(0.1, -0.5, 0.2),
-            mass=f"m{i}",
-            inertia=(f"a{i}", f"b{i}", f"c{i}"),
+            mass=f"m{i}" if parameters else 2.0,
+            inertia=(f"a{i}", f"b{i}", f"c{i}") if parameters else (0.1, 0.2, 0.25),
         )
     s.gravity(9.81, -s.ground.y)
     return s
 
 
-def derivation(count: int, axes: str) -> tuple[int, int]:
+def derivation(count: int, axes: str, *, parameters: bool) -> tuple[int, int]:
     """(nodes, function calls) from the description to symbolic accelerations.
 
     Calls stand for time: they are the same on every run, where seconds on a shared machine vary twofold.
@@ -47,7 +46,7 @@ def derivation(count: int, axes: str) -> tuple[int, int]:
 
     sys.setprofile(counted)
     try:
-        system = chain(count, axes)
+        system = chain(count, axes, parameters=parameters)
         tree = regroup(plant(system))
         found = rates(tree, applied_loads(system, tree), "recursive")
     finally:
@@ -56,14 +55,21 @@ def derivation(count: int, axes: str) -> tuple[int, int]:
 
 
 def test_each_link_of_a_planar_chain_costs_exactly_the_same() -> None:
-    totals = [chain(n, "z").derive("recursive").operations for n in (8, 16, 24)]
+    totals = [chain(n, "z", parameters=True).derive("recursive").operations for n in (8, 16, 24)]
     for kind in ("additions", "multiplications", "divisions", "functions"):
         first, second, third = (getattr(t, kind) for t in totals)
         assert third - second == second - first, kind
 
 
 @pytest.mark.parametrize("axes", ["z", "zxy"])
-def test_derivation_grows_linearly(axes: str) -> None:
-    """To 5 %: the first links move less than the others and cost less. Quadratic growth would double."""
-    few, more, many = (np.array(derivation(count, axes)) for count in (16, 32, 64))
-    np.testing.assert_allclose(many - more, 2 * (more - few), rtol=0.05)
+@pytest.mark.parametrize("parameters", [False, True], ids=["numbers", "parameters"])
+def test_derivation_grows_linearly(axes: str, parameters: bool) -> None:
+    """To 3 %: the first links move less than the others and cost less. Quadratic growth would double.
+
+    Work is compared for numbers alone: parameters of all links beyond a joint stand in sums of constants,
+    whose length grows along the chain though their number does not.
+    """
+    few, more, many = (derivation(count, axes, parameters=parameters) for count in (16, 32, 64))
+    assert many[0] - more[0] == pytest.approx(2 * (more[0] - few[0]), rel=0.03)
+    if not parameters:
+        assert many[1] - more[1] == pytest.approx(2 * (more[1] - few[1]), rel=0.03)

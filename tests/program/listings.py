@@ -22,7 +22,7 @@ FUNCTIONS: dict[str, Any] = {
     "log": math.log,
     "sqrt": math.sqrt,
     "abs": abs,
-    "sign": lambda x: (x > 0) - (x < 0),
+    "sign": lambda x: float(x > 0) - float(x < 0),
     "min": min,
     "max": max,
     "select": lambda c, a, b: a if c else b,

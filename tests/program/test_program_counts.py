@@ -57,8 +57,8 @@ def test_counts_by_hand(expression: Expr, expected: tuple[int, int, int, int]) -
 
 
 def test_what_is_shared_counts_once() -> None:
-    shared = (q + 2 * r) ** 3
-    assert count([shared * q, shared - r, shared]) == Operations(2, 4)
+    shared = arm.sin(q + 2 * r)
+    assert count([shared * q, shared - r, shared]) == Operations(2, 2, 0, 1)
 
 
 @cache
@@ -102,7 +102,7 @@ def test_counts_are_those_of_the_listing_for_every_kind_of_operation() -> None:
     for section in equations.program.sections():
         assert recounted(equations.show(section.name)) == section.operations, section.name
     assert equations.program.precompute.operations.total > 0
-    assert equations.program.outputs.operations.functions > 15
+    assert equations.program.outputs.operations.functions >= 15
 
 
 @pytest.mark.parametrize("seed", SEEDS)
