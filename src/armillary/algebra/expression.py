@@ -178,6 +178,13 @@ def let(definition: Expr, name: str = "z") -> Expr:
     return _node("let", (definition,), name, definition.dimension, ("let", definition))
 
 
+def settled(definition: Expr, name: str = "k", length: int = 24) -> Expr:
+    """A constant sum that has grown long, closed to further opening, so that chains stay linear."""
+    if definition.kind != "sum" or len(definition.args) <= length:
+        return definition
+    return _node("let", (definition,), name, definition.dimension, ("let", definition))
+
+
 def _operand(value: Any) -> Expr | None:
     if isinstance(value, Expr):
         return value
@@ -265,6 +272,15 @@ def _common_dimension(terms: list[tuple[Expr, float]]) -> Dimension | None:
                 raise UnitsError(f"cannot add {terms_text}: their dimensions differ")
             dimension, where = d, e
     return trusted.pop() if dimension is None and len(trusted) == 1 else dimension
+
+
+def has_bare_numbers(node: Expr) -> bool:
+    """Whether bare numbers may stand in for quantities with units of their own: 9.81, 3*t, or −3*q − 5*u."""
+    if node.kind == "number":
+        return node.dimension is ONE
+    if node.kind == "product":
+        return abs(node.data[0]) != 1 or any([has_bare_numbers(a) for a in node.args if a.kind == "sum"])
+    return node.kind == "sum" and any([abs(c) != 1 for c in node.data[1]])
 
 
 def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: Dimension | None) -> Expr:

@@ -24,6 +24,7 @@ from armillary.algebra.expression import (
     compare,
     divide_exactly,
     general_power,
+    has_bare_numbers,
     let,
     number,
     power,
@@ -49,7 +50,7 @@ _ANY_DIMENSION = ("abs", "sign")
 
 
 def _dimensionless(name: str, x: Expr) -> None:
-    if x.dimension is not None and x.dimension is not ONE:
+    if x.dimension is not None and x.dimension is not ONE and not has_bare_numbers(x):
         raise UnitsError(f"{name}({x}) needs a dimensionless argument, but it has dimension [{x.dimension}]")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import evaluate_all
-from armillary.algebra.expression import Expr
+from armillary.algebra.expression import Expr, settled
 from armillary.algebra.vectors import (
     IDENTITY,
     Matrix,
@@ -268,10 +268,14 @@ def carrying(link: Link, mass: Any, first: Triple, inertia: Matrix) -> Link:
     """The link with more mass, first moment and inertia."""
     return replace(
         link,
-        mass=plus(link.mass, mass),
-        first=add(link.first, first),
-        inertia=matrix_sum(link.inertia, inertia),
+        mass=_settled(plus(link.mass, mass)),
+        first=tuple(_settled(x) for x in add(link.first, first)),
+        inertia=General(matrix_sum(link.inertia, inertia)).map(_settled).matrix,
     )
+
+
+def _settled(x: Any) -> Any:
+    return settled(x) if isinstance(x, Expr) else x
 
 
 def matrix_sum(a: Matrix, b: Matrix) -> Matrix:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import vectors as vec
 from armillary.algebra.dimension import LENGTH, ONE, Dimension
-from armillary.algebra.expression import Expr, number, symbol
+from armillary.algebra.expression import Expr, has_bare_numbers, number, symbol
 from armillary.algebra.functions import BY_NAME
 from armillary.algebra.parsing import parse
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
@@ -99,7 +99,7 @@ class Reading:
             dimension is None
             or node.dimension is None
             or node.dimension is dimension
-            or _has_bare_numbers(node)
+            or has_bare_numbers(node)
         ):
             return
         raise UnitsError(
@@ -253,12 +253,3 @@ class Reading:
                 )
         if name in {"t", "pi", "ground", *BY_NAME, *VECTOR_FUNCTIONS} or keyword.iskeyword(name):
             raise ModelError(f"{kind} '{name}': the name is reserved; choose another")
-
-
-def _has_bare_numbers(node: Expr) -> bool:
-    """Whether bare numbers stand in for gains with units: 9.81, or −3*q − 5*u."""
-    if node.kind == "number":
-        return node.dimension is ONE
-    if node.kind == "product":
-        return abs(node.data[0]) != 1 or any(_has_bare_numbers(a) for a in node.args if a.kind == "sum")
-    return node.kind == "sum" and any(abs(c) != 1 for c in node.data[1])

@@ -61,6 +61,7 @@ class Memory:
     initial: float
     update: Expr | None
     about: str
+    period: float | None = None  # of the clock behind a periodic update: it starts one period after the run
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,7 @@ class Event:
     changes: dict[Expr, Expr]
     stop: bool
     about: str
+    hidden: bool = False  # the clock of a periodic update: not among the events of a run
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from armillary.algebra import functions as fn
 from armillary.algebra import vectors as vec
 from armillary.algebra.dimension import ACCELERATION, FORCE, MOMENT, ONE, TIME, Dimension
-from armillary.algebra.expression import UNIT, ZERO, Expr, symbol
+from armillary.algebra.expression import UNIT, ZERO, Expr, number, symbol
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.vectors import Frame, Matrix, Triple, Vector
 from armillary.algebra.walk import symbols
@@ -80,20 +80,39 @@ class System(Reading, Energies):
         initial: float = 0.0,
         *,
         update: Any = None,
+        every: float | None = None,
         units: str | None = None,
         about: str = "",
     ) -> Expr:
         """A discrete state. ``update`` (text or expression, may use the memory's own old value) is applied
-        once per step; events may change it too."""
+        once per step, or with ``every`` once per so many seconds, first one period after the start of a run;
+        events may change it too."""
         self._new_name(name, "memory")
         start = finite_number(initial, f"the initial value of memory '{name}'")
         dimension = parse_unit(units).dimension if units is not None else None
         node = symbol(name, "memory", dimension=dimension, owner=self, units=units or "", about=about)
         self.memories[name] = Memory(node, start, None, about)
         self.rates[node] = ZERO
-        if update is not None:
+        if every is not None:
+            self._renew_periodically(node, update, every)
+        elif update is not None:
             self.update(node, update)
         return node
+
+    def _renew_periodically(self, memory: Expr, update: Any, every: float) -> None:
+        """A clock memory that holds the time of the next update, and the event of reaching it."""
+        name = memory.name
+        period = finite_number(every, f"the period of memory '{name}'")
+        if period <= 0:
+            raise ModelError(f"memory '{name}': every={every!r} is not a positive number of seconds")
+        if update is None:
+            raise ModelError(f"memory '{name}' has a period but no update; say what it becomes with update=")
+        clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=self, units="s")
+        self.memories[clock.name] = Memory(clock, 0.0, None, f"next update of {name}", period)
+        self.rates[clock] = ZERO
+        value = self.expression(update, f"update of memory '{name}'", memory.dimension)
+        changes = {memory: value, clock: clock + number(period, TIME)}
+        self.events[clock.name] = Event(clock.name, self.time - clock, 1, changes, False, "", hidden=True)
 
     def update(self, memory: Any, expression: Any) -> None:
         """The expression that renews a memory once per step; for memories that refer to each other."""

@@ -174,25 +174,29 @@ def _hoisted_sum(node: Expr, args: list[Expr], constants: Constants) -> Expr:
     offset, coefficients = node.data
     fixed = [(c, a) for c, a in zip(coefficients, args, strict=True) if a.constant]
     moving = [(c, a) for c, a in zip(coefficients, args, strict=True) if not a.constant]
-    if fixed:
-        constant = constants.name(total([*fixed, (1, number(offset))]))
-        return total([*moving, (1, constant)])
-    return total([*moving, (1, number(offset))])
+    if not fixed or (len(fixed) == 1 and not offset and _is_name(fixed[0][1], abs(fixed[0][0]))):
+        return _same_or_rebuilt(node, args)
+    constant = constants.name(total([*fixed, (1, number(offset))]))
+    return total([*moving, (1, constant)])
 
 
 def _hoisted_product(node: Expr, args: list[Expr], constants: Constants) -> Expr:
     coefficient, exponents = node.data
-    constant = number(coefficient)
-    moving = number(1)
-    any_fixed = False
+    fixed = [(base, n) for base, n in zip(args, exponents, strict=True) if base.constant]
+    if not fixed or (len(fixed) == 1 and abs(coefficient) == 1 and _is_name(*fixed[0])):
+        return _same_or_rebuilt(node, args)
+    constant, moving = number(coefficient), number(1)
     for base, n in zip(args, exponents, strict=True):
         if base.constant:
-            constant, any_fixed = multiply(constant, power(base, n)), True
+            constant = multiply(constant, power(base, n))
         else:
             moving = multiply(moving, power(base, n))
-    if not any_fixed:
-        return scale(moving, coefficient)
     return multiply(constants.name(constant), moving)
+
+
+def _is_name(base: Expr, exponent: float) -> bool:
+    """Whether a constant is one operand already."""
+    return base.kind == "symbol" and exponent == 1
 
 
 # ---------------------------------------------------------------- fold
@@ -206,12 +210,13 @@ def fold(graph: Graph, constants: Constants) -> Graph:
     counted = graph.uses
 
     def make(node: Expr, args: list[Expr]) -> Expr:
-        if node.kind != "sum" or node.constant:
+        if node.kind != "sum" or node.constant or all([c in (1, -1) for c in node.data[1]]):
             return _same_or_rebuilt(node, args)
         terms: list[tuple[float, Expr]] = [(1, number(node.data[0]))]
         for c, old, term in zip(node.data[1], node.args, args, strict=True):
             if c not in (1, -1) and counted[old] == 1 and term.kind == "product" and term.args[0].constant:
-                c, term = (1 if c > 0 else -1), _hoisted_product(scale(term, abs(c)), list(term.args), constants)
+                scaled = scale(term, abs(c))
+                c, term = (1 if c > 0 else -1), _hoisted_product(scaled, list(scaled.args), constants)
             terms.append((c, term))
         return total(terms)
 

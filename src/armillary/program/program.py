@@ -22,7 +22,7 @@ from armillary.program.passes import Graph, narrow
 from armillary.program.schedule import schedule
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Section:
     """Labelled results and the nodes that lead to them, operands first."""
 
@@ -32,6 +32,9 @@ class Section:
     nodes: tuple[Expr, ...]
     operations: Operations
 
+    def __repr__(self) -> str:
+        return f"Section({self.name!r}: {len(self.results)} results, {self.operations})"
+
 
 def section(name: str, labels: Sequence[str], results: Sequence[Expr], *, constant: bool = False) -> Section:
     """A section with its nodes put in order; ``constant`` ones compute constants and enter them."""
@@ -40,7 +43,7 @@ def section(name: str, labels: Sequence[str], results: Sequence[Expr], *, consta
     return Section(name, tuple(labels), tuple(results), nodes, sum_operations(nodes))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Program:
     """All sections of one system, and where each input symbol is found."""
 
@@ -70,3 +73,6 @@ class Program:
             *self.fire,
             self.normalise,
         )
+
+    def __repr__(self) -> str:
+        return f"Program({self.name!r}: {', '.join(s.name for s in self.sections())})"

@@ -22,7 +22,7 @@ class Column:
     expression: Expr
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Targets:
     """Expressions for every section of a system's program."""
 
@@ -97,7 +97,8 @@ def _columns(system: System) -> list[Column]:
     wins.
     """
     found: dict[str, Column] = {}
-    for s in [*system.coordinates, *system.speeds, *(m.symbol for m in system.memories.values())]:
+    memories = [m.symbol for m in system.memories.values() if m.period is None]
+    for s in [*system.coordinates, *system.speeds, *memories]:
         found[s.data.name] = Column(s.data.name, s.data.units or "", s.data.about, s)
     for load in system.loads.values():
         units = system.units.unit_text(load.magnitude.dimension)

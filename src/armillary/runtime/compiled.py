@@ -221,7 +221,7 @@ class CompiledModel:
         chosen = method or ("rk4" if step is not None else "dop853")
         values = self._table.values(parameters)
         y0 = self.state(initial)
-        m0 = self._memory(memory)
+        m0 = self._memory(memory, t0)
         adaptive = chosen in METHODS and METHODS[chosen].adaptive
         if sample is None and adaptive and t_end > t0:
             sample = (t_end - t0) / _SAMPLES
@@ -248,8 +248,11 @@ class CompiledModel:
         _raise_for(result, run, self.equations)
         return run
 
-    def _memory(self, given: Mapping[str, float] | None) -> np.ndarray:
+    def _memory(self, given: Mapping[str, float] | None, t0: float) -> np.ndarray:
         system, stored = self.equations.system, self._initial_memory()
+        for i, memory in enumerate(system.memories.values()):
+            if memory.period is not None:
+                stored[i] = t0 + memory.period
         for name, value in [(str(key), value) for key, value in (given or {}).items()]:
             if name not in self._memory_names:
                 raise ParameterError(f"there is no memory '{name}'{nearest(name, self._memory_names)}")
@@ -280,7 +283,7 @@ class CompiledModel:
         from armillary.results import Event, Run
 
         columns = self.equations.targets.columns
-        names = list(self.equations.system.events)
+        known = list(self.equations.system.events.values())
         info = {
             **_versions(),
             "formalism": self.formalism,
@@ -301,7 +304,7 @@ class CompiledModel:
             parameters=values,
             parameter_units=dict(zip(self._table.names, self._table.units, strict=True)),
             info=info,
-            events=tuple(Event(t, names[k]) for t, k in result.events),
+            events=tuple(Event(t, known[k].name) for t, k in result.events if not known[k].hidden),
         )
 
     def __repr__(self) -> str:
