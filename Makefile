@@ -71,7 +71,7 @@ docs:
 	@echo "Its Python blocks are run by make test."
 
 clean:
-	rm -rf $(VENV) $(PEERS) build dist benchmarks/build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) build dist out benchmarks/build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 .PHONY: help demo test bench docs clean

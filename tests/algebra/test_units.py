@@ -85,6 +85,21 @@ POUND_FORCE = 4.4482216152605  # N, exact by definition: 0.45359237 kg times 9.8
         ("1000 kg", 1e3, MASS),
         ("m^(1/2)", 1, LENGTH**0.5),
         ("m^0.5", 1, LENGTH**0.5),
+        ("Nm", 1, MOMENT),
+        ("kNm/deg", 1e3 / DEGREE, MOMENT),
+        ("newton*metre", 1, MOMENT),
+        ("kilogram meter2", 1, INERTIA),
+        ("metres/second^2", 1, ACCELERATION),
+        ("degrees/second", DEGREE, RATE),
+        ("degree", DEGREE, ONE),
+        ("radians", 1, ONE),
+        ("radian", 1, ONE),
+        ("inch", 0.0254, LENGTH),
+        ("inches", 0.0254, LENGTH),
+        ("foot", 0.3048, LENGTH),
+        ("feet/minute", 0.3048 / 60, SPEED),
+        ("pounds/inch^2", 6894.757293168361, FORCE / LENGTH**2),
+        ("pound", POUND_FORCE, FORCE),
     ],
 )
 def test_factor_and_dimension(text, scale, dimension):
@@ -97,7 +112,11 @@ def test_factor_and_dimension(text, scale, dimension):
     ("text", "message"),
     [
         ("lbs", "unknown unit 'lbs'; did you mean 'lb'"),
-        ("N*metre/s", r"unknown unit 'metre' in 'N\*metre/s'"),
+        ("N*mter/s", r"unknown unit 'mter' in 'N\*mter/s'; did you mean 'meter'"),
+        ("degres", "did you mean 'degrees'"),
+        ("Newton", "did you mean 'newton'"),
+        ("KG", "did you mean 'kg'"),
+        ("xgee", "unknown unit 'xgee'$"),  # no slip of the pen for gee
         ("m/", "a unit is missing at its end"),
         ("(m", "'\\)' is missing"),
         ("m)", "'\\)' is not expected"),
@@ -174,6 +193,13 @@ class TestPint:
         value, dimension = magnitude_in_si(registry.Quantity(2.0, "N*m"))
         assert value == pytest.approx(2, rel=1e-12)
         assert dimension is MOMENT
+
+    def test_a_pound_of_pint_is_one_of_mass(self):
+        pint = pytest.importorskip("pint")
+        registry = pint.UnitRegistry(system="imperial")  # whose base units are yard, pound and second
+        value, dimension = magnitude_in_si(registry.Quantity(2.0, "kg"))
+        assert value == pytest.approx(2, rel=1e-12)
+        assert dimension is MASS
 
     def test_plain_numbers_are_not_quantities(self):
         assert not is_quantity(3.0)

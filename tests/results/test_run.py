@@ -162,9 +162,21 @@ def test_the_summary_is_a_few_readable_lines():
         "  depth     0 to 16 m",
         "  stone.u1  10 to 80",
     ]
-    many = Run("chain", [0.0], np.zeros((1, 50)), tuple(f"q{i}" for i in range(50)))
-    assert len(repr(many).split("\n")) == 10
-    assert repr(many).endswith("  and 42 more")
+
+
+def test_the_summary_of_many_outputs_shows_the_last():
+    names = (*(f"q{i}" for i in range(48)), "reach", "energy")
+    first, *lines = repr(Run("chain", [0.0], np.zeros((1, 50)), names)).split("\n")
+    assert "50 outputs" in first
+    assert [line.split()[0] for line in lines[:-1]] == list(names[-8:])
+    assert lines[-1] == "  and 42 more: q0, q1, q2, …"
+    nine = Run("chain", [0.0], np.zeros((1, 9)), names[-9:])
+    assert repr(nine).split("\n")[-1] == "  and 1 more: q41"
+
+
+@pytest.mark.parametrize("units", ["", "1", "-"])
+def test_the_summary_shows_no_units_where_there_are_none(units):
+    assert repr(falling(units={"depth": units})).split("\n")[1] == "  depth     0 to 16"
 
 
 def test_xarray_has_labels_and_units():

@@ -252,9 +252,21 @@ def test_a_missing_folder_is_named(tmp_path):
 
 
 @every_format
-def test_a_missing_file_is_not_found(tmp_path, suffix):
-    with pytest.raises(FileNotFoundError):
+def test_a_missing_file_is_named_with_the_nearest(tmp_path, suffix):
+    with pytest.raises(ArmillaryError, match=rf"load '.*run{suffix}': there is no such file in '.*': give"):
         load_run(tmp_path / f"run{suffix}")
+    (tmp_path / f"run1{suffix}").touch()
+    (tmp_path / "run.txt").touch()
+    with pytest.raises(ArmillaryError, match=rf"there is no such file; did you mean 'run1{suffix}'\?$"):
+        load_run(tmp_path / f"run{suffix}")
+    with pytest.raises(ArmillaryError, match=r"no such file, nor a folder '.*nowhere': give the path"):
+        load_run(tmp_path / "nowhere" / f"run{suffix}")
+
+
+def test_a_folder_is_not_a_run(tmp_path):
+    (tmp_path / "run.csv").mkdir()
+    with pytest.raises(ArmillaryError, match=r"cannot load '.*run\.csv': Is a directory; give a file"):
+        load_run(tmp_path / "run.csv")
 
 
 @every_format

@@ -95,6 +95,43 @@ def test_given_axes_are_used_for_one_unit():
         example().plot("A.q1", "tip height", ax=axes)
 
 
+def test_values_equal_but_for_rounding_are_drawn_as_constant():
+    noise = 1e-13 * np.sin(50 * TIME)
+    values = np.column_stack([4.0 + noise, -2e9 * (1 + noise), 4.0 + 1e-4 * TIME, noise])
+    run = Run("x", TIME, values, ("energy", "moment", "drift", "error"), {"energy": "J", "moment": "N*m"})
+    energy, moment, rest = run.plot().axes
+    assert energy.get_ylim() == pytest.approx((3.8, 4.2))
+    assert moment.get_ylim() == pytest.approx((-2.1e9, -1.9e9))
+    (drift,), (error,) = (run.plot(name).axes for name in ("drift", "error"))
+    assert drift.get_ylim() == pytest.approx((4.0 - 1e-5, 4.0002 + 1e-5))  # what can be seen is shown
+    assert np.ptp(error.get_ylim()) < 1e-12
+    assert rest.get_ylim()[0] < 0 and rest.get_ylim()[1] > 4
+
+
+def test_limits_of_given_axes_are_kept_and_later_lines_seen():
+    import matplotlib.pyplot as plt
+
+    run = Run("x", TIME, 4.0 + 1e-13 * np.sin(50 * TIME)[:, None], ("energy",))
+    _, (free, fixed) = plt.subplots(2)
+    fixed.set_ylim(0, 10)
+    for axes in (free, fixed):
+        run.plot("energy", ax=axes)
+        axes.plot(TIME, 7 + TIME)
+    assert free.get_ylim()[1] > 9 and fixed.get_ylim() == (0, 10)
+
+
+@pytest.mark.parametrize("units", ["", "1", "-"])
+def test_no_units_are_shown_where_there_are_none(units):
+    (axes,) = Run("x", TIME, TIME[:, None], ("ratio",), {"ratio": units}).plot().axes
+    assert axes.get_ylabel() == "ratio"
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(ArmillaryError, match=r"save '.*x\.png': there is no folder '.*nodir'; make it"):
+        example().plot(path=tmp_path / "nodir" / "x.png")
+    assert os.listdir(tmp_path) == []
+
+
 def test_bad_requests_leave_no_file(tmp_path):
     with pytest.raises(ArmillaryError, match=r"cannot be saved as 'plot.bmp': use \.png, \.svg, \.pdf"):
         example().plot(path=tmp_path / "plot.bmp")

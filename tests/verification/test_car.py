@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from examples.car import system
 
+from examples.car import system
 from tests.verification.common import (
     ACCELERATIONS,
     TIGHT,

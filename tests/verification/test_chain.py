@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples.chain import system
 
+from examples.chain import system
 from tests.verification.common import ACCELERATIONS, TIGHT, WAYS, accelerations, assert_constant, assert_near
 
 MASS, CENTRE, LENGTH = 1.0, np.array([0, 0, 0.15]), np.array([0, 0, 0.3])

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from examples import bouncing_ball, pendulum
 from scipy.special import ellipj, ellipk
 
+from examples import bouncing_ball, pendulum
 from tests.verification.common import TIGHT, assert_constant, assert_near
 
 

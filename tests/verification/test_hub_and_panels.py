@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from examples.hub_and_panels import START, system
 
+from examples.hub_and_panels import START, system
 from tests.verification.common import (
     ACCELERATIONS,
     TIGHT,

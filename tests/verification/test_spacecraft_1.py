@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from examples.spacecraft_1 import PARAMETERS, START, THRUSTERS, system
 
 import armillary as arm
+from examples.spacecraft_1 import PARAMETERS, START, THRUSTERS, system
 from tests.verification.common import (
     ACCELERATIONS,
     TIGHT,

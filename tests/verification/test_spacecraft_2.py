@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from examples.spacecraft_2 import START, system
 
+from examples.spacecraft_2 import START, system
 from tests.verification.common import (
     ACCELERATIONS,
     TIGHT,

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from examples.spinning_top import ACROSS, ALONG, GRAVITY, LENGTH, MASS, height, system, tilted
 
+from examples.spinning_top import ACROSS, ALONG, GRAVITY, LENGTH, MASS, height, system, tilted
 from tests.verification.common import TIGHT, WAYS, assert_constant, assert_near
 
 ANGLE = math.radians(30.0)

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from examples.stanford_arm import TARGETS, system
 
+from examples.stanford_arm import TARGETS, system
 from tests.verification.common import (
     ACCELERATIONS,
     TIGHT,

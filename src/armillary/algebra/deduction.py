@@ -100,8 +100,11 @@ def _form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> F
         result = _NUMBER
         for base, exponent in zip(node.args, node.data[1], strict=True):
             result = result.times(forms[base], Fraction(exponent).limit_denominator(64))
-        # A number with a dimension of its own is part of the coefficient: only the node's dimension shows it.
-        return Form(node.dimension, {}) if node.dimension is not None and not result.unknowns else result
+        if result.unknowns:
+            return result
+        # A number with a dimension of its own, or a bare one, is part of the coefficient: only the node's
+        # dimension shows it.
+        return _bare(node) if node.dimension is None else Form(node.dimension, {})
     if node.kind == "sum":
         return _sum_form(node, forms, system, where)
     return _call_form(node, forms, system, where)
@@ -109,7 +112,7 @@ def _form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> F
 
 def _sum_form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> Form:
     terms = list(zip(node.data[1], node.args, strict=True))
-    result = _equal_terms([e for c, e in terms if abs(c) == 1], forms, system, where)
+    result = _equal_terms([e for c, e in terms if abs(c) == 1], forms, system, where, node)
     if node.dimension is not None:
         result = Form(node.dimension, {})
     elif all([abs(c) != 1 for c, _ in terms]):
@@ -125,7 +128,7 @@ def _call_form(node: Expr, forms: dict[Expr, Form], system: _System, where: str)
         for argument, dimension in zip(node.args, wanted, strict=True):
             if dimension is not None and argument.kind != "number":
                 system.equate(forms[argument], Form(dimension, {}), Demand(argument, dimension, where), forms)
-        return Form(ONE, {node: Fraction(1)}) if node.dimension is None else Form(node.dimension, {})
+        return _bare(node) if node.dimension is None else Form(node.dimension, {})
     if name in _DIMENSIONLESS:
         for argument in node.args:
             system.equate(forms[argument], _NUMBER, Demand(argument, ONE, f"{name}(…) in {where}"), forms)
@@ -133,18 +136,25 @@ def _call_form(node: Expr, forms: dict[Expr, Form], system: _System, where: str)
     if name == "abs":
         return forms[node.args[0]]
     if name == "select":
-        return _equal_terms(node.args[1:], forms, system, where)
+        return _equal_terms(node.args[1:], forms, system, where, node)
     if name in _EQUATE_ALL:
-        shared = _equal_terms(node.args, forms, system, where)
-        return shared if name in ("min", "max") else _NUMBER
-    return _NUMBER  # sign, and, or, not
+        shared = _equal_terms(node.args, forms, system, where, node)
+        return shared if name in ("min", "max") else _NUMBER if name == "atan2" else _bare(node)
+    return _bare(node)  # sign, and, or, not: 1 or 0 may stand for anything
 
 
-def _equal_terms(terms: Sequence[Expr], forms: dict[Expr, Form], system: _System, where: str) -> Form:
-    """The dimension that all terms share; bare numbers take any."""
+def _bare(node: Expr) -> Form:
+    """The unknown dimension of a node made of bare numbers."""
+    return Form(ONE, {node: Fraction(1)})
+
+
+def _equal_terms(
+    terms: Sequence[Expr], forms: dict[Expr, Form], system: _System, where: str, node: Expr
+) -> Form:
+    """The dimension that all terms of a node share; bare numbers take any."""
     quantities = [term for term in terms if term.kind != "number"]
     if not quantities:
-        return _NUMBER
+        return _bare(node)
     # The others are compared with a term of known dimension where there is one: messages are clearer so.
     known = next((term for term in quantities if not forms[term].unknowns), quantities[0])
     for term in quantities:

@@ -41,17 +41,17 @@ class Expr(Node):
 
     def __add__(self, other: Any) -> Expr:
         other = _operand(other)
-        return NotImplemented if other is None else total(((1, self), (1, other)))
+        return NotImplemented if other is None else total(((1, self), (1, other)), checked=True)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Expr:
         other = _operand(other)
-        return NotImplemented if other is None else total(((1, self), (-1, other)))
+        return NotImplemented if other is None else total(((1, self), (-1, other)), checked=True)
 
     def __rsub__(self, other: Any) -> Expr:
         other = _operand(other)
-        return NotImplemented if other is None else total(((1, other), (-1, self)))
+        return NotImplemented if other is None else total(((1, other), (-1, self)), checked=True)
 
     def __mul__(self, other: Any) -> Expr:
         other = _operand(other)
@@ -61,11 +61,13 @@ class Expr(Node):
 
     def __truediv__(self, other: Any) -> Expr:
         other = _operand(other)
+        if other is not None and self.kind == "number" and self.data == 1 and self.dimension is None:
+            return power(other, -1)  # a reciprocal, whose 1 has no units to guess
         return NotImplemented if other is None else multiply(self, power(other, -1))
 
     def __rtruediv__(self, other: Any) -> Expr:
         other = _operand(other)
-        return NotImplemented if other is None else multiply(other, power(self, -1))
+        return NotImplemented if other is None else other / self
 
     def __pow__(self, exponent: Any) -> Expr:
         if isinstance(exponent, Expr):
@@ -171,7 +173,7 @@ def let(definition: Expr, name: str = "z") -> Expr:
         coefficient, exponents = definition.data
         if coefficient < 0:
             return scale(let(scale(definition, -1), name), -1)
-        if coefficient == 1 and exponents == (1,):
+        if coefficient == 1 and exponents == (1,) and definition.args[0].dimension is definition.dimension:
             return let(definition.args[0], name)
         if len(exponents) == 1 and exponents[0] == 1 and definition.args[0].kind != "sum":
             return definition  # a number times an atom: leave the number visible to later folding
@@ -186,12 +188,17 @@ def settled(definition: Expr, name: str = "k", length: int = 24) -> Expr:
 
 
 def _operand(value: Any) -> Expr | None:
+    """An operand that a user wrote.
+
+    A bare number has no known dimension: in −3*q − 5*u it is a gain with units of its own, so what it
+    multiplies is not checked.
+    """
     if isinstance(value, Expr):
         return value
     if isinstance(value, int | float):
-        return number(value)
+        return number(value, None)
     if hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0:
-        return number(float(value))
+        return number(float(value), None)
     return None
 
 
@@ -205,13 +212,18 @@ def as_expr(value: Any) -> Expr:
 
 ZERO = number(0)
 UNIT = number(1)
+TWO = number(2)
+HALF = number(0.5)
 
 
 # ---------------------------------------------------------------- sums
 
 
-def total(pairs: Iterable[tuple[float, Expr]]) -> Expr:
-    """Σ c·e, opened, collected, freed of common factors and put in canonical order and sign."""
+def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr:
+    """Σ c·e, opened, collected, freed of common factors and put in canonical order and sign.
+
+    ``checked`` makes terms of different dimensions an error: for what users add, not what is derived from it.
+    """
     constant: float = 0
     collected: dict[Expr, float] = {}
     constant_dimension: Dimension | None = ONE
@@ -235,7 +247,7 @@ def total(pairs: Iterable[tuple[float, Expr]]) -> Expr:
     terms = [(e, c) for e, c in collected.items() if c != 0]
     if not terms:
         return number(constant, constant_dimension)
-    dimension = _common_dimension(terms)
+    dimension = common_dimension([e for e, _ in terms], checked=checked)
     if len(terms) > 1:
         merged = _merge_constant_multiples(terms)
         if merged is not None:
@@ -253,34 +265,20 @@ def total(pairs: Iterable[tuple[float, Expr]]) -> Expr:
     return _canonical_sum(terms, constant, dimension)
 
 
-def _common_dimension(terms: list[tuple[Expr, float]]) -> Dimension | None:
-    """The dimension that all terms share.
-
-    Terms with a bare number as their coefficient are taken on trust: in −3*q − 5*u the numbers are gains
-    with units of their own, as people write them. Only terms without one must agree.
-    """
+def common_dimension(terms: list[Expr], *, checked: bool = True) -> Dimension | None:
+    """The dimension that all terms of known dimension share; where two differ, an error (unchecked: None)."""
     dimension: Dimension | None = None
-    where = terms[0][0]
-    trusted: set[Dimension | None] = set()
-    for e, c in terms:
+    where = terms[0]
+    for e in terms:
         d = e.dimension
-        if c != 1 and c != -1:
-            trusted.add(d)
-        elif d is not dimension and d is not None:
+        if d is not dimension and d is not None:
             if dimension is not None:
+                if not checked:
+                    return None
                 terms_text = f"'{_short(where)}' [{dimension}] and '{_short(e)}' [{d}]"
                 raise UnitsError(f"cannot add {terms_text}: their dimensions differ")
             dimension, where = d, e
-    return trusted.pop() if dimension is None and len(trusted) == 1 else dimension
-
-
-def has_bare_numbers(node: Expr) -> bool:
-    """Whether bare numbers may stand in for quantities with units of their own: 9.81, 3*t, or −3*q − 5*u."""
-    if node.kind == "number":
-        return node.dimension is ONE
-    if node.kind == "product":
-        return abs(node.data[0]) != 1 or any([has_bare_numbers(a) for a in node.args if a.kind == "sum"])
-    return node.kind == "sum" and any([abs(c) != 1 for c in node.data[1]])
+    return dimension
 
 
 def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: Dimension | None) -> Expr:
@@ -566,6 +564,7 @@ def general_power(base: Expr, exponent: Expr) -> Expr:
 
 def call(function: Any, args: tuple[Expr, ...], dimension: Dimension | None = ONE) -> Expr:
     """A function of arguments as a node, without simplification: use the functions of ``functions.py``."""
+    args = tuple([number(a.data) if a.kind == "number" and a.dimension is None else a for a in args])
     return _node("call", args, function, dimension, ("call", function, args, dimension))
 
 
@@ -577,5 +576,5 @@ def compare(relation: str, a: Any, b: Any) -> Expr:
         holds = {"lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y, "eq": x == y, "ne": x != y}[relation]
         return number(int(holds))
     if left.kind != "number" and right.kind != "number":
-        _common_dimension([(left, 1), (right, 1)])
-    return call(relation, (left, right), ONE)
+        common_dimension([left, right])
+    return call(relation, (left, right), None)

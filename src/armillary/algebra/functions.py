@@ -17,14 +17,13 @@ from armillary.algebra.expression import (
     UNIT,
     ZERO,
     Expr,
-    _common_dimension,
     _common_factor,
     as_expr,
     call,
+    common_dimension,
     compare,
     divide_exactly,
     general_power,
-    has_bare_numbers,
     let,
     number,
     power,
@@ -45,12 +44,11 @@ _UNARY: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "abs": (np.abs, "even", ""),
     "sign": (np.sign, "odd", ""),
 }
-_KEEPS_DIMENSION = ("abs",)
 _ANY_DIMENSION = ("abs", "sign")
 
 
 def _dimensionless(name: str, x: Expr) -> None:
-    if x.dimension is not None and x.dimension is not ONE and not has_bare_numbers(x):
+    if x.dimension is not None and x.dimension is not ONE:
         raise UnitsError(f"{name}({x}) needs a dimensionless argument, but it has dimension [{x.dimension}]")
 
 
@@ -65,7 +63,7 @@ def _unary(name: str, x: Any) -> Any:
             value = float(numeric(float(x.data)))
         if not math.isfinite(value):
             raise ExpressionError(f"{name}({x}) is not a finite number")
-        return number(value, x.dimension if name in _KEEPS_DIMENSION else ONE)
+        return number(value, _result_dimension(name, x))
     if parity and x.kind == "product" and x.data[0] < 0:
         flipped = _unary(name, scale(x, -1))
         return scale(flipped, -1) if parity == "odd" else flipped
@@ -73,7 +71,12 @@ def _unary(name: str, x: Any) -> Any:
         return x.args[0]
     if name == "abs" and ((x.kind == "call" and x.data in ("abs", "exp")) or _even_powers(x)):
         return x
-    return call(name, (x,), x.dimension if name in _KEEPS_DIMENSION else ONE)
+    return call(name, (x,), _result_dimension(name, x))
+
+
+def _result_dimension(name: str, x: Expr) -> Dimension | None:
+    """Of a function of one argument; ±1 from a sign is a bare number, which may stand for anything."""
+    return x.dimension if name == "abs" else None if name == "sign" else ONE
 
 
 def _even_powers(x: Expr) -> bool:
@@ -145,7 +148,7 @@ def atan2(y: Any, x: Any) -> Any:
     if y is ZERO or x is ZERO:
         return call("atan2", (y, x), ONE)
     if y.kind != "number" and x.kind != "number":
-        _common_dimension([(y, 1), (x, 1)])
+        common_dimension([y, x])
         factor = _common_factor([y, x])
         if factor is not None and _positive(factor):
             return atan2(divide_exactly(y, factor), divide_exactly(x, factor))
@@ -186,11 +189,13 @@ def _extreme(name: str, numeric: Callable[[Any, Any], Any], a: Any, b: Any) -> A
 
 def _shared_dimension(a: Expr, b: Expr) -> Dimension | None:
     """The dimension of a place that either value may take; bare numbers fit anywhere."""
+    if a.kind == "number" and b.kind == "number":
+        return None
     if a.kind == "number":
         return b.dimension
     if b.kind == "number":
         return a.dimension
-    return _common_dimension([(a, 1), (b, 1)])
+    return common_dimension([a, b])
 
 
 def select(condition: Any, then: Any, otherwise: Any) -> Any:
@@ -233,14 +238,14 @@ def _logical(name: str, a: Any, b: Any) -> Any:
         if x.kind == "number":
             decided = bool(x.data) == (name == "or")
             return number(int(name == "or")) if decided else compare("ne", y, ZERO)
-    return call(name, (a, b), ONE)
+    return call(name, (a, b), None)
 
 
 def not_(a: Any) -> Any:
     """1 where the condition does not hold, else 0."""
     if not isinstance(a, Expr):
         return np.logical_not(a)
-    return number(int(not a.data)) if a.kind == "number" else call("not", (a,), ONE)
+    return number(int(not a.data)) if a.kind == "number" else call("not", (a,), None)
 
 
 def named(x: Any, name: str) -> Any:
@@ -267,6 +272,9 @@ def rebuild_call(node: Expr, args: Sequence[Expr]) -> Expr | None:
     builder = _BUILDERS.get(node.data) if isinstance(node.data, str) else None
     return builder(*args) if builder else None
 
+
+# Calls whose value is 1 or 0.
+CONDITIONS = ("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not")
 
 # Functions that text expressions may call, with the number of their arguments.
 BY_NAME: dict[str, tuple[Callable[..., Any], int]] = {

@@ -78,7 +78,8 @@ def parse(text: str, names: Callable[[str], Any], functions: Functions = BY_NAME
     """
     if not isinstance(text, str):
         raise ExpressionError(f"{text!r} is not a text")
-    return _Parser(text, names, functions).run()
+    found = _Parser(text, names, functions).run()
+    return number(found.data) if isinstance(found, Expr) and found.kind == "number" else found
 
 
 @dataclass(slots=True)
@@ -210,7 +211,7 @@ class _Parser:
         value = float(word)
         if not math.isfinite(value):
             self._fail(f"the number {word[:20]} is too large", column)
-        return number(value)
+        return number(value, None)  # a bare number may have units of its own
 
     def _named(self, word: str, column: int) -> Any:
         if word not in self.known:
@@ -293,7 +294,7 @@ class _Parser:
 
     def _scalar_sum(self, items: list[tuple[str, Any, int]]) -> Expr:
         try:
-            return total([(1 if symbol == "+" else -1, v) for symbol, v, _ in items])
+            return total([(1 if symbol == "+" else -1, v) for symbol, v, _ in items], checked=True)
         except UnitsError as error:
             known = [(v.dimension, column) for _, v, column in items if v.dimension and v.kind != "number"]
             odd = [column for dimension, column in known if dimension is not known[0][0]]

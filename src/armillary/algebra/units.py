@@ -8,7 +8,7 @@ A dash before a letter is a product (``in-lb-s2``), as engineers write it. After
 space may follow, since ``a/b-c`` is read both ways: write ``a/(b-c)``. Angles have no dimension.
 
 ``lb`` is a pound of force and ``lbm`` one of mass, as in Sayers (1990), Table 9.1.4, where inertias are in
-in-lb-s2. ``g`` is a gram; standard gravity is ``gee`` or ``g0``.
+in-lb-s2. ``g`` is a gram; standard gravity is ``gee`` or ``g0``. The common units may be spelled out.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ _PREFIXED: dict[str, tuple[float, Dimension]] = {
     "K": (1.0, _TEMPERATURE),
     "rad": (1.0, ONE),
     "N": (1.0, FORCE),
+    "Nm": (1.0, FORCE * LENGTH),
     "J": (1.0, ENERGY),
     "W": (1.0, _POWER),
     "Pa": (1.0, _PRESSURE),
@@ -130,9 +131,42 @@ _PLAIN: dict[str, tuple[float, Dimension]] = {
     "Ω": (1.0, _VOLTAGE / _CURRENT),
 }
 
+# Units spelled out, by their symbols.
+_WORDS = {
+    "m": "metre metres meter meters",
+    "mm": "millimetre millimetres millimeter millimeters",
+    "cm": "centimetre centimetres centimeter centimeters",
+    "km": "kilometre kilometres kilometer kilometers",
+    "s": "second seconds",
+    "ms": "millisecond milliseconds",
+    "min": "minute minutes",
+    "h": "hour hours",
+    "day": "days",
+    "g": "gram grams",
+    "kg": "kilogram kilograms",
+    "N": "newton newtons",
+    "kN": "kilonewton kilonewtons",
+    "J": "joule joules",
+    "W": "watt watts",
+    "Pa": "pascal pascals",
+    "Hz": "hertz",
+    "rad": "radian radians",
+    "deg": "degree degrees",
+    "rev": "revolution revolutions",
+    "in": "inch inches",
+    "ft": "foot feet",
+    "yd": "yard yards",
+    "mi": "mile miles",
+    "knot": "knots",
+    "slug": "slugs",
+    "lb": "pound pounds",
+}
+_SYMBOLS = {word: symbol for symbol, words in _WORDS.items() for word in words.split()}
+
 
 def _known_unit(name: str) -> tuple[float, Dimension] | None:
     """A unit by name; the plain name wins, so that min is a minute and not a milli-inch."""
+    name = _SYMBOLS.get(name, name)
     known = _PLAIN.get(name) or _PREFIXED.get(name)
     if known is not None:
         return known
@@ -201,10 +235,15 @@ def _read_factor(text: str, plain: str, place: int) -> tuple[float, Dimension, i
         raise _unreadable(text, f"{plain[place]!r} stands where a unit should")
     known = _known_unit(found.group())
     if known is None:
-        names = [*_PLAIN, *_PREFIXED, "kg", "mm", "km", "ms", "kN"]
         where = "" if found.group() == text else f" in '{text}'"
-        raise UnitsError(f"unknown unit '{found.group()}'{where}{nearest(found.group(), names)}")
+        raise UnitsError(f"unknown unit '{found.group()}'{where}{_similar(found.group())}")
     return known[0], known[1], found.end()
+
+
+def _similar(name: str) -> str:
+    """The unit that may have been meant: slips of the pen leave the first letter as it is."""
+    names = [*_PLAIN, *_PREFIXED, *_WORDS, *_SYMBOLS]
+    return nearest(name, [known for known in names if known[0].casefold() == name[0].casefold()])
 
 
 def _read_exponent(text: str, plain: str, place: int) -> tuple[Fraction, int]:
@@ -274,6 +313,7 @@ def magnitude_in_si(quantity: Any) -> Magnitude:
         shown = format(base.units, "~C")  # Pint's short form: kg*m/s**2
     except (TypeError, ValueError):
         shown = str(base.units)
+    shown = re.sub(r"\b(lb|pound)\b", "lbm", shown)  # theirs is one of mass
     unit = parse_unit("" if shown == "dimensionless" else shown)
     return Magnitude(to_si(base.magnitude, unit), unit.dimension)
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import ZERO, Expr
+from armillary.algebra.expression import ZERO, Expr, scale, total
 from armillary.errors import ExpressionError
 
 Triple = tuple[Any, Any, Any]
@@ -51,8 +51,26 @@ def sum_of_products(pairs: Any) -> Any:
     result: Any = 0
     for a, b in pairs:
         if not is_zero(a) and not is_zero(b):
-            result = result + a * b
+            result = plus(result, times(a, b))
     return result
+
+
+def plus(a: Any, b: Any) -> Any:
+    """a + b, where a known zero leaves the other as it is; dimensions are not checked again."""
+    if is_zero(a):
+        return b
+    if is_zero(b):
+        return a
+    return total(((1, a), (1, b))) if isinstance(a, Expr) and isinstance(b, Expr) else a + b
+
+
+def times(a: Any, b: Any) -> Any:
+    """a·b, where plain numbers are components of unit vectors and so dimensionless."""
+    if isinstance(a, Expr) and isinstance(b, int | float):
+        return scale(a, b)
+    if isinstance(b, Expr) and isinstance(a, int | float):
+        return scale(b, a)
+    return a * b
 
 
 class Frame:
@@ -146,7 +164,7 @@ class Vector:
             return NotImplemented
         terms = dict(self.terms)
         for key, c in other.terms.items():
-            terms[key] = terms[key] + c if key in terms else c
+            terms[key] = plus(terms[key], c) if key in terms else c
         return Vector(terms)
 
     __radd__ = __add__
@@ -160,7 +178,7 @@ class Vector:
     def __mul__(self, scalar: Any) -> Vector:
         if isinstance(scalar, Vector | Dyadic):
             return NotImplemented
-        return Vector({key: c * scalar for key, c in self.terms.items()})
+        return Vector({key: times(c, scalar) for key, c in self.terms.items()})
 
     __rmul__ = __mul__
 
@@ -184,7 +202,7 @@ class Vector:
         for own, triple in self.by_frame().items():
             turned = triple if own is frame else matrix_vector(direction_cosines(frame, own), triple)
             result = [
-                a if is_zero(b) else b if is_zero(a) else a + b for a, b in zip(result, turned, strict=True)
+                plus(a, b) for a, b in zip(result, turned, strict=True)
             ]
         return tuple(result)  # type: ignore[return-value]
 
@@ -215,7 +233,7 @@ class Dyadic:
             return NotImplemented
         terms = dict(self.terms)
         for key, c in other.terms.items():
-            terms[key] = terms[key] + c if key in terms else c
+            terms[key] = plus(terms[key], c) if key in terms else c
         return Dyadic(terms)
 
     __radd__ = __add__
@@ -227,7 +245,7 @@ class Dyadic:
         return self + (-other) if isinstance(other, Dyadic) else NotImplemented
 
     def __mul__(self, scalar: Any) -> Dyadic:
-        return Dyadic({key: c * scalar for key, c in self.terms.items()})
+        return Dyadic({key: times(c, scalar) for key, c in self.terms.items()})
 
     __rmul__ = __mul__
 
@@ -242,7 +260,7 @@ class Dyadic:
 
 def outer(a: Vector, b: Vector) -> Dyadic:
     """The dyadic a b."""
-    return Dyadic({(k1, k2): c1 * c2 for k1, c1 in a.terms.items() for k2, c2 in b.terms.items()})
+    return Dyadic({(k1, k2): times(c1, c2) for k1, c1 in a.terms.items() for k2, c2 in b.terms.items()})
 
 
 def matrix_dyadic(frame: Frame, matrix: Sequence[Sequence[Any]]) -> Dyadic:
@@ -257,9 +275,9 @@ def dot(a: Any, b: Any) -> Any:
     if isinstance(a, Vector) and isinstance(b, Vector):
         return _dot_vectors(a, b)
     if isinstance(a, Dyadic) and isinstance(b, Vector):
-        return _gather((k1, c * _dot_vectors(Vector({k2: 1}), b)) for (k1, k2), c in a.terms.items())
+        return _gather((k1, times(c, _dot_vectors(Vector({k2: 1}), b))) for (k1, k2), c in a.terms.items())
     if isinstance(a, Vector) and isinstance(b, Dyadic):
-        return _gather((k2, c * _dot_vectors(a, Vector({k1: 1}))) for (k1, k2), c in b.terms.items())
+        return _gather((k2, times(c, _dot_vectors(a, Vector({k1: 1})))) for (k1, k2), c in b.terms.items())
     if isinstance(a, Dyadic) and isinstance(b, Dyadic):
         result = Dyadic({})
         for (k1, k2), c in a.terms.items():
@@ -273,7 +291,7 @@ def dot(a: Any, b: Any) -> Any:
 def _gather(terms: Any) -> Vector:
     result: dict[tuple[Frame, int], Any] = {}
     for key, c in terms:
-        result[key] = result[key] + c if key in result else c
+        result[key] = plus(result[key], c) if key in result else c
     return Vector(result)
 
 
@@ -283,7 +301,7 @@ def _dot_vectors(a: Vector, b: Vector) -> Any:
         for frame_b, v in b.by_frame().items():
             turned = v if frame_a is frame_b else matrix_vector(direction_cosines(frame_a, frame_b), v)
             term = sum_of_products(zip(u, turned, strict=True))
-            result = term if is_zero(result) else result if is_zero(term) else result + term
+            result = plus(result, term)
     return result
 
 

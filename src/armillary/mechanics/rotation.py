@@ -72,7 +72,7 @@ class Principal:
     def symmetric_to_parent(self, a: Matrix, name: str) -> Matrix:
         i, j, k = self._axes()
         column = self.to_parent(_triple_with(i, j, k, 0, a[j][i], a[k][i]))
-        twice = fn.named(2 * self.cosine, "two_cos")
+        twice = fn.named(times(2, self.cosine), "two_cos")
         y = fn.named(plus(times(self.sine, minus(a[j][j], a[k][k])), times(twice, a[j][k])), f"{name}_y")
         sy = fn.named(times(self.sine, y), f"{name}_sy")
         out = [list(row) for row in a]

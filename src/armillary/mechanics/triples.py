@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors import AXES, Triple, cross_triples, is_zero, sum_of_products
+from armillary.algebra.vectors import AXES, Triple, cross_triples, is_zero, plus, sum_of_products
+from armillary.algebra.vectors import times as product
 
 ZEROS: Triple = (0, 0, 0)
 
@@ -24,11 +25,6 @@ __all__ = [
 ]
 
 
-def plus(a: Any, b: Any) -> Any:
-    """a + b, where a known zero leaves the other as it is."""
-    return b if is_zero(a) else a if is_zero(b) else a + b
-
-
 def minus(a: Any, b: Any) -> Any:
     """a − b, where a known zero leaves the other as it is."""
     return a if is_zero(b) else -b if is_zero(a) else a - b
@@ -36,7 +32,7 @@ def minus(a: Any, b: Any) -> Any:
 
 def times(a: Any, b: Any) -> Any:
     """a·b, zero where either is known to be."""
-    return 0 if is_zero(a) or is_zero(b) else a * b
+    return 0 if is_zero(a) or is_zero(b) else product(a, b)
 
 
 def add(*triples: Sequence[Any]) -> Triple:

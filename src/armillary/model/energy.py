@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.expression import HALF, ZERO, Expr, as_expr
 from armillary.algebra.vectors import (
     Frame,
     Triple,
@@ -20,6 +20,7 @@ from armillary.algebra.vectors import (
     direction_cosines,
     is_zero,
     matrix_vector,
+    plus,
     sum_of_products,
     transposed,
 )
@@ -43,8 +44,8 @@ class Energies:
         result: Any = ZERO
         for body, w, v in self._motions():
             spin = matrix_vector(body.inertia, w)
-            result = result + 0.5 * body.mass * sum_of_products(zip(v, v, strict=True))
-            result = result + 0.5 * sum_of_products(zip(w, spin, strict=True))
+            result = plus(result, HALF * body.mass * sum_of_products(zip(v, v, strict=True)))
+            result = plus(result, HALF * sum_of_products(zip(w, spin, strict=True)))
         return as_expr(result)
 
     def potential_energy(self) -> Expr:
@@ -59,15 +60,17 @@ class Energies:
                 assert body.parent is not None
                 place = body.displacement.components(body.parent.frame)
                 step = sum_of_products(zip(place, fall[body.parent.frame], strict=True))
-                depth[body.name] = fn.named(as_expr(depth[body.parent.name] + step), f"{body.name}_depth")
+                reached = as_expr(plus(depth[body.parent.name], step))
+                depth[body.name] = fn.named(reached, f"{body.name}_depth")
                 fall[body.frame] = _carried(body, fall[body.parent.frame], "fall")
                 centre = sum_of_products(zip(body.com_coordinates, fall[body.frame], strict=True))
-                result = result - gravity.magnitude * body.mass * (depth[body.name] + centre)
+                height = plus(depth[body.name], centre)
+                result = plus(result, -gravity.magnitude * body.mass * height)
         return as_expr(result)
 
     def total_energy(self) -> Expr:
         """Kinetic energy and potential energy of gravity."""
-        return self.kinetic_energy() + self.potential_energy()
+        return as_expr(plus(self.kinetic_energy(), self.potential_energy()))
 
     def total_mass(self) -> Expr:
         """Σ m."""
@@ -115,13 +118,13 @@ class Energies:
             w, v = known[body.parent.frame]
             w_own = _carried_rotation(body, w)
             place = body.displacement.components(body.parent.frame)
-            swept = [a + b for a, b in zip(v, cross_triples(w, place), strict=True)]
+            swept = [plus(a, b) for a, b in zip(v, cross_triples(w, place), strict=True)]
             turned = matrix_vector(transposed(direction_cosines(body.parent.frame, body.frame)), swept)
             drift = body.drift.components(body.frame)
-            v_own = _named([a + b for a, b in zip(turned, drift, strict=True)], f"v_{body.name}")
+            v_own = _named([plus(a, b) for a, b in zip(turned, drift, strict=True)], f"v_{body.name}")
             known[body.frame] = (w_own, v_own)
             at_centre = [
-                a + b for a, b in zip(v_own, cross_triples(w_own, body.com_coordinates), strict=True)
+                plus(a, b) for a, b in zip(v_own, cross_triples(w_own, body.com_coordinates), strict=True)
             ]
             yield body, w_own, _named(at_centre, f"vc_{body.name}")
 
@@ -149,7 +152,7 @@ def _carried_rotation(body: Body, w: Triple) -> Triple:
     for frame in _joint_frames(body):
         own = frame.rate.components(frame)
         turned = matrix_vector(transposed(frame.rotation), w)
-        w = _named([a + b for a, b in zip(turned, own, strict=True)], f"w_{frame.name}")
+        w = _named([plus(a, b) for a, b in zip(turned, own, strict=True)], f"w_{frame.name}")
     return w
 
 

@@ -12,6 +12,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra import vectors as vec
 from armillary.algebra.dimension import ACCELERATION, FORCE, MOMENT, ONE, TIME, Dimension
 from armillary.algebra.expression import UNIT, ZERO, Expr, number, symbol
+from armillary.algebra.functions import CONDITIONS
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.vectors import Frame, Matrix, Triple, Vector
 from armillary.algebra.walk import symbols
@@ -147,7 +148,13 @@ class System(Reading, Energies):
             if node.kind != "symbol" or node.data.role not in ("memory", "coordinate", "speed"):
                 raise ModelError(f"{where}: '{node}' cannot be set; memories, coordinates and speeds can")
             changes[node] = self.expression(value, f"{where}, new value of '{node}'", node.dimension)
-        self.events[name] = Event(name, self.expression(expression, where), direction, changes, stop, about)
+        watched = self.expression(expression, where)
+        if watched.kind == "call" and watched.data in CONDITIONS:
+            raise ModelError(
+                f"{where}: '{watched}' is a condition, which jumps between 0 and 1; give an expression that "
+                "passes zero, e.g. 'bob.q1 - 0.5' with direction=1"
+            )
+        self.events[name] = Event(name, watched, direction, changes, stop, about)
 
     def function(
         self, name: str, function: Callable[..., Any], arity: int | None = None
@@ -166,6 +173,9 @@ class System(Reading, Energies):
         """A quantity of interest, computed at each sample and labelled with units and description."""
         if name in self.outputs:
             raise ModelError(f"output '{name}' exists already; choose another name")
+        states = [*self.coordinates, *self.speeds, *(m.symbol for m in self.memories.values())]
+        if name in ("t", "time") or any(name == s.data.name for s in states):
+            raise ModelError(f"output '{name}': every run has a column of that name; choose another name")
         value = self.expression(expression, f"output '{name}'")
         scale = 1.0
         if units is not None:
@@ -309,7 +319,10 @@ class System(Reading, Energies):
     # ------------------------------------------------------------ loads
 
     def gravity(self, magnitude: Any, direction: Any) -> None:
-        """A uniform gravity field: acceleration ``magnitude`` along ``direction``, fixed in the ground."""
+        """A uniform gravity field: acceleration ``magnitude`` along ``direction``, fixed in the ground.
+
+        Several fields add up.
+        """
         value = self.expression(magnitude, "gravity", ACCELERATION)
         axis = self._direction(direction, "gravity")
         if any(frame is not self.ground.frame for frame, _ in axis.terms):

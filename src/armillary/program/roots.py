@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from armillary.algebra.dimension import FORCE, MOMENT
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.functions import sqrt
 from armillary.algebra.walk import Undimensioned, transform
@@ -101,7 +102,7 @@ def _columns(system: System) -> list[Column]:
     for s in [*system.coordinates, *system.speeds, *memories]:
         found[s.data.name] = Column(s.data.name, s.data.units or "", s.data.about, s)
     for load in system.loads.values():
-        units = system.units.unit_text(load.magnitude.dimension)
+        units = system.units.unit_text(FORCE if load.kind == "force" else MOMENT)
         found[load.name] = Column(load.name, units, f"magnitude of {load.kind} {load.name}", load.magnitude)
     for output in system.outputs.values():
         value = output.expression if output.scale == 1.0 else output.expression * output.scale

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from armillary.errors import ArmillaryError
+
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -17,6 +19,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     untouched. A link is followed, so that the file it points to is the one replaced.
     """
     target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        folder = Path(path).parent
+        raise ArmillaryError(f"cannot save '{path}': there is no folder '{folder}'; make it, or name another")
     temporary = target.with_name(f".armillary-{secrets.token_hex(6)}.tmp")
     try:
         yield temporary

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import numpy as np
 
-from armillary.errors import ArmillaryError, MissingExtraError, require
+from armillary.errors import ArmillaryError, MissingExtraError, nearest, require
 from armillary.results.atomic import replacing
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ class Record(NamedTuple):
 def write_record(path: str | os.PathLike[str], record: Record) -> None:
     """A file of the format its suffix names; it replaces an older one only once it is complete."""
     writer = _format(path).write
-    if not Path(path).absolute().parent.is_dir():
-        raise ArmillaryError(f"cannot save '{path}': there is no folder '{Path(path).parent}'")
     with replacing(path) as temporary:
         writer(temporary, record)
 
@@ -54,14 +52,28 @@ def write_record(path: str | os.PathLike[str], record: Record) -> None:
 def read_record(path: str | os.PathLike[str]) -> Record:
     """The record in a file that `write_record` made."""
     reader = _format(path).read
-    with open(path, "rb"):
-        pass  # a missing or forbidden file keeps its own error, the same in every format
+    try:
+        with open(path, "rb"):
+            pass  # what is missing or forbidden gets the same error in every format
+    except FileNotFoundError as error:
+        raise ArmillaryError(f"cannot load '{path}': there is no such file{_similar(Path(path))}") from error
+    except OSError as error:
+        raise ArmillaryError(f"cannot load '{path}': {error.strerror}; give a file you can read") from error
     try:
         return reader(Path(path))
     except MissingExtraError:
         raise
     except Exception as error:  # three libraries, each with its own errors for damaged bytes
         raise ArmillaryError(f"'{path}' is not a run saved by Armillary, or is damaged: {error}") from error
+
+
+def _similar(path: Path) -> str:
+    """What may have been meant by a path at which there is no file."""
+    if not path.parent.is_dir():
+        return f", nor a folder '{path.parent}': give the path at which the run was saved"
+    saved = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix.lower() in _FORMATS)
+    where = f"in '{path.parent.resolve()}': give the path at which the run was saved"
+    return nearest(path.name, saved) or f" {where}"
 
 
 def to_xarray(record: Record) -> xarray.Dataset:

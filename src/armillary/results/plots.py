@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 _FORMATS = (".png", ".svg", ".pdf")
 
+# A panel whose values differ by less than this part of the largest is drawn as constant, with room of _ROOM
+# of the largest on either side (what matplotlib gives to equal values): an energy kept to 1e-11 is a
+# straight line, not the noise of its last digits.
+_CONSTANT = 1e-6
+_ROOM = 0.05
+
 
 class Signal(NamedTuple):
     """Samples of one quantity, with its name and units."""
@@ -46,7 +52,7 @@ def draw(
         raise ArmillaryError(f"a plot cannot be saved as '{Path(path).name}': use {', '.join(_FORMATS)}")
     panels: dict[str, list[Signal]] = {}
     for curve in curves:
-        panels.setdefault(curve.units, []).append(curve)
+        panels.setdefault(label_units(curve.units), []).append(curve)
 
     axes = _new_axes(len(panels), interactive=path is None or show) if ax is None else _one_panel(ax, panels)
     for panel, (units, group) in zip(axes, panels.items(), strict=True):
@@ -58,6 +64,7 @@ def draw(
         if not alone:
             panel.legend(loc="best", frameon=False)
         panel.grid(alpha=0.3)
+        _show_constants_as_such(panel)
     axes[-1].set_xlabel(_label(x.name, x.units))
     axes[0].set_title(_literal(title))
 
@@ -68,6 +75,19 @@ def draw(
     if show:
         _matplotlib("pyplot").show()
     return figure
+
+
+def label_units(units: str) -> str:
+    """Units as a label shows them: none where they say that there are none."""
+    return "" if units.strip() in ("1", "-") else units
+
+
+def _show_constants_as_such(panel: Any) -> None:
+    low, high = panel.dataLim.intervaly
+    largest = max(abs(low), abs(high))
+    if panel.get_autoscaley_on() and 0 < high - low < _CONSTANT * largest < np.inf:
+        middle = (low + high) / 2
+        panel.set_ylim(middle - _ROOM * largest, middle + _ROOM * largest, auto=None)
 
 
 def _new_axes(count: int, *, interactive: bool) -> list[Any]:
@@ -93,7 +113,7 @@ def _names(group: Sequence[Signal]) -> str:
 
 
 def _label(name: str, units: str) -> str:
-    return _literal(f"{name} ({units})" if units else name)
+    return _literal(f"{name} ({label_units(units)})" if label_units(units) else name)
 
 
 def _matplotlib(module: str) -> ModuleType:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from armillary.errors import ArmillaryError, UnitsError, nearest
 from armillary.results.compare import Comparison, largest_differences, shared_instants
 from armillary.results.files import TIME, Record, read_record, to_pandas, to_xarray, write_record
-from armillary.results.plots import Signal, draw
+from armillary.results.plots import Signal, draw, label_units
 
 if TYPE_CHECKING:
     import pandas
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 Info: TypeAlias = str | int | float
 
 _FILE_VERSION = 1
-_SHOWN = 8  # outputs listed in a summary
+_SHOWN = 8  # outputs listed in a summary: the last, since those the user asked for stand behind states
+_NAMED = 3  # of the others, how many are named
 
 
 class Event(NamedTuple):
@@ -176,7 +177,8 @@ class Run:
     ) -> Figure:
         """A figure of the named outputs, or of all, over time or `against` another output.
 
-        Outputs of equal units share a panel. With `path` it is saved as PNG, SVG or PDF.
+        Outputs of equal units share a panel; values that differ by rounding only are drawn as constant. With
+        `path` it is saved as PNG, SVG or PDF.
         """
         curves = [Signal(name, self.units.get(name, ""), self[name]) for name in names or self.names]
         if not curves:
@@ -255,14 +257,15 @@ def _summary(run: Run) -> str:
     facts = [f"{len(run)} samples of {len(run.names)} outputs", span]
     facts += [str(run.info[key]) for key in ("method", "status") if key in run.info]
     facts += [f"{len(run.events)} events"] if run.events else []
-    shown = run.names[:_SHOWN]
+    shown, hidden = run.names[-_SHOWN:], run.names[:-_SHOWN]
     width = max(map(len, shown), default=0)
     lines = [f"Run of '{run.system}': " + ", ".join(facts)]
     for name in shown:
         span = f"{run[name][0]:.6g} to {run[name][-1]:.6g}" if len(run) else ""
-        lines.append(f"  {name:<{width}}  {span} {run.units[name]}".rstrip())
-    if len(run.names) > _SHOWN:
-        lines.append(f"  and {len(run.names) - _SHOWN} more")
+        lines.append(f"  {name:<{width}}  {span} {label_units(run.units[name])}".rstrip())
+    if hidden:
+        named = ", ".join(hidden[:_NAMED]) + (", …" if len(hidden) > _NAMED else "")
+        lines.append(f"  and {len(hidden)} more: {named}")
     return "\n".join(lines)
 
 

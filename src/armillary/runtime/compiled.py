@@ -245,8 +245,17 @@ class CompiledModel:
         run = self._run(
             result, values, {"method": chosen, "step": step or 0.0, "rtol": rtol, "atol": str(atol)}
         )
-        _raise_for(result, run, self.equations)
+        _raise_for(result, run, self._culprit(result, parameters))
         return run
+
+    def _culprit(self, result: Integration, parameters: Mapping[str, Any] | None) -> str:
+        """The state that a run failed in: the one whose own rate is not finite, before those it spoiled."""
+        if result.failed_state is None:
+            return ""
+        rates = self.derivatives(result.t_stop, result.final_state, parameters, memory=result.final_memory)
+        strange = np.flatnonzero(~np.isfinite(rates))
+        place = int(strange[0]) if strange.size and result.status == "diverged" else result.failed_state
+        return self.equations.program.state[place].data.name
 
     def _memory(self, given: Mapping[str, float] | None, t0: float) -> np.ndarray:
         system, stored = self.equations.system, self._initial_memory()
@@ -326,13 +335,11 @@ def _pointer(array: np.ndarray) -> Any:
     return array.ctypes.data_as(_REALS)
 
 
-def _raise_for(result: Integration, run: Run, equations: Equations) -> None:
+def _raise_for(result: Integration, run: Run, culprit: str) -> None:
     """An error for a run that had to stop, with the data so far."""
     if result.status not in ("diverged", "step too small", "too many steps"):
         return
-    where = ""
-    if result.failed_state is not None:
-        where = f" in '{equations.program.state[result.failed_state].data.name}'"
+    where = f" in '{culprit}'" if culprit else ""
     remedy = {
         "diverged": "a value is no longer finite: use a smaller step or check the loads and parameters",
         "step too small": "no step is small enough for the tolerance: look for a singularity or a stiff part "
@@ -340,7 +347,7 @@ def _raise_for(result: Integration, run: Run, equations: Equations) -> None:
         "too many steps": "raise max_steps, or loosen rtol and atol",
     }[result.status]
     raise SimulationError(
-        f"simulation of '{equations.system.name}' stopped at t = {result.t_stop:.6g} s "
+        f"simulation of '{run.system}' stopped at t = {result.t_stop:.6g} s "
         f"({result.status}{where}): {remedy}; the data so far are in the error's .run",
         run,
     )

@@ -10,7 +10,7 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.dimension import LENGTH, ONE, RATE, SPEED, Dimension
 from armillary.algebra.expression import Expr, as_expr, number
-from armillary.algebra.vectors import Matrix, Triple, is_zero, matrix_product, matrix_vector
+from armillary.algebra.vectors import Matrix, Triple, is_zero, matrix_product, matrix_vector, times
 from armillary.errors import ModelError
 from armillary.model.joints.steps import Step
 
@@ -144,8 +144,8 @@ def axis_rotation(axis: Triple, angle: Any) -> Matrix:
     c, s = fn.cos(angle), fn.sin(angle)
     for i in range(3):
         if axis[i] in (1, -1) and isinstance(axis[i], int | float):
-            return principal_rotation(i, c, s * axis[i])
-    k = [as_expr(a) for a in axis]
+            return principal_rotation(i, c, times(s, axis[i]))
+    k = [number(a) if isinstance(a, int | float) else a for a in axis]
     rows = []
     for i in range(3):
         row = []
@@ -153,7 +153,8 @@ def axis_rotation(axis: Triple, angle: Any) -> Matrix:
             value = k[i] * k[j] * (1 - c) + (c if i == j else 0)
             if i != j:
                 third = 3 - i - j
-                value = value + k[third] * s * (-1 if (i, j) in ((0, 1), (1, 2), (2, 0)) else 1)
+                turn = k[third] * s
+                value = value - turn if (i, j) in ((0, 1), (1, 2), (2, 0)) else value + turn
             row.append(fn.named(value, "R"))
         rows.append(tuple(row))
     return tuple(rows)  # type: ignore[return-value]

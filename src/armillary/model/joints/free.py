@@ -12,8 +12,8 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.dimension import ONE, RATE, SPEED
-from armillary.algebra.expression import Expr
-from armillary.algebra.vectors import Matrix, matrix_vector
+from armillary.algebra.expression import HALF, TWO, Expr
+from armillary.algebra.vectors import Matrix, matrix_vector, times
 from armillary.errors import ModelError
 from armillary.model.joints.base import (
     PLACES,
@@ -34,7 +34,7 @@ def quaternion_rotation(e: Sequence[Any], name: str) -> Matrix:
     integrators keep it.
     """
     e0, e1, e2, e3 = e
-    d1, d2, d3 = (fn.named(2 * x, f"{name}_2e{i}") for i, x in ((1, e1), (2, e2), (3, e3)))
+    d1, d2, d3 = (fn.named(TWO * x, f"{name}_2e{i}") for i, x in ((1, e1), (2, e2), (3, e3)))
     xx, yy, zz = (fn.named(a * b, f"{name}_ee") for a, b in ((e1, d1), (e2, d2), (e3, d3)))
     xy, xz, yz = (fn.named(a * b, f"{name}_ee") for a, b in ((e1, d2), (e1, d3), (e2, d3)))
     wx, wy, wz = (fn.named(e0 * d, f"{name}_ee") for d in (d1, d2, d3))
@@ -45,7 +45,7 @@ def quaternion_rotation(e: Sequence[Any], name: str) -> Matrix:
 def quaternion_rates(e: Sequence[Any], w: Sequence[Any]) -> tuple[Any, ...]:
     """ė for the angular velocity w in the child's axes."""
     e0, e1, e2, e3 = e
-    x, y, z = (fn.named(0.5 * wi, "half_w") for wi in w)
+    x, y, z = (fn.named(HALF * wi, "half_w") for wi in w)
     return (
         -(e1 * x + e2 * y + e3 * z),
         e0 * x + e2 * z - e3 * y,
@@ -68,10 +68,10 @@ def sequence_rates(sequence: str, angles: Sequence[Any], w: Sequence[Any]) -> tu
     sigma = 1 if (a2, a1, other) in ((0, 2, 1), (1, 0, 2), (2, 1, 0)) else -1
     second = turned[a2]
     if a3 == a1:
-        first = fn.named(sigma * turned[other] / s2, "angle_rate")
+        first = fn.named(times(turned[other], sigma) / s2, "angle_rate")
         return first, second, turned[a1] - c2 * first
     first = fn.named(turned[a1] / c2, "angle_rate")
-    return first, second, turned[other] - sigma * s2 * first
+    return first, second, turned[other] - times(s2, sigma) * first
 
 
 def _orientation(

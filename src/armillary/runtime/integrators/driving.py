@@ -162,11 +162,11 @@ def drive(run: CompiledRun, max_steps: int, progress: Callable[[float], None] | 
         while run.tried < max_steps:
             began = time.perf_counter()
             reason = run.advance(min(chunk, max_steps - run.tried))
+            seconds = max(time.perf_counter() - began, 1e-6)  # a slow report must not shorten the chunks
             if progress:
                 progress(run.control.t)
             if reason is not Reason.PAUSED:
                 return run.result(_STATUS[reason])
-            seconds = max(time.perf_counter() - began, 1e-6)
             chunk = max(1, int(chunk * min(max(CHUNK_SECONDS / seconds, 0.1), 10.0)))
     except KeyboardInterrupt:
         return run.result("interrupted")
