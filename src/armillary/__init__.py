@@ -11,8 +11,8 @@ run = s.derive().compile().simulate(10.0, step=1e-3, initial={"bob.q1": 0.5})
 from armillary.algebra.calculus import derivative, evaluate, nominal
 from armillary.algebra.expression import Expr
 from armillary.algebra.foreign import ForeignFunction
+from armillary.algebra.functions import absolute as abs
 from armillary.algebra.functions import (
-    absolute,
     acos,
     and_,
     asin,
@@ -22,8 +22,6 @@ from armillary.algebra.functions import (
     equal,
     exp,
     log,
-    maximum,
-    minimum,
     not_,
     not_equal,
     or_,
@@ -33,6 +31,8 @@ from armillary.algebra.functions import (
     sqrt,
     tan,
 )
+from armillary.algebra.functions import maximum as max
+from armillary.algebra.functions import minimum as min
 from armillary.algebra.latex import latex
 from armillary.algebra.tables import Table, Table2
 from armillary.algebra.vectors import Dyadic, Vector, angle, cross, direction, dot, magnitude, outer, project
@@ -98,7 +98,7 @@ __all__ = [
     "Table2",
     "UnitsError",
     "Vector",
-    "absolute",
+    "abs",
     "acceleration",
     "acos",
     "and_",
@@ -120,8 +120,8 @@ __all__ = [
     "load_run",
     "log",
     "magnitude",
-    "maximum",
-    "minimum",
+    "max",
+    "min",
     "nominal",
     "not_",
     "not_equal",

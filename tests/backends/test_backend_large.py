@@ -22,15 +22,16 @@ from tests.mechanics import random_trees
 from tests.program.test_program_counts import everything
 
 
-def compiled(equations: Equations, piece: int, monkeypatch: pytest.MonkeyPatch, *, fused: bool) -> CompiledModel:
+def compiled(
+    equations: Equations, piece: int, monkeypatch: pytest.MonkeyPatch, *, fused: bool
+) -> CompiledModel:
     monkeypatch.setattr(llvm, "PIECE", piece)
     text = llvm.llvm_text(equations.program)
     assert ("derivatives_1(" in text) == (len(equations.program.derivatives.nodes) > 2 * piece)
     return CompiledModel(equations, Compiled(text if fused else re.sub(" contract", "", text)), 0.0)
 
 
-@pytest.mark.parametrize("piece", [1, 7, 50])
-@pytest.mark.parametrize("seed", [1, 9, 11])
+@pytest.mark.parametrize(("seed", "piece"), [(11, 1), (11, 7), (9, 50)])
 def test_pieces_leave_no_trace_in_the_numbers(seed: int, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bit for bit, when × and + are not fused; fusing cannot reach from one piece into the next, so there the
     last digits differ.
@@ -53,7 +54,17 @@ def test_every_section_can_be_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     s = everything()
     s.body("ball", joint=arm.Spherical(), mass=1, inertia=(1, 2, 2.5))
     equations = s.derive()
-    parameters = {"L": 0.4, "m": 2.0, "Ix": 1.0, "Iy": 1.1, "Iz": 1.2, "g": 9.81, "k": 3.0, "target": 0.2, "limit": 0.1}
+    parameters = {
+        "L": 0.4,
+        "m": 2.0,
+        "Ix": 1.0,
+        "Iy": 1.1,
+        "Iz": 1.2,
+        "g": 9.81,
+        "k": 3.0,
+        "target": 0.2,
+        "limit": 0.1,
+    }
     start = {"A.q1": 0.5, "B.q1": 0.3, "A.u1": 0.2, "B.u1": 0.4, "ball.u1": 1.0, "ball.u2": 0.1}
     runs = [
         compiled(equations, piece, monkeypatch, fused=False).simulate(

@@ -77,15 +77,25 @@ def near_quarter_turns(rng: np.random.Generator, count: int) -> np.ndarray:
     return np.where(rng.random(count) < 0.5, np.nextafter(beside, np.inf), beside)
 
 
+def odd_eighths(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Odd multiples of π/4, where the nearest quarter turn changes."""
+    return (2 * rng.integers(-250_000, 250_000, count) + 1) * (math.pi / 4)
+
+
+def scattered(rng: np.random.Generator, low: float, high: float, count: int) -> np.ndarray:
+    """Numbers of either sign whose sizes lie between two powers of ten."""
+    return rng.choice([-1, 1], count) * 10.0 ** rng.uniform(low, high, count)
+
+
 REGIONS: dict[str, Any] = {
     "small": lambda rng, n: rng.uniform(-1, 1, n),
     "a turn": lambda rng, n: rng.uniform(-7, 7, n),
     "up to the limit": lambda rng, n: rng.uniform(-LIMIT, LIMIT, n),
     "beside quarter turns": near_quarter_turns,
-    "near quarter turns": lambda rng, n: near_quarter_turns(rng, n) + rng.normal(size=n) * 10.0 ** rng.uniform(-15, -2, n),
-    "between octants": lambda rng, n: (2 * rng.integers(-250_000, 250_000, n) + 1) * (math.pi / 4) + rng.normal(size=n) * 1e-9,
-    "tiny": lambda rng, n: rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-30, -3, n),
-}  # fmt: skip
+    "near quarter turns": lambda rng, n: near_quarter_turns(rng, n) + scattered(rng, -15, -2, n),
+    "between octants": lambda rng, n: odd_eighths(rng, n) + scattered(rng, -12, -6, n),
+    "tiny": lambda rng, n: scattered(rng, -30, -3, n),
+}
 
 
 @pytest.mark.parametrize("region", REGIONS)

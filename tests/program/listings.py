@@ -41,7 +41,9 @@ def _plain(text: str) -> str:
     return re.sub(r"(?<=[A-Za-z_0-9])\.(?=[A-Za-z_])", "__", text)
 
 
-def run_listing(listing: str, values: Mapping[str, float], functions: Mapping[str, Any] | None = None) -> dict[str, float]:
+def run_listing(
+    listing: str, values: Mapping[str, float], functions: Mapping[str, Any] | None = None
+) -> dict[str, float]:
     """Every assigned name with its value, computed line by line."""
     known: dict[str, Any] = {_plain(name): value for name, value in values.items()}
     inputs = dict(known)
@@ -76,7 +78,9 @@ def _operations(node: ast.AST) -> Operations:
     if isinstance(node, ast.Call):
         root = isinstance(node.func, ast.Name) and node.func.id == "sqrt"
         return Operations(divisions=1) if root else Operations(functions=1)
-    if isinstance(node, ast.Compare | ast.BoolOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+    if isinstance(node, ast.Compare | ast.BoolOp) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    ):
         return Operations(functions=1)
     return Operations()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import pairwise
 
 import pytest
 
@@ -76,8 +77,8 @@ def everything() -> arm.System:
     s.memory("held", 0.0, update="select(A.q1 > held, A.q1, held)")
     s.event("turned", "A.u1 - limit", set={"held": "held + 2*A.q1", "A.u1": "-A.u1/2"})
     texts = [
-        "sqrt(1 + A.q1^2)", "(2 + B.q1)^3", "A.q1^(-2)", "1/sqrt(2 + A.q1)", "A.q1/(B.q1*A.u1)", "2*A.q1/B.q1",
-        "(1 + A.q1^2)^1.5", "(2 + A.q1)^0.3", "(2 + A.q1)^B.q1", "atan2(A.q1, B.q1)", "min(A.q1, 2*B.q1)",
+        "sqrt(1 + A.q1^2)", "(2 + B.q1)^3", "A.q1^(-2)", "1/sqrt(2 + A.q1)", "A.q1/(B.q1*A.u1)",
+        "2*A.q1/B.q1", "(1 + A.q1^2)^1.5", "(2 + A.q1)^0.3", "(2 + A.q1)^B.q1", "atan2(A.q1, B.q1)", "min(A.q1, 2*B.q1)",
         "select(A.q1 < B.q1 and not (A.u1 > 0 or B.u1 > 0), A.q1, -B.q1)", "abs(A.q1) - sign(B.q1)",
         "exp(-A.q1)*log(2 + B.q1)", "held*A.q1", "k*L*A.q1 + k*L", "t*A.u1",
     ]  # fmt: skip
@@ -113,7 +114,7 @@ def test_gains_lead_from_the_derived_equations_to_the_reported_count(seed: int) 
     assert ("hoist" in [g.name for g in gains]) == bool(equations.program.constants)
     assert gains[0].before == count(equations.targets.rates)
     assert gains[-1].after == equations.operations
-    for first, second in zip(gains, gains[1:], strict=False):
+    for first, second in pairwise(gains):
         assert first.after == second.before
     for gain in gains:
         if gain.name in ("reciprocals", "factor", "share", "fold"):

@@ -97,7 +97,9 @@ def derived(seed: int, formalism: str) -> tuple[Equations, dict[str, Any]]:
     system = random_trees.build(case, parameters=True)
     speeds = np.random.default_rng(seed).normal(size=(3, case.tree.nu))
     at = random_trees.values(system, np.broadcast_to(case.q[:, None], (case.tree.nq, 3)), speeds.T)
-    return system.derive(formalism), {name: np.asarray(value, dtype=np.longdouble) for name, value in at.items()}
+    return system.derive(formalism), {
+        name: np.asarray(value, dtype=np.longdouble) for name, value in at.items()
+    }
 
 
 @pytest.mark.parametrize("formalism", ["kane", "recursive"])
@@ -107,11 +109,24 @@ def test_each_pass_keeps_the_accelerations_of_random_systems(seed: int, formalis
     constants = Constants()
     now = list(equations.targets.rates)
     expected, _ = values_of(now, constants, at)
-    order = ("inline", "hoist", "reciprocals", "factor", "share", "inline", "factor", "fold", "hoist", "narrow")
+    order = (
+        "inline",
+        "hoist",
+        "reciprocals",
+        "factor",
+        "share",
+        "inline",
+        "factor",
+        "fold",
+        "hoist",
+        "narrow",
+    )
     for name in order:
         now = applied(name, now, constants)
         found, _ = values_of(now, constants, at)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * float(np.max(np.abs(expected))), err_msg=name)
+        np.testing.assert_allclose(
+            found, expected, rtol=0, atol=1e-12 * float(np.max(np.abs(expected))), err_msg=name
+        )
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -42,7 +42,9 @@ def check_order(section: Section) -> None:
 
 @pytest.mark.parametrize("way", ["longest chain first", "operands first"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_nodes_come_once_and_after_their_operands(seed: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nodes_come_once_and_after_their_operands(
+    seed: int, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(schedule, "WIDE", math.inf if way == "longest chain first" else 0.0)
     equations = random_trees.build(random_trees.tree_case(seed), parameters=seed % 2 == 0).derive("recursive")
     for section in equations.program.sections():
@@ -128,7 +130,9 @@ def test_listings_of_every_kind_of_operation_compute_the_outputs() -> None:
     state, values = state_of(equations, 1)
     parameters = {name: 0.3 + 0.1 * i for i, name in enumerate(equations.parameters)}
     constants = constants_of(equations, parameters)
-    found = run_listing(equations.show("outputs"), {**parameters, **constants, **values, "t": 0.5, "held": 0.25})
+    found = run_listing(
+        equations.show("outputs"), {**parameters, **constants, **values, "t": 0.5, "held": 0.25}
+    )
     expected = equations.compile().outputs(0.5, state, parameters, memory=[0.25])
     for name, value in expected.items():
         assert found[name.replace(".", "__")] == pytest.approx(value, rel=1e-13), name
@@ -141,12 +145,15 @@ def test_names_of_a_listing_are_not_those_of_parameters() -> None:
     p, spring, z, z1, c1, c2, reciprocal, sine = (s.parameter(n, 0.4 + 0.1 * i) for i, n in enumerate(names))
     parent = None
     for name in "ABC":
-        parent = s.body(name, parent=parent, joint=arm.Revolute("z" if name == "A" else "x"), at=(p, c1, 0),
-                        com=(c2, z, z1), mass=spring, inertia=(reciprocal, reciprocal, reciprocal))  # fmt: skip
+        joint = arm.Revolute("z" if name == "A" else "x")
+        moments = (reciprocal, reciprocal, reciprocal)
+        parent = s.body(name, parent, joint, at=(p, c1, 0), com=(c2, z, z1), mass=spring, inertia=moments)
     s.gravity(sine, -s.ground.y)
     equations = s.derive("kane")
     for section in equations.program.sections()[:2]:
-        assigned = [line.partition(" = ")[0].strip() for line in equations.show(section.name).splitlines()[1:]]
+        assigned = [
+            line.partition(" = ")[0].strip() for line in equations.show(section.name).splitlines()[1:]
+        ]
         inner = assigned[: len(assigned) - len(section.results)]
         assert len(set(assigned)) == len(assigned)
         assert not set(inner) & set(names)

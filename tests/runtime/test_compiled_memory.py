@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def test_memory_is_updated_once_per_step_however_often_a_method_evaluates(method
     run = counter().simulate(1.0, step=0.125, method=method)
     assert run["steps"].tolist() == list(range(1, 10))
     assert run["latest"] == pytest.approx(run.time, abs=1e-15)
-    assert run["previous"] == pytest.approx(run.time - 0.125, abs=0.88)  # the first row has −1
+    assert run["previous"][0] == -1.0
     assert run["previous"][1:] == pytest.approx(run.time[:-1], abs=1e-15)
 
 
@@ -59,7 +60,7 @@ def test_memory_can_be_given_to_a_run_and_to_single_evaluations() -> None:
 
 
 def thruster() -> arm.System:
-    """Attitude about one axis held by a thruster with a dead band and a minimum on-time (Sayers 1990, section 9.4).
+    """Attitude held by a thruster with a dead band and a minimum on-time (as in Sayers 1990, section 9.4).
 
     It fires against the error s = q + tau·u when |s| leaves the dead band, for at least ``shortest`` seconds.
     """
@@ -95,7 +96,12 @@ def thruster_in_python(step: float, count: int, q: float, u: float) -> np.ndarra
 
 def test_a_dead_band_relay_switches_as_its_logic_says() -> None:
     step, count = 0.01, 6000
-    run = thruster().derive().compile().simulate(count * step, step=step, initial={"A.q1": 0.03, "A.u1": -0.001})
+    run = (
+        thruster()
+        .derive()
+        .compile()
+        .simulate(count * step, step=step, initial={"A.q1": 0.03, "A.u1": -0.001})
+    )
     expected = thruster_in_python(step, count, 0.03, -0.001)
     assert run["firing"].tolist() == expected[:, 3].tolist()
     assert run["A.q1"] == pytest.approx(expected[:, 1], abs=1e-11)
@@ -110,7 +116,7 @@ def test_a_dead_band_relay_switches_as_its_logic_says() -> None:
 def runs_of(values: np.ndarray) -> list[tuple[float, int]]:
     edges = np.flatnonzero(np.diff(values)) + 1
     starts = [0, *edges.tolist(), len(values)]
-    return [(float(values[i]), j - i) for i, j in zip(starts[:-2], starts[1:-1], strict=True)]
+    return [(float(values[i]), j - i) for i, j in pairwise(starts[:-1])]  # the last one is cut off
 
 
 # ---------------------------------------------------------------- events
@@ -136,7 +142,8 @@ def test_events_set_speeds_and_memory_and_are_named_in_the_run(options: dict[str
     assert len(expected) > 3 and hits == pytest.approx(expected, abs=1e-9)
     assert run.final["hits"] == len(expected)
     apexes = [e.time for e in run.events if e.name == "apex"]
-    assert apexes == pytest.approx((expected[:-1] + expected[1:]) / 2, abs=1e-9)
+    between = (expected[:-1] + expected[1:]) / 2
+    assert apexes[: len(between)] == pytest.approx(between, abs=1e-9)  # one more may follow the last bounce
     assert [e.time for e in run.events] == sorted(e.time for e in run.events)
     assert np.min(run["A.q1"]) > -1e-9
 
@@ -155,8 +162,10 @@ def test_an_event_may_change_a_coordinate_and_swap_values() -> None:
     s.body("A", joint=arm.Prismatic("x"), mass=1)
     s.body("B", joint=arm.Prismatic("x"), mass=1)
     s.event("meet", "t - when", set={"A.q1": "B.q1", "B.q1": "A.q1", "A.u1": "2*A.u1"})
-    run = s.derive().compile().simulate(
-        2.0, step=0.25, initial={"A.q1": 1.0, "A.u1": 1.0, "B.q1": 5.0}, parameters={"when": 1.1}
+    run = (
+        s.derive()
+        .compile()
+        .simulate(2.0, step=0.25, initial={"A.q1": 1.0, "A.u1": 1.0, "B.q1": 5.0}, parameters={"when": 1.1})
     )
     assert [(e.name, e.time) for e in run.events] == [("meet", pytest.approx(1.1, abs=1e-12))]
     assert run.final["A.q1"] == pytest.approx(5.0 + 2 * 0.9, rel=1e-12)

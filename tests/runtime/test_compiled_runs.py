@@ -106,7 +106,8 @@ def test_impossible_ways_to_run(options: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "seconds"), [({"step": 0.02}, 200.0), ({"rtol": 1e-6, "atol": 1e-8}, 200.0), ({"method": "scipy:RK45"}, 5.0)]
+    ("options", "seconds"),
+    [({"step": 0.02}, 200.0), ({"rtol": 1e-6, "atol": 1e-8}, 200.0), ({"method": "scipy:RK45"}, 5.0)],
 )
 def test_euler_parameters_stay_unit(options: dict[str, Any], seconds: float) -> None:
     """Over thousands of steps whose own errors are larger, to 1e-12; energy shows that the motion is real."""
@@ -163,7 +164,10 @@ def test_nan_at_the_start_is_reported_with_its_state() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to oneself")
-@pytest.mark.parametrize("options", [{"step": 1e-6}, {"method": "dopri5", "max_step": 1e-6}, {"method": "scipy:RK45", "max_step": 1e-4}])
+@pytest.mark.parametrize(
+    "options",
+    [{"step": 1e-6}, {"method": "dopri5", "max_step": 1e-6}, {"method": "scipy:RK45", "max_step": 1e-4}],
+)
 def test_ctrl_c_returns_what_was_computed(options: dict[str, Any]) -> None:
     oscillator().simulate(0.02, sample=1e-2, **options)  # the loop is compiled before the clock starts
     timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
@@ -214,7 +218,11 @@ class Terminal(io.StringIO):
 
 def test_a_line_of_progress_appears_on_a_terminal_only_and_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("armillary.runtime.progress._PATIENCE", 0.0)
-    for stream, wanted, expected in ((Terminal(), True, True), (io.StringIO(), True, False), (Terminal(), False, False)):
+    for stream, wanted, expected in (
+        (Terminal(), True, True),
+        (io.StringIO(), True, False),
+        (Terminal(), False, False),
+    ):
         monkeypatch.setattr(sys, "stderr", stream)
         oscillator().simulate(1.0, step=1e-5, sample=0.1, progress=wanted)
         shown = stream.getvalue()

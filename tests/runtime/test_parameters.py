@@ -51,7 +51,7 @@ def test_all_missing_values_are_listed_at_once() -> None:
     body = s.body("A", joint=arm.Revolute("z"))
     s.moment("tau", "-k*A.q1 - c*A.u1", "ground.z", on=body)
     model = s.derive().compile()
-    with pytest.raises(ParameterError, match="no value for parameters A.I33, k, c: give defaults"):
+    with pytest.raises(ParameterError, match=r"no value for parameters A.I33, k, c: give defaults"):
         model.derivatives(0.0, [0, 0])
     with pytest.raises(ParameterError, match="no value for parameter c: give defaults"):
         model.simulate(1.0, step=0.1, parameters={"k": 1, "A.I33": 2.0})
@@ -117,7 +117,9 @@ def test_stated_units_are_those_of_the_numbers() -> None:
     assert model.derivatives(0, [0, 0])[1] == pytest.approx(stiffness * math.pi / 6, rel=1e-14)
     turned = model.derivatives(0, [0, 0], {"rest": 60.0})[1]
     assert turned == pytest.approx(stiffness * math.pi / 3, rel=1e-14)
-    assert model.derivatives(0, [0, 0], {"rest": math.pi / 3 * units.rad})[1] == pytest.approx(turned, rel=1e-14)
+    assert model.derivatives(0, [0, 0], {"rest": math.pi / 3 * units.rad})[1] == pytest.approx(
+        turned, rel=1e-14
+    )
     assert model.outputs(0, [math.pi / 4, 0])["angle"] == pytest.approx(45.0, rel=1e-15)
     run = model.simulate(0.0, step=1e-3, parameters={"rest": 1 * units.rad})
     assert run.parameters["rest"] == pytest.approx(180 / math.pi, rel=1e-15)

@@ -27,6 +27,7 @@ from armillary.algebra.dimension import ONE, Dimension
 from armillary.algebra.dimension import power as dimension_power
 from armillary.algebra.latex import latex
 from armillary.algebra.node import Node, Symbol, intern
+from armillary.algebra.numpy_operations import apply_numpy
 from armillary.errors import ExpressionError, UnitsError
 
 # Characters that a notebook or debugger shows of an expression; str() gives all.
@@ -106,13 +107,17 @@ class Expr(Node):
             return bool(self.data)
         raise ExpressionError(
             f"'{_short(self)}' has no truth value before the model runs; "
-            "use select(condition, a, b) in place of if, and_(…) and or_(…) in place of 'and' and 'or'"
+            "use arm.select(condition, a, b) in place of if, arm.min and arm.max in place of min and max, "
+            "arm.and_ and arm.or_ in place of 'and' and 'or'"
         )
 
     def __float__(self) -> float:
         if self.kind == "number":
             return float(self.data)
-        raise ExpressionError(f"'{_short(self)}' is not a number; evaluate(expression, values) gives it one")
+        raise ExpressionError(
+            f"'{_short(self)}' is not a number: use arm.sin and so on in place of math.sin; "
+            "arm.evaluate(expression, values) gives a number"
+        )
 
     @property
     def name(self) -> str:
@@ -129,8 +134,8 @@ class Expr(Node):
         shown = latex(self, limit=_SHOWN)
         return f"${shown}$" if shown else None
 
-    # So that ndarray * Expr asks Expr, instead of building an object array silently.
-    __array_ufunc__ = None
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return apply_numpy(function, method, inputs, f"'{_short(self)}'")
 
 
 def _node(kind: str, args: tuple[Expr, ...], data: Any, dimension: Dimension | None, key: tuple) -> Expr:

@@ -403,9 +403,7 @@ class _Writer:
         for start in range(0, len(angles), GROUP):
             group = angles[start : start + GROUP]
             lanes = _lanes(len(group))
-            name = self.module.need(
-                f"sincos{lanes}", partial(sine_cosine_function, f"sincos{lanes}", lanes)
-            )
+            name = self.module.need(f"sincos{lanes}", partial(sine_cosine_function, f"sincos{lanes}", lanes))
             vector = f"<{lanes} x double>"
             packed = "zeroinitializer"
             for i, angle in enumerate(group):

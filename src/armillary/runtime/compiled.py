@@ -18,7 +18,7 @@ from armillary.backends.llvm import llvm_text
 from armillary.errors import ArmillaryError, ParameterError, SimulationError, nearest
 from armillary.program.equations import Equations
 from armillary.runtime.integrators import METHODS, Functions, Integration, integrate
-from armillary.runtime.parameters import parameter_table, plain_number
+from armillary.runtime.parameters import check_physical, number_in_text, parameter_table, plain_number
 from armillary.runtime.progress import progress_line
 
 if TYPE_CHECKING:
@@ -169,6 +169,8 @@ class CompiledModel:
             dimensions = {s.data.name: s.dimension for s in system.initial}
             for name, value in [(str(key), value) for key, value in (initial or {}).items()]:
                 where = f"the initial value of '{name}'"
+                if isinstance(value, str):
+                    value = number_in_text(value, where)
                 y[self._place(name)] = plain_number(value, where, system.units, dimensions.get(name))
         if not np.all(np.isfinite(y)):
             bad = program.state[int(np.argmin(np.isfinite(y)))].data.name
@@ -212,14 +214,17 @@ class CompiledModel:
     ) -> Run:
         """The motion from ``t0`` to ``t_end``.
 
-        With a ``step`` the method is "rk4" unless another is named, without one "dop853". ``sample`` is the
-        time between rows, or the times themselves; left out, fixed steps give a row each and adaptive
-        methods a thousand. ``progress`` shows a line on a terminal when a run takes long, or calls a
-        function with the time reached. A run that diverges raises a SimulationError whose ``run`` holds the
-        data so far; Ctrl-C returns what was computed.
+        With a ``step`` the method is "rk4" unless another is named, without one "dop853". For an adaptive
+        method ``step`` is the first one it tries, and ``rtol`` and ``atol`` are the errors it tolerates; a
+        method of fixed step has no use for those. ``sample`` is the time between rows, or the times
+        themselves; left out, fixed steps give a row each and adaptive methods a thousand; more than 4 GiB of
+        rows are refused. ``progress`` shows a line on a terminal when a run takes long, or calls a function
+        with the time reached. A run that diverges, or an event of which comes faster and faster without end,
+        raises a SimulationError whose ``run`` holds the data so far; Ctrl-C returns what was computed.
         """
         chosen = method or ("rk4" if step is not None else "dop853")
         values = self._table.values(parameters)
+        check_physical(self.equations.system, self._table, values)
         y0 = self.state(initial)
         m0 = self._memory(memory, t0)
         adaptive = chosen in METHODS and METHODS[chosen].adaptive
@@ -242,14 +247,15 @@ class CompiledModel:
                 max_steps=max_steps,
                 progress=report,
             )
-        run = self._run(
-            result, values, {"method": chosen, "step": step or 0.0, "rtol": rtol, "atol": str(atol)}
-        )
-        _raise_for(result, run, self._culprit(result, parameters))
+        tolerances = {"rtol": rtol, "atol": str(atol)} if adaptive else {}
+        run = self._run(result, values, {"method": chosen, "step": step or 0.0, **tolerances})
+        _raise_for(result, run, self._culprit(result, parameters), adaptive)
         return run
 
     def _culprit(self, result: Integration, parameters: Mapping[str, Any] | None) -> str:
-        """The state that a run failed in: the one whose own rate is not finite, before those it spoiled."""
+        """The event that accumulates, or the state that a run failed in: the one whose own rate is not finite, before those it spoiled."""
+        if result.failed_event is not None:
+            return list(self.equations.system.events)[result.failed_event]
         if result.failed_state is None:
             return ""
         rates = self.derivatives(result.t_stop, result.final_state, parameters, memory=result.final_memory)
@@ -335,19 +341,32 @@ def _pointer(array: np.ndarray) -> Any:
     return array.ctypes.data_as(_REALS)
 
 
-def _raise_for(result: Integration, run: Run, culprit: str) -> None:
-    """An error for a run that had to stop, with the data so far."""
-    if result.status not in ("diverged", "step too small", "too many steps"):
-        return
-    where = f" in '{culprit}'" if culprit else ""
-    remedy = {
-        "diverged": "a value is no longer finite: use a smaller step or check the loads and parameters",
-        "step too small": "no step is small enough for the tolerance: look for a singularity or a stiff part "
+_REMEDIES = {  # by status; for methods of fixed step, and for adaptive ones
+    "diverged": (
+        "a value is no longer finite: use a smaller step, or check the loads and parameters",
+        "a value is no longer finite: look for a singularity, or check the loads and parameters",
+    ),
+    "step too small": (
+        "use a larger step",
+        "no step is small enough for the tolerance: look for a singularity or a stiff part "
         "(method='scipy:Radau'), or loosen rtol and atol",
-        "too many steps": "raise max_steps, or loosen rtol and atol",
-    }[result.status]
-    raise SimulationError(
-        f"simulation of '{run.system}' stopped at t = {result.t_stop:.6g} s "
-        f"({result.status}{where}): {remedy}; the data so far are in the error's .run",
-        run,
-    )
+    ),
+    "too many steps": ("raise max_steps, or use a larger step", "raise max_steps, or loosen rtol and atol"),
+    "too many rows": ("give sample=, the time between rows",) * 2,
+}
+_ACCUMULATES = "its effects come faster and faster; end the run there with stop=True, or use a contact force"
+
+
+def _raise_for(result: Integration, run: Run, culprit: str, adaptive: bool) -> None:
+    """An error for a run that had to stop, with the data so far."""
+    if result.status == "events accumulate":
+        what = f"event '{culprit}' accumulates at t = {result.t_stop:.6g} s: {_ACCUMULATES}"
+    elif result.status in _REMEDIES:
+        where = f" in '{culprit}'" if culprit else ""
+        what = (
+            f"simulation of '{run.system}' stopped at t = {result.t_stop:.6g} s "
+            f"({result.status}{where}): {_REMEDIES[result.status][adaptive]}"
+        )
+    else:
+        return
+    raise SimulationError(f"{what}; the data so far are in the error's .run", run)

@@ -5,23 +5,47 @@ holds an event if its direction is wanted; the root is located on the dense outp
 place of t, at its far side. All events that have changed sign by then happen together, in the order of their
 numbers; the step is cut there, and the rest is a new beginning.
 
-An event that has just fired, and any whose function is exactly zero at the start, has no sign: it takes the
-first nonzero one met afterwards and cannot happen at once again. In that first step the functions are looked
-at not only at its end but at 2⁻¹⁰, 2⁻⁹, … ½ of it, for a bounce may well be shorter than a step. Otherwise
-two changes inside one step are not seen: `max_step` bounds that. A jump of g_j that `fire` or `update` itself
+An event as close to the end of a step as rounding can bring it (`closeness`), before or after, happens there:
+no sliver of a step is left, and a clock that ticks at grid points ticks at all of them. Rows as close to an
+event show the state after it.
+
+An event that has just fired has no sign, unless firing has put its function clearly back to where it came
+from; nor has one whose function is exactly zero at the start. It takes the first nonzero sign met afterwards
+and cannot happen at once again. In that first step the functions are looked at not only at its end but at
+2⁻¹⁰, 2⁻⁹, … ½ of it, for a bounce may well be shorter than a step. Where the last two firings were closer
+together than a step, looks begin at 2⁻¹⁰ of the time between them; those tell only a return to the side the
+event came from, for at such short times rounding may still hold the function beyond zero. Otherwise two
+changes inside one step are not seen: `max_step` bounds that. A jump of g_j that `fire` or `update` itself
 makes is no event.
 """
 
 from __future__ import annotations
 
+from math import inf
+
+from armillary.runtime.accumulation import FIRST_LOOK, end_before_step
 from armillary.runtime.code import REAL, WHOLE, Value, Variable
 from armillary.runtime.frame import Frame, Program
-from armillary.runtime.shape import Reason
+from armillary.runtime.shape import SNAP, Reason
 from armillary.runtime.steps import EPSILON
 
-FIRST_LOOK = 2.0**-10
-# So many events in a row without progress in time are a pile-up (a ball coming to rest), not a motion.
-MOST_STALLED = 100
+# A function this large, compared with its value at the start of the step that led to the event, is not at
+# zero.
+CLEAR = 1e-3
+
+
+def closeness(f: Frame) -> Value:
+    """How close to the end of the step just taken an event counts as at the end.
+
+        max( 16 ulp, min( (16 + n) ulp, SNAP · step ) )
+
+    after n events: a clock advanced by t + period at each of them drifts by at most so many roundings. Events
+    of other kinds are moved by a few units in the last place, too.
+    """
+    ulp = EPSILON * f.most(f.magnitude(f["t_old"]), f.magnitude(f["t"]))
+    step = f["h_taken"] if f.shape.adaptive else f["step"]
+    drift = (f["logged"] + 16).to_real() * ulp
+    return f.most(16.0 * ulp, f.least(drift, SNAP * step))
 
 
 def emit_locate(program: Program, probe: Frame) -> Frame:
@@ -70,57 +94,84 @@ def emit_locate(program: Program, probe: Frame) -> Frame:
     return f
 
 
-def emit_cut(program: Program, probe: Frame, locate: Frame) -> Frame:
-    """`cut(high)`: the step shortened to its first event; `crossed` is left at those that happen there."""
+def emit_cut(program: Program, probe: Frame, locate: Frame, record: Frame) -> Frame:
+    """`cut(high)`: the step shortened to its first event; `crossed` is left at those that happen there.
+
+    On entry `crossed` is 1 for events not after `high`, and 2 for those a little after the end of the step.
+    """
     f = program.function("cut", arguments=(REAL,), rare=True)
     shape, high = program.shape, f.argument(2)
     g, sign, low, crossed = (f.vector(name) for name in ("g", "sign", "low", "crossed"))
+    near = closeness(f)
     cut, first = Variable(f, high), Variable(f, f.whole(-1))
     with f.each(shape.events) as k, f.when(crossed[k] > 0.0):
-        place = f.internal(locate, k, low[k], high)
-        with f.when((place < cut.get()) | (first.get() < 0)):
-            cut.set(place)
+        place = Variable(f, high)
+        with f.when(crossed[k].equals(1.0)):
+            place.set(f.internal(locate, k, low[k], high))
+        with f.when((place.get() < cut.get()) | (first.get() < 0)):
+            cut.set(place.get())
             first.set(k)
     x = cut.get()
     f.internal(probe, x)
-    # An event closer to the end than times can tell apart happens at the end: no step of length zero.
     t_event = f["t_old"] + x
-    with f.when((x < f["h_taken"]) & (t_event < f["t"])):
+    inside = (x < f["h_taken"]) & (f["t"] - t_event > near)
+    with f.when(inside):
         f.copy(shape.states, f.vector("point"), f.vector("state"))
         f["t"] = t_event
         if not shape.adaptive:
             f["index"] = f["index"] - 1
             f["at_grid"] = 0
+    f["near"] = near
+    f["blind"] = 0.0
     f.events(f["t"], f.vector("state"))
     with f.each(shape.events) as k:
-        also = (crossed[k] > 0.0) & (f.sign(g[k]).differs(sign[k]) | k.equals(first.get()))
-        crossed[k] = f.choose(also, 1.0, 0.0)
+        early = crossed[k].equals(2.0) & ~inside
+        now = crossed[k].equals(1.0) & (f.sign(g[k]).differs(sign[k]) | k.equals(first.get()))
+        with f.when(early):
+            f["blind"] = 2.0 * near
+        with f.when(early | now):
+            f.vector("side")[k] = sign[k]
+        crossed[k] = f.choose(early | now, 1.0, 0.0)
     f["pending"] = 1
     f["restart"] = 1
     f["choose_step"] = 1
-    advanced = x > 16.0 * EPSILON * f.magnitude(f["t"])
-    f["stalled"] = f["stalled"] + 1
-    with f.when(advanced):
-        f["stalled"] = 0
-    with f.when(f["stalled"] > MOST_STALLED):
-        f["status"] = Reason.TOO_SMALL
+    f.internal(record)
     f.give()
+    return f
+
+
+def emit_lookahead(program: Program, probe: Frame) -> Frame:
+    """`lookahead(near) -> found`: events a little after the end of the step (`crossed` −1: maybe, 2: yes)."""
+    f = program.function("lookahead", REAL, (REAL,), rare=True)
+    near, g, sign, crossed = f.argument(2), f.vector("g"), f.vector("sign"), f.vector("crossed")
+    found = Variable(f, f.real(0.0))
+    f.internal(probe, f["h_taken"] + near)
+    f.events(f["t"] + near, f.vector("point"))
+    with f.each(program.shape.events) as k, f.when(crossed[k] < 0.0):
+        crosses = f.sign(g[k]).differs(sign[k]) & g[k].equals(g[k])
+        crossed[k] = f.choose(crosses, 2.0, 0.0)
+        found.set(f.choose(crosses, 1.0, found.get()))
+    f.events(f["t"], f.vector("end"))
+    f.give(found.get())
     return f
 
 
 def emit_scan(program: Program, probe: Frame, cut: Frame) -> Frame:
     """The step just taken, searched for events; if there are any, it is cut at the first of them."""
+    lookahead = emit_lookahead(program, probe)
     f = program.function("scan")
-    count = program.shape.events
-    g, sign, low, crossed = (f.vector(name) for name in ("g", "sign", "low", "crossed"))
-    direction = f.vector("direction")
+    shape, count = program.shape, program.shape.events
+    g, g_start, sign, side = (f.vector(name) for name in ("g", "g_start", "sign", "side"))
+    low, crossed, direction = (f.vector(name) for name in ("low", "crossed", "direction"))
     signless = Variable(f, f.real(0.0))
     with f.each(count) as k:
         low[k] = 0.0
         crossed[k] = 0.0
         signless.set(f.choose(sign[k].equals(0.0), 1.0, signless.get()))
     h = f["h_taken"]
-    x = Variable(f, f.choose(signless.get() > 0.0, FIRST_LOOK * h, h))
+    x = Variable(f, h)
+    with f.when(signless.get() > 0.0):
+        x.set(_first_look(f))
     found = Variable(f, f.real(0.0))
     with f.repeat() as look:
         at_end = x.get() >= h
@@ -129,6 +180,7 @@ def emit_scan(program: Program, probe: Frame, cut: Frame) -> Frame:
         with f.when(~at_end):
             f.internal(probe, x.get())
             f.events(f["t_old"] + x.get(), f.vector("point"))
+        early = x.get() < FIRST_LOOK * h
         with f.each(count) as k:
             now, before = f.sign(g[k]), sign[k]
             changed = now.differs(before) & g[k].equals(g[k])  # a g that is not a number says nothing
@@ -137,15 +189,62 @@ def emit_scan(program: Program, probe: Frame, cut: Frame) -> Frame:
                 crossed[k] = 1.0
                 found.set(1.0)
             with f.when(~happens):
-                sign[k] = f.choose(changed, now, before)
+                took = changed & (before.differs(0.0) | ~early | now.equals(side[k]))
+                unseen = took & before.equals(0.0) & (f.vector("returning")[k] > 0.0) & now.differs(side[k])
+                with f.when(unseen):
+                    f["failed_event"] = k
+                sign[k] = f.choose(took, now, before)
                 low[k] = x.get()
         with f.when((found.get() > 0.0) | at_end):
             look.leave()
         x.set(2.0 * x.get())
+    with f.when(f["failed_event"] >= 0):
+        end_before_step(f)
+        f.give()
+    with f.when(x.get() >= h):
+        # Steps of an adaptive method end anywhere; only the end of the run is a time to be met.
+        _look_beyond(f, lookahead, found, f["t"] >= f["t_end"] if shape.adaptive else None)
     with f.when(found.get() > 0.0):
         f.internal(cut, x.get())
+        f.give()
+    f.copy(count, g, g_start)
     f.give()
     return f
+
+
+def _first_look(f: Frame) -> Value:
+    """Where in the first step after an event to look first; see the top of this file."""
+    x = Variable(f, FIRST_LOOK * f["h_taken"])
+    least = f.most(FIRST_LOOK * f["shortest"], 16.0 * EPSILON * f.magnitude(f["t"]))
+    with f.repeat() as loop:
+        with f.when(x.get() <= least):
+            loop.leave()
+        x.set(0.5 * x.get())
+    with f.repeat() as loop:
+        with f.when((x.get() >= f["blind"]) | (x.get() >= f["h_taken"])):
+            loop.leave()
+        x.set(2.0 * x.get())
+    f["shortest"] = inf
+    f["blind"] = 0.0
+    return x.get()
+
+
+def _look_beyond(f: Frame, lookahead: Frame, found: Variable, wanted: Value | None) -> None:
+    """A look a little beyond the end of the step where a function would, at its mean rate, cross there."""
+    g, g_start, sign, crossed = (f.vector(name) for name in ("g", "g_start", "sign", "crossed"))
+    near = closeness(f)
+    maybe = Variable(f, f.real(0.0))
+    with f.each(f.shape.events) as k:
+        hardly = f.magnitude(g[k]) * f["h_taken"] <= 4.0 * near * f.magnitude(g[k] - g_start[k])
+        possible = crossed[k].equals(0.0) & sign[k].differs(0.0)
+        possible = possible & ((f.vector("direction")[k] * sign[k]) <= 0.0) & hardly
+        if wanted is not None:
+            possible = possible & wanted
+        with f.when(possible):
+            crossed[k] = -1.0
+            maybe.set(1.0)
+    with f.when(maybe.get() > 0.0):
+        found.set(f.most(found.get(), f.internal(lookahead, near)))
 
 
 def fire_pending(f: Frame) -> None:
@@ -169,9 +268,12 @@ def fire_pending(f: Frame) -> None:
 
 
 def adopt_signs(f: Frame) -> None:
-    """The signs from which the next step's changes are counted; none for events that have just fired."""
-    g, sign, crossed = (f.vector(name) for name in ("g", "sign", "crossed"))
+    """The signs from which the next step's changes are counted; see the top of this file."""
+    g, g_start, sign, crossed = (f.vector(name) for name in ("g", "g_start", "sign", "crossed"))
     f.events(f["t"], f.vector("state"))
     with f.each(f.shape.events) as k:
-        sign[k] = f.choose(crossed[k] > 0.0, 0.0, f.sign(g[k]))
+        now = f.sign(g[k])
+        back = now.equals(f.vector("side")[k]) & (f.magnitude(g[k]) > CLEAR * f.magnitude(g_start[k]))
+        sign[k] = f.choose((crossed[k] > 0.0) & ~back, 0.0, now)
+        g_start[k] = g[k]
         crossed[k] = 0.0

@@ -25,6 +25,7 @@ from math import inf
 
 from llvmlite import binding
 
+from armillary.runtime.accumulation import emit_record, mark_returning
 from armillary.runtime.code import WHOLE, Value, Variable, Vector
 from armillary.runtime.dense import emit_prepare, emit_probe
 from armillary.runtime.events import adopt_signs, emit_cut, emit_locate, emit_scan, fire_pending
@@ -39,7 +40,8 @@ def emit_loop(shape: Shape, linked: bool = False) -> Program:
     probe = emit_probe(program, emit_prepare(program)) if shape.dense else None
     scan = None
     if probe and shape.events:
-        scan = emit_scan(program, probe, emit_cut(program, probe, emit_locate(program, probe)))
+        cut = emit_cut(program, probe, emit_locate(program, probe), emit_record(program))
+        scan = emit_scan(program, probe, cut)
     step = (emit_adaptive_step if shape.adaptive else emit_fixed_step)(program, scan)
     _emit_drive(program, probe, _emit_settle(program), step)
     return program
@@ -62,19 +64,22 @@ def _emit_drive(program: Program, probe: Frame | None, settle: Frame, step: Fram
 
         with f.when(f["phase"].equals(Phase.ARRIVED)):
             if probe:
-                with f.when(due < f["t"]):
+                with f.when(due < f["t"] - f["near"]):
                     f.internal(probe, due - f["t_old"])
                     _row(f, due, f.vector("point"))
                     loop.again()
             f.internal(settle)
             f["phase"] = Phase.SETTLED
+        ended = f["status"].differs(Reason.RUNNING)
         with f.when(f["phase"].equals(Phase.SETTLED)):
-            f["phase"] = Phase.READY
-            whole = f["at_grid"].equals(1) | f["status"].differs(Reason.RUNNING)
-            with f.when(due.equals(f["t"]) | (every & whole)):
+            with f.when(due <= f["t"] + f.choose(ended, 0.0, f["near"])):
                 _row_here(f, every)
                 loop.again()
-        with f.when(f["status"].differs(Reason.RUNNING)):
+            f["phase"] = Phase.READY
+            with f.when(every & (f["at_grid"].equals(1) | ended)):
+                _row_here(f, every)
+                loop.again()
+        with f.when(ended):
             f.give(f["status"])
         with f.when(f["budget"] <= 0):
             f.give(f.whole(Reason.PAUSED))
@@ -124,6 +129,7 @@ def _emit_settle(program: Program) -> Frame:
     if shape.events:
         with f.when(f["restart"].equals(1)):
             adopt_signs(f)
+            mark_returning(f)
     if first_step:
         with f.when(f["choose_step"].equals(1)):
             f.internal(first_step)

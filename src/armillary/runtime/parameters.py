@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.dimension import Dimension
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.parsing import parse
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
 from armillary.errors import ParameterError, UnitsError, nearest
+from armillary.model.system import System
 from armillary.model.unit_system import UnitSystem
 from armillary.program.equations import Equations
 
@@ -27,6 +31,7 @@ class ParameterTable:
     factors: tuple[float, ...]
     needed: frozenset[str]
     system: UnitSystem
+    place: Callable[[str], str]  # where a parameter stands, for messages
 
     def values(self, given: Mapping[str, Any] | None) -> dict[str, float]:
         """All values in stated units: given ones over defaults. Unknown, missing and impossible ones are
@@ -46,9 +51,11 @@ class ParameterTable:
                 continue
             result[name] = self._plain(i, value)
         if missing:
+            known = [name for name in self.names if name not in missing]
+            lines = [f"\n  {name}: {self.place(name)}{nearest(name, known)}" for name in missing]
             raise ParameterError(
                 f"no value for parameter{'s' if len(missing) > 1 else ''} {', '.join(missing)}: "
-                "give defaults in the description or parameters={…} in the call"
+                f"give defaults in the description or parameters={{…}} in the call{''.join(lines)}"
             )
         return result
 
@@ -84,6 +91,17 @@ def plain_number(value: Any, where: str, system: UnitSystem, dimension: Dimensio
     return number
 
 
+def number_in_text(text: str, where: str) -> float:
+    """The number that a text such as "pi/2" means; names other than pi mean nothing here."""
+
+    def name(word: str) -> Expr:
+        if word != "pi":
+            raise ParameterError(f"{where} needs a number, not {text!r}")
+        return as_expr(math.pi)
+
+    return float(parse(text, name))
+
+
 def parameter_table(equations: Equations) -> ParameterTable:
     """The table of a system's parameters."""
     system, program = equations.system, equations.program
@@ -102,4 +120,33 @@ def parameter_table(equations: Equations) -> ParameterTable:
         tuple(factors),
         frozenset(used & set(names)),
         system.units,
+        lambda name: _place(system, name),
     )
+
+
+def _place(system: System, name: str) -> str:
+    """Where a parameter is first met, in the user's words."""
+    node = system.parameters[name]
+    for body in system.bodies.values():
+        own = [body.mass, *body.com_coordinates, *body.at, *(e for row in body.inertia for e in row)]
+        if node in symbols(*own):
+            return f"in body '{body.name}'"
+    for load in system.loads.values():
+        if node in symbols(load.magnitude):
+            return f"in {load.kind} '{load.name}'"
+    for output in system.outputs.values():
+        if node in symbols(output.expression):
+            return f"in output '{output.name}'"
+    return "in the model"
+
+
+def check_physical(system: System, table: ParameterTable, values: Mapping[str, float]) -> None:
+    """An error for a parameter set that gives a body a negative mass or moment of inertia."""
+    inside = dict(zip(table.names, table.inside(values), strict=True))
+    for body in system.bodies.values():
+        quantities = [body.mass, *(body.inertia[i][i] for i in range(3))]
+        found = evaluate_all(quantities, inside)
+        names = ("mass", *(f"moment of inertia about {axis}" for axis in "xyz"))
+        for value, what in zip(found, names, strict=True):
+            if value < 0:
+                raise ParameterError(f"body '{body.name}': its {what} is {value:g} with these parameters")

@@ -14,6 +14,7 @@ from enum import IntEnum
 from armillary.runtime.tableau import Tableau
 
 # A grid point of a fixed step this close (in steps) to a sample time or to the end takes exactly that time.
+# An event is moved by at most this much, and only as far as rounding explains: see `closeness` in events.py.
 SNAP = 1e-6
 
 
@@ -25,9 +26,10 @@ class Reason(IntEnum):
     EVENT = 2
     DIVERGED = 3
     TOO_SMALL = 4
+    ACCUMULATES = 5  # one event happens faster and faster: see accumulation.py
 
-    PAUSED = 5  # the budget of steps is spent
-    FULL = 6  # no room for another row, or for another set of events
+    PAUSED = 6  # the budget of steps is spent
+    FULL = 7  # no room for another row, or for another set of events
 
 
 class Phase(IntEnum):
@@ -44,18 +46,27 @@ REALS = (
     "h",  # adaptive: the next step to try
     "t_old", "h_taken",  # the step just taken, whole, even where an event cuts it short
     "error_old",
+    "near",  # rows this close to the time of an event show the state after it
+    "blind",  # so long after an event that happened a little early its function may still not have crossed
+    "shortest",  # the least time between two firings of one of the events that happened last
 )  # fmt: skip
 WHOLES = (
-    "phase", "status", "failed",  # Phase, Reason, index of the state to blame (−1: none)
+    "phase", "status", "failed", "failed_event",  # Phase, Reason, the state and the event to blame (−1: none)
     "index",  # fixed step: number of the grid point last reached
     "at_grid",  # 0 where an event has split a fixed step
     "restart",  # the derivative kept for the next step is not valid
     "choose_step",  # adaptive: h is to be chosen afresh
-    "after_rejection", "prepared", "pending", "stalled",
+    "after_rejection", "prepared", "pending",
     "steps", "rejected", "evaluations",
     "budget",  # steps this call may still try
     "every_step",  # rows at the ends of steps, times written here, instead of at given times
     "filled", "capacity", "logged", "log_capacity",
+)  # fmt: skip
+EVENT_VECTORS = (
+    "g", "g_start",  # the event functions now, and at the start of the step
+    "sign", "side",  # the sign last seen (0: none yet), and the one before the last firing
+    "low", "crossed", "direction", "terminal",
+    "last", "gap", "longest", "shrinks", "stalled", "returning",  # see accumulation.py
 )  # fmt: skip
 FUNCTIONS = ("derivatives", "outputs", "events", "update", "fire", "normalise")
 ADDRESSES = ("constants", "times", "rows", "log", *FUNCTIONS)
@@ -111,7 +122,7 @@ class Shape:
             lengths |= dict.fromkeys(("base", "end", "point"), self.states)
             lengths |= {f"F{i}": self.states for i in range(self.dense_vectors)}
         lengths |= dict.fromkeys(("memory", "new_memory"), self.memory)
-        lengths |= dict.fromkeys(("g", "sign", "low", "crossed", "direction", "terminal"), self.events)
+        lengths |= dict.fromkeys(EVENT_VECTORS, self.events)
         offsets, end = {}, 0
         for name, length in lengths.items():
             offsets[name], end = end, end + length

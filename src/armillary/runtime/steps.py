@@ -95,6 +95,7 @@ def _accept(f: Frame, t_new: Value, h: Value, scan: Frame | None) -> None:
     f["t"] = t_new
     f["h_taken"] = h
     f["prepared"] = 0
+    f["near"] = 0.0
     f["steps"] = f["steps"] + 1
     f["phase"] = Phase.ARRIVED
     if scan:

@@ -20,7 +20,7 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.runtime.integrators import dop853, dopri5, midpoint, rk4
 from armillary.runtime.integrators.driving import CompiledRun, drive
 from armillary.runtime.integrators.records import Functions, Integration, Method, Status
-from armillary.runtime.integrators.sampling import SampleTimes
+from armillary.runtime.integrators.sampling import SampleTimes, check_rows
 from armillary.runtime.integrators.scipy import integrate_with_scipy
 
 __all__ = ["METHODS", "Functions", "Integration", "Method", "Status", "integrate"]
@@ -68,8 +68,9 @@ def integrate(
 
     A last step that does not fit is shortened. Memory is updated at the start of every step. A row shows the
     state and memory as the next step begins with them, so at an event the ones after it. Divergence and
-    Ctrl-C end the run with a status (Ctrl-C while its loop is still being compiled is raised: there is
-    nothing to keep); nothing is raised but errors of the input.
+    Ctrl-C end the run with a status, and so do events that come faster and faster and more rows than memory
+    should hold (Ctrl-C while its loop is still being compiled is raised: there is nothing to keep); nothing
+    is raised but errors of the input.
     """
     if method not in METHODS:
         raise ArmillaryError(
@@ -90,13 +91,15 @@ def integrate(
     if tolerances.shape not in ((), (functions.n_states,)):
         raise ArmillaryError(f"atol must be one number or {functions.n_states}, one per state")
 
+    samples = SampleTimes(sample, float(t0), float(t_end))
+    check_rows(samples, None if chosen.adaptive else step, functions.n_outputs)
     arguments: dict[str, Any] = {
         "t0": float(t0),
         "t_end": float(t_end),
         "state": _vector("state", state, functions.n_states),
         "memory": _vector("memory", memory, functions.n_memory),
         "constants": np.ascontiguousarray(constants, dtype=float),
-        "samples": SampleTimes(sample, float(t0), float(t_end)),
+        "samples": samples,
         "step": step,
         "rtol": float(rtol),
         "atol": tolerances,

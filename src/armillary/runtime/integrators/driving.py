@@ -13,7 +13,7 @@ from math import inf
 import numpy as np
 
 from armillary.runtime.integrators.records import Functions, Integration, Status
-from armillary.runtime.integrators.sampling import SampleTimes
+from armillary.runtime.integrators.sampling import SampleTimes, most_rows
 from armillary.runtime.shape import FUNCTIONS, Control, Phase, Reason, Shape
 from armillary.runtime.tableau import Tableau
 
@@ -28,6 +28,8 @@ _STATUS: dict[Reason, Status] = {
     Reason.EVENT: "event",
     Reason.DIVERGED: "diverged",
     Reason.TOO_SMALL: "step too small",
+    Reason.ACCUMULATES: "events accumulate",
+    Reason.FULL: "too many rows",
 }
 
 
@@ -81,11 +83,13 @@ class CompiledRun:
             self._put("atol", np.broadcast_to(atol, state.shape))
         self._put("direction", np.array(functions.event_directions or [0.0] * functions.n_events))
         self._put("terminal", np.array(functions.event_terminal or [0.0] * functions.n_events))
+        self._put("last", np.full(functions.n_events, -inf))
+        self._put("gap", np.full(functions.n_events, inf))
 
         self.control = Control(
             t=t0, t0=t0, t_end=t_end, step=step or 0.0, max_step=max_step, rtol=rtol,
             h=min(step or 0.0, max_step), t_old=t0, error_old=1e-4,
-            phase=Phase.ARRIVED, failed=-1, at_grid=1, restart=1, choose_step=step is None,
+            shortest=inf, phase=Phase.ARRIVED, failed=-1, failed_event=-1, at_grid=1, restart=1, choose_step=step is None,
             every_step=samples.every_step, constants=constants.ctypes.data,
         )  # fmt: skip
         for name in FUNCTIONS:
@@ -100,13 +104,18 @@ class CompiledRun:
         start = self._offsets[name]
         return self._workspace[start : start + length].copy()
 
-    def _make_room(self) -> None:
-        """Room for more rows and events; one row more than there are times, for the infinity after them."""
+    def _make_room(self) -> bool:
+        """Room for more rows and events, if there may be more rows.
+
+        One row more than there are times, for the infinity after them.
+        """
         control = self.control
         if control.filled >= control.capacity:
             rows = max(_FIRST_ROWS, 2 * control.capacity, self._expected_rows())
-            if not self._samples.every_step:
-                rows = min(rows, self._samples.count + 1)
+            most = most_rows(self.shape.outputs) if self._samples.every_step else self._samples.count + 1
+            rows = min(rows, most)
+            if rows <= control.filled:
+                return False
             self._times.resize(rows, refcheck=False)
             self._times[control.filled :] = self._samples.times(control.filled, rows)
             self._rows.resize((rows, self.shape.outputs), refcheck=False)
@@ -116,6 +125,7 @@ class CompiledRun:
             events = 2 * control.log_capacity + _FIRST_EVENTS + self.shape.events
             self._log.resize((events, 2), refcheck=False)
             control.log, control.log_capacity = self._log.ctypes.data, events
+        return True
 
     def _expected_rows(self) -> int:
         """Rows of a run with fixed steps and a row each, so that they never move to a larger room."""
@@ -125,10 +135,14 @@ class CompiledRun:
         return int(min((control.t_end - control.t0) / control.step + 3, _MOST_ROWS_AT_ONCE))
 
     def advance(self, steps: int) -> Reason:
-        """Why the loop stopped, after trying at most so many steps: PAUSED, or an end."""
+        """Why the loop stopped, after trying at most so many steps: PAUSED, or an end.
+
+        FULL is an end where no more room is made.
+        """
         self.control.budget = steps
         while (reason := self._loop(self.control, self._workspace.ctypes.data)) is Reason.FULL:
-            self._make_room()
+            if not self._make_room():
+                break
         return reason
 
     @property
@@ -152,6 +166,7 @@ class CompiledRun:
             steps=control.steps,
             rejected=control.rejected,
             evaluations=control.evaluations,
+            failed_event=control.failed_event if control.failed_event >= 0 else None,
         )
 
 

@@ -9,7 +9,16 @@ import numpy as np
 
 from armillary.runtime.tableau import Tableau
 
-Status = Literal["finished", "event", "diverged", "step too small", "interrupted", "too many steps"]
+Status = Literal[
+    "finished",
+    "event",
+    "diverged",
+    "step too small",
+    "events accumulate",
+    "interrupted",
+    "too many steps",
+    "too many rows",
+]
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,8 @@ class Integration:
 
     `samples` has one row per entry of `time`. `final_state` and `final_memory` belong to `t_stop`, the last
     time at which all was well. `failed_state` is the index of the state that was not finite ("diverged") or
-    had the largest error ("step too small"). `events` lists (time, number) in the order in which they
+    had the largest error ("step too small"), `failed_event` the number of the event that happened faster and
+    faster ("events accumulate"). `events` lists (time, number) in the order in which they
     happened.
     """
 
@@ -70,3 +80,4 @@ class Integration:
     steps: int
     rejected: int
     evaluations: int
+    failed_event: int | None = None

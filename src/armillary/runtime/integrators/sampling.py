@@ -2,12 +2,50 @@
 
 from __future__ import annotations
 
-from math import floor
+from math import floor, inf, log10
 
 import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.runtime.shape import SNAP
+
+# More than this is a mistake rather than a wish: it takes the machine down before it is of use to anybody.
+MOST_BYTES = 4 * 2**30
+_GOOD_ROWS = 1e6
+
+
+def most_rows(outputs: int) -> int:
+    """The largest number of rows of so many outputs that is kept."""
+    return MOST_BYTES // (8 * max(outputs, 1))
+
+
+def check_rows(samples: SampleTimes, step: float | None, outputs: int) -> None:
+    """An error where the rows that are certain to come are too many; `step`: the fixed step, if it is one."""
+    length = samples.t_end - samples.t0
+    rows = float(samples.count)
+    if samples.every_step:
+        rows = length / step if step else 0.0
+    if rows <= most_rows(outputs):
+        return
+    largest = _size(8.0 * rows * max(outputs, 1))
+    raise ArmillaryError(
+        f"this would record {rows:.3g} rows of {outputs} outputs ({largest}); "
+        f"give {'' if samples.every_step else 'a larger '}sample=, e.g. sample={_round_up(length / _GOOD_ROWS):g}"
+    )
+
+
+def _size(count: float) -> str:
+    """A number of bytes in words."""
+    for unit, factor in (("TB", 1e12), ("GB", 1e9)):
+        if count >= factor:
+            return f"{count / factor:.3g} {unit}"
+    return f"{count / 1e6:.3g} MB"
+
+
+def _round_up(seconds: float) -> float:
+    """The next larger of 1, 2, 5, 10, …; up to rounding."""
+    decade = 10.0 ** floor(log10(seconds))
+    return next(m * decade for m in (1, 2, 5, 10, 20) if m * decade >= seconds * (1 - 1e-9))
 
 
 class SampleTimes:
@@ -34,6 +72,8 @@ class SampleTimes:
             if not 0.0 < self.interval < np.inf:
                 raise ArmillaryError(f"the time between samples must be positive, not {sample}")
             intervals = (t_end - t0) / self.interval
+            if intervals == inf:
+                raise ArmillaryError(f"the time between samples, {sample} s, is too short for any run")
             self.ends_on_sample = abs(intervals - round(intervals)) <= 1e-9 + 4 * np.spacing(intervals)
             self.count = 1 + (round(intervals) if self.ends_on_sample else floor(intervals))
 

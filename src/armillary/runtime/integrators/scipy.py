@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from armillary.runtime.integrators.records import Functions, Integration, Status
-from armillary.runtime.integrators.sampling import SampleTimes
+from armillary.runtime.integrators.sampling import SampleTimes, most_rows
+from armillary.runtime.integrators.scipy_events import Events
 
 SECONDS_BETWEEN_REPORTS = 0.1
 
@@ -28,8 +29,6 @@ _VECTOR = ctypes.c_void_p
 _ORDINARY = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_VECTOR] * 4)
 _FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[_VECTOR] * 5)
 _NORMALISE = ctypes.CFUNCTYPE(None, _VECTOR)
-
-_LOOKS_AFTER_EVENT = 2.0 ** np.arange(-10, 1)  # as in the compiled loops: runtime/events.py
 
 
 class _Model:
@@ -50,6 +49,9 @@ class _Model:
             places = (a.ctypes.data for a in (state, self.constants, memory, result))
             self._calls[name](t, *places)
         return result
+
+    def events(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        return self("events", self.functions.n_events, t, state, memory)
 
     def derivatives(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         self.evaluations += 1
@@ -72,63 +74,15 @@ class _Model:
         return state
 
 
-class _Events:
-    """The signs of the event functions, and the first change of one in a step."""
-
-    def __init__(self, model: _Model) -> None:
-        self.model = model
-        self.count = model.functions.n_events
-        self.direction = np.array(model.functions.event_directions or [0] * self.count)
-        self.terminal = model.functions.event_terminal or (False,) * self.count
-        self.sign = np.zeros(self.count)
-
-    def g(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
-        return self.model("events", self.count, t, state, memory)
-
-    def adopt(self, t: float, state: np.ndarray, memory: np.ndarray, fired: list[int]) -> None:
-        self.sign = np.nan_to_num(np.sign(self.g(t, state, memory)))
-        self.sign[fired] = 0.0
-
-    def first(
-        self, t_old: float, t: float, inside: Callable[[float], np.ndarray], memory: np.ndarray
-    ) -> tuple[float, list[int]] | None:
-        """The time of the first event in a step and the events that happen then."""
-        if not self.count:
-            return None
-        looks = _LOOKS_AFTER_EVENT if np.any(self.sign == 0.0) else _LOOKS_AFTER_EVENT[-1:]
-        low = t_old
-        for high in (*(t_old + looks[:-1] * (t - t_old)), t):
-            now = np.sign(self.g(high, inside(high), memory))
-            changed = (now != self.sign) & ~np.isnan(now)
-            happens = changed & (self.sign != 0.0) & (self.direction * self.sign <= 0.0)
-            if happens.any():
-                tolerance = 4 * np.spacing(max(abs(t_old), abs(t)))
-                roots = {
-                    k: _root(lambda x: self.g(x, inside(x), memory), k, low, high, tolerance)
-                    for k in map(int, np.flatnonzero(happens))
-                }
-                place = min(roots.values())
-                return place, [k for k, root in roots.items() if root <= place + tolerance]
-            self.sign = np.where(changed, now, self.sign)
-            low = high
-        return None
-
-
-def _root(g: Callable[[float], np.ndarray], k: int, low: float, high: float, tolerance: float) -> float:
-    from scipy.optimize import brentq
-
-    if g(low)[k] * g(high)[k] < 0.0:
-        return brentq(lambda x: g(x)[k], low, high, xtol=tolerance)
-    return high
-
-
 class _Rows:
     """The rows of a run, as they become due."""
 
     def __init__(self, model: _Model, samples: SampleTimes) -> None:
         self.model = model
         self.every_step = samples.every_step
+        self.most = most_rows(model.functions.n_outputs)
         self.due = samples.times(0, samples.count + 1)  # ends with infinity
+        self.near = 0.0  # rows this close to an event show the state after it
         self.times: list[float] = []
         self.rows: list[np.ndarray] = []
 
@@ -136,14 +90,20 @@ class _Rows:
         self.rows.append(self.model("outputs", self.model.functions.n_outputs, t, state, memory))
         self.times.append(t)
 
+    @property
+    def full(self) -> bool:
+        return self.every_step and len(self.times) >= self.most
+
     def inside(self, t: float, state_at: Callable[[float], np.ndarray], memory: np.ndarray) -> None:
         """The rows before t, from the dense output of the step that leads there."""
-        while not self.every_step and (due := self.due[len(self.times)]) < t:
+        while not self.every_step and (due := self.due[len(self.times)]) < t - self.near:
             self.add(float(due), state_at(due), memory)
 
-    def here(self, t: float, state: np.ndarray, memory: np.ndarray) -> None:
-        if self.every_step or self.due[len(self.times)] == t:
+    def here(self, t: float, state: np.ndarray, memory: np.ndarray, near: float) -> None:
+        if self.every_step:
             self.add(t, state, memory)
+        while not self.every_step and (due := self.due[len(self.times)]) <= t + near:
+            self.add(float(due), state, memory)
 
 
 class _Run:
@@ -152,7 +112,7 @@ class _Run:
     def __init__(
         self, model: _Model, rows: _Rows, t0: float, t_end: float, state: np.ndarray, memory: np.ndarray
     ) -> None:
-        self.model, self.events, self.rows = model, _Events(model), rows
+        self.model, self.events, self.rows = model, Events(model.functions, model.events), rows
         self.t, self.t_end, self.state, self.memory = t0, t_end, state, memory
         self.status: Status | None = None
         self.failed: int | None = None
@@ -160,6 +120,7 @@ class _Run:
         self.fired: list[int] = []
         self.log: list[tuple[float, int]] = []
         self.steps = 0
+        self.last_step = 0.0
 
     def settle(self) -> bool:
         """What happens at the time reached; whether the solver has to begin anew."""
@@ -172,11 +133,12 @@ class _Run:
             begin = self.restart or not np.array_equal(memory, self.memory)
             self.memory = memory
         if begin:
-            self.failed = _first_nonfinite(self.state + model.derivatives(t, self.state, memory))
+            rate = model.derivatives(t, self.state, memory)
+            self.failed = _first_nonfinite(self.state + rate)
             self.status = None if self.failed is None else "diverged"
-            self.events.adopt(t, self.state, memory, self.fired)
+            self.events.adopt(t, self.state, rate, memory, self.fired, self.last_step)
             self.restart, self.fired = False, []
-        self.rows.here(t, self.state, memory)
+        self.rows.here(t, self.state, memory, 0.0 if self.status else self.rows.near)
         return begin
 
     def step(self, solver: Any) -> None:
@@ -194,8 +156,14 @@ class _Run:
         def state_at(x: float) -> np.ndarray:
             return self.model.normalised(dense(x))
 
-        happening = self.events.first(self.t, solver.t, state_at, self.memory)
+        happening = self.events.first(self.t, solver.t, solver.t >= self.t_end, state_at, self.memory)
+        if self.events.accumulating is not None:
+            self.status = "events accumulate"
+            if not happening:
+                return
         t, self.fired = happening or (solver.t, [])
+        self.last_step = solver.t - self.t
+        self.rows.near = self.events.closeness(self.t, solver.t) if happening else 0.0
         self.rows.inside(t, state_at, self.memory)
         self.t = t
         self.state = state_at(t) if happening else self.model.normalised(solver.y)
@@ -237,8 +205,8 @@ def integrate_with_scipy(
             begin = run.settle()
             if run.status:
                 break
-            if run.steps >= max_steps:
-                run.status = "too many steps"
+            if run.steps >= max_steps or run.rows.full:
+                run.status = "too many rows" if run.rows.full else "too many steps"
                 break
             if begin:
                 method = getattr(scipy.integrate, solver)(
@@ -248,7 +216,7 @@ def integrate_with_scipy(
                 )  # fmt: skip
             run.step(method)
             first = None if run.restart else getattr(method, "h_abs", method.step_size)
-            if run.status in ("diverged", "step too small"):
+            if run.status in ("diverged", "step too small") or (run.status and not run.fired):
                 break
             if progress and time.monotonic() - shown > SECONDS_BETWEEN_REPORTS:
                 shown = time.monotonic()
@@ -268,6 +236,7 @@ def integrate_with_scipy(
         steps=run.steps,
         rejected=0,
         evaluations=model.evaluations,
+        failed_event=run.events.accumulating,
     )
 
 
