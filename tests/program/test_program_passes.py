@@ -177,8 +177,15 @@ def test_hoist_keeps_signs_outside_and_shares_equal_constants() -> None:
     assert [str(d) for d in constants.definitions.values()] == ["a*b"]
 
 
+def test_hoist_names_a_number_times_a_parameter() -> None:
+    constants = Constants()
+    roots = hoist(Graph([total([(-0.3, a), (1, q)]), 2 * a * q, q / a]), constants).roots
+    assert counted(roots) == (1, 2, 0, 0)
+    assert {str(d) for d in constants.definitions.values()} == {"0.3*a", "2*a", "1/a"}
+
+
 def test_hoist_joins_constants_of_sums_that_open_into_each_other() -> None:
-    """b·(…)/b dissolves only as the inner sum is made anew, and brings its own constant along."""
+    """As an intermediate value is dissolved, the constant of its sum meets that of its user."""
     inner = let(a + q, "inner")
     constants = Constants()
     first = hoist(Graph([inner + b + u]), constants).roots

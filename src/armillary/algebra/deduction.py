@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from armillary.algebra import printing
 from armillary.algebra.dimension import ONE, Dimension
-from armillary.algebra.expression import Expr
+from armillary.algebra.expression import Expr, holds_bare_numbers
 from armillary.algebra.walk import operands_first
 from armillary.errors import UnitsError
 
@@ -76,7 +76,8 @@ def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr
     for expression, required, where in equations:
         if required is not None and expression.kind != "number":
             demand = Demand(expression, required, where)
-            if expression.kind == "product" and abs(expression.data[0]) != 1:
+            bare = expression.kind == "product" and abs(expression.data[0]) != 1
+            if bare or holds_bare_numbers(expression):
                 system.guesses.append((forms[expression], Form(required, {}), demand))
             else:
                 system.equate(forms[expression], Form(required, {}), demand, forms)

@@ -286,6 +286,15 @@ def common_dimension(terms: list[Expr], *, checked: bool = True) -> Dimension | 
     return dimension
 
 
+def holds_bare_numbers(node: Expr) -> bool:
+    """Whether a bare number may stand for a quantity: 9.81, 1 + t, or a gain of one left out in −5*x − v."""
+    if node.kind == "number":
+        return node.dimension is ONE
+    if node.kind == "product":  # the sign of a sum
+        return node.data[1] == (1,) and node.args[0].kind == "sum" and holds_bare_numbers(node.args[0])
+    return node.kind == "sum" and (node.data[0] != 0 or any([a.dimension is None for a in node.args]))
+
+
 def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: Dimension | None) -> Expr:
     terms.sort(key=_term_order)
     content: float = 1

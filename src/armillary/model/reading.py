@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import vectors as vec
 from armillary.algebra.dimension import LENGTH, ONE, Dimension
-from armillary.algebra.expression import Expr, number, symbol
+from armillary.algebra.expression import Expr, holds_bare_numbers, number, symbol
 from armillary.algebra.functions import BY_NAME
 from armillary.algebra.parsing import parse
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
@@ -99,7 +99,7 @@ class Reading:
             dimension is None
             or node.dimension is None
             or node.dimension is dimension
-            or _holds_bare_numbers(node)
+            or holds_bare_numbers(node)
         ):
             return
         raise UnitsError(
@@ -254,10 +254,3 @@ class Reading:
                 )
         if name in {"t", "pi", "ground", *BY_NAME, *VECTOR_FUNCTIONS} or keyword.iskeyword(name):
             raise ModelError(f"{kind} '{name}': the name is reserved; choose another")
-
-
-def _holds_bare_numbers(node: Expr) -> bool:
-    """Whether a bare number may stand for a quantity: 9.81, 1 + t, or a gain of one left out in −5*x − v."""
-    if node.kind == "number":
-        return node.dimension is ONE
-    return node.kind == "sum" and (node.data[0] != 0 or any(a.dimension is None for a in node.args))

@@ -253,7 +253,9 @@ class CompiledModel:
         return run
 
     def _culprit(self, result: Integration, parameters: Mapping[str, Any] | None) -> str:
-        """The event that accumulates, or the state that a run failed in: the one whose own rate is not finite, before those it spoiled."""
+        """The event that accumulates, or the state that a run failed in: the one whose own rate is not finite,
+        before those it spoiled.
+        """
         if result.failed_event is not None:
             return list(self.equations.system.events)[result.failed_event]
         if result.failed_state is None:
@@ -341,18 +343,16 @@ def _pointer(array: np.ndarray) -> Any:
     return array.ctypes.data_as(_REALS)
 
 
-_REMEDIES = {  # by status; for methods of fixed step, and for adaptive ones
-    "diverged": (
-        "a value is no longer finite: use a smaller step, or check the loads and parameters",
-        "a value is no longer finite: look for a singularity, or check the loads and parameters",
-    ),
-    "step too small": (
-        "use a larger step",
-        "no step is small enough for the tolerance: look for a singularity or a stiff part "
-        "(method='scipy:Radau'), or loosen rtol and atol",
-    ),
-    "too many steps": ("raise max_steps, or use a larger step", "raise max_steps, or loosen rtol and atol"),
-    "too many rows": ("give sample=, the time between rows",) * 2,
+_REMEDIES = {
+    "diverged": "a value is no longer finite: look for a singularity, or check the loads and parameters",
+    "step too small": "no step is small enough for the tolerance: look for a singularity or a stiff part "
+    "(method='scipy:Radau'), or loosen rtol and atol",
+    "too many steps": "raise max_steps, or loosen rtol and atol",
+    "too many rows": "give sample=, the time between rows",
+}
+_REMEDIES_FIXED_STEP = _REMEDIES | {
+    "diverged": "a value is no longer finite: use a smaller step or check the loads and parameters",
+    "too many steps": "raise max_steps, or use a larger step",
 }
 _ACCUMULATES = "its effects come faster and faster; end the run there with stop=True, or use a contact force"
 
@@ -362,10 +362,11 @@ def _raise_for(result: Integration, run: Run, culprit: str, adaptive: bool) -> N
     if result.status == "events accumulate":
         what = f"event '{culprit}' accumulates at t = {result.t_stop:.6g} s: {_ACCUMULATES}"
     elif result.status in _REMEDIES:
+        remedy = (_REMEDIES if adaptive else _REMEDIES_FIXED_STEP)[result.status]
         where = f" in '{culprit}'" if culprit else ""
         what = (
             f"simulation of '{run.system}' stopped at t = {result.t_stop:.6g} s "
-            f"({result.status}{where}): {_REMEDIES[result.status][adaptive]}"
+            f"({result.status}{where}): {remedy}"
         )
     else:
         return

@@ -160,7 +160,7 @@ def emit_scan(program: Program, probe: Frame, cut: Frame) -> Frame:
     """The step just taken, searched for events; if there are any, it is cut at the first of them."""
     lookahead = emit_lookahead(program, probe)
     f = program.function("scan")
-    shape, count = program.shape, program.shape.events
+    count = program.shape.events
     g, g_start, sign, side = (f.vector(name) for name in ("g", "g_start", "sign", "side"))
     low, crossed, direction = (f.vector(name) for name in ("low", "crossed", "direction"))
     signless = Variable(f, f.real(0.0))
@@ -202,8 +202,7 @@ def emit_scan(program: Program, probe: Frame, cut: Frame) -> Frame:
         end_before_step(f)
         f.give()
     with f.when(x.get() >= h):
-        # Steps of an adaptive method end anywhere; only the end of the run is a time to be met.
-        _look_beyond(f, lookahead, found, f["t"] >= f["t_end"] if shape.adaptive else None)
+        _look_beyond(f, lookahead, found)
     with f.when(found.get() > 0.0):
         f.internal(cut, x.get())
         f.give()
@@ -229,7 +228,7 @@ def _first_look(f: Frame) -> Value:
     return x.get()
 
 
-def _look_beyond(f: Frame, lookahead: Frame, found: Variable, wanted: Value | None) -> None:
+def _look_beyond(f: Frame, lookahead: Frame, found: Variable) -> None:
     """A look a little beyond the end of the step where a function would, at its mean rate, cross there."""
     g, g_start, sign, crossed = (f.vector(name) for name in ("g", "g_start", "sign", "crossed"))
     near = closeness(f)
@@ -238,8 +237,6 @@ def _look_beyond(f: Frame, lookahead: Frame, found: Variable, wanted: Value | No
         hardly = f.magnitude(g[k]) * f["h_taken"] <= 4.0 * near * f.magnitude(g[k] - g_start[k])
         possible = crossed[k].equals(0.0) & sign[k].differs(0.0)
         possible = possible & ((f.vector("direction")[k] * sign[k]) <= 0.0) & hardly
-        if wanted is not None:
-            possible = possible & wanted
         with f.when(possible):
             crossed[k] = -1.0
             maybe.set(1.0)

@@ -60,9 +60,9 @@ class Events:
         return max(16 * unit, min((16 + self._fired) * unit, SNAP * (t - t_old)))
 
     def first(
-        self, t_old: float, t: float, last: bool, inside: Callable[[float], np.ndarray], memory: np.ndarray
+        self, t_old: float, t: float, inside: Callable[[float], np.ndarray], memory: np.ndarray
     ) -> tuple[float, list[int]] | None:
-        """The time of the first event in a step and the events that happen then; `last`: the run ends at t.
+        """The time of the first event in a step and the events that happen then.
 
         An event that crossed unseen is left in `accumulating`.
         """
@@ -83,7 +83,7 @@ class Events:
                 return None
             self._sign = np.where(took, now, before)
             beyond = np.zeros(self.count, dtype=bool)
-            if last and high == t:
+            if high == t:
                 ahead = np.sign(self._g(t + near, inside(t + near), memory))
                 beyond = ~crossed & (self._sign != 0.0) & (self.direction * self._sign <= 0.0)
                 beyond &= (ahead != self._sign) & ~np.isnan(ahead)
