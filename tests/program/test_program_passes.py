@@ -15,11 +15,11 @@ from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr, let, number, symbol, total
 from armillary.algebra.functions import cos, sin, sqrt
 from armillary.algebra.walk import operands_first, symbols
-from armillary.program import passes
 from armillary.program.cost import count
 from armillary.program.equations import Equations
 from armillary.program.improve import improve
 from armillary.program.passes import Constants, Graph, factor, fold, hoist, inline, narrow, reciprocals, share
+from armillary.program.passes.narrow import MANY
 from tests.algebra.random_expressions import NAMES, build, smooth_trees
 from tests.mechanics import random_trees
 
@@ -267,7 +267,7 @@ def test_narrow_cuts_wide_sums_and_products_at_no_cost(size: int) -> None:
         product = product * node
     roots = [total([(2 + i % 3, s) for i, s in enumerate(many)]) + 7, -3 * product]
     narrowed = narrow(Graph(roots)).roots
-    assert max(len(node.args) for node in operands_first(narrowed)) <= passes.MANY
+    assert max(len(node.args) for node in operands_first(narrowed)) <= MANY
     assert count(narrowed) == count(roots)
     at = {s: float(i % 5 + 1) / 3 for i, s in enumerate(many)}
     np.testing.assert_allclose(evaluate_all(narrowed, at), evaluate_all(roots, at), rtol=1e-12)

@@ -187,15 +187,6 @@ def test_a_smooth_event_is_located_to_the_order_of_the_hermite_polynomial(method
     assert slope == pytest.approx(METHODS[method].order, abs=0.3)
 
 
-def test_a_pile_up_of_events_ends_the_run():
-    """A ball with restitution 1/2 comes to rest at t = 3·√(2h/g); no step leads across that."""
-    run = integrate(
-        ball(-1).functions, "dopri5", t0=0, t_end=4, state=[5, 0], constants=[0.5], max_steps=10_000
-    )
-    assert run.status == "step too small"
-    assert run.t_stop == pytest.approx(3, abs=1e-9)
-
-
 # Memory
 
 

@@ -5,9 +5,10 @@ holds an event if its direction is wanted; the root is located on the dense outp
 place of t, at its far side. All events that have changed sign by then happen together, in the order of their
 numbers; the step is cut there, and the rest is a new beginning.
 
-An event as close to the end of a step as rounding can bring it (`closeness`), before or after, happens there:
-no sliver of a step is left, and a clock that ticks at grid points ticks at all of them. Rows as close to an
-event show the state after it.
+An event as close to a grid point of a fixed step, or to the end of the run, as rounding can bring it
+(`closeness`), before or after, happens there: no sliver of a step is left, and a clock that ticks at grid
+points ticks at all of them. Rows as close to an event show the state after it; so that none is written too
+soon, every step is searched a little beyond its end.
 
 An event that has just fired has no sign, unless firing has put its function clearly back to where it came
 from; nor has one whose function is exactly zero at the start. It takes the first nonzero sign met afterwards
@@ -35,12 +36,11 @@ CLEAR = 1e-3
 
 
 def closeness(f: Frame) -> Value:
-    """How close to the end of the step just taken an event counts as at the end.
+    """How close two times near the end of the step just taken must be to count as one.
 
         max( 16 ulp, min( (16 + n) ulp, SNAP · step ) )
 
-    after n events: a clock advanced by t + period at each of them drifts by at most so many roundings. Events
-    of other kinds are moved by a few units in the last place, too.
+    after n events: a clock advanced by its period at each of them drifts by at most so many roundings.
     """
     ulp = EPSILON * f.most(f.magnitude(f["t_old"]), f.magnitude(f["t"]))
     step = f["h_taken"] if f.shape.adaptive else f["step"]
@@ -103,19 +103,24 @@ def emit_cut(program: Program, probe: Frame, locate: Frame, record: Frame) -> Fr
     shape, high = program.shape, f.argument(2)
     g, sign, low, crossed = (f.vector(name) for name in ("g", "sign", "low", "crossed"))
     near = closeness(f)
+    end = f["h_taken"]
     cut, first = Variable(f, high), Variable(f, f.whole(-1))
     with f.each(shape.events) as k, f.when(crossed[k] > 0.0):
         place = Variable(f, high)
         with f.when(crossed[k].equals(1.0)):
             place.set(f.internal(locate, k, low[k], high))
+        if shape.adaptive:
+            with f.when(crossed[k].equals(2.0)):
+                place.set(f.internal(locate, k, end, end + near))
         with f.when((place.get() < cut.get()) | (first.get() < 0)):
             cut.set(place.get())
             first.set(k)
-    x = cut.get()
-    f.internal(probe, x)
-    t_event = f["t_old"] + x
-    inside = (x < f["h_taken"]) & (f["t"] - t_event > near)
-    with f.when(inside):
+    # A time to be met: the end of the run, and with a fixed step every grid point.
+    t_event, goal = f["t_old"] + cut.get(), f["t_end"] if shape.adaptive else f["t"]
+    met = f.magnitude(goal - t_event) <= near
+    t_event = f.choose(met, goal, t_event)
+    with f.when(t_event.differs(f["t"])):
+        f.internal(probe, f.choose(met, goal - f["t_old"], cut.get()))
         f.copy(shape.states, f.vector("point"), f.vector("state"))
         f["t"] = t_event
         if not shape.adaptive:
@@ -125,8 +130,8 @@ def emit_cut(program: Program, probe: Frame, locate: Frame, record: Frame) -> Fr
     f["blind"] = 0.0
     f.events(f["t"], f.vector("state"))
     with f.each(shape.events) as k:
-        early = crossed[k].equals(2.0) & ~inside
-        now = crossed[k].equals(1.0) & (f.sign(g[k]).differs(sign[k]) | k.equals(first.get()))
+        now = (crossed[k] > 0.0) & (f.sign(g[k]).differs(sign[k]) | k.equals(first.get()))
+        early = crossed[k].equals(2.0) & met
         with f.when(early):
             f["blind"] = 2.0 * near
         with f.when(early | now):

@@ -156,7 +156,7 @@ class _Run:
         def state_at(x: float) -> np.ndarray:
             return self.model.normalised(dense(x))
 
-        happening = self.events.first(self.t, solver.t, state_at, self.memory)
+        happening = self.events.first(self.t, solver.t, solver.t >= self.t_end, state_at, self.memory)
         if self.events.accumulating is not None:
             self.status = "events accumulate"
             if not happening:

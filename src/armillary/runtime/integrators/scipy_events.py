@@ -55,14 +55,14 @@ class Events:
             self._returning = suspect & (rise * self._side > 0.0)
 
     def closeness(self, t_old: float, t: float) -> float:
-        """How close to the end of a step an event counts as at the end."""
+        """How close two times near the end of a step must be to count as one."""
         unit = max(ulp(t_old), ulp(t))
         return max(16 * unit, min((16 + self._fired) * unit, SNAP * (t - t_old)))
 
     def first(
-        self, t_old: float, t: float, inside: Callable[[float], np.ndarray], memory: np.ndarray
+        self, t_old: float, t: float, last: bool, inside: Callable[[float], np.ndarray], memory: np.ndarray
     ) -> tuple[float, list[int]] | None:
-        """The time of the first event in a step and the events that happen then.
+        """The time of the first event in a step and the events that happen then; `last`: the run ends at t.
 
         An event that crossed unseen is left in `accumulating`.
         """
@@ -88,7 +88,7 @@ class Events:
                 beyond = ~crossed & (self._sign != 0.0) & (self.direction * self._sign <= 0.0)
                 beyond &= (ahead != self._sign) & ~np.isnan(ahead)
             if crossed.any() or beyond.any():
-                return self._located(crossed, beyond, low, high, t, near, inside, memory)
+                return self._located(crossed, beyond, low, high, t, near, last, inside, memory)
             low = high
         self._g_start = g
         return None
@@ -97,12 +97,11 @@ class Events:
         """Where to look in a step of length h; more than its end only after an event."""
         if not np.any(self._sign == 0.0):
             return [h]
-        looks = [h]
-        shortest = max(FIRST_LOOK * min(h, self._shortest), least, self._blind)
-        while looks[-1] > shortest:
+        looks, shortest = [h], max(FIRST_LOOK * min(h, self._shortest), least)
+        while looks[-1] > shortest and 0.5 * looks[-1] >= self._blind:
             looks.append(0.5 * looks[-1])
         self._shortest, self._blind = inf, 0.0
-        return looks[::-1] if looks[-1] >= self._blind else looks[-2::-1]
+        return looks[::-1]
 
     def _located(
         self,
@@ -112,6 +111,7 @@ class Events:
         high: float,
         t: float,
         near: float,
+        last: bool,
         inside: Callable[[float], np.ndarray],
         memory: np.ndarray,
     ) -> tuple[float, list[int]]:
@@ -119,11 +119,13 @@ class Events:
         roots = {
             k: self._root(k, low, high, tolerance, inside, memory) for k in map(int, np.flatnonzero(crossed))
         }
-        place = min(roots.values(), default=t)
-        happening = [k for k, root in roots.items() if root <= place + tolerance]
-        if t - place <= near:
-            place, happening = t, sorted([*roots, *map(int, np.flatnonzero(beyond))])
+        for k in map(int, np.flatnonzero(beyond)):
+            roots[k] = t if last else self._root(k, t, t + near, tolerance, inside, memory)
+        place = min(roots.values())
+        if last and t - place <= near:
+            place = t
             self._blind = 2 * near if beyond.any() else 0.0
+        happening = sorted(k for k, root in roots.items() if root <= place + tolerance)
         self._record(place, happening)
         return place, happening
 

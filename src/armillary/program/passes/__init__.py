@@ -1,0 +1,18 @@
+"""Passes that make a program cheaper: each a pure function from graph to graph, exact up to rounding.
+
+Enters: a ``Graph`` of root expressions whose ``let`` nodes are the intermediate values. Leaves: one that
+computes the same with fewer operations. Whole equal expressions need no pass, they are the same node. Read
+``graph.py`` first, then ``inline.py``; ``improve.py`` beside this folder runs them in order and keeps what
+the count approves.
+"""
+
+from armillary.program.passes.factor import factor
+from armillary.program.passes.fold import fold
+from armillary.program.passes.graph import Graph
+from armillary.program.passes.hoist import Constants, hoist
+from armillary.program.passes.inline import inline
+from armillary.program.passes.narrow import narrow
+from armillary.program.passes.reciprocals import reciprocals
+from armillary.program.passes.share import share
+
+__all__ = ["Constants", "Graph", "factor", "fold", "hoist", "inline", "narrow", "reciprocals", "share"]

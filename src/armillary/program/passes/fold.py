@@ -1,0 +1,28 @@
+"""Folding: numbers before the terms of a sum go into a constant factor of the term."""
+
+from __future__ import annotations
+
+from armillary.algebra.expression import Expr, number, scale, total
+from armillary.program.passes.graph import Graph, same_or_rebuilt
+from armillary.program.passes.hoist import Constants, hoisted_product
+
+
+def fold(graph: Graph, constants: Constants) -> Graph:
+    """Numbers before the terms of a sum, multiplied into a constant factor of the term: 2·(c₁ x) = c₂ x.
+
+    Last of all, because terms with the same constant may still have a pair to share.
+    """
+    counted = graph.uses
+
+    def make(node: Expr, args: list[Expr]) -> Expr:
+        if node.kind != "sum" or node.constant or all([c in (1, -1) for c in node.data[1]]):
+            return same_or_rebuilt(node, args)
+        terms: list[tuple[float, Expr]] = [(1, number(node.data[0]))]
+        for c, old, term in zip(node.data[1], node.args, args, strict=True):
+            if c not in (1, -1) and counted[old] == 1 and term.kind == "product" and term.args[0].constant:
+                scaled = scale(term, abs(c))
+                c, term = (1 if c > 0 else -1), hoisted_product(scaled, list(scaled.args), constants)
+            terms.append((c, term))
+        return total(terms)
+
+    return graph.remade(make)

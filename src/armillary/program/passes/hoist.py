@@ -1,0 +1,126 @@
+"""Hoisting: what depends on parameters alone is named, and computed once per parameter set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from armillary.algebra.expression import Expr, multiply, number, power, scale, symbol, total
+from armillary.algebra.walk import transform
+from armillary.program.passes.graph import Graph, lone_number, same_or_rebuilt
+
+
+class Constants:
+    """Names for expressions of parameters alone, each computed once per parameter set.
+
+    Definitions hold parameters only, never other named constants. ``taken`` are names already in use.
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self.definitions: dict[Expr, Expr] = {}
+        self._names: dict[Expr, Expr] = {}
+        self._taken = set(taken)
+        self._count = 0
+
+    def name(self, value: Expr) -> Expr:
+        """A symbol for a constant expression; numbers and parameters are their own names, signs stay
+        outside.
+        """
+        if value.kind == "product" and value.data[0] < 0:
+            return scale(self.whole(scale(value, -1)), -1)
+        return self.whole(value)
+
+    def whole(self, value: Expr) -> Expr:
+        """A symbol for a constant with its sign: for results and arguments of functions, which have no
+        place for one.
+        """
+        if value.kind in ("number", "symbol"):
+            return value
+        (value,) = transform([value], self.definitions.get)
+        if value.kind in ("number", "symbol"):
+            return value
+        if value not in self._names:
+            made = symbol(self._fresh_name(), "parameter", owner=self)
+            self._names[value] = made
+            self.definitions[made] = value
+        return self._names[value]
+
+    def _fresh_name(self) -> str:
+        while True:
+            self._count += 1
+            if f"c{self._count}" not in self._taken:
+                return f"c{self._count}"
+
+
+def hoist(graph: Graph, constants: Constants) -> Graph:
+    """Constant terms and factors gathered and replaced by names: one operand where there were several.
+
+    Sums that open into others as they are made anew bring constants of their own: then it goes round again.
+    """
+    while any([_is_unnamed(r) for r in graph.roots]) or any([_holds_unnamed(n) for n in graph.order]):
+        graph = _hoisted(graph, constants)
+    return graph
+
+
+def _is_unnamed(node: Expr) -> bool:
+    return node.constant and node.kind != "number" and node.kind != "symbol"
+
+
+def _holds_unnamed(node: Expr) -> bool:
+    """Whether a variable node holds constants that one name could replace."""
+    if node.constant:
+        return False
+    fixed = [i for i, a in enumerate(node.args) if a.constant]
+    if not fixed:
+        return False
+    if any([_is_unnamed(node.args[i]) for i in fixed]):
+        return True
+    if node.kind == "sum" or node.kind == "product":
+        factors = node.data[1]
+        plain = (1, -1) if node.kind == "sum" else (1,)
+        return len(fixed) + lone_number(node) > 1 or factors[fixed[0]] not in plain
+    return False
+
+
+def _hoisted(graph: Graph, constants: Constants) -> Graph:
+    def make(node: Expr, args: list[Expr]) -> Expr:
+        if node.constant:
+            return node  # named where a variable node meets it
+        if node.kind == "sum":
+            return _hoisted_sum(node, args, constants)
+        if node.kind == "product":
+            return hoisted_product(node, args, constants)
+        return same_or_rebuilt(node, [constants.whole(a) if a.constant else a for a in args])
+
+    changed = graph.remade(make)
+    if any(r.constant for r in changed.roots):
+        return Graph([constants.whole(r) if r.constant else r for r in changed.roots])
+    return changed
+
+
+def _hoisted_sum(node: Expr, args: list[Expr], constants: Constants) -> Expr:
+    offset, coefficients = node.data
+    fixed = [(c, a) for c, a in zip(coefficients, args, strict=True) if a.constant]
+    moving = [(c, a) for c, a in zip(coefficients, args, strict=True) if not a.constant]
+    if not fixed or (len(fixed) == 1 and not offset and _is_name(fixed[0][1], abs(fixed[0][0]))):
+        return same_or_rebuilt(node, args)
+    constant = constants.name(total([*fixed, (1, number(offset))]))
+    return total([*moving, (1, constant)])
+
+
+def hoisted_product(node: Expr, args: list[Expr], constants: Constants) -> Expr:
+    coefficient, exponents = node.data
+    fixed = [(base, n) for base, n in zip(args, exponents, strict=True) if base.constant]
+    if not fixed or (len(fixed) == 1 and abs(coefficient) == 1 and _is_name(*fixed[0])):
+        return same_or_rebuilt(node, args)
+    constant, moving = number(coefficient), number(1)
+    for base, n in zip(args, exponents, strict=True):
+        if base.constant:
+            constant = multiply(constant, power(base, n))
+        else:
+            moving = multiply(moving, power(base, n))
+    return multiply(constants.name(constant), moving)
+
+
+def _is_name(base: Expr, exponent: float) -> bool:
+    """Whether a constant is one operand already."""
+    return base.kind == "symbol" and exponent == 1

@@ -1,0 +1,30 @@
+"""Inlining: intermediate values that are used once dissolve into their user."""
+
+from __future__ import annotations
+
+from armillary.algebra.expression import Expr
+from armillary.program.passes.graph import Graph, same_or_rebuilt
+
+
+def inline(graph: Graph) -> Graph:
+    """Intermediate values that are used once, dissolved into their user: sums and products meet and
+    simplify further.
+
+    A product that its user squares stays whole: (a b)² is two multiplications, a² b² three.
+    """
+    counted = graph.uses
+    squared: set[Expr] = set()
+    for node in graph.order:
+        if node.kind == "product":
+            squared.update([b for b, n in zip(node.args, node.data[1], strict=True) if n not in (1, -1)])
+
+    def make(node: Expr, args: list[Expr]) -> Expr:
+        if (
+            node.kind == "let"
+            and counted[node] == 1
+            and not (node in squared and node.args[0].kind == "product")
+        ):
+            return args[0]
+        return same_or_rebuilt(node, args)
+
+    return graph.remade(make)
