@@ -55,7 +55,11 @@ static inline const double* derivatives_evaluate(const Derivatives* s, long k)
 }
 LOOP(derivatives_loop, Derivatives, derivatives_evaluate)
 
-/* Evaluations that each wait for the one before, as in a simulation: a wide core overlaps independent ones. */
+/* Evaluations that each wait for the one before, as in a simulation: a wide core overlaps independent ones.
+ * The state is renewed element by element: vector loads would wait for the scalar stores of the derivatives. */
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__((optimize("no-tree-vectorize", "no-tree-slp-vectorize")))
+#endif
 double derivatives_chain(void* self, long evaluations)
 {
     const Derivatives* s = self;

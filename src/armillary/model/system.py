@@ -333,8 +333,9 @@ class System(Reading, Energies):
 
     def force(self, name: str, magnitude: Any, direction: Any, *, at: Any, reaction: Any = None) -> Expr:
         """A force of this magnitude along a direction at a point; opposite at the reaction point, or on the
-        reaction body along the same line of action. Without a reaction the ground takes it. A body in place of
-        a point means its origin."""
+        reaction body along the same line of action. Without a reaction the ground takes it. ``at`` a body
+        means at its origin.
+        """
         self._new_name(name, "force")
         point = self._find_point(at, f"force '{name}'")
         value = self.expression(magnitude, f"force '{name}'", FORCE)

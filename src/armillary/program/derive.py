@@ -30,7 +30,7 @@ from armillary.program.schedule import critical_path
 
 # A mass matrix costs about (number of speeds) × (mean depth of the tree); beyond this the recursion always
 # wins.
-_DEEP = 6.0
+_DEEP = 5.0
 
 FORMALISMS: dict[str, Callable[[Tree, Applied], dict[int, Any]]] = {
     "kane": lambda tree, loads: uncouple(implicit_equations(tree, loads), "fewest neighbours"),
