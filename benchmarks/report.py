@@ -104,7 +104,8 @@ def simulation_text(models: Sequence[dict[str, Any]]) -> str:
         return "Simulation of the arm: not measured"
     return (
         f"Simulation of the arm, {record['steps']:,} steps of RK4: {1e3 * record['seconds']:.2f} ms, "
-        f"evaluations in sequence {1e3 * record['chained_evaluations_seconds']:.2f} ms (ratio {record['ratio']:.2f}), "
+        f"evaluations in sequence {1e3 * record['chained_evaluations_seconds']:.2f} ms "
+        f"(ratio {record['ratio']:.2f}), "
         f"independent {1e3 * record['evaluations_seconds']:.2f} ms ({record['ratio_to_independent']:.2f})"
     )
 

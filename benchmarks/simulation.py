@@ -1,8 +1,9 @@
 """Simulation of the arm, 10 s at 1 ms with RK4, against the time of its 40,000 evaluations alone.
 
-The evaluations are timed in two ways. Independent ones, one state after another from a pool, are what all candidates are compared
-by; a wide core works on two of them at once. In a simulation each evaluation needs the result of the one before; chained
-evaluations do too, so their time is the one that the integrator's own cost adds to.
+The evaluations are timed in two ways. Independent ones, one state after another from a pool, are what all
+candidates are compared by; a wide core works on two of them at once. In a simulation each evaluation needs
+the result of the one before; chained evaluations do too, so their time is the one that the integrator's own
+cost adds to.
 """
 
 from __future__ import annotations

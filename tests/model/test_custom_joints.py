@@ -17,12 +17,16 @@ class Crane(JointType):
     def assemble(self, maker: Maker) -> Assembly:
         angle, reach = maker.angle("z"), maker.distance("x")
         turning, reaching = maker.angle_rate("z"), maker.distance_rate("x")
-        return Assembly((Turn((0, 0, 1), angle, turning), Slide((1, 0, 0), reach, reaching)), (turning, reaching))
+        return Assembly(
+            (Turn((0, 0, 1), angle, turning), Slide((1, 0, 0), reach, reaching)), (turning, reaching)
+        )
 
 
 @pytest.mark.parametrize("formalism", ["kane", "recursive"])
 def test_a_slide_after_a_turn_moves_as_in_polar_coordinates(formalism: str) -> None:
-    """v = ṙ e_r + r φ̇ e_φ; without loads energy and angular momentum stay, and the path is a straight line."""
+    """v = ṙ e_r + r φ̇ e_φ; without loads energy and angular momentum stay, and the path is a straight
+    line.
+    """
     s = arm.System("crane")
     hook = s.body("hook", joint=Crane(), mass=2, inertia=0, orient=("x", 0.3))
     v = arm.velocity(hook)

@@ -22,7 +22,9 @@ def held_controller(period: float) -> arm.System:
 )
 @pytest.mark.parametrize("t0", [0.0, 2.5])
 def test_a_held_force_follows_the_exact_recursion(options: dict[str, Any], t0: float) -> None:
-    """Between samples the force is constant, so the motion is a parabola that every method integrates exactly."""
+    """Between samples the force is constant, so the motion is a parabola that every method integrates
+    exactly.
+    """
     run = held_controller(0.1).derive().compile().simulate(t0 + 1.05, t0=t0, initial={"A.q1": 1.0}, **options)
     x, v, f = 1.0, 0.0, 0.0
     for _ in range(10):
@@ -38,7 +40,7 @@ def test_a_held_force_follows_the_exact_recursion(options: dict[str, Any], t0: f
 @pytest.mark.parametrize("every", [0, -0.1, float("nan"), "often"])
 def test_periods_are_positive_numbers(every: Any) -> None:
     s = arm.System("s")
-    with pytest.raises(arm.ArmillaryError, match="period|positive"):
+    with pytest.raises(arm.ArmillaryError, match=r"period|positive"):
         s.memory("held", 0.0, update="1", every=every)
 
 

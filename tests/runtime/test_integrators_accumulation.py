@@ -183,3 +183,31 @@ def test_a_fast_clock_late_in_time_is_no_accumulation(method):
     )
     assert run.status == "finished"
     assert len(run.events) in (999, 1000)
+
+
+@pytest.mark.parametrize("method", COMPILED)
+def test_a_burst_after_a_pause_and_a_shaft_that_spins_up_are_no_accumulations(method):
+    """Pulses 1e-7 s apart after a pause of ½ s; and the turns of angle t² + 1e-3 t, 400 in 20 s, as 1/√n."""
+    burst = compile_model(
+        lambda t, y, p, m: [0.0],
+        n_states=1,
+        n_memory=1,
+        events=lambda t, y, p, m: [t - m[0]],
+        n_events=1,
+        fire=lambda k, t, y, p, m: ([m[0] + m[0].where_less(1.5, 0.5, 1e-7)], [y[0]]),
+        directions=(1,),
+    )
+    run = integrate(
+        burst.functions, method, t0=0, t_end=1.50005, state=[0], memory=[0.5], **_step(method, 0.01)
+    )
+    assert run.status == "finished"
+    assert len(run.events) in (502, 503)  # 0.5, 1, 1.5 and then every 1e-7 s
+    shaft = compile_model(
+        lambda t, y, p, m: [1.0],
+        n_states=1,
+        events=lambda t, y, p, m: [traced.sin((2 * np.pi) * (t * t + 1e-3 * t))],
+        n_events=1,
+        directions=(1,),
+    )
+    run = integrate(shaft.functions, method, t0=0, t_end=20.001, state=[0], step=2e-3, max_step=2e-3)
+    assert (run.status, len(run.events)) == ("finished", 400)

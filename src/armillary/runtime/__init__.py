@@ -5,5 +5,5 @@ a memory, constants, and how to integrate. Leaves: sampled outputs, the last sta
 
 Read `integrators/__init__.py` first: it is the interface. Then `shape.py` (what one compiled loop is made for
 and where its numbers live) and `loops.py` (the loop itself, as a list of phases). `code.py` is the small
-language the loops are written in; `steps.py`, `dense.py` and `events.py` are their parts.
+language the loops are written in; `steps.py`, `dense.py`, `events.py` and `accumulation.py` are their parts.
 """

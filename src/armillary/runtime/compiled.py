@@ -253,7 +253,8 @@ class CompiledModel:
         return run
 
     def _culprit(self, result: Integration, parameters: Mapping[str, Any] | None) -> str:
-        """The event that accumulates, or the state that a run failed in: the one whose own rate is not finite,
+        """The event that accumulates, or the state that a run failed in: the one whose own rate is not
+        finite,
         before those it spoiled.
         """
         if result.failed_event is not None:

@@ -24,15 +24,12 @@ from __future__ import annotations
 
 from math import inf
 
-from armillary.runtime.accumulation import FIRST_LOOK, end_before_step
+from armillary.runtime.accumulation import end_before_step
 from armillary.runtime.code import REAL, WHOLE, Value, Variable
 from armillary.runtime.frame import Frame, Program
+from armillary.runtime.rules import CLEAR, FIRST_LOOK
 from armillary.runtime.shape import SNAP, Reason
 from armillary.runtime.steps import EPSILON
-
-# A function this large, compared with its value at the start of the step that led to the event, is not at
-# zero.
-CLEAR = 1e-3
 
 
 def closeness(f: Frame) -> Value:

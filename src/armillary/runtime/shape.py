@@ -66,7 +66,7 @@ EVENT_VECTORS = (
     "g", "g_start",  # the event functions now, and at the start of the step
     "sign", "side",  # the sign last seen (0: none yet), and the one before the last firing
     "low", "crossed", "direction", "terminal",
-    "last", "gap", "longest", "shrinks", "stalled", "returning",  # see accumulation.py
+    "last", "gap", "longest", "streak", "stuck", "returning",  # see accumulation.py
 )  # fmt: skip
 FUNCTIONS = ("derivatives", "outputs", "events", "update", "fire", "normalise")
 ADDRESSES = ("constants", "times", "rows", "log", *FUNCTIONS)

@@ -89,7 +89,8 @@ class CompiledRun:
         self.control = Control(
             t=t0, t0=t0, t_end=t_end, step=step or 0.0, max_step=max_step, rtol=rtol,
             h=min(step or 0.0, max_step), t_old=t0, error_old=1e-4,
-            shortest=inf, phase=Phase.ARRIVED, failed=-1, failed_event=-1, at_grid=1, restart=1, choose_step=step is None,
+            shortest=inf, phase=Phase.ARRIVED, failed=-1, failed_event=-1, at_grid=1, restart=1,
+            choose_step=step is None,
             every_step=samples.every_step, constants=constants.ctypes.data,
         )  # fmt: skip
         for name in FUNCTIONS:

@@ -27,10 +27,11 @@ def check_rows(samples: SampleTimes, step: float | None, outputs: int) -> None:
         rows = length / step if step else 0.0
     if rows <= most_rows(outputs):
         return
-    largest = _size(8.0 * rows * max(outputs, 1))
+    size, wiser = _size(8.0 * rows * max(outputs, 1)), _round_up(length / _GOOD_ROWS)
+    give = "give" if samples.every_step else "give a larger"
     raise ArmillaryError(
-        f"this would record {rows:.3g} rows of {outputs} outputs ({largest}); "
-        f"give {'' if samples.every_step else 'a larger '}sample=, e.g. sample={_round_up(length / _GOOD_ROWS):g}"
+        f"this would record {rows:.3g} rows of {outputs} outputs ({size}); "
+        f"{give} sample=, e.g. sample={wiser:g}"
     )
 
 

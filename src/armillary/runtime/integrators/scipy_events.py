@@ -8,14 +8,19 @@ from math import inf, ulp
 import numpy as np
 
 from armillary.runtime.integrators.records import Functions
+from armillary.runtime.rules import (
+    CLEAR,
+    FIRST_LOOK,
+    LEAST_RATIO,
+    LONGEST_STREAK,
+    MOST_RATIO,
+    MOST_STUCK,
+    PILED_UP,
+    STUCK,
+    STUCK_ULPS,
+    SUSPECT,
+)
 from armillary.runtime.shape import SNAP
-
-FIRST_LOOK = 2.0**-10
-CLEAR = 1e-3
-PILED_UP = 1e-9
-SUSPECT = 1e-3
-MOST_STALLED = 100
-STALLED_ULPS = 64
 
 
 class Events:
@@ -31,7 +36,7 @@ class Events:
         self._g = g
         self._sign, self._side, self._g_start = np.zeros((3, self.count))
         self._last, self._gap = np.full(self.count, -inf), np.full(self.count, inf)
-        self._longest, self._shrinks, self._stalled = np.zeros((3, self.count))
+        self._longest, self._streak, self._stuck = np.zeros((3, self.count))
         self._returning = np.zeros(self.count, dtype=bool)
         self._fired = 0
         self._shortest, self._blind = inf, 0.0
@@ -39,7 +44,7 @@ class Events:
     def adopt(
         self, t: float, state: np.ndarray, rate: np.ndarray, memory: np.ndarray, fired: list[int], h: float
     ) -> None:
-        """The signs from which changes are counted, after the events that happened now; `h`: the last step."""
+        """The signs from which changes are counted, after what has just `fired`; `h`: the last step."""
         g = self._g(t, state, memory)
         self._sign = np.nan_to_num(np.sign(g))
         back = (self._sign == self._side) & (np.abs(g) > CLEAR * np.abs(self._g_start))
@@ -47,7 +52,7 @@ class Events:
         just_fired[fired] = True
         self._sign[just_fired & ~back] = 0.0
         self._g_start = g
-        suspect = (self._sign == 0.0) & (self._shrinks >= 1) & (self._gap <= SUSPECT * self._longest)
+        suspect = (self._sign == 0.0) & (self._streak >= 1) & (self._gap <= SUSPECT * self._longest)
         self._returning = suspect
         if suspect.any():
             ahead = FIRST_LOOK * h
@@ -157,12 +162,12 @@ class Events:
         for k in happening:
             self._side[k] = self._sign[k]
             now = t - self._last[k]
-            shorter = now < self._gap[k] < inf
-            self._shrinks[k] = self._shrinks[k] + 1 if shorter else 0
-            self._longest[k] = self._longest[k] if shorter else now
-            self._stalled[k] = self._stalled[k] + 1 if now <= STALLED_ULPS * ulp(t) else 0
+            goes_on = LEAST_RATIO * self._gap[k] < now < MOST_RATIO * self._gap[k]
+            streak = self._streak[k] = self._streak[k] + 1 if goes_on else 0
+            longest = self._longest[k] = max(now, self._longest[k]) if goes_on else now
+            short = now <= STUCK_ULPS * ulp(t) or (1 <= streak <= LONGEST_STREAK and now <= STUCK * longest)
+            self._stuck[k] = self._stuck[k] + 1 if short else 0
             self._last[k], self._gap[k] = t, now
             self._shortest = min(self._shortest, now)
-            piled_up = self._shrinks[k] >= 2 and now <= PILED_UP * self._longest[k]
-            if piled_up or self._stalled[k] > MOST_STALLED:
+            if (streak >= 1 and now <= PILED_UP * longest) or self._stuck[k] > MOST_STUCK:
                 self.accumulating = k

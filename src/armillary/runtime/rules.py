@@ -1,0 +1,14 @@
+"""Thresholds for events, shared by compiled loops and SciPy's solvers; see events.py and accumulation.py."""
+
+from __future__ import annotations
+
+FIRST_LOOK = 2.0**-10  # of the first step after an event: where its functions are looked at first
+CLEAR = 1e-3  # of the value at the start of the step to the event: a function as large is not at zero
+
+LEAST_RATIO, MOST_RATIO = 1e-3, 2.0  # of one gap to the one before, in a streak
+PILED_UP = 1e-9  # of the longest gap
+STUCK = 1e-6  # of the longest gap
+STUCK_ULPS = 64.0
+MOST_STUCK = 100  # gaps in a row
+LONGEST_STREAK = 5000
+SUSPECT = 1e-3  # of the longest gap
