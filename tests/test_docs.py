@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import re
 import runpy
 from collections.abc import Callable
@@ -185,3 +186,17 @@ def test_a_failing_block_is_reported_at_its_line_in_the_page() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         run_page("title\n\n```python\nx = 1\nx / 0\n```\n", "page.md")
     assert (caught.traceback[-1].path, caught.traceback[-1].lineno + 1) == ("page.md", 5)
+
+
+def test_speed_ratios_in_the_readme_are_those_of_the_benchmark() -> None:
+    results = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\| ([^|]+?) \|((?: [\d.–]+ \|){4})$", readme, flags=re.MULTILINE)
+    assert len(shown) == 5
+    models = {model["title"]: model["candidates"] for model in results["models"]}
+    for title, cells in shown:
+        times = {c["name"]: c["nanoseconds"] for c in models[title]}
+        ours = min(ns for name, ns in times.items() if name.startswith("Armillary"))
+        for cell, peer in zip(cells.split("|"), ("Pinocchio", "MuJoCo", "SymPy", "CasADi"), strict=False):
+            theirs = [ns for name, ns in times.items() if name.startswith(peer)]
+            assert cell.strip() == (f"{min(theirs) / ours:.1f}" if theirs else "–")
