@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from armillary.algebra.vectors import Matrix, Triple
-from armillary.mechanics.rotation import Same
+from armillary.mechanics.rotation import Chain, Rotation, Same
 from armillary.mechanics.tree import Link, Tree, carrying, matrix_sum, moment_inertia, point_mass_inertia
 from armillary.mechanics.triples import ZEROS, add, is_zero, minus, plus, scaled, times, unit
 
@@ -87,12 +87,7 @@ def _across(k: int, value: Any) -> Matrix:
 def _received(parent: Link, child: Link, mass: Any, first: Triple, inertia: Matrix) -> Link:
     """The parent with a child's part, which sits at the joint's point and does not turn relative to it."""
     r = child.offset
-    constant = child.rotation
-    if not isinstance(constant, Same):
-        # The part looks the same before and after the turn about k, so only a constant rotation matters.
-        constant = getattr(constant, "first", Same())
-    if child.step == "slide" and not isinstance(child.rotation, Same):
-        constant = child.rotation
+    constant = _constant_rotation(child)
     h = constant.to_parent(first)
     J = constant.symmetric_to_parent(inertia, "")
     if child.step == "slide":
@@ -101,4 +96,12 @@ def _received(parent: Link, child: Link, mass: Any, first: Triple, inertia: Matr
     return carrying(parent, mass, add(h, scaled(r, mass)), matrix_sum(J, shifted))
 
 
-__all__ = ["CHOICES", "regroup"]
+def _constant_rotation(child: Link) -> Rotation:
+    """What turns a moved part into the parent's axes.
+
+    The part looks the same before and after a turn about k, so of a turn only its constant half matters; a
+    slide's rotation is constant altogether.
+    """
+    if child.step == "slide":
+        return child.rotation
+    return child.rotation.first if isinstance(child.rotation, Chain) else Same()
