@@ -31,7 +31,6 @@ from armillary.algebra.functions import BY_NAME, and_, equal, not_, not_equal, o
 from armillary.algebra.walk import product_of
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError, nearest
 
-Arity = int | tuple[int, int]
 Functions = Mapping[str, tuple[Callable[..., Any], Any]]
 
 _TOKEN = re.compile(

@@ -201,9 +201,7 @@ class Vector:
         result = [0, 0, 0]
         for own, triple in self.by_frame().items():
             turned = triple if own is frame else matrix_vector(direction_cosines(frame, own), triple)
-            result = [
-                plus(a, b) for a, b in zip(result, turned, strict=True)
-            ]
+            result = [plus(a, b) for a, b in zip(result, turned, strict=True)]
         return tuple(result)  # type: ignore[return-value]
 
     def __str__(self) -> str:
@@ -261,11 +259,6 @@ class Dyadic:
 def outer(a: Vector, b: Vector) -> Dyadic:
     """The dyadic a b."""
     return Dyadic({(k1, k2): times(c1, c2) for k1, c1 in a.terms.items() for k2, c2 in b.terms.items()})
-
-
-def matrix_dyadic(frame: Frame, matrix: Sequence[Sequence[Any]]) -> Dyadic:
-    """The dyadic with this matrix in one frame."""
-    return Dyadic({((frame, i), (frame, j)): matrix[i][j] for i in range(3) for j in range(3)})
 
 
 def dot(a: Any, b: Any) -> Any:

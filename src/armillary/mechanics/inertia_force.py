@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra.vectors import Triple, matrix_vector
-from armillary.mechanics.kinematics import Motion
-from armillary.mechanics.tree import Link
+from armillary.mechanics.kinematics import Motion, motions
+from armillary.mechanics.loads import Applied, Wrench
+from armillary.mechanics.tree import Link, Tree
 from armillary.mechanics.triples import (
     add,
     cross_triples,
@@ -25,7 +26,19 @@ from armillary.mechanics.triples import (
 )
 
 
-def inertia_force(link: Link, motion: Motion) -> tuple[Triple, Triple]:
+def net_wrenches(tree: Tree, applied: Applied) -> list[Wrench]:
+    """(n, f) of every link for its acceleration remainders, less what is applied to it."""
+    found: list[Wrench] = []
+    for i, (link, motion) in enumerate(zip(tree.links, motions(tree), strict=True)):
+        n, f = inertia_force(link, motion)
+        if i in applied.wrenches:
+            n_ext, f_ext = applied.wrenches[i]
+            n, f = add(n, scaled(n_ext, -1)), add(f, scaled(f_ext, -1))
+        found.append((n, f))
+    return found
+
+
+def inertia_force(link: Link, motion: Motion) -> Wrench:
     """(n, f) of a link."""
     h = link.first
     f = add(scaled(motion.a, link.mass), matrix_vector(motion.U, h))

@@ -17,8 +17,7 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors import Matrix, Triple, cross_triples
-from armillary.mechanics.inertia_force import inertia_force
-from armillary.mechanics.kinematics import motions
+from armillary.mechanics.inertia_force import net_wrenches
 from armillary.mechanics.loads import Applied, along, to_parent
 from armillary.mechanics.rotation import symmetric_named
 from armillary.mechanics.tree import (
@@ -60,14 +59,7 @@ def free(link: Link) -> list[Freedom]:
 
 def _force_array(tree: Tree, applied: Applied) -> dict[int, Any]:
     """f_r: applied generalised forces less the inertia forces of the acceleration remainders."""
-    moving = motions(tree)
-    wrenches: list[tuple[Triple, Triple]] = []
-    for i, link in enumerate(tree.links):
-        n, f = inertia_force(link, moving[i])
-        if i in applied.wrenches:
-            n_ext, f_ext = applied.wrenches[i]
-            n, f = add(n, scaled(n_ext, -1)), add(f, scaled(f_ext, -1))
-        wrenches.append((n, f))
+    wrenches = net_wrenches(tree, applied)
     force: dict[int, Any] = {}
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]

@@ -27,14 +27,13 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.vectors import Matrix, Triple, cross_triples
-from armillary.errors import ModelError
-from armillary.mechanics.inertia_force import inertia_force
+from armillary.mechanics.inertia_force import net_wrenches
 from armillary.mechanics.kane import free
-from armillary.mechanics.kinematics import motions
 from armillary.mechanics.loads import Applied, along, to_parent
 from armillary.mechanics.rotation import general_named, symmetric_named
 from armillary.mechanics.tree import LINEAR, Freedom, Link, Tree, matrix_sum
-from armillary.mechanics.triples import ZEROS, add, is_zero, minus, named, plus, scaled, times, total
+from armillary.mechanics.triples import ZEROS, add, minus, named, plus, times, total
+from armillary.mechanics.uncouple import pivot_inverse
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +73,7 @@ def accelerations(tree: Tree, applied: Applied) -> dict[int, Any]:
 
 def _rigid(tree: Tree, applied: Applied) -> list[Articulated]:
     found = []
-    for i, (link, motion) in enumerate(zip(tree.links, motions(tree), strict=True)):
-        n, f = inertia_force(link, motion)
-        if i in applied.wrenches:
-            n_ext, f_ext = applied.wrenches[i]
-            n, f = add(n, scaled(n_ext, -1)), add(f, scaled(f_ext, -1))
+    for link, (n, f) in zip(tree.links, net_wrenches(tree, applied), strict=True):
         x, y, z = link.first
         m = link.mass
         H: Matrix = ((0, minus(0, z), y), (z, 0, minus(0, x)), (minus(0, y), x, 0))
@@ -101,12 +96,7 @@ def _eliminated(body: Articulated, d: Freedom, applied: Any) -> tuple[Articulate
     k, linear = d.direction % 3, d.direction >= LINEAR
     U = (*(row[k] for row in body.H), *body.M[k]) if linear else (*body.J[k], *body.H[k])
     D = U[d.direction]
-    if is_zero(D):
-        raise ModelError(
-            f"speed '{d.name}' moves no mass: the mass matrix is singular; give its body (or one that "
-            "hangs on it) mass or inertia, or fix the joint"
-        )
-    inverse = fn.named(1 / D, f"d_{d.index + 1}")
+    inverse = pivot_inverse(D, d.name, d.index)
     U = tuple(0 if i == d.direction else u for i, u in enumerate(U))
     gain = tuple(fn.named(times(u, inverse), f"g_{d.index + 1}_{i + 1}") for i, u in enumerate(U))
     drive = fn.named(

@@ -110,10 +110,6 @@ class Tree:
     gravity: Triple  # acceleration of free fall, in the ground's axes
     placements: dict[str, Placement]
 
-    def children(self, index: int) -> list[int]:
-        """Links that hang on a link."""
-        return [i for i, link in enumerate(self.links) if link.parent == index]
-
     def map(self, f: Callable[[Any], Any]) -> Tree:
         """The same tree over other scalars."""
         placements = {

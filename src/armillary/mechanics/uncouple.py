@@ -27,16 +27,21 @@ def uncouple(equations: Implicit, order: str) -> dict[int, Any]:
         k = _next(remaining, rows, order)
         remaining.discard(k)
         pivot = rows[k].pop(k, 0)
-        if is_zero(pivot):
-            raise ModelError(
-                f"speed '{equations.names[k]}' moves no mass: the mass matrix is singular; give its body "
-                "(or one that hangs on it) mass or inertia, or fix the joint"
-            )
-        inverse = fn.named(1 / pivot, f"d_{k + 1}")
+        inverse = pivot_inverse(pivot, equations.names[k], k)
         row = {j: v for j, v in rows.pop(k).items() if not is_zero(v)}
         _eliminate(k, row, inverse, rows, force)
         eliminated.append((k, inverse, row))
     return _back_substitution(eliminated, force)
+
+
+def pivot_inverse(pivot: Any, speed: str, index: int) -> Any:
+    """1/pivot; an error that names the speed where the pivot is known to be zero."""
+    if is_zero(pivot):
+        raise ModelError(
+            f"speed '{speed}' moves no mass: the mass matrix is singular; give its body (or one that "
+            "hangs on it) mass or inertia, or fix the joint"
+        )
+    return fn.named(1 / pivot, f"d_{index + 1}")
 
 
 def _rows(equations: Implicit) -> dict[int, dict[int, Any]]:

@@ -104,10 +104,6 @@ class Value:
     def to_real(self) -> Value:
         return Value(self.code, self.code.builder.sitofp(self.raw, REAL))
 
-    def to_whole(self) -> Value:
-        """0 or 1 from a truth value."""
-        return Value(self.code, self.code.builder.zext(self.raw, WHOLE))
-
 
 Operand = Value | float
 

@@ -23,8 +23,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from math import inf
 
-from llvmlite import binding
-
+from armillary.backends.jit import engine, prepared
 from armillary.runtime.accumulation import emit_record, mark_returning
 from armillary.runtime.code import WHOLE, Value, Variable, Vector
 from armillary.runtime.dense import emit_prepare, emit_probe
@@ -165,17 +164,13 @@ class Loop:
     """A compiled loop; its code is freed with it."""
 
     def __init__(self, shape: Shape, model: str = "") -> None:
-        machine = _machine()
+        binding = prepared()
         module = binding.parse_assembly(str(emit_loop(shape, linked=bool(model)).module))
         if model:
             module.link_in(binding.parse_assembly(model))
         options = binding.create_pipeline_tuning_options(speed_level=3)
         options.loop_vectorization = options.slp_vectorization = _vectorised(shape)
-        builder = binding.create_pass_builder(machine, options)
-        module.triple, module.data_layout = machine.triple, str(machine.target_data)
-        builder.getModulePassManager().run(module, builder)
-        self._engine = binding.create_mcjit_compiler(module, machine)
-        self._engine.finalize_object()
+        self._engine = engine(module, 3, options)
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), ctypes.c_void_p)
         self._drive: Callable[..., int] = kind(self._engine.get_function_address("armillary_drive"))
 
@@ -201,16 +196,6 @@ def _vectorised(shape: Shape) -> bool:
     load that follows may have to wait for those stores.
     """
     return shape.states > 12
-
-
-def _machine() -> binding.TargetMachine:
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    target = binding.Target.from_default_triple()
-    features = binding.get_host_cpu_features().flatten()
-    return target.create_target_machine(
-        cpu=binding.get_host_cpu_name(), features=features, opt=3, reloc="pic", codemodel="small", jit=True
-    )
 
 
 @lru_cache(maxsize=64)
