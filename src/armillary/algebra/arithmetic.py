@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from armillary.errors import ExpressionError
 
@@ -35,3 +36,13 @@ def number_power(value: float, exponent: float) -> float:
     if isinstance(result, complex):
         raise ExpressionError(f"{value:g} to the power {exponent:g} is not a real number")
     return whole(result)
+
+
+def plain_float(value: Any) -> float | None:
+    """A number that a user gave, as a float; None for text and whatever else is no number."""
+    if isinstance(value, str):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None

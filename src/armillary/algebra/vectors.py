@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, scale, total
@@ -148,46 +148,51 @@ def direction_cosines(a: Frame, b: Frame) -> Matrix:
     return result
 
 
-class Vector:
-    """Σ c·e over unit vectors e of any frames. Immutable."""
+class Combination:
+    """Σ c·e over keys e, here unit vectors or pairs of them. Immutable."""
 
     __slots__ = ("terms",)
     __array_ufunc__ = None
 
-    def __init__(self, terms: dict[tuple[Frame, int], Any]) -> None:
+    def __init__(self, terms: dict[Any, Any]) -> None:
         self.terms = {key: c for key, c in terms.items() if not is_zero(c)}
 
-    def __add__(self, other: Any) -> Vector:
+    def __add__(self, other: Any) -> Self:
         if isinstance(other, int | float) and other == 0:  # so that sum(vectors) works
             return self
-        if not isinstance(other, Vector):
+        if type(other) is not type(self):
             return NotImplemented
         terms = dict(self.terms)
         for key, c in other.terms.items():
             terms[key] = plus(terms[key], c) if key in terms else c
-        return Vector(terms)
+        return type(self)(terms)
 
     __radd__ = __add__
 
-    def __neg__(self) -> Vector:
-        return Vector({key: -c for key, c in self.terms.items()})
+    def __neg__(self) -> Self:
+        return self.map(lambda c: -c)
 
-    def __sub__(self, other: Any) -> Vector:
-        return self + (-other) if isinstance(other, Vector) else NotImplemented
+    def __sub__(self, other: Any) -> Self:
+        return self + (-other) if type(other) is type(self) else NotImplemented
 
-    def __mul__(self, scalar: Any) -> Vector:
-        if isinstance(scalar, Vector | Dyadic):
-            return NotImplemented
-        return Vector({key: times(c, scalar) for key, c in self.terms.items()})
+    def __mul__(self, scalar: Any) -> Self:
+        return NotImplemented if isinstance(scalar, Combination) else self.map(lambda c: times(c, scalar))
 
     __rmul__ = __mul__
 
-    def __truediv__(self, scalar: Any) -> Vector:
+    def __truediv__(self, scalar: Any) -> Self:
         return self * (1 / scalar)
 
-    def map(self, function: Callable[[Any], Any]) -> Vector:
-        """The vector with the function applied to every coefficient."""
-        return Vector({key: function(c) for key, c in self.terms.items()})
+    def map(self, function: Callable[[Any], Any]) -> Self:
+        """The same with the function applied to every coefficient."""
+        return type(self)({key: function(c) for key, c in self.terms.items()})
+
+
+class Vector(Combination):
+    """Σ c·e over unit vectors e of any frames, by (frame, axis number)."""
+
+    __slots__ = ()
+    terms: dict[tuple[Frame, int], Any]
 
     def by_frame(self) -> dict[Frame, Triple]:
         """Components, frame by frame."""
@@ -216,36 +221,11 @@ class Vector:
     __repr__ = __str__
 
 
-class Dyadic:
-    """Σ c·e₁e₂ over pairs of unit vectors: an inertia, or a projection. Immutable."""
+class Dyadic(Combination):
+    """Σ c·e₁e₂ over pairs of unit vectors: an inertia, or a projection."""
 
-    __slots__ = ("terms",)
-
-    def __init__(self, terms: dict[tuple[tuple[Frame, int], tuple[Frame, int]], Any]) -> None:
-        self.terms = {key: c for key, c in terms.items() if not is_zero(c)}
-
-    def __add__(self, other: Any) -> Dyadic:
-        if isinstance(other, int | float) and other == 0:
-            return self
-        if not isinstance(other, Dyadic):
-            return NotImplemented
-        terms = dict(self.terms)
-        for key, c in other.terms.items():
-            terms[key] = plus(terms[key], c) if key in terms else c
-        return Dyadic(terms)
-
-    __radd__ = __add__
-
-    def __neg__(self) -> Dyadic:
-        return self * -1
-
-    def __sub__(self, other: Any) -> Dyadic:
-        return self + (-other) if isinstance(other, Dyadic) else NotImplemented
-
-    def __mul__(self, scalar: Any) -> Dyadic:
-        return Dyadic({key: times(c, scalar) for key, c in self.terms.items()})
-
-    __rmul__ = __mul__
+    __slots__ = ()
+    terms: dict[tuple[tuple[Frame, int], tuple[Frame, int]], Any]
 
     def __str__(self) -> str:
         pieces = [

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from armillary.algebra.arithmetic import plain_float
 from armillary.algebra.dimension import INERTIA, MASS
 from armillary.algebra.expression import ZERO, Expr, number
 from armillary.algebra.units import parse_unit
@@ -119,12 +120,9 @@ def _number(value: Expr) -> float | None:
 
 def finite_number(value: Any, what: str) -> float:
     """A plain number; an error for NaN and infinity, which no quantity can be, and for anything else."""
-    try:
-        if isinstance(value, str):
-            raise TypeError
-        found = float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} is {value!r}; give a number") from None
+    found = plain_float(value)
+    if found is None:
+        raise ModelError(f"{what} is {value!r}; give a number")
     if not math.isfinite(found):
         raise ModelError(f"{what} is {found}; give a finite number")
     return found

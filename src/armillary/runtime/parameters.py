@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arithmetic import plain_float
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.dimension import Dimension
 from armillary.algebra.expression import Expr, as_expr
@@ -80,12 +81,9 @@ def plain_number(value: Any, where: str, system: UnitSystem, dimension: Dimensio
         if dimension is not None and own is not dimension:
             raise UnitsError(f"{where} has dimension [{dimension}], but {value} has [{own}]")
         value = size / system.scale(own)
-    try:
-        if isinstance(value, str):
-            raise TypeError
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{where} needs a number, not {value!r}") from None
+    number = plain_float(value)
+    if number is None:
+        raise ParameterError(f"{where} needs a number, not {value!r}")
     if not math.isfinite(number):
         raise ParameterError(f"{where} is {number}; give a finite number")
     return number
