@@ -38,11 +38,11 @@ class Applied:
         return Applied(wrenches, {i: f(x) for i, x in self.forces.items()})
 
 
-def applied_loads(system: System, tree: Tree) -> Applied:
+def applied_loads(system: System, tree: Tree, plain: Undimensioned | None = None) -> Applied:
     """All loads of a system on its tree."""
     wrenches: dict[int, Wrench] = {}
     forces: dict[int, Any] = {}
-    plain = Undimensioned()
+    plain = plain or Undimensioned()
     for load in system.loads.values():
         first = _end(load, load.body, tree, 1, plain)
         if load.reaction_body is None or tree.placements[load.reaction_body.name].link < 0:

@@ -133,15 +133,15 @@ def numeric(tree: Tree, values: dict[Any, Any]) -> Tree:
     return tree.map(lambda x: table[x] if isinstance(x, Expr) else x)
 
 
-def plant(system: System) -> Tree:
-    """The tree of links of a system, inertia not yet regrouped."""
+def plant(system: System, plain: Undimensioned | None = None) -> Tree:
+    """The tree of links of a system, inertia not yet regrouped; ``plain`` reads its expressions."""
     planter = _Planter(system)
     for body in system.bodies.values():
         planter.add(body)
     gravity: Triple = ZEROS
     for field in system.gravities:
         gravity = add(gravity, scaled(field.direction.components(system.ground.frame), field.magnitude))
-    return Tree(tuple(planter.links), gravity, planter.placements).map(Undimensioned())
+    return Tree(tuple(planter.links), gravity, planter.placements).map(plain or Undimensioned())
 
 
 class _Planter:

@@ -78,6 +78,23 @@ class Event:
 
 
 @dataclass(frozen=True, eq=False)
+class Constraint:
+    """An expression that stays zero: ``speed``, linear in the speeds, and ``position`` where there is one.
+
+    ``speed`` is then the rate of ``position``, where it is zero; ``acceleration`` is the rate of ``speed``, where
+    that is zero. ``eliminate`` is the speed that the user wants to give up, None to leave the choice to the
+    derivation.
+    """
+
+    name: str
+    position: Expr | None
+    speed: Expr
+    acceleration: Expr
+    eliminate: Expr | None
+    about: str
+
+
+@dataclass(frozen=True, eq=False)
 class Prescription:
     """A speed given as a function of time and constants: its equation disappears."""
 

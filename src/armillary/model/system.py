@@ -25,7 +25,7 @@ from armillary.model.inertia_input import finite_number, read_inertia, read_mass
 from armillary.model.joints import Assembly, Drift, Fixed, JointType, Maker
 from armillary.model.orientation import orientation_matrix
 from armillary.model.reading import Reading
-from armillary.model.records import Event, Gravity, Load, Memory, Output, Prescription
+from armillary.model.records import Constraint, Event, Gravity, Load, Memory, Output, Prescription
 from armillary.model.text_functions import argument_range, count_arguments
 from armillary.model.unit_system import unit_system
 
@@ -47,6 +47,7 @@ class System(Reading, Energies):
         self.memories: dict[str, Memory] = {}
         self.events: dict[str, Event] = {}
         self.prescriptions: dict[Expr, Prescription] = {}
+        self.constraints: dict[str, Constraint] = {}
         self.functions: dict[str, tuple[Callable[..., Any], Any]] = {}
         self.gravities: list[Gravity] = []
         self.coordinates: list[Expr] = []

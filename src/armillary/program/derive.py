@@ -45,16 +45,17 @@ def derive(system: System, formalism: str = "auto", *, regroup: bool = True) -> 
         _check(system, formalism)
         units = parameter_units(system)
         clock.stage("check units")
-        tree = plant(system)
+        plain = Undimensioned()
+        tree = plant(system, plain)
         clock.stage("plant")
         if regroup:
             tree = regroup_inertia(tree)
-        loads = applied_loads(system, tree)
+        loads = applied_loads(system, tree, plain)
         clock.stage("regroup")
         names = _worth_trying(tree, formalism)
-        candidates = [_candidate(name, tree, loads, system, clock) for name in names]
+        candidates = [_candidate(name, tree, loads, system, plain, clock) for name in names]
         best = min(candidates, key=_estimated_time) if len(candidates) > 1 else candidates[0]
-        program, gains = _program(system, best.targets)
+        program, gains = _program(system, best.targets, plain)
         clock.stage("improve", program.derivatives.operations)
     return Equations(system, best.formalism, program, best.targets, units, tuple(clock.stages), tuple(gains))
 
@@ -65,8 +66,10 @@ class _Candidate:
     targets: Targets
 
 
-def _candidate(name: str, tree: Tree, loads: Applied, system: System, clock: _Clock) -> _Candidate:
-    wanted = targets(system, speed_rates(tree, FORMALISMS[name](tree, loads)))
+def _candidate(
+    name: str, tree: Tree, loads: Applied, system: System, plain: Undimensioned, clock: _Clock
+) -> _Candidate:
+    wanted = targets(system, speed_rates(tree, FORMALISMS[name](tree, loads)), plain)
     clock.stage(name)
     return _Candidate(name, wanted)
 
@@ -102,7 +105,7 @@ def _check(system: System, formalism: str) -> None:
         )
 
 
-def _program(system: System, wanted: Targets) -> tuple[Program, list[Gain]]:
+def _program(system: System, wanted: Targets, plain: Undimensioned) -> tuple[Program, list[Gain]]:
     """All sections, improved one by one over shared constants."""
     constants = Constants(taken=system.parameters)
     rates, gains = improve(wanted.rates, constants)
@@ -116,7 +119,7 @@ def _program(system: System, wanted: Targets) -> tuple[Program, list[Gain]]:
     everything = [*rates, *outputs, *events, *updates, *(e for f in fires for e in f)]
     used = _constants_used(everything)
     defined = [constants.definitions.get(c, c) for c in used]
-    parameters = tuple(_parameters(system))
+    parameters = tuple(plain(p) for p in system.parameters.values())
     rest = [
         section("outputs", [c.name for c in wanted.columns], outputs),
         section("events", list(system.events), events),
@@ -151,11 +154,6 @@ def _program(system: System, wanted: Targets) -> tuple[Program, list[Gain]]:
 def _constants_used(roots: list[Expr]) -> list[Expr]:
     """Parameters and named constants that sections read, in the order of first meeting."""
     return [s for s in symbols(*roots) if s.data.role == "parameter"]
-
-
-def _parameters(system: System) -> list[Expr]:
-    plain = Undimensioned()
-    return [plain(p) for p in system.parameters.values()]
 
 
 class _Clock:

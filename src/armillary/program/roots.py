@@ -40,9 +40,8 @@ class Targets:
     quaternions: tuple[int, ...]
 
 
-def targets(system: System, speed_rates: Mapping[int, Any]) -> Targets:
+def targets(system: System, speed_rates: Mapping[int, Any], plain: Undimensioned) -> Targets:
     """Root expressions of a system whose speeds have these rates (by index among all its speeds)."""
-    plain = Undimensioned()
     accelerations = {
         plain(system.accelerations[u]): as_expr(speed_rates[i]) for i, u in enumerate(system.speeds)
     }
