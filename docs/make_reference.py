@@ -27,6 +27,7 @@ GROUPS = {
     "armillary.model.body": "Description",
     "armillary.model.joints": "Joints",
     "armillary.model.motion": "Motion of points and bodies",
+    "armillary.model.laws": "Contact and friction",
     "armillary.algebra.vectors": "Vectors",
     "armillary.algebra.functions": "Functions of scalars",
     "armillary.algebra.expression": "Expressions",

@@ -57,6 +57,7 @@ from armillary.model.joints import (
     Revolute,
     Spherical,
 )
+from armillary.model.laws import SmoothFriction, StickSlip, contact_force, friction_force
 from armillary.model.motion import (
     acceleration,
     angular_acceleration,
@@ -92,7 +93,9 @@ __all__ = [
     "Revolute",
     "Run",
     "SimulationError",
+    "SmoothFriction",
     "Spherical",
+    "StickSlip",
     "System",
     "Table",
     "Table2",
@@ -108,6 +111,7 @@ __all__ = [
     "asin",
     "atan",
     "atan2",
+    "contact_force",
     "cos",
     "cross",
     "derivative",
@@ -116,6 +120,7 @@ __all__ = [
     "equal",
     "evaluate",
     "exp",
+    "friction_force",
     "latex",
     "load_run",
     "log",

@@ -280,7 +280,7 @@ def test_a_changed_memory_makes_the_kept_derivative_stale(method):
 # Normalisation
 
 NORMALISE = """
-define void @normalise(ptr %y) {
+define void @normalise(double %t, ptr %y, ptr %constants, ptr %memory) {
   %v = load <4 x double>, ptr %y, align 8
   %s = fmul <4 x double> %v, %v
   %n = call reassoc double @llvm.vector.reduce.fadd.v4f64(double 0.0, <4 x double> %s)

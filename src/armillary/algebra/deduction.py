@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from armillary.algebra import printing
 from armillary.algebra.dimension import ONE, Dimension
-from armillary.algebra.expression import Expr, holds_bare_numbers
+from armillary.algebra.expression import Expr
 from armillary.algebra.walk import operands_first
 from armillary.errors import UnitsError
 
@@ -89,6 +89,15 @@ def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr
         for solution in [system.reduced(forms[node])]
         if not solution.unknowns
     }
+
+
+def holds_bare_numbers(node: Expr) -> bool:
+    """Whether a bare number may stand for a quantity: 9.81, 1 + t, or a gain of one left out in −5*x − v."""
+    if node.kind == "number":
+        return node.dimension is ONE
+    if node.kind == "product":  # the sign of a sum
+        return node.data[1] == (1,) and node.args[0].kind == "sum" and holds_bare_numbers(node.args[0])
+    return node.kind == "sum" and (node.data[0] != 0 or any([a.dimension is None for a in node.args]))
 
 
 def _form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> Form:

@@ -26,7 +26,7 @@ from armillary.algebra.arithmetic import number_power, whole
 from armillary.algebra.dimension import ONE, Dimension
 from armillary.algebra.dimension import power as dimension_power
 from armillary.algebra.latex import latex
-from armillary.algebra.node import Node, Symbol, intern
+from armillary.algebra.node import TRUNCATION, Node, Symbol, intern
 from armillary.algebra.numpy_operations import apply_numpy
 from armillary.errors import ExpressionError, UnitsError
 
@@ -163,10 +163,11 @@ def symbol(
     units: str | None = None,
     about: str = "",
     default: float | None = None,
+    smallness: int = 0,
 ) -> Expr:
     """A named quantity. The same name, role and owner give the same node; its first description stays."""
-    key = ("symbol", name, role, id(owner) if owner is not None else 0, dimension)
-    record = Symbol(name, role, owner, units, about, default)
+    key = ("symbol", name, role, id(owner) if owner is not None else 0, dimension, smallness)
+    record = Symbol(name, role, owner, units, about, default, smallness)
     return _node("symbol", (), record, dimension, key)
 
 
@@ -183,6 +184,12 @@ def let(definition: Expr, name: str = "z") -> Expr:
         if len(exponents) == 1 and exponents[0] == 1 and definition.args[0].kind != "sum":
             return definition  # a number times an atom: leave the number visible to later folding
     return _node("let", (definition,), name, definition.dimension, ("let", definition))
+
+
+def judged(definition: Expr, smallness: float, name: str = "z") -> Expr:
+    """An intermediate value of a declared order of smallness, whatever the order of its definition."""
+    key = ("let", definition, smallness)
+    return intern(Expr, "let", (definition,), name, definition.dimension, key, smallness)
 
 
 def settled(definition: Expr, name: str = "k", length: int = 24) -> Expr:
@@ -250,6 +257,9 @@ def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr
             else:
                 collected[e] = c
     terms = [(e, c) for e, c in collected.items() if c != 0]
+    truncation = TRUNCATION.get()
+    if truncation is not None:
+        terms, constant = truncation.sum(terms, constant)
     if not terms:
         return number(constant, constant_dimension)
     dimension = common_dimension([e for e, _ in terms], checked=checked)
@@ -284,15 +294,6 @@ def common_dimension(terms: list[Expr], *, checked: bool = True) -> Dimension | 
                 raise UnitsError(f"cannot add {terms_text}: their dimensions differ")
             dimension, where = d, e
     return dimension
-
-
-def holds_bare_numbers(node: Expr) -> bool:
-    """Whether a bare number may stand for a quantity: 9.81, 1 + t, or a gain of one left out in −5*x − v."""
-    if node.kind == "number":
-        return node.dimension is ONE
-    if node.kind == "product":  # the sign of a sum
-        return node.data[1] == (1,) and node.args[0].kind == "sum" and holds_bare_numbers(node.args[0])
-    return node.kind == "sum" and (node.data[0] != 0 or any([a.dimension is None for a in node.args]))
 
 
 def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: Dimension | None) -> Expr:
@@ -527,7 +528,9 @@ def power(base: Expr, exponent: float) -> Expr:
         result = _product_power(base, exponent)
         known = base.dimension
         return result if known is None else _with_dimension(result, dimension_power(known, exponent))
-    return _product(1, [(base, exponent)])
+    truncation = TRUNCATION.get()
+    series = None if truncation is None else truncation.power(base, exponent)
+    return _product(1, [(base, exponent)]) if series is None else series
 
 
 def _product_power(base: Expr, exponent: float) -> Expr:

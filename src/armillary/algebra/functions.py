@@ -29,6 +29,7 @@ from armillary.algebra.expression import (
     power,
     scale,
 )
+from armillary.algebra.node import TRUNCATION
 from armillary.errors import ExpressionError, UnitsError
 
 # name: (numeric function, sign rule, inverse): odd f(−x) = −f(x), even f(−x) = f(x).
@@ -71,7 +72,9 @@ def _unary(name: str, x: Any) -> Any:
         return x.args[0]
     if name == "abs" and ((x.kind == "call" and x.data in ("abs", "exp")) or _even_powers(x)):
         return x
-    return call(name, (x,), _result_dimension(name, x))
+    truncation = TRUNCATION.get()
+    series = None if truncation is None else truncation.function(name, x)
+    return call(name, (x,), _result_dimension(name, x)) if series is None else series
 
 
 def _result_dimension(name: str, x: Expr) -> Dimension | None:
@@ -152,6 +155,9 @@ def atan2(y: Any, x: Any) -> Any:
         factor = _common_factor([y, x])
         if factor is not None and _positive(factor):
             return atan2(divide_exactly(y, factor), divide_exactly(x, factor))
+    truncation = TRUNCATION.get()
+    if truncation is not None and truncation.flat(y, x):
+        return atan(y / x)
     return call("atan2", (y, x), ONE)
 
 

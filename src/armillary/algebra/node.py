@@ -1,19 +1,39 @@
 """Interned nodes: the storage behind expressions.
 
 The same key gives the same node for as long as anyone holds it; a node that nobody holds is freed. Every
-node knows, from the moment it is made, whether it is constant, its dimension, and its place in canonical
-order, which is the same in every process.
+node knows, from the moment it is made, whether it is constant, its dimension, its order of smallness, and its
+place in canonical order, which is the same in every process.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 from zlib import crc32
 
 from armillary.algebra.dimension import Dimension
+
+if TYPE_CHECKING:
+    from armillary.algebra.small import Truncation
+
+# What drops negligible terms as sums are made; None, always except in derivations with small variables.
+TRUNCATION: ContextVar[Truncation | None] = ContextVar("truncation", default=None)
+
+
+@contextmanager
+def truncated(truncation: Truncation | None) -> Iterator[None]:
+    """Expressions made meanwhile are truncated by this; by nothing where it is None."""
+    token = TRUNCATION.set(truncation)
+    try:
+        yield
+    finally:
+        TRUNCATION.reset(token)
+
 
 # Order of roles in sorted sums and products: constants first, so that they gather.
 ROLES = ("parameter", "time", "coordinate", "speed", "acceleration", "memory", "variable")
@@ -29,12 +49,24 @@ class Symbol:
     units: str | None = None
     about: str = ""
     default: float | None = field(default=None)
+    smallness: int = 0
 
 
 class Node:
     """An immutable node of an expression graph."""
 
-    __slots__ = ("__weakref__", "args", "constant", "data", "digest", "dimension", "kind", "order", "squares")
+    __slots__ = (
+        "__weakref__",
+        "args",
+        "constant",
+        "data",
+        "digest",
+        "dimension",
+        "kind",
+        "order",
+        "smallness",
+        "squares",
+    )
 
     kind: str
     args: tuple[Any, ...]
@@ -44,6 +76,7 @@ class Node:
     digest: int  # structural hash, the same in every process
     order: tuple[int, str, int]  # place in sorted sums and products
     squares: bool  # holds sin² or cos² of something as a factor
+    smallness: float  # order in what is declared small: 1 for a small symbol, −1 for a large one, 0 for most
 
 
 NodeType = TypeVar("NodeType", bound=Node)
@@ -61,9 +94,15 @@ _KIND_ORDER = {"symbol": 0, "let": 20, "call": 21, "product": 22, "sum": 23, "nu
 
 
 def intern(
-    make: type[NodeType], kind: str, args: tuple[Any, ...], data: Any, dimension: Dimension | None, key: tuple
+    make: type[NodeType],
+    kind: str,
+    args: tuple[Any, ...],
+    data: Any,
+    dimension: Dimension | None,
+    key: tuple,
+    smallness: float | None = None,
 ) -> NodeType:
-    """The one node for this key, made if it is not there yet."""
+    """The one node for this key, made if it is not there yet; ``smallness`` where it was declared."""
     known = _table.get(key)
     if known is not None:
         found = known()
@@ -77,14 +116,18 @@ def intern(
     node.squares = False
     if kind == "symbol":
         node.constant = data.role == "parameter"
+        node.smallness = data.smallness
         node.digest = crc32(data.name.encode())
         node.order = (ROLES.index(data.role), _natural(data.name), 0)
     else:
         constant = True
+        judged: Any = smallness
         parts: list[Any] = [_KIND_ORDER[kind]]
         for a in args:
             parts.append(a.digest)
             constant = constant and a.constant
+            judged = judged or a.smallness
+        node.smallness = 0 if not judged else _smallness(node) if smallness is None else smallness
         parts.append(data if type(data) is tuple else _stable(data))
         node.constant = constant
         node.digest = hash(tuple(parts))
@@ -96,6 +139,22 @@ def intern(
     entry.key = key
     _table[key] = entry
     return node
+
+
+def _smallness(node: Node) -> float:
+    """Order of a node from those of its operands: the lowest of a sum, the total of a product."""
+    orders = [a.smallness for a in node.args]
+    if node.kind == "sum":
+        return min(orders) if node.data[0] == 0 else min(0, *orders)
+    if node.kind == "product":
+        return sum(n * order for n, order in zip(node.data[1], orders, strict=True))
+    if node.kind == "let" or node.data == "abs":
+        return orders[0]
+    if node.data in ("min", "max"):
+        return min(orders)
+    if node.data == "select":
+        return min(orders[1:])
+    return max(orders[0], 0) if node.data in ("sin", "tan", "asin", "atan") else 0
 
 
 def _forget(entry: _Entry) -> None:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, Any
 
-from armillary.algebra.expression import Expr, call, general_power, let, number, power, symbol, total
+from armillary.algebra.expression import (
+    Expr,
+    call,
+    general_power,
+    judged,
+    let,
+    number,
+    power,
+    symbol,
+    total,
+)
 from armillary.algebra.expression import multiply as times
 from armillary.algebra.functions import rebuild_call
+from armillary.algebra.node import truncated
+
+if TYPE_CHECKING:
+    from armillary.algebra.small import Truncation
 
 
 def operands_first(roots: Iterable[Expr]) -> list[Expr]:
@@ -47,7 +61,8 @@ def rebuild(node: Expr, args: list[Expr]) -> Expr:
         coefficient, exponents = node.data
         return product_of([number(coefficient), *map(power, args, exponents)])
     if node.kind == "let":
-        return let(args[0], node.data)
+        declared = node.smallness != node.args[0].smallness
+        return judged(args[0], node.smallness, node.data) if declared else let(args[0], node.data)
     if node.kind == "call":
         if node.data == "pow":
             return general_power(args[0], args[1])
@@ -92,11 +107,29 @@ class Undimensioned:
     words are checked.
 
     Equal numbers of different dimensions become one node again, and each node is quicker to make. Remembers
-    what it has seen.
+    what it has seen. Expressions in ``smallness`` get that order; ``truncation`` drops what is negligible, and
+    ``exact`` reads the same without dropping anything.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, smallness: Mapping[Expr, int] | None = None, truncation: Truncation | None = None
+    ) -> None:
         self._known: dict[Expr, Expr] = {}
+        self._given: dict[Expr, Expr] = {}
+        self._smallness = smallness or {}
+        self.truncation = truncation
+
+    @cached_property
+    def exact(self) -> Undimensioned:
+        """The reader for what must not be truncated: decisions, such as events."""
+        return self if self.truncation is None else Undimensioned(self._smallness).knowing(self._given)
+
+    def knowing(self, values: Mapping[Expr, Expr]) -> Undimensioned:
+        """The same reader with some nodes read as given expressions, which are without dimensions already."""
+        reader = Undimensioned(self._smallness, self.truncation)
+        reader._given = {**self._given, **values}
+        reader._known = dict(reader._given)
+        return reader
 
     def __call__(self, x: Any) -> Any:
         if not isinstance(x, Expr):
@@ -105,6 +138,11 @@ class Undimensioned:
         found = known.get(x)
         if found is not None:
             return found
+        with truncated(self.truncation):
+            return self._read(x)
+
+    def _read(self, x: Expr) -> Expr:
+        known = self._known
         stack = [x]
         while stack:
             node = stack[-1]
@@ -114,16 +152,25 @@ class Undimensioned:
                 continue
             stack.pop()
             if node not in known:
-                known[node] = self._plain(node, [known[a] for a in node.args])
+                made = self._plain(node, [known[a] for a in node.args])
+                order = self._smallness.get(node)
+                known[node] = made if order is None or node.kind == "symbol" else judged(made, order)
         return known[x]
 
-    @staticmethod
-    def _plain(node: Expr, args: list[Expr]) -> Expr:
+    def _plain(self, node: Expr, args: list[Expr]) -> Expr:
         if node.kind == "number":
             return number(node.data)
         if node.kind == "symbol":
             s = node.data
-            return symbol(s.name, s.role, owner=s.owner, units=s.units, about=s.about, default=s.default)
+            return symbol(
+                s.name,
+                s.role,
+                owner=s.owner,
+                units=s.units,
+                about=s.about,
+                default=s.default,
+                smallness=self._smallness.get(node, s.smallness),
+            )
         if node.kind == "call" and not isinstance(node.data, str):
             return call(node.data, tuple(args), None)  # a table or foreign function
         return rebuild(node, args)

@@ -105,9 +105,15 @@ def llvm_text(program: Program) -> str:
             _function(module, name, section, f"{inputs}, ptr {_ATTRIBUTES} %out", places, outs)
     if program.fire:
         _fire(module, program, inputs, places)
-    if program.quaternions:
-        outs = [("state", q + i) for q in program.quaternions for i in range(4)]
-        _function(module, "normalise", program.normalise, f"ptr {_ATTRIBUTES} %state", places, outs)
+    if program.geometry.results:
+        outs = [("out", i) for i in range(len(program.geometry.results))]
+        _function(module, "geometry", program.geometry, f"{inputs}, ptr {_ATTRIBUTES} %out", places, outs)
+    stepping = places | {s: ("state", len(program.state) + i) for i, s in enumerate(program.inputs)}
+    for section in program.stepping:
+        outs = [("out", i) for i in range(len(section.results))]
+        _function(module, section.name, section, f"{inputs}, ptr {_ATTRIBUTES} %out", stepping, outs)
+    if program.quaternions or program.corrected:
+        _normalise(module, program, inputs, places)
     return module.text()
 
 
@@ -126,6 +132,53 @@ def _fire(module: Module, program: Program, inputs: str, places: dict[Expr, Any]
         blocks.append(f"event{k}:\n  call void @fire_{k}({passed})\n  ret void")
     body = f"  switch i64 %k, label %none [ {' '.join(cases)} ]\n" + "\n".join(blocks) + "\nnone:\n  ret void"
     module.functions.append(f"define void @fire(i64 %k, {arguments}) nounwind {{\n{body}\n}}")
+
+
+# A correction this small, relative to what it corrects, leaves an error of its square.
+_CLOSE = 1e-9
+_TRIES = 10
+
+
+def _normalise(module: Module, program: Program, inputs: str, places: dict[Expr, Any]) -> None:
+    """Corrections of the coordinates, by Newton's method until they are small; then unit Euler parameters."""
+    arguments = inputs.replace(" readonly %state", " %state")
+    given = "double %t, ptr %state, ptr %constants, ptr %memory"
+    units = ""
+    if program.quaternions:
+        outs = [("state", q + i) for q in program.quaternions for i in range(4)]
+        _function(module, "unit_length", program.normalise, arguments, places, outs)
+        units = f"  call void @unit_length({given})"
+    if not program.corrected:
+        module.functions.append(f"define void @normalise({arguments}) nounwind {{\n{units}\n  ret void\n}}")
+        return
+    count = len(program.corrected)
+    outs = [("out", i) for i in range(count)]
+    _function(module, "correct", program.correct, f"{inputs}, ptr {_ATTRIBUTES} %out", places, outs)
+    lines = [
+        "entry:", f"  %work = alloca [{count} x double], align 64", "  br label %again", "again:",
+        "  %try = phi i64 [ 0, %entry ], [ %next, %again ]",
+        f"  call void @correct({given}, ptr %work)",
+    ]  # fmt: skip
+    worst = real(0.0)
+    for i, place in enumerate(program.corrected):
+        lines += [
+            f"  %w{i} = getelementptr inbounds double, ptr %work, i64 {i}",
+            f"  %n{i} = load double, ptr %w{i}",
+            f"  %s{i} = getelementptr inbounds double, ptr %state, i64 {place}",
+            f"  %o{i} = load double, ptr %s{i}",
+            f"  store double %n{i}, ptr %s{i}",
+            f"  %d{i} = fsub double %n{i}, %o{i}",
+            f"  %a{i} = call double @llvm.fabs.f64(double %d{i})",
+            f"  %m{i} = call double @llvm.maximum.f64(double {worst}, double %a{i})",
+        ]
+        worst = f"%m{i}"
+    lines += [
+        units, "  %next = add i64 %try, 1", f"  %far = fcmp ogt double {worst}, {real(_CLOSE)}",
+        f"  %left = icmp slt i64 %next, {_TRIES}", "  %more = and i1 %far, %left",
+        "  br i1 %more, label %again, label %done", "done:", "  ret void",
+    ]  # fmt: skip
+    text = "\n".join(line for line in lines if line)
+    module.functions.append(f"define void @normalise({arguments}) nounwind {{\n{text}\n}}")
 
 
 Place = tuple[str, int]

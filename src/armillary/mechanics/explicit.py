@@ -23,7 +23,7 @@ def speed_rates(tree: Tree, x: dict[int, Any]) -> dict[int, Any]:
     rates: dict[int, Any] = {}
     for link in tree.links:
         for d in link.freedoms:
-            rates[d.index] = x[d.index] if d.rate is None else d.rate
+            rates[d.index] = d.rate if d.prescribed else x[d.index]
         if link.step == "drift":
             _drift_rates(tree, link, x, rates)
     return rates
@@ -33,7 +33,7 @@ def _drift_rates(tree: Tree, link: Link, x: dict[int, Any], rates: dict[int, Any
     linear = [d for d in link.freedoms if d.direction >= LINEAR]
     raw: list[Any] = [0, 0, 0]
     for d in linear:
-        if d.rate is None:
+        if not d.prescribed:
             raw[d.direction % 3] = x[d.index]
     if link.velocity == "body":
         gained: Triple = add(tuple(raw), drift_correction(link, relative_spin(link), tree))
@@ -42,5 +42,5 @@ def _drift_rates(tree: Tree, link: Link, x: dict[int, Any], rates: dict[int, Any
         turned = link.rotation.to_parent(tuple(fn.named(v, "x") for v in raw))
         gained = add(link.velocity_axes.to_child(turned), fall)
     for d in linear:
-        if d.rate is None:
+        if not d.prescribed:
             rates[d.index] = gained[d.direction % 3]

@@ -46,15 +46,15 @@ class Implicit:
 
 def implicit_equations(tree: Tree, applied: Applied) -> Implicit:
     """Mass matrix and force array of a tree under loads."""
-    matrix = _mass_matrix(tree)
+    matrix = mass_matrix(tree)
     force = _force_array(tree, applied)
-    names = {d.index: d.name for link in tree.links for d in link.freedoms if d.rate is None}
+    names = {d.index: d.name for link in tree.links for d in free(link)}
     return Implicit(matrix, force, names)
 
 
 def free(link: Link) -> list[Freedom]:
     """Degrees of freedom whose speeds are not prescribed."""
-    return [d for d in link.freedoms if d.rate is None]
+    return [d for d in link.freedoms if not d.prescribed]
 
 
 def _force_array(tree: Tree, applied: Applied) -> dict[int, Any]:
@@ -83,7 +83,8 @@ class Composite:
     inertia: Matrix
 
 
-def _mass_matrix(tree: Tree) -> dict[tuple[int, int], Any]:
+def mass_matrix(tree: Tree) -> dict[tuple[int, int], Any]:
+    """M by (row, column), row ≤ column, of all speeds that are not prescribed."""
     composites = [Composite(link.mass, link.first, link.inertia) for link in tree.links]
     matrix: dict[tuple[int, int], Any] = {}
     for i in reversed(range(len(tree.links))):
@@ -163,4 +164,4 @@ def _joined(parent: Composite, child: Composite, r: Triple) -> Composite:
     )
 
 
-__all__ = ["Implicit", "free", "implicit_equations"]
+__all__ = ["Implicit", "free", "implicit_equations", "mass_matrix"]

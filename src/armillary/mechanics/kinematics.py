@@ -90,7 +90,7 @@ def _speeds(link: Link, directions: range) -> Triple:
 
 
 def _rates(link: Link, directions: range) -> Triple:
-    """Known rates of prescribed speeds along the link's axes."""
+    """Known rates of prescribed speeds, and known parts of dependent ones, along the link's axes."""
     out: list[Any] = [0, 0, 0]
     for d in link.freedoms:
         if d.direction in directions and d.rate is not None:
@@ -110,7 +110,8 @@ def _drift(link: Link, parent: Motion, relative: Triple, carried: Triple, tree: 
     """Acceleration remainder of a drifting link's origin.
 
     Along free directions of a body on the ground it is zero (counted from free fall); along directions
-    without a free speed the whole acceleration is known.
+    without a free speed the whole acceleration is known. The known part of a dependent speed's rate comes
+    without the correction already.
     """
     v = _speeds(link, range(LINEAR, LINEAR + 3))
     if link.parent >= 0:
@@ -123,10 +124,26 @@ def _drift(link: Link, parent: Motion, relative: Triple, carried: Triple, tree: 
     if len(free) == 3:
         return base
     correction = drift_correction(link, relative, tree)
-    known = add(_rates(link, range(LINEAR, LINEAR + 3)), scaled(correction, -1))
-    return add(base, *(scaled(unit(i), known[i]) for i in range(3) if i not in free))
+    known = _rates(link, range(LINEAR, LINEAR + 3))
+    dependent = {d.direction % 3 for d in link.freedoms if d.direction >= LINEAR and d.dependent}
+    counted = tuple(known[i] if i in dependent else minus(known[i], correction[i]) for i in range(3))
+    return add(base, *(scaled(unit(i), counted[i]) for i in range(3) if i not in free))
 
 
 def relative_spin(link: Link) -> Triple:
     """Relative angular velocity of a link in its own axes."""
     return _speeds(link, range(3))
+
+
+def corrections(tree: Tree) -> dict[int, Any]:
+    """What the rates of speeds gain besides the unknowns of the equations, by index: those of drifts."""
+    found: dict[int, Any] = {}
+    for link in tree.links:
+        if link.step == "drift" and link.velocity == "body":
+            gained = drift_correction(link, relative_spin(link), tree)
+            found |= {
+                d.index: gained[d.direction % 3]
+                for d in link.freedoms
+                if d.direction >= LINEAR and not d.prescribed
+            }
+    return found

@@ -8,7 +8,7 @@ which costs nothing while running.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from armillary.model.body import Body
 from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.model.joints.base import across
 from armillary.model.motion import time_derivative
+from armillary.model.records import Prescription
 from armillary.model.system import System
 
 SAME = Same()
@@ -41,7 +42,8 @@ ANGULAR, LINEAR = 0, 3  # directions 0 to 2 turn about, 3 to 5 move along the li
 class Freedom:
     """One degree of freedom of a link: motion along ``sign`` times a coordinate direction of its axes.
 
-    ``rate`` is the known rate of a prescribed speed; None where the speed is free.
+    ``rate`` is the known rate of a prescribed speed, or the known part of that of a dependent one; None where
+    the speed is free.
     """
 
     name: str
@@ -50,6 +52,12 @@ class Freedom:
     speed: Any
     index: int  # place among the system's speeds
     rate: Any = None
+    dependent: bool = False  # on other speeds, through constraints
+
+    @property
+    def prescribed(self) -> bool:
+        """Whether nothing is unknown about the speed's rate."""
+        return self.rate is not None and not self.dependent
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +141,18 @@ def numeric(tree: Tree, values: dict[Any, Any]) -> Tree:
     return tree.map(lambda x: table[x] if isinstance(x, Expr) else x)
 
 
-def plant(system: System, plain: Undimensioned | None = None) -> Tree:
-    """The tree of links of a system, inertia not yet regrouped; ``plain`` reads its expressions."""
-    planter = _Planter(system)
+def plant(
+    system: System,
+    plain: Undimensioned | None = None,
+    *,
+    given: Mapping[Expr, Prescription] | None = None,
+    parted: bool = False,
+) -> Tree:
+    """The tree of links of a system, inertia not yet regrouped; ``plain`` reads its expressions.
+
+    ``given`` are the prescribed speeds, where they are more than the description says. ``parted`` takes free bodies apart that have velocities in their parent's axes, into slides and a tumble.
+    """
+    planter = _Planter(system, system.prescriptions if given is None else given, parted)
     for body in system.bodies.values():
         planter.add(body)
     gravity: Triple = ZEROS
@@ -145,8 +162,9 @@ def plant(system: System, plain: Undimensioned | None = None) -> Tree:
 
 
 class _Planter:
-    def __init__(self, system: System) -> None:
-        self.system = system
+    def __init__(self, system: System, given: Mapping[Expr, Prescription], parted: bool) -> None:
+        self.given = given
+        self.parted = parted
         self.links: list[Link] = []
         self.placements = {"ground": Placement(-1, IDENTITY, ZEROS)}
         self.speed_index = {speed: i for i, speed in enumerate(system.speeds)}
@@ -164,6 +182,8 @@ class _Planter:
             elif isinstance(step, Slide):
                 here, turned = self._slide(name, here, offset, turned, step)
             else:
+                if isinstance(step, Drift) and step.velocity == "parent" and self.parted:
+                    step, here, turned, offset = self._part(name, here, offset, turned, step)
                 here, turned = self._general(name, here, offset, turned, step, body.orient)
                 oriented = body.orient is not None
             offset = ZEROS
@@ -174,12 +194,9 @@ class _Planter:
             self.links[here] = carrying(self.links[here], *self._inertia(body))
 
     def _freedom(self, speed: Expr, direction: int, sign: int = 1) -> Freedom:
-        given = self.system.prescriptions.get(speed)
-        if given is None:
-            return Freedom(speed.name, direction, sign, speed, self.speed_index[speed])
-        return Freedom(
-            speed.name, direction, sign, given.value, self.speed_index[speed], time_derivative(given.value)
-        )
+        given = self.given.get(speed)
+        rate = None if given is None else time_derivative(given.value)
+        return Freedom(speed.name, direction, sign, speed, self.speed_index[speed], rate)
 
     def _append(self, link: Link) -> int:
         self.links.append(link)
@@ -214,6 +231,20 @@ class _Planter:
             turned = matrix_product(transposed(adapted), turned)
         freedom = self._freedom(step.speed, LINEAR + i, sign)
         return self._append(Link(name, here, "slide", offset, rotation, (freedom,))), turned
+
+    def _part(
+        self, name: str, here: int, offset: Triple, turned: Matrix, step: Drift
+    ) -> tuple[Tumble, int, Matrix, Triple]:
+        """A drift in its parent's axes as slides along them and a tumble: the same coordinates and speeds.
+
+        Its three linear speeds then are directions of links, one by one, and can be given or eliminated.
+        """
+        for i, axis in enumerate("xyz"):
+            slide = Slide(unit(i), step.position[i], step.linear[i])
+            here, turned = self._slide(f"{name}_{axis}", here, offset, turned, slide)
+            offset = ZEROS
+        w = step.angular
+        return Tumble(step.rotation, (w[0], w[1], w[2])), here, turned, offset
 
     def _general(
         self,

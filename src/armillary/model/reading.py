@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import vectors as vec
+from armillary.algebra.deduction import holds_bare_numbers
 from armillary.algebra.dimension import LENGTH, ONE, Dimension
-from armillary.algebra.expression import Expr, holds_bare_numbers, number, symbol
+from armillary.algebra.expression import Expr, number, symbol
 from armillary.algebra.functions import BY_NAME
 from armillary.algebra.parsing import parse
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
@@ -19,7 +20,7 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ExpressionError, ModelError, UnitsError, nearest
 from armillary.model.body import Body, Point
 from armillary.model.inertia_input import dimensioned, finite_number
-from armillary.model.text_functions import VECTOR_FUNCTIONS, giving_nodes
+from armillary.model.text_functions import MODEL_FUNCTIONS, giving_nodes
 
 if TYPE_CHECKING:
     from armillary.model.records import Load, Memory
@@ -109,7 +110,7 @@ class Reading:
         )
 
     def _parse(self, text: str, where: str, local: Mapping[str, Expr]) -> Any:
-        own = {**VECTOR_FUNCTIONS, **self.functions}
+        own = {**MODEL_FUNCTIONS, **self.functions}
         table = {
             **BY_NAME,
             **{name: (giving_nodes(function), count) for name, (function, count) in own.items()},
@@ -252,5 +253,5 @@ class Reading:
                 raise ModelError(
                     f"{kind} '{name}': the name is taken by a {what} already; {hint}choose another"
                 )
-        if name in {"t", "pi", "ground", *BY_NAME, *VECTOR_FUNCTIONS} or keyword.iskeyword(name):
+        if name in {"t", "pi", "ground", *BY_NAME, *MODEL_FUNCTIONS} or keyword.iskeyword(name):
             raise ModelError(f"{kind} '{name}': the name is reserved; choose another")

@@ -75,15 +75,17 @@ class Event:
     stop: bool
     about: str
     hidden: bool = False  # the clock of a periodic update: not among the events of a run
+    lock: tuple[Expr, ...] = ()  # speeds that become zero and stay so
+    unlock: tuple[Expr, ...] = ()  # speeds that are free again
 
 
 @dataclass(frozen=True, eq=False)
 class Constraint:
     """An expression that stays zero: ``speed``, linear in the speeds, and ``position`` where there is one.
 
-    ``speed`` is then the rate of ``position``, where it is zero; ``acceleration`` is the rate of ``speed``, where
-    that is zero. ``eliminate`` is the speed that the user wants to give up, None to leave the choice to the
-    derivation.
+    ``speed`` is the rate of ``position``, and ``acceleration`` that of ``speed``, where these are zero.
+    ``eliminate`` is the speed that the user wants to give up, None to leave the choice to the derivation.
+    ``force`` stands for the force that keeps the constraint, in outputs; ``load`` says where a unit of it acts.
     """
 
     name: str
@@ -92,11 +94,18 @@ class Constraint:
     acceleration: Expr
     eliminate: Expr | None
     about: str
+    force: Expr
+    load: Load | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Prescription:
-    """A speed given as a function of time and constants: its equation disappears."""
+    """A speed given as a function of time and constants: its equation disappears.
+
+    Where a coordinate is given, the speed is its rate.
+    """
 
     speed: Expr
     value: Expr
+    coordinate: Expr | None = None
+    position: Expr | None = None

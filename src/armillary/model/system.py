@@ -5,7 +5,7 @@ A ``System`` only records; ``derive`` hands the finished description to the mech
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
@@ -15,16 +15,17 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, number, symbol
 from armillary.algebra.functions import CONDITIONS
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.vectors import Frame, Matrix, Triple, Vector
-from armillary.algebra.walk import symbols
-from armillary.errors import ModelError, UnitsError, nearest
+from armillary.errors import ModelError, UnitsError
 from armillary.model import motion
 from armillary.model.assembling import build_frames
 from armillary.model.body import Body, Point
+from armillary.model.constraints import Constraints
+from armillary.model.contact import Contacts
 from armillary.model.energy import Energies
 from armillary.model.inertia_input import finite_number, read_inertia, read_mass
-from armillary.model.joints import Assembly, Drift, Fixed, JointType, Maker
+from armillary.model.joints import Assembly, Fixed, JointType, Maker
+from armillary.model.judgement import Judgement
 from armillary.model.orientation import orientation_matrix
-from armillary.model.reading import Reading
 from armillary.model.records import Constraint, Event, Gravity, Load, Memory, Output, Prescription
 from armillary.model.text_functions import argument_range, count_arguments
 from armillary.model.unit_system import unit_system
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from armillary.program.equations import Equations
 
 
-class System(Reading, Energies):
+class System(Constraints, Contacts, Judgement, Energies):
     """A mechanical system under description. SI units unless ``units`` names another system."""
 
     def __init__(self, name: str, units: str = "SI") -> None:
@@ -48,8 +49,10 @@ class System(Reading, Energies):
         self.events: dict[str, Event] = {}
         self.prescriptions: dict[Expr, Prescription] = {}
         self.constraints: dict[str, Constraint] = {}
+        self.locked: list[Expr] = []
         self.functions: dict[str, tuple[Callable[..., Any], Any]] = {}
         self.gravities: list[Gravity] = []
+        self.smallness: dict[Expr, int] = {}
         self.coordinates: list[Expr] = []
         self.speeds: list[Expr] = []
         self.initial: dict[Expr, float] = {}
@@ -132,12 +135,18 @@ class System(Reading, Energies):
         *,
         direction: int = 0,
         set: Mapping[Any, Any] | None = None,
+        lock: Any = (),
+        unlock: Any = (),
         stop: bool = False,
         about: str = "",
     ) -> None:
         """What happens when ``expression`` passes zero (upwards +1, downwards −1, either 0): memories,
         coordinates and speeds named in ``set`` take new values, computed from the old ones; ``stop`` ends the
-        run."""
+        run.
+
+        Joints named in ``lock`` (coordinates or speeds) stand still from then on: the impulse that stops them
+        changes all other speeds too. ``unlock`` sets them free, with the speeds that they have.
+        """
         if name in self.events:
             raise ModelError(f"event '{name}' exists already; choose another name")
         if direction not in (-1, 0, 1):
@@ -155,7 +164,8 @@ class System(Reading, Energies):
                 f"{where}: '{watched}' is a condition, which jumps between 0 and 1; give an expression that "
                 "passes zero, e.g. 'bob.q1 - 0.5' with direction=1"
             )
-        self.events[name] = Event(name, watched, direction, changes, stop, about)
+        locked, freed = self._speeds_of(lock, where), self._speeds_of(unlock, where)
+        self.events[name] = Event(name, watched, direction, changes, stop, about, lock=locked, unlock=freed)
 
     def function(
         self, name: str, function: Callable[..., Any], arity: int | None = None
@@ -277,6 +287,8 @@ class System(Reading, Energies):
         reader = self._constant_reader(f"joint of body '{body}'", None)
         assembly = kind.assemble(Maker(body, parent, make, reader, orient))
         q, u = tuple(made["q"]), tuple(made["u"])
+        if kind.small:
+            self._judge_joint(body, assembly, (*q, *u))
         self.coordinates += q
         self.speeds += u
         self.rates.update(zip(q, assembly.rates, strict=True))
@@ -420,33 +432,6 @@ class System(Reading, Energies):
     def _add_load(self, load: Load) -> Expr:
         self.loads[load.name] = load
         return load.magnitude
-
-    # ------------------------------------------------------------ constraints
-
-    def prescribe(self, speed: Any, value: Any) -> None:
-        """A speed as a given function of time and parameters: its equation of motion disappears."""
-        node = self.expression(speed, "prescribe")
-        if node not in self.speeds:
-            hint = nearest(str(node), [str(s) for s in self.speeds])
-            raise ModelError(f"prescribe: '{node}' is not a speed of this system{hint}")
-        if any(node in step.linear.values() and step.velocity == "parent" for step in self._drifts()):
-            raise ModelError(
-                f"prescribe: '{node}' is a velocity in the parent's axes; give the free body "
-                "velocity='body', or a Joint with translations"
-            )
-        given = self.expression(value, f"prescribed speed '{node}'", node.dimension)
-        moving = [s for s in symbols(given) if s.data.role not in ("parameter", "time")]
-        if moving:
-            raise ModelError(
-                f"prescribed speed '{node}' may depend on time and parameters only, not on '{moving[0]}'"
-            )
-        if node in self.prescriptions:
-            raise ModelError(f"speed '{node}' is prescribed twice")
-        self.prescriptions[node] = Prescription(node, given)
-
-    def _drifts(self) -> Iterator[Drift]:
-        for body in self.bodies.values():
-            yield from (step for step in body.assembly.steps if isinstance(step, Drift))
 
     # ------------------------------------------------------------ from here to the equations
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from armillary.algebra import vectors as vec
 from armillary.algebra.expression import number
-from armillary.model import motion
+from armillary.model import laws, motion
 
-VECTOR_FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
+MODEL_FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
     "dot": (vec.dot, 2),
     "cross": (vec.cross, 2),
     "magnitude": (vec.magnitude, 1),
@@ -24,6 +24,8 @@ VECTOR_FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
     "angular_velocity": (motion.angular_velocity, (1, 2)),
     "angular_acceleration": (motion.angular_acceleration, 1),
     "time_derivative": (motion.time_derivative, 1),
+    "contact_force": (laws.contact_force, (3, 5)),
+    "friction_force": (laws.friction_force, (4, 6)),
 }
 
 

@@ -10,21 +10,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.neglected import NeglectedTerms
+from armillary.algebra.node import truncated
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError, nearest
+from armillary.mechanics.constrained import Mode, Setting, constrained, first_mode
+from armillary.mechanics.constraints import Elimination
 from armillary.mechanics.explicit import speed_rates
 from armillary.mechanics.kane import implicit_equations
 from armillary.mechanics.loads import Applied, applied_loads
 from armillary.mechanics.recursive import accelerations
 from armillary.mechanics.regroup import regroup as regroup_inertia
-from armillary.mechanics.tree import Tree, plant
+from armillary.mechanics.reduce import dependent_rates, reduced
+from armillary.mechanics.tree import Tree
 from armillary.mechanics.uncouple import uncouple
 from armillary.model.deduced import parameter_units
 from armillary.model.system import System
 from armillary.program.equations import Equations, Stage
 from armillary.program.improve import Gain, improve
+from armillary.program.judged import Judged, check_vanished, explain_singular, reader, truncated_targets
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.program import Program, section
+from armillary.program.redundant import RedundantEquations, redundant_targets
 from armillary.program.roots import Targets, targets
 from armillary.program.schedule import critical_path
 
@@ -32,46 +39,114 @@ from armillary.program.schedule import critical_path
 # wins.
 _DEEP = 5.0
 
-FORMALISMS: dict[str, Callable[[Tree, Applied], dict[int, Any]]] = {
-    "kane": lambda tree, loads: uncouple(implicit_equations(tree, loads), "fewest neighbours"),
-    "recursive": accelerations,
+
+def _kane(tree: Tree, loads: Applied, elimination: Elimination) -> dict[int, Any]:
+    equations = reduced(implicit_equations(tree, loads), elimination.factors)
+    return dependent_rates(tree, uncouple(equations, "fewest neighbours"), elimination.factors)
+
+
+FORMALISMS: dict[str, Callable[[Tree, Applied, Elimination], dict[int, Any]]] = {
+    "kane": _kane,
+    "recursive": lambda tree, loads, elimination: accelerations(tree, loads),
 }
 
 
-def derive(system: System, formalism: str = "auto", *, regroup: bool = True) -> Equations:
-    """The equations of motion of a system, by the named formalism or the cheapest of those worth trying."""
+def derive(
+    system: System,
+    formalism: str = "auto",
+    *,
+    regroup: bool = True,
+    small: bool = True,
+    keep: int = 1,
+    mode: Mode | None = None,
+) -> Equations:
+    """The equations of motion of a system, by the named formalism or the cheapest of those worth trying.
+
+    What is declared small or large is used, unless ``small`` is False: sums keep their leading order and ``keep``
+    orders above it.
+    """
+    declared = system.judgements() if small else {}
     with _without_collector():
         clock = _Clock()
         _check(system, formalism)
         units = parameter_units(system)
         clock.stage("check units")
-        plain = Undimensioned()
-        tree = plant(system, plain)
-        clock.stage("plant")
-        if regroup:
-            tree = regroup_inertia(tree)
-        loads = applied_loads(system, tree, plain)
-        clock.stage("regroup")
-        names = _worth_trying(tree, formalism)
-        candidates = [_candidate(name, tree, loads, system, plain, clock) for name in names]
+        if formalism == "redundant":
+            return _redundant(system, units, clock)
+        plain = reader(declared, keep)
+        with truncated(plain.truncation):
+            setting = constrained(system, plain, mode or first_mode(system))
+            clock.stage("plant")
+            tree = regroup_inertia(setting.tree) if regroup else setting.tree
+            loads = applied_loads(system, tree, setting.plain)
+            clock.stage("regroup")
+        names = _worth_trying(tree, formalism, setting.elimination)
+        try:
+            candidates = [_candidate(name, tree, loads, system, setting, clock) for name in names]
+        except ModelError as error:
+            raise explain_singular(
+                error, Judged(declared, keep), lambda: derive(system, formalism, small=False, mode=mode)
+            ) from None
         best = min(candidates, key=_estimated_time) if len(candidates) > 1 else candidates[0]
+        judged = _judged(declared, plain, best)
+        check_vanished(
+            judged, best.targets, lambda: derive(system, best.formalism, small=False, mode=mode).targets
+        )
         program, gains = _program(system, best.targets, plain)
         clock.stage("improve", program.derivatives.operations)
-    return Equations(system, best.formalism, program, best.targets, units, tuple(clock.stages), tuple(gains))
+    return Equations(
+        system,
+        best.formalism,
+        program,
+        best.targets,
+        units,
+        tuple(clock.stages),
+        tuple(gains),
+        setting,
+        mode or first_mode(system),
+        {"regroup": regroup, "small": small, "keep": keep},
+        judged,
+    )
+
+
+def _redundant(system: System, units: dict[str, str], clock: _Clock) -> Equations:
+    """Equations in absolute coordinates with multipliers; see program/redundant.py."""
+    plain = Undimensioned()
+    wanted, redundant = redundant_targets(system, plain)
+    clock.stage("redundant")
+    program, gains = _program(system, wanted, plain)
+    clock.stage("improve", program.derivatives.operations)
+    stages = tuple(clock.stages)
+    setting = Setting(Tree((), (0, 0, 0), {}), plain, system.prescriptions)
+    return RedundantEquations(
+        system, "redundant", program, wanted, units, stages, tuple(gains), setting, Mode(), {},
+        redundant=redundant,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _Candidate:
     formalism: str
     targets: Targets
+    neglected: NeglectedTerms | None
 
 
 def _candidate(
-    name: str, tree: Tree, loads: Applied, system: System, plain: Undimensioned, clock: _Clock
+    name: str, tree: Tree, loads: Applied, system: System, setting: Setting, clock: _Clock
 ) -> _Candidate:
-    wanted = targets(system, speed_rates(tree, FORMALISMS[name](tree, loads)), plain)
+    def wanted_of() -> Targets:
+        rates = speed_rates(tree, FORMALISMS[name](tree, loads, setting.elimination))
+        return targets(system, rates, setting)
+
+    wanted, neglected = truncated_targets(setting.plain, wanted_of)
     clock.stage(name)
-    return _Candidate(name, wanted)
+    return _Candidate(name, wanted, neglected)
+
+
+def _judged(declared: dict[Expr, int], plain: Undimensioned, best: _Candidate) -> Judged:
+    if plain.truncation is None or best.neglected is None:
+        return Judged()
+    return Judged(declared, plain.truncation.keep, plain.truncation.neglected.joined(best.neglected))
 
 
 def _estimated_time(candidate: _Candidate) -> float:
@@ -83,7 +158,11 @@ def _estimated_time(candidate: _Candidate) -> float:
     return graph.operations.weight / 2.5 + critical_path(graph.roots)
 
 
-def _worth_trying(tree: Tree, formalism: str) -> list[str]:
+def _worth_trying(tree: Tree, formalism: str, elimination: Elimination) -> list[str]:
+    if elimination.factors:
+        if formalism not in ("auto", "kane"):
+            raise ModelError(f"formalism '{formalism}' takes no constraints; use 'kane' or 'auto'")
+        return ["kane"]
     if formalism != "auto":
         return [formalism]
     depths: list[int] = []
@@ -94,8 +173,8 @@ def _worth_trying(tree: Tree, formalism: str) -> list[str]:
 
 
 def _check(system: System, formalism: str) -> None:
-    if formalism != "auto" and formalism not in FORMALISMS:
-        known = ["auto", *FORMALISMS]
+    known = ["auto", *FORMALISMS, "redundant"]
+    if formalism not in known:
         raise ModelError(
             f"unknown formalism '{formalism}'{nearest(formalism, known)}; there are {', '.join(known)}"
         )
@@ -113,16 +192,28 @@ def _program(system: System, wanted: Targets, plain: Undimensioned) -> tuple[Pro
     events = hoist(Graph(wanted.events), constants).roots
     updates = hoist(Graph(wanted.updates), constants).roots
     fires = [hoist(Graph(f), constants).roots for f in wanted.fires]
-    state = (*wanted.coordinates, *wanted.speeds)
+    state = (*wanted.coordinates, *wanted.speeds, *wanted.carried)
     state_labels = [s.data.name for s in state]
     memory_labels = [m.data.name for m in wanted.memory]
-    everything = [*rates, *outputs, *events, *updates, *(e for f in fires for e in f)]
+    corrections = hoist(Graph(wanted.corrections), constants).roots
+    geometry = hoist(Graph(wanted.geometry), constants).roots
+    stepping = [improve(s.results, constants)[0] for s in wanted.stepping]
+    everything = [
+        *rates,
+        *outputs,
+        *events,
+        *updates,
+        *(e for f in fires for e in f),
+        *corrections,
+        *geometry,
+        *(e for results in stepping for e in results),
+    ]
     used = _constants_used(everything)
     defined = [constants.definitions.get(c, c) for c in used]
     parameters = tuple(plain(p) for p in system.parameters.values())
     rest = [
         section("outputs", [c.name for c in wanted.columns], outputs),
-        section("events", list(system.events), events),
+        section("events", [e.name for e in wanted.watched], events),
         section("update", memory_labels if updates else [], updates),
     ]
     program = Program(
@@ -138,15 +229,22 @@ def _program(system: System, wanted: Targets, plain: Undimensioned) -> tuple[Pro
         events=rest[1],
         update=rest[2],
         fire=tuple(
-            section(f"fire {name}", [*memory_labels, *state_labels], f)
-            for name, f in zip(system.events, fires, strict=True)
+            section(f"fire {event.name}", [*memory_labels, *state_labels], f)
+            for event, f in zip(wanted.watched, fires, strict=True)
         ),
         normalise=section(
             "normalise",
             [state_labels[q + i] for q in wanted.quaternions for i in range(4)],
             wanted.normalised,
         ),
+        correct=section("correct", [state_labels[i] for i in wanted.corrected], corrections),
+        corrected=wanted.corrected,
+        geometry=section("geometry", [f"number {i + 1}" for i in range(len(geometry))], geometry),
         quaternions=wanted.quaternions,
+        inputs=wanted.inputs,
+        stepping=tuple(
+            section(s.name, s.labels, results) for s, results in zip(wanted.stepping, stepping, strict=True)
+        ),
     )
     return program, gains
 

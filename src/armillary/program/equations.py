@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from armillary.algebra.neglected import NeglectedTerms
+from armillary.mechanics.constrained import Mode, Setting
 from armillary.model.system import System
 from armillary.program.cost import Operations
 from armillary.program.improve import Gain
+from armillary.program.judged import Judged
 from armillary.program.listing import listing, report
 from armillary.program.program import Program
 from armillary.program.roots import Targets
@@ -36,6 +39,10 @@ class Equations:
     parameter_units: dict[str, str]  # stated, or deduced where they were not
     stages: tuple[Stage, ...]
     gains: tuple[Gain, ...]
+    setting: Setting
+    mode: Mode
+    options: dict[str, Any]  # of the derivation, for another mode of the same system
+    judged: Judged = field(default_factory=Judged)
 
     @property
     def operations(self) -> Operations:
@@ -57,6 +64,23 @@ class Equations:
         """Parameters with their defaults, in their stated units; None where there is no default."""
         return {name: p.data.default for name, p in self.system.parameters.items()}
 
+    @property
+    def dependents(self) -> dict[str, str]:
+        """Dependent speeds, with the names of the constraints that eliminate them."""
+        found = self.setting.elimination
+        names = [u.data.name for u in self.system.speeds]
+        return {names[step.speed]: found.kept[step.row].constraint.name for step in found.steps}
+
+    @property
+    def redundant_constraints(self) -> tuple[str, ...]:
+        """Names of the constraints that say nothing new."""
+        return tuple(row.constraint.name for row in self.setting.elimination.redundant)
+
+    @property
+    def neglected(self) -> NeglectedTerms:
+        """Terms left out because of what was declared small or large; print it, or go through it."""
+        return self.judged.neglected
+
     def show(self, section: str = "derivatives") -> str:
         """A section of the program as text, one assignment per line."""
         return listing(self, section)
@@ -72,4 +96,5 @@ class Equations:
         return compile_equations(self, backend, **options)
 
     def __repr__(self) -> str:
-        return f"Equations({self.system.name!r}, {self.formalism}: {self.operations})"
+        small = ", small" if self.judged else ""
+        return f"Equations({self.system.name!r}, {self.formalism}: {self.operations}{small})"

@@ -7,11 +7,25 @@ from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
 from armillary.program.cost import Operations
-from armillary.program.passes import Constants, Graph, factor, fold, hoist, inline, reciprocals, share
+from armillary.program.passes import (
+    Constants,
+    Graph,
+    expand,
+    factor,
+    fold,
+    hoist,
+    inline,
+    reciprocals,
+    share,
+    spread,
+)
 
 # Nodes up to which factors and pairs are searched for. On a chain of 64 links (25,000 nodes) the search
 # finds 1.6 % of the operations and takes longer than the derivation.
 SEARCHED = 8000
+# Nodes up to which linear results are tried written out. That costs (results) × (values) products, more than
+# the steps of a derivation except in small systems.
+WRITTEN_OUT = 150
 
 
 @dataclass(frozen=True)
@@ -27,7 +41,7 @@ def improve(roots: Sequence[Expr], constants: Constants) -> tuple[list[Expr], li
     """The roots after all passes, and the record of what each gained.
 
     ``inline`` and ``hoist`` always stay, as the later ones build on them; a search for factors or pairs
-    that finds nothing is undone. The last ``hoist`` names constants that the others brought together.
+    that finds nothing is undone, as is writing out that saves nothing. The last ``hoist`` names constants that the others brought together.
     """
     gains: list[Gain] = []
     graph = Graph(roots)
@@ -39,16 +53,21 @@ def improve(roots: Sequence[Expr], constants: Constants) -> tuple[list[Expr], li
     def folded(g: Graph) -> Graph:
         return fold(g, constants)
 
+    def written_out(g: Graph) -> Graph:
+        return named(expand(g, constants)) if len(g.order) <= WRITTEN_OUT else g
+
     for name, apply, stays, search in (
         ("inline", inline, True, False),
         ("hoist", named, True, False),
         ("reciprocals", reciprocals, False, False),
         ("factor", factor, False, True),
         ("share", share, False, True),
+        ("spread", lambda g: share(spread(g)), False, True),
         ("inline", inline, False, True),
         ("factor", factor, False, True),
         ("fold", folded, False, False),
         ("hoist", named, True, False),
+        ("expand", written_out, False, True),
     ):
         if search and not searching:
             continue

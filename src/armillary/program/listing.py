@@ -33,7 +33,7 @@ def listing(equations: Equations, section: str) -> Text:
         )
     chosen = sections[section]
     names = assigned_names(chosen)
-    lines = [f"{chosen.name}: {chosen.operations}"]
+    lines = [*(f"# {line}" for line in equations.judged.lines()), f"{chosen.name}: {chosen.operations}"]
     known: dict[Expr, str] = {}  # operands come first, so a node meets the names of all its parts
     for node in chosen.nodes:
         if node in names:
@@ -96,6 +96,7 @@ def report(equations: Equations) -> Text:
         lines.append(f"  {body.name:<14}{parent:<14}{body.joint.describe():<36}{q}")
     lines += ["", f"  formalism: {equations.formalism}", f"  derivatives(): {equations.operations}"]
     lines.append(f"  precomputed: {len(equations.program.constants)} constants")
+    lines += [f"  {line}" for line in equations.judged.lines()]
     lines += ["", f"  {'pass':<16}{'+':>8}{'×':>8}{'÷':>6}{'functions':>12}"]
     for gain in equations.gains:
         o = gain.after

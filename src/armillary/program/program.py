@@ -7,6 +7,8 @@
     update        new memory, once per step
     fire          new memory and state when an event happens, one section per event
     normalise     Euler parameters back to unit length
+    correct       coordinates with the gaps of closed loops made smaller, one step of Newton's method
+    geometry      gaps and speed relations of the constraints, as numbers: for assembly, not for every step
 
 A section holds nodes in the order in which they are computed; what each is made of, the nodes say themselves.
 """
@@ -50,7 +52,7 @@ class Program:
     name: str
     parameters: tuple[Expr, ...]  # inputs of precompute, in order
     constants: tuple[Expr, ...]  # results of precompute, in order: inputs of all other sections
-    state: tuple[Expr, ...]  # coordinates, then speeds that are not prescribed
+    state: tuple[Expr, ...]  # coordinates, then the independent speeds
     memory: tuple[Expr, ...]
     time: Expr
     precompute: Section
@@ -60,7 +62,12 @@ class Program:
     update: Section
     fire: tuple[Section, ...]
     normalise: Section
+    correct: Section
+    corrected: tuple[int, ...]  # places in the state that ``correct`` renews
+    geometry: Section
     quaternions: tuple[int, ...]  # places in the state where four Euler parameters start
+    inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
+    stepping: tuple[Section, ...] = ()  # what integrators of redundant coordinates call
 
     def sections(self) -> tuple[Section, ...]:
         """All sections, in the order in which they are met."""
@@ -72,6 +79,9 @@ class Program:
             self.update,
             *self.fire,
             self.normalise,
+            self.correct,
+            self.geometry,
+            *self.stepping,
         )
 
     def __repr__(self) -> str:

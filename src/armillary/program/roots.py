@@ -9,7 +9,10 @@ from typing import Any
 from armillary.algebra.dimension import FORCE, MOMENT
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.functions import sqrt
-from armillary.algebra.walk import Undimensioned, transform
+from armillary.algebra.node import truncated
+from armillary.algebra.walk import transform
+from armillary.mechanics.constrained import Setting
+from armillary.model.records import Event
 from armillary.model.system import System
 
 
@@ -24,6 +27,15 @@ class Column:
 
 
 @dataclass(frozen=True, repr=False)
+class Stepping:
+    """A further section that integrators call: its name, and its results with their labels."""
+
+    name: str
+    labels: tuple[str, ...]
+    results: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, repr=False)
 class Targets:
     """Expressions for every section of a system's program."""
 
@@ -33,66 +45,83 @@ class Targets:
     memory: tuple[Expr, ...]
     rates: tuple[Expr, ...]
     columns: tuple[Column, ...]
+    watched: tuple[Event, ...]  # events of the description, and the one that watches over dependent speeds
     events: tuple[Expr, ...]
     updates: tuple[Expr, ...]
     fires: tuple[tuple[Expr, ...], ...]
     normalised: tuple[Expr, ...]
     quaternions: tuple[int, ...]
+    corrected: tuple[int, ...] = ()
+    corrections: tuple[Expr, ...] = ()
+    geometry: tuple[Expr, ...] = ()
+    carried: tuple[Expr, ...] = ()  # states after the speeds that steps hand on, with no rates of their own
+    inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
+    stepping: tuple[Stepping, ...] = ()
 
 
-def targets(system: System, speed_rates: Mapping[int, Any], plain: Undimensioned) -> Targets:
+def targets(system: System, speed_rates: Mapping[int, Any], setting: Setting) -> Targets:
     """Root expressions of a system whose speeds have these rates (by index among all its speeds)."""
+    plain = setting.plain
     accelerations = {
         plain(system.accelerations[u]): as_expr(speed_rates[i]) for i, u in enumerate(system.speeds)
     }
-    given = {plain(p.speed): plain(p.value) for p in system.prescriptions.values()}
-    replaced = {**accelerations, **given}
 
     def resolved(expressions: list[Expr]) -> list[Expr]:
-        """Without dimensions, prescribed speeds and accelerations; twice, for prescribed speeds inside
-        accelerations.
-        """
-        once = transform([plain(e) for e in expressions], replaced.get)
-        return transform(once, given.get) if given else once
+        """Without dimensions, given and dependent speeds, and accelerations."""
+        return transform([plain(e) for e in expressions], accelerations.get)
 
-    free = [u for u in system.speeds if u not in system.prescriptions]
+    def decided(expressions: list[Expr]) -> list[Expr]:
+        """The same, whole whatever is small: an event is where its expression says, to all orders."""
+        with truncated(None):
+            return transform([plain.exact(e) for e in expressions], accelerations.get)
+
+    free, coordinates = setting.independent(system), setting.coordinates(system)
     index = {u: i for i, u in enumerate(system.speeds)}
-    rates = resolved([system.rates[q] for q in system.coordinates])
-    rates += (
-        transform([as_expr(speed_rates[index[u]]) for u in free], given.get)
-        if given
-        else [as_expr(speed_rates[index[u]]) for u in free]
-    )
-    columns = _columns(system)
-    outputs = resolved([c.expression for c in columns])
+    rates = resolved([system.rates[q] for q in coordinates])
+    rates += [as_expr(speed_rates[index[u]]) for u in free]
+    shown = columns(system)
+    outputs = resolved([c.expression for c in shown])
     memory = [m.symbol for m in system.memories.values()]
-    state = [*system.coordinates, *free]
-    fires = [
-        tuple(resolved([event.changes.get(s, s) for s in [*memory, *state]]))
-        for event in system.events.values()
-    ]
-    quaternions = _quaternions(system)
-    normalised = _normalised([plain(s) for s in state], quaternions)
+    state = [*coordinates, *free]
+    watched = [*system.events.values(), *_switching(setting)]
+    fires = [tuple(decided([event.changes.get(s, s) for s in [*memory, *state]])) for event in watched]
+    quaternions = _quaternions(system, coordinates)
+    plain_coordinates = [plain(q) for q in coordinates]
+    corrected = [(i, q) for i, q in enumerate(plain_coordinates) if q in setting.corrections]
     return Targets(
         time=plain(system.time),
-        coordinates=tuple(plain(q) for q in system.coordinates),
+        coordinates=tuple(plain_coordinates),
         speeds=tuple(plain(u) for u in free),
         memory=tuple(plain(m) for m in memory),
         rates=tuple(rates),
-        columns=tuple(Column(c.name, c.units, c.about, e) for c, e in zip(columns, outputs, strict=True)),
-        events=tuple(resolved([e.expression for e in system.events.values()])),
-        updates=tuple(
-            resolved([m.symbol if m.update is None else m.update for m in system.memories.values()])
-        )
+        columns=tuple(Column(c.name, c.units, c.about, e) for c, e in zip(shown, outputs, strict=True)),
+        watched=tuple(watched),
+        events=tuple(decided([e.expression for e in watched])),
+        updates=tuple(decided([m.symbol if m.update is None else m.update for m in system.memories.values()]))
         if any(m.update is not None for m in system.memories.values())
         else (),
         fires=tuple(fires),
-        normalised=tuple(normalised),
+        normalised=tuple(normalised(plain_coordinates, quaternions)),
         quaternions=tuple(quaternions),
+        corrected=tuple(i for i, _ in corrected),
+        corrections=tuple(q + setting.corrections[q] for _, q in corrected),
+        geometry=setting.geometry,
     )
 
 
-def _columns(system: System) -> list[Column]:
+# Share of a pivot in its row, squared, at which another choice of dependent speeds is made.
+POOR = 0.01
+SWITCHING = "dependent speeds"
+
+
+def _switching(setting: Setting) -> list[Event]:
+    """The event of a choice of dependent speeds that becomes poor."""
+    if setting.quality is None:
+        return []
+    return [Event(SWITCHING, setting.quality - POOR, -1, {}, True, "", hidden=True)]
+
+
+def columns(system: System) -> list[Column]:
     """Coordinates, speeds, memories, loads and the user's outputs, each once by name; the user's definition
     wins.
     """
@@ -109,8 +138,8 @@ def _columns(system: System) -> list[Column]:
     return list(found.values())
 
 
-def _quaternions(system: System) -> list[int]:
-    index = {q: i for i, q in enumerate(system.coordinates)}
+def _quaternions(system: System, coordinates: list[Expr]) -> list[int]:
+    index = {q: i for i, q in enumerate(coordinates)}
     return [
         index[body.coordinates[start]]
         for body in system.bodies.values()
@@ -118,7 +147,7 @@ def _quaternions(system: System) -> list[int]:
     ]
 
 
-def _normalised(state: list[Expr], quaternions: list[int]) -> list[Expr]:
+def normalised(state: list[Expr], quaternions: list[int]) -> list[Expr]:
     """Euler parameters divided by their length, group after group."""
     result: list[Expr] = []
     for start in quaternions:

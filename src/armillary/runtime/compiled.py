@@ -6,6 +6,7 @@ import ctypes
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -16,8 +17,12 @@ import numpy as np
 from armillary.backends.jit import Compiled
 from armillary.backends.llvm import llvm_text
 from armillary.errors import ArmillaryError, ParameterError, SimulationError, nearest
+from armillary.mechanics.assembly import Geometry
 from armillary.program.equations import Equations
+from armillary.program.roots import POOR, SWITCHING
+from armillary.runtime.assembly import closed, consistent
 from armillary.runtime.integrators import METHODS, Functions, Integration, integrate
+from armillary.runtime.modes import Journey, Modes, Place
 from armillary.runtime.parameters import check_physical, number_in_text, parameter_table, plain_number
 from armillary.runtime.progress import progress_line
 
@@ -30,6 +35,7 @@ _SIGNATURES = {
     "derivatives": (ctypes.c_double, _REALS, _REALS, _REALS, _REALS),
     "outputs": (ctypes.c_double, _REALS, _REALS, _REALS, _REALS),
 }
+_WHERE_THERE = ("geometry", "events")
 _SAMPLES = 1000  # rows of an adaptive run whose sampling was not said
 
 BACKENDS = ("llvm",)
@@ -58,6 +64,10 @@ class CompiledModel:
         self._functions = {
             name: ctypes.CFUNCTYPE(None, *types)(code.address(name)) for name, types in _SIGNATURES.items()
         }
+        for name in _WHERE_THERE:
+            if address := self.address(name):
+                self._functions[name] = ctypes.CFUNCTYPE(None, *_SIGNATURES["outputs"])(address)
+        self._modes: Modes | None = None
         self.coordinate_names = equations.coordinates
         self.speed_names = equations.speeds
         self.output_names = tuple(c.name for c in equations.targets.columns)
@@ -83,7 +93,10 @@ class CompiledModel:
             "events": not program.events.results,
             "update": not program.update.results,
             "fire": not program.fire,
-            "normalise": not program.quaternions,
+            "normalise": not program.quaternions and not program.corrected,
+            "geometry": not program.geometry.results,
+            "solve": not program.stepping,
+            "residuals": not program.stepping,
         }
         return 0 if absent.get(name) else self._code.address(name)
 
@@ -156,42 +169,128 @@ class CompiledModel:
             raise ArmillaryError(f"the {what} must be {length} numbers, not an array of shape {vector.shape}")
         return vector
 
-    def state(self, initial: Mapping[str, float] | Sequence[float] | None = None) -> np.ndarray:
-        """A state from values by name (the rest as described), or from all values in order. Euler
-        parameters are made unit.
+    def state(
+        self,
+        initial: Mapping[str, float] | Sequence[float] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        t: float = 0.0,
+    ) -> np.ndarray:
+        """A state from values by name (the rest as described), or from all values in order. Euler parameters
+        are made unit, loops are closed, and speeds made to agree with the constraints.
         """
-        system, program = self.equations.system, self.equations.program
+        return self.packed(self._start(initial, parameters, t, self._initial_memory()))
+
+    def _start(
+        self,
+        initial: Mapping[str, float] | Sequence[float] | None,
+        parameters: Mapping[str, Any] | None,
+        t: float,
+        memory: np.ndarray,
+    ) -> Place:
+        """The place where a run starts."""
+        q, u, named = self._named_values(initial)
+        place = Place(t, self._unit_quaternions(q), u, memory)
+        return self._constrained(place, named, parameters) if self.equations.setting.rows else place
+
+    def _named_values(
+        self, initial: Mapping[str, float] | Sequence[float] | None
+    ) -> tuple[np.ndarray, np.ndarray, set[str]]:
+        """All coordinates and speeds, and the names of those that the user gave."""
+        system = self.equations.system
+        values = {s.data.name: value for s, value in system.initial.items()}
         if initial is not None and not isinstance(initial, Mapping):
-            y = self._vector(initial, len(self._state_index), "initial state")
+            given = self._vector(initial, len(self._state_index), "initial state")
+            named = dict(zip(self._state_index, given.tolist(), strict=True))
         else:
-            by_name = {s.data.name: value for s, value in system.initial.items()}
-            y = np.array([by_name[s.data.name] for s in program.state], dtype=float)
+            named = {}
             dimensions = {s.data.name: s.dimension for s in system.initial}
             for name, value in [(str(key), value) for key, value in (initial or {}).items()]:
                 where = f"the initial value of '{name}'"
+                self._check_place(name)
                 if isinstance(value, str):
                     value = number_in_text(value, where)
-                y[self._place(name)] = plain_number(value, where, system.units, dimensions.get(name))
-        if not np.all(np.isfinite(y)):
-            bad = program.state[int(np.argmin(np.isfinite(y)))].data.name
-            raise ParameterError(f"the initial value of '{bad}' is not a finite number")
-        for start in program.quaternions:
-            length = float(np.linalg.norm(y[start : start + 4]))
+                named[name] = plain_number(value, where, system.units, dimensions.get(name))
+        values |= named
+        for name, value in values.items():
+            if not np.isfinite(value):
+                raise ParameterError(f"the initial value of '{name}' is not a finite number")
+        q = np.array([values[name] for name in self.coordinate_names], dtype=float)
+        u = np.array([values[s.data.name] for s in system.speeds], dtype=float)
+        return q, u, set(named)
+
+    def _unit_quaternions(self, q: np.ndarray) -> np.ndarray:
+        for start in self.equations.program.quaternions:
+            length = float(np.linalg.norm(q[start : start + 4]))
             if length == 0.0:
                 raise ParameterError(
-                    f"the Euler parameters from '{program.state[start].data.name}' on are all zero"
+                    f"the Euler parameters from '{self.coordinate_names[start]}' on are all zero"
                 )
-            y[start : start + 4] /= length
-        return y
+            q[start : start + 4] /= length
+        return q
 
-    def _place(self, name: str) -> int:
-        if name not in self._state_index:
-            if any(name == str(p) for p in self.equations.system.prescriptions):
-                raise ParameterError(f"'{name}' is prescribed, so it has no initial value")
-            raise ParameterError(
-                f"there is no coordinate or speed '{name}'{nearest(name, self._state_index)}"
-            )
-        return self._state_index[name]
+    def _constrained(self, place: Place, named: set[str], parameters: Mapping[str, Any] | None) -> Place:
+        geometry, setting = self.geometry(parameters, place.memory), self.equations.setting
+        names = list(self.coordinate_names)
+        at = {i for i, name in enumerate(names) if name in named}
+        q = closed(geometry, setting, place.t, place.q, at, names)
+        speeds = [s.data.name for s in self.equations.system.speeds]
+        moved = {j for j, name in enumerate(speeds) if name in named}
+        return replace(place, q=q, u=consistent(geometry, setting, place.t, q, place.u, moved, speeds))
+
+    def _check_place(self, name: str) -> None:
+        system = self.equations.system
+        known = [*self.coordinate_names, *(u.data.name for u in system.speeds)]
+        given = {p.speed.data.name for p in self.equations.setting.given.values()}
+        if name in given or (name not in known and any(name == q.data.name for q in system.coordinates)):
+            raise ParameterError(f"'{name}' is prescribed, so it has no initial value")
+        if name not in known:
+            raise ParameterError(f"there is no coordinate or speed '{name}'{nearest(name, known)}")
+
+    # ------------------------------------------------------------ places, in no program's terms
+
+    def packed(self, place: Place) -> np.ndarray:
+        """The state of this program at a place."""
+        index = {u.data.name: j for j, u in enumerate(self.equations.system.speeds)}
+        return np.concatenate([place.q, place.u[[index[name] for name in self.speed_names]]])
+
+    def place(
+        self, t: float, state: np.ndarray, memory: np.ndarray, parameters: Mapping[str, Any] | None
+    ) -> Place:
+        """All coordinates and speeds of a state of this program."""
+        out = np.empty(len(self.output_names))
+        self._call("outputs", t, state, parameters, memory, out)
+        column = {name: i for i, name in enumerate(self.output_names)}
+        u = out[[column[s.data.name] for s in self.equations.system.speeds]]
+        return Place(t, state[: len(self.coordinate_names)].copy(), u, memory)
+
+    def geometry(self, parameters: Mapping[str, Any] | None, memory: np.ndarray) -> Geometry:
+        """The constraints as numbers, for a parameter set."""
+        layout = self.equations.setting.layout
+        assert layout is not None
+        length, speeds = len(self.equations.program.geometry.results), np.zeros(len(self.speed_names))
+
+        def values(t: float, q: np.ndarray) -> np.ndarray:
+            out = np.empty(length)
+            self._call("geometry", t, np.concatenate([q, speeds]), parameters, memory, out)
+            return out
+
+        return Geometry(layout, values)
+
+    def quality(self, place: Place, parameters: Mapping[str, Any] | None) -> float:
+        """How well the dependent speeds of this program are told by the others at a place; 0: not at all."""
+        out = np.empty(len(self.equations.targets.watched))
+        self._call("events", place.t, self.packed(place), parameters, place.memory, out)
+        return float(out[-1]) + POOR
+
+    def values_at(self, place: Place, parameters: Mapping[str, Any] | None) -> dict[str, float]:
+        """Values of all that expressions can hold at a place, by name."""
+        system, table = self.equations.system, self._table
+        inside = table.inside(table.values(parameters))
+        values = dict(zip(table.names, inside.tolist(), strict=True))
+        values |= dict(zip(self.coordinate_names, place.q.tolist(), strict=True))
+        values |= {s.data.name: float(x) for s, x in zip(system.speeds, place.u, strict=True)}
+        values |= dict(zip(self._memory_names, place.memory.tolist(), strict=True))
+        return values | {system.time.data.name: place.t}
 
     # ------------------------------------------------------------ runs
 
@@ -225,40 +324,62 @@ class CompiledModel:
         chosen = method or ("rk4" if step is not None else "dop853")
         values = self._table.values(parameters)
         check_physical(self.equations.system, self._table, values)
-        y0 = self.state(initial)
-        m0 = self._memory(memory, t0)
+        start = self._start(initial, parameters, t0, self._memory(memory, t0))
         adaptive = chosen in METHODS and METHODS[chosen].adaptive
         if sample is None and adaptive and t_end > t0:
             sample = (t_end - t0) / _SAMPLES
+        how: dict[str, Any] = {
+            "step": step, "sample": sample, "rtol": rtol, "atol": atol, "max_step": max_step,
+            "max_steps": max_steps,
+        }  # fmt: skip
         with progress_line(progress, t0, t_end) as report:
-            result = integrate(
-                self._run_functions(),
-                chosen,
-                t0=t0,
-                t_end=t_end,
-                state=y0,
-                memory=m0,
-                constants=self.constants(parameters),
-                step=step,
-                sample=sample,
-                rtol=rtol,
-                atol=atol,
-                max_step=max_step,
-                max_steps=max_steps,
-                progress=report,
-            )
+            how["progress"] = report
+            if self._changes_mode:
+                self._modes = self._modes or Modes(self)
+                journey = self._modes.travel(start, t_end, method=chosen, parameters=parameters, **how)
+            else:
+                journey = self._straight(start, t_end, chosen, parameters, how)
+        result = journey.result()
         tolerances = {"rtol": rtol, "atol": str(atol)} if adaptive else {}
-        run = self._run(result, values, {"method": chosen, "step": step or 0.0, **tolerances})
-        _raise_for(result, run, self._culprit(result, parameters), adaptive)
+        run = self._run(result, values, {"method": chosen, "step": step or 0.0, **tolerances}, journey)
+        raise_for(result, run, journey.model.culprit(result, parameters), adaptive)
         return run
 
-    def _culprit(self, result: Integration, parameters: Mapping[str, Any] | None) -> str:
+    @property
+    def _changes_mode(self) -> bool:
+        """Whether a run may need another program of the same system."""
+        return any(e.lock or e.unlock or e.name == SWITCHING for e in self.equations.targets.watched)
+
+    def _straight(
+        self,
+        start: Place,
+        t_end: float,
+        method: str,
+        parameters: Mapping[str, Any] | None,
+        how: dict[str, Any],
+    ) -> Journey:
+        """A run through this program alone."""
+        result = integrate(
+            self.run_functions(),
+            method,
+            t0=start.t,
+            t_end=t_end,
+            state=self.packed(start),
+            memory=start.memory,
+            constants=self.constants(parameters),
+            **how,
+        )
+        watched = self.equations.targets.watched
+        events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
+        return Journey(self, [result], events)
+
+    def culprit(self, result: Integration, parameters: Mapping[str, Any] | None) -> str:
         """The event that accumulates, or the state that a run failed in: the one whose own rate is not
         finite,
         before those it spoiled.
         """
         if result.failed_event is not None:
-            return list(self.equations.system.events)[result.failed_event]
+            return self.equations.targets.watched[result.failed_event].name
         if result.failed_state is None:
             return ""
         rates = self.derivatives(result.t_stop, result.final_state, parameters, memory=result.final_memory)
@@ -279,8 +400,9 @@ class CompiledModel:
             stored[self._memory_names.index(name)] = number
         return stored
 
-    def _run_functions(self) -> Functions:
-        program, events = self.equations.program, self.equations.system.events.values()
+    def run_functions(self) -> Functions:
+        """Addresses and sizes of the generated functions, for an integrator."""
+        program, events = self.equations.program, self.equations.targets.watched
         return Functions(
             derivatives=self.address("derivatives"),
             outputs=self.address("outputs"),
@@ -288,20 +410,23 @@ class CompiledModel:
             update=self.address("update"),
             fire=self.address("fire"),
             normalise=self.address("normalise"),
+            solve=self.address("solve"),
+            residuals=self.address("residuals"),
             n_states=len(program.state),
             n_outputs=len(self.output_names),
             n_memory=len(program.memory),
             n_events=len(program.fire),
             event_directions=tuple(e.direction for e in events),
-            event_terminal=tuple(e.stop for e in events),
+            event_terminal=tuple(bool(e.stop or e.lock or e.unlock) for e in events),
             owner=self._code,
         )
 
-    def _run(self, result: Integration, values: dict[str, float], how: dict[str, Any]) -> Run:
+    def _run(
+        self, result: Integration, values: dict[str, float], how: dict[str, Any], journey: Journey
+    ) -> Run:
         from armillary.results import Event, Run
 
         columns = self.equations.targets.columns
-        known = list(self.equations.system.events.values())
         info = {
             **_versions(),
             "formalism": self.formalism,
@@ -310,6 +435,7 @@ class CompiledModel:
             "steps": result.steps,
             "rejected": result.rejected,
             "evaluations": result.evaluations,
+            **({"modes": "; ".join(journey.notes)} if journey.notes else {}),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         return Run(
@@ -322,7 +448,7 @@ class CompiledModel:
             parameters=values,
             parameter_units=dict(zip(self._table.names, self._table.units, strict=True)),
             info=info,
-            events=tuple(Event(t, known[k].name) for t, k in result.events if not known[k].hidden),
+            events=tuple(Event(t, name) for t, name in journey.events),
         )
 
     def __repr__(self) -> str:
@@ -358,7 +484,7 @@ _REMEDIES_FIXED_STEP = _REMEDIES | {
 _ACCUMULATES = "its effects come faster and faster; end the run there with stop=True, or use a contact force"
 
 
-def _raise_for(result: Integration, run: Run, culprit: str, adaptive: bool) -> None:
+def raise_for(result: Integration, run: Run, culprit: str, adaptive: bool) -> None:
     """An error for a run that had to stop, with the data so far."""
     if result.status == "events accumulate":
         what = f"event '{culprit}' accumulates at t = {result.t_stop:.6g} s: {_ACCUMULATES}"

@@ -54,6 +54,6 @@ def emit_probe(program: Program, prepare: Frame) -> Frame:
         for i in reversed(range(1, len(F))):
             nest = F[i - 1][m] + factors[i % 2] * nest
         point[m] = base[m] + theta * nest
-    f.normalise(point)
+    f.normalise(f["t_old"] + f.argument(2), point)
     f.give()
     return f

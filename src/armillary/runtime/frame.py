@@ -19,7 +19,7 @@ from armillary.runtime.shape import ADDRESSES, FIELDS, FUNCTIONS, REALS, Shape
 _ORDINARY = (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS)  # t, state, constants, memory, result
 SIGNATURES = {name: ir.FunctionType(NOTHING, _ORDINARY) for name in FUNCTIONS} | {
     "fire": ir.FunctionType(NOTHING, (WHOLE, *_ORDINARY, ADDRESS)),
-    "normalise": ir.FunctionType(NOTHING, (ADDRESS,)),
+    "normalise": ir.FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS)),
 }
 
 
@@ -130,6 +130,17 @@ class Frame(Code):
             "fire", event.raw, t.raw, state.address, constants, memory, new_memory, new_state.address
         )
 
-    def normalise(self, state: Vector) -> None:
+    def solve(self, t: Value, work: Vector, answer: Vector) -> None:
+        """Accelerations and multipliers of redundant coordinates."""
+        self._ordinary("solve", t, work, "memory", answer.address)
+        self["evaluations"] = self["evaluations"] + 1
+
+    def residuals(self, t: Value, work: Vector, gaps: Vector) -> None:
+        """Positions, then speeds, of all constraints on redundant coordinates."""
+        self._ordinary("residuals", t, work, "memory", gaps.address)
+
+    def normalise(self, t: Value, state: Vector) -> None:
+        """The state back to where its constraints hold: unit Euler parameters, closed loops."""
         if self.shape.normalise:
-            self._generated("normalise", state.address)
+            memory = self.vector("memory").address
+            self._generated("normalise", t.raw, state.address, self["constants"].raw, memory)

@@ -29,6 +29,7 @@ from armillary.runtime.code import WHOLE, Value, Variable, Vector
 from armillary.runtime.dense import emit_prepare, emit_probe
 from armillary.runtime.events import adopt_signs, emit_cut, emit_locate, emit_scan, fire_pending
 from armillary.runtime.frame import Frame, Program
+from armillary.runtime.projected import emit_begin
 from armillary.runtime.shape import Control, Phase, Reason, Shape
 from armillary.runtime.steps import emit_adaptive_step, emit_first_step, emit_fixed_step, first_nonfinite
 
@@ -113,6 +114,7 @@ def _emit_settle(program: Program) -> Frame:
     """What happens at the time just reached: events, the end, `update`, the derivative for the next step."""
     shape = program.shape
     first_step = emit_first_step(program) if shape.adaptive else None
+    begin = emit_begin(program) if shape.scheme else None
     f = program.function("settle")
     if shape.events:
         fire_pending(f)
@@ -123,6 +125,9 @@ def _emit_settle(program: Program) -> Frame:
     if shape.update:
         with f.when(f["at_grid"].equals(1)):
             _update_memory(f)
+    if begin:
+        with f.when(f["restart"].equals(1)):
+            f.internal(begin)
     if shape.dense:
         _settle_derivative(f)
     if shape.events:

@@ -11,6 +11,7 @@ import ctypes
 from dataclasses import dataclass
 from enum import IntEnum
 
+from armillary.runtime.scheme import Scheme
 from armillary.runtime.tableau import Tableau
 
 # A grid point of a fixed step this close (in steps) to a sample time or to the end takes exactly that time.
@@ -68,7 +69,7 @@ EVENT_VECTORS = (
     "low", "crossed", "direction", "terminal",
     "last", "gap", "longest", "streak", "stuck", "returning",  # see accumulation.py
 )  # fmt: skip
-FUNCTIONS = ("derivatives", "outputs", "events", "update", "fire", "normalise")
+FUNCTIONS = ("derivatives", "outputs", "events", "update", "fire", "normalise", "solve", "residuals")
 ADDRESSES = ("constants", "times", "rows", "log", *FUNCTIONS)
 
 FIELDS = {name: place for place, name in enumerate((*REALS, *WHOLES, *ADDRESSES))}
@@ -97,6 +98,7 @@ class Shape:
     fire: bool
     normalise: bool
     dense: bool
+    scheme: Scheme | None = None  # of redundant coordinates
 
     @property
     def adaptive(self) -> bool:
@@ -123,6 +125,9 @@ class Shape:
             lengths |= {f"F{i}": self.states for i in range(self.dense_vectors)}
         lengths |= dict.fromkeys(("memory", "new_memory"), self.memory)
         lengths |= dict.fromkeys(EVENT_VECTORS, self.events)
+        if self.scheme:
+            rows, work = self.scheme.rows, self.scheme.work
+            lengths |= {"work": work, "answer": self.scheme.speeds + rows, "gaps": 2 * rows, "settings": 2}
         offsets, end = {}, 0
         for name, length in lengths.items():
             offsets[name], end = end, end + length

@@ -6,7 +6,9 @@ from math import inf
 
 from armillary.runtime.code import Value, Variable, Vector
 from armillary.runtime.frame import Frame, Program
+from armillary.runtime.projected import emit_projection
 from armillary.runtime.shape import SNAP, Phase, Reason
+from armillary.runtime.staggered import emit_staggered
 from armillary.runtime.tableau import Row
 
 EPSILON = 2.0**-52
@@ -30,6 +32,8 @@ def emit_fixed_step(program: Program, scan: Frame | None) -> Frame:
     Where the distance differs from `step` by rounding alone, `step` itself is used: all whole steps are
     equal.
     """
+    advance = emit_staggered(program) if _is(program, "staggered") else None
+    project = emit_projection(program) if _is(program, "projected") else None
     f = program.function("step")
     t, step = f["t"], f["step"]
     target = f["t0"] + (f["index"] + 1).to_real() * step
@@ -37,9 +41,14 @@ def emit_fixed_step(program: Program, scan: Frame | None) -> Frame:
     target = f.choose(target > f["t_end"] - SNAP * step, f["t_end"], target)
     h = target - t
     h = f.choose(f.magnitude(h - step) <= 4.0 * EPSILON * f.magnitude(target), step, h)
-    if not program.shape.dense:
-        f.derivatives(t, f.vector("state"), f.vector("k0"))
-    _stages(f, t, h)
+    if advance:
+        f.internal(advance, t, h)
+    else:
+        if not program.shape.dense:
+            f.derivatives(t, f.vector("state"), f.vector("k0"))
+        _stages(f, t, h)
+        if project:
+            f.internal(project, target)
     trial = f.vector("trial")
     with f.when(f.total(program.shape.states, lambda m: 0.0 * trial[m]).differs(0.0)):
         f["status"] = Reason.DIVERGED
@@ -50,6 +59,10 @@ def emit_fixed_step(program: Program, scan: Frame | None) -> Frame:
     _accept(f, target, h, scan)
     f.give()
     return f
+
+
+def _is(program: Program, kind: str) -> bool:
+    return program.shape.scheme is not None and program.shape.scheme.kind == kind
 
 
 def _next_sample(f: Frame) -> Value:
@@ -86,11 +99,12 @@ def _accept(f: Frame, t_new: Value, h: Value, scan: Frame | None) -> None:
     if shape.dense:
         f.copy(shape.states, state, f.vector("base"))
     f.copy(shape.states, f.vector("trial"), state)
-    f.normalise(state)
+    f.normalise(t_new, state)
     if shape.dense:
         f.copy(shape.states, state, f.vector("end"))
         if not shape.tableau.end_enters_error:
             f.derivatives(t_new, state, f.vector(f"k{shape.tableau.stages}"))
+        _straighten(f, h)
     f["t_old"] = f["t"]
     f["t"] = t_new
     f["h_taken"] = h
@@ -100,6 +114,18 @@ def _accept(f: Frame, t_new: Value, h: Value, scan: Frame | None) -> None:
     f["phase"] = Phase.ARRIVED
     if scan:
         f.internal(scan)
+
+
+def _straighten(f: Frame, h: Value) -> None:
+    """Accelerations and multipliers of redundant coordinates: a straight line between the ends of a step."""
+    scheme, base, end = f.shape.scheme, f.vector("base"), f.vector("end")
+    if scheme is None:
+        return
+    first, last = f.vector("k0"), f.vector(f"k{f.shape.tableau.stages}")
+    with f.each(scheme.states - scheme.first_acceleration) as i:
+        m = i + scheme.first_acceleration
+        first[m] = (end[m] - base[m]) / h
+        last[m] = first[m]
 
 
 def emit_adaptive_step(program: Program, scan: Frame | None) -> Frame:

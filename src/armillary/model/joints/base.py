@@ -69,10 +69,17 @@ class Maker:
 
 
 class JointType:
-    """A kind of joint with its settings. ``assemble`` builds it for one body."""
+    """A kind of joint with its settings. ``assemble`` builds it for one body.
+
+    ``small`` declares all its coordinates and speeds small.
+    """
 
     coordinate_count: int = 0
     speed_count: int = 0
+    small: bool = False
+
+    def __init__(self, *, small: bool = False) -> None:
+        self.small = small
 
     def assemble(self, maker: Maker) -> Assembly:
         """The joint's steps and rates, with coordinates and speeds made by ``maker``."""

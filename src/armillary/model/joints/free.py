@@ -107,7 +107,8 @@ class Spherical(JointType):
 
     speed_count = 3
 
-    def __init__(self, rotation: str = "quaternion") -> None:
+    def __init__(self, rotation: str = "quaternion", *, small: bool = False) -> None:
+        super().__init__(small=small)
         self.rotation = _check_rotation(rotation, "Spherical")
         self.coordinate_count = 4 if rotation == "quaternion" else 3
 
@@ -132,7 +133,10 @@ class Free(JointType):
 
     speed_count = 6
 
-    def __init__(self, rotation: str = "quaternion", velocity: str = "parent") -> None:
+    def __init__(
+        self, rotation: str = "quaternion", velocity: str = "parent", *, small: bool = False
+    ) -> None:
+        super().__init__(small=small)
         self.rotation = _check_rotation(rotation, "Free")
         if velocity not in ("parent", "body"):
             raise ModelError(f"Free: velocity='{velocity}' is neither 'parent' nor 'body'")

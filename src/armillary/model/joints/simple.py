@@ -42,7 +42,10 @@ class Joint(JointType):
     too, each further one in the frame left by the rotations before it. All speeds are coordinate rates.
     """
 
-    def __init__(self, translate: Sequence[Any] = (), rotate: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, translate: Sequence[Any] = (), rotate: Sequence[Any] = (), *, small: bool = False
+    ) -> None:
+        super().__init__(small=small)
         self.translate = tuple(check_axis(a, "Joint(translate=…)") for a in translate)
         self.rotate = tuple(check_axis(a, "Joint(rotate=…)") for a in rotate)
         if len(self.translate) > 3 or len(self.rotate) > 3:
@@ -74,8 +77,8 @@ class Joint(JointType):
 class Revolute(Joint):
     """A hinge about an axis of the parent; at zero the child's axes are the parent's."""
 
-    def __init__(self, axis: Any = "z") -> None:
-        super().__init__(rotate=[check_axis(axis, "Revolute")])
+    def __init__(self, axis: Any = "z", *, small: bool = False) -> None:
+        super().__init__(rotate=[check_axis(axis, "Revolute")], small=small)
 
     def describe(self) -> str:
         return f"revolute {axis_name(self.rotate[0])}"
@@ -84,8 +87,8 @@ class Revolute(Joint):
 class Prismatic(Joint):
     """A slider along an axis of the parent; the child does not turn."""
 
-    def __init__(self, axis: Any = "z") -> None:
-        super().__init__(translate=[check_axis(axis, "Prismatic")])
+    def __init__(self, axis: Any = "z", *, small: bool = False) -> None:
+        super().__init__(translate=[check_axis(axis, "Prismatic")], small=small)
 
     def describe(self) -> str:
         return f"prismatic {axis_name(self.translate[0])}"
@@ -94,9 +97,9 @@ class Prismatic(Joint):
 class Cylindrical(Joint):
     """A slider and a hinge along the same axis."""
 
-    def __init__(self, axis: Any = "z") -> None:
+    def __init__(self, axis: Any = "z", *, small: bool = False) -> None:
         axis = check_axis(axis, "Cylindrical")
-        super().__init__(translate=[axis], rotate=[axis])
+        super().__init__(translate=[axis], rotate=[axis], small=small)
 
     def describe(self) -> str:
         return f"cylindrical {axis_name(self.rotate[0])}"
@@ -105,9 +108,9 @@ class Cylindrical(Joint):
 class Gimbal(Joint):
     """Two or three successive hinges about body-fixed axes, e.g. "zx"; speeds are the gimbal rates."""
 
-    def __init__(self, sequence: str) -> None:
+    def __init__(self, sequence: str, *, small: bool = False) -> None:
         self.sequence = check_sequence(sequence, (2, 3), "Gimbal")
-        super().__init__(rotate=list(sequence))
+        super().__init__(rotate=list(sequence), small=small)
 
     def describe(self) -> str:
         return f"gimbal {self.sequence}"
@@ -123,7 +126,8 @@ class Planar(JointType):
 
     coordinate_count = speed_count = 3
 
-    def __init__(self, normal: Any = "z", velocity: str = "parent") -> None:
+    def __init__(self, normal: Any = "z", velocity: str = "parent", *, small: bool = False) -> None:
+        super().__init__(small=small)
         self.normal = check_axis(normal, "Planar")
         if velocity not in ("parent", "body"):
             raise ModelError(f"Planar: velocity='{velocity}' is neither 'parent' nor 'body'")

@@ -6,6 +6,7 @@ computes the same with fewer operations. Whole equal expressions need no pass, t
 the count approves.
 """
 
+from armillary.program.passes.expand import expand
 from armillary.program.passes.factor import factor
 from armillary.program.passes.fold import fold
 from armillary.program.passes.graph import Graph
@@ -14,5 +15,18 @@ from armillary.program.passes.inline import inline
 from armillary.program.passes.narrow import narrow
 from armillary.program.passes.reciprocals import reciprocals
 from armillary.program.passes.share import share
+from armillary.program.passes.spread import spread
 
-__all__ = ["Constants", "Graph", "factor", "fold", "hoist", "inline", "narrow", "reciprocals", "share"]
+__all__ = [
+    "Constants",
+    "Graph",
+    "expand",
+    "factor",
+    "fold",
+    "hoist",
+    "inline",
+    "narrow",
+    "reciprocals",
+    "share",
+    "spread",
+]

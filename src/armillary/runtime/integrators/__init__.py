@@ -17,19 +17,21 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import ArmillaryError, nearest
-from armillary.runtime.integrators import dop853, dopri5, midpoint, rk4
+from armillary.runtime.integrators import dop853, dopri5, midpoint, projected, rk4, staggered
 from armillary.runtime.integrators.driving import CompiledRun, drive
-from armillary.runtime.integrators.records import Functions, Integration, Method, Status
+from armillary.runtime.integrators.records import Functions, Integration, Method, Status, Stepping
 from armillary.runtime.integrators.sampling import SampleTimes, check_rows
 from armillary.runtime.integrators.scipy import integrate_with_scipy
 
-__all__ = ["METHODS", "Functions", "Integration", "Method", "Status", "integrate"]
+__all__ = ["METHODS", "Functions", "Integration", "Method", "Status", "Stepping", "integrate"]
 
 _METHODS = (
     Method("rk4", 4, False, "classical Runge–Kutta, fixed step", rk4.TABLEAU),
     Method("midpoint", 2, False, "explicit midpoint, two evaluations per fixed step", midpoint.TABLEAU),
     Method("dopri5", 5, True, "Dormand–Prince 5(4), adaptive, dense output", dopri5.TABLEAU),
     Method("dop853", 8, True, "Dormand–Prince 8(5,3), adaptive, dense output", dop853.TABLEAU),
+    Method("staggered", 2, False, "staggered stabilised constraints", staggered.TABLEAU, redundant=True),
+    Method("projected", 4, False, "rk4 and projection onto constraints", projected.TABLEAU, redundant=True),
     Method("scipy:RK45", 5, True, "SciPy's Dormand–Prince 5(4); Python at every step", solver="RK45"),
     Method("scipy:DOP853", 8, True, "SciPy's Dormand–Prince 8(5,3); Python at every step", solver="DOP853"),
     Method("scipy:LSODA", 12, True, "Adams or BDF as stiffness asks; Python at every step", solver="LSODA"),
@@ -57,6 +59,7 @@ def integrate(
     max_step: float = inf,
     max_steps: int = 1_000_000_000,
     progress: Callable[[float], None] | None = None,
+    stepping: Stepping | None = None,
 ) -> Integration:
     """The motion from `t0` to `t_end`.
 
@@ -65,6 +68,7 @@ def integrate(
     rtol, atol  the tolerated error of an adaptive method; `atol` one number or one per state
     max_steps   steps tried, rejected ones included, after which the run ends
     progress    called about ten times a second with the time reached
+    stepping    of redundant coordinates, whose methods are "staggered" and "projected"
 
     A last step that does not fit is shortened. Memory is updated at the start of every step. A row shows the
     state and memory as the next step begins with them, so at an event the ones after it. Divergence and
@@ -77,6 +81,7 @@ def integrate(
             f"no integration method '{method}'{nearest(method, METHODS)}; there are {', '.join(METHODS)}"
         )
     chosen = METHODS[method]
+    _check_kind(chosen, stepping)
     if not (isfinite(t0) and isfinite(t_end) and t0 <= t_end):
         raise ArmillaryError(f"a run must lead from one finite time to a later one, not from {t0} to {t_end}")
     if step is None and not chosen.adaptive:
@@ -109,7 +114,16 @@ def integrate(
         return integrate_with_scipy(
             functions, chosen.solver, **arguments, max_steps=max_steps, progress=progress
         )
-    return drive(CompiledRun(functions, chosen.tableau, **arguments), max_steps, progress)
+    return drive(CompiledRun(functions, chosen.tableau, **arguments, stepping=stepping), max_steps, progress)
+
+
+def _check_kind(method: Method, stepping: Stepping | None) -> None:
+    """An error for a method that does not fit the coordinates."""
+    if method.redundant == (stepping is not None):
+        return
+    fitting = ", ".join(m.name for m in _METHODS if m.redundant == (stepping is not None))
+    kind = "redundant coordinates" if stepping else "equations without redundant coordinates"
+    raise ArmillaryError(f"method '{method.name}' is not for {kind}; there are {fitting}")
 
 
 def _vector(name: str, values: Any, length: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from math import inf
 
 import numpy as np
 
-from armillary.runtime.integrators.records import Functions, Integration, Status
+from armillary.runtime.integrators.records import Functions, Integration, Status, Stepping
 from armillary.runtime.integrators.sampling import SampleTimes, most_rows
 from armillary.runtime.shape import FUNCTIONS, Control, Phase, Reason, Shape
 from armillary.runtime.tableau import Tableau
@@ -51,6 +51,7 @@ class CompiledRun:
         rtol: float,
         atol: np.ndarray,
         max_step: float,
+        stepping: Stepping | None = None,
     ) -> None:
         from armillary.runtime.loops import compiled_loop  # needs llvmlite, which is slow to import
 
@@ -66,6 +67,7 @@ class CompiledRun:
             fire=bool(functions.fire),
             normalise=bool(functions.normalise),
             dense=inside,
+            scheme=stepping.scheme if stepping else None,
         )
         self._loop = compiled_loop(self.shape, functions.ir)
         self._offsets, length = self.shape.layout()
@@ -79,6 +81,8 @@ class CompiledRun:
 
         self._put("state", state)
         self._put("memory", memory)
+        if stepping:
+            self._put("settings", np.array([stepping.epsilon, stepping.softness]))
         if adaptive:
             self._put("atol", np.broadcast_to(atol, state.shape))
         self._put("direction", np.array(functions.event_directions or [0.0] * functions.n_events))

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from armillary.runtime.scheme import Scheme
 from armillary.runtime.tableau import Tableau
 
 Status = Literal[
@@ -36,6 +37,8 @@ class Functions:
     update: int = 0
     fire: int = 0
     normalise: int = 0
+    solve: int = 0  # of redundant coordinates
+    residuals: int = 0
     n_states: int = 0
     n_outputs: int = 0
     n_memory: int = 0
@@ -47,8 +50,19 @@ class Functions:
 
 
 @dataclass(frozen=True)
+class Stepping:
+    """How redundant coordinates are advanced: the scheme, its ε, and the softness of exact constraints."""
+
+    scheme: Scheme
+    epsilon: float
+    softness: float
+
+
+@dataclass(frozen=True)
 class Method:
-    """A way to integrate: a tableau for the compiled loops, or the name of a SciPy solver."""
+    """A way to integrate: a tableau for the compiled loops, or the name of a SciPy solver; ``redundant`` ones
+    are for redundant coordinates, and only those.
+    """
 
     name: str
     order: int
@@ -56,6 +70,7 @@ class Method:
     description: str
     tableau: Tableau | None = None
     solver: str = ""
+    redundant: bool = False
 
 
 @dataclass

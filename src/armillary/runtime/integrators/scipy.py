@@ -28,7 +28,7 @@ SECONDS_BETWEEN_REPORTS = 0.1
 _VECTOR = ctypes.c_void_p
 _ORDINARY = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_VECTOR] * 4)
 _FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[_VECTOR] * 5)
-_NORMALISE = ctypes.CFUNCTYPE(None, _VECTOR)
+_NORMALISE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_VECTOR] * 3)
 
 
 class _Model:
@@ -67,10 +67,10 @@ class _Model:
     def updated(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         return self("update", self.functions.n_memory, t, state, memory) if self.functions.update else memory
 
-    def normalised(self, state: np.ndarray) -> np.ndarray:
+    def normalised(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         state = np.array(state, dtype=float)
         if self.functions.normalise:
-            self._normalise(state.ctypes.data)
+            self._normalise(t, *(a.ctypes.data for a in (state, self.constants, memory)))
         return state
 
 
@@ -154,7 +154,7 @@ class _Run:
         dense = solver.dense_output()
 
         def state_at(x: float) -> np.ndarray:
-            return self.model.normalised(dense(x))
+            return self.model.normalised(x, dense(x), self.memory)
 
         happening = self.events.first(self.t, solver.t, solver.t >= self.t_end, state_at, self.memory)
         if self.events.accumulating is not None:
@@ -166,7 +166,7 @@ class _Run:
         self.rows.near = self.events.closeness(self.t, solver.t) if happening else 0.0
         self.rows.inside(t, state_at, self.memory)
         self.t = t
-        self.state = state_at(t) if happening else self.model.normalised(solver.y)
+        self.state = state_at(t) if happening else self.model.normalised(t, solver.y, self.memory)
         self.restart = bool(happening)
         for k in self.fired:
             self.log.append((t, k))

@@ -1,0 +1,65 @@
+"""Absolute coordinates and speeds from those of the joints: where a run starts, and what an event leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.vectors import Matrix, Triple, direction_cosines
+from armillary.algebra.walk import Undimensioned
+from armillary.mechanics.absolute import GROUND, Parts
+from armillary.mechanics.absolute_joints import duals
+from armillary.mechanics.triples import add, scaled, sum_of_products
+from armillary.model import motion
+from armillary.model.system import System
+
+
+def placed(system: System, parts: Parts, plain: Undimensioned) -> dict[Expr, Expr]:
+    """Every absolute coordinate and speed as an expression of q and u."""
+    ground = system.ground.frame
+    found: dict[Expr, Any] = {}
+    for part in parts.parts:
+        frame = part.body.frame
+        place = _plain(motion.position(part.body).components(ground), plain)
+        speed = _plain(motion.velocity(part.body).components(ground), plain)
+        if part.parent == GROUND:
+            place = add(place, scaled(part.place, -1))
+        for directions, symbols, value in ((part.basis, part.d, place), (part.basis, part.v, speed)):
+            along = duals(list(directions))
+            found |= {s: _dot(g, value) for s, g in zip(symbols, along, strict=True)}
+        cosines = direction_cosines(ground, frame)
+        R: Matrix = tuple(_plain(row, plain) for row in cosines)  # type: ignore[assignment]
+        found |= zip(part.e, euler_parameters(R), strict=True)
+        found |= zip(part.w, _plain(motion.angular_velocity(part.body).components(frame), plain), strict=True)
+    return {s: as_expr(x) for s, x in found.items()}
+
+
+def _dot(a: Triple, b: Triple) -> Any:
+    return sum_of_products(zip(a, b, strict=True))
+
+
+def _plain(values: Any, plain: Undimensioned) -> Triple:
+    return tuple(plain(x) for x in values)
+
+
+def euler_parameters(R: Matrix) -> list[Expr]:
+    """Unit Euler parameters of a rotation, scalar first.
+
+    The symmetric matrix 4 e eᵀ is known from R; its row with the largest diagonal element, made unit, is e, so
+    that nothing small is divided by. Source: Shepperd (1978), Quaternion from rotation matrix.
+    """
+    (a, b, c), (d, f, g), (h, i, j) = (tuple(as_expr(x) for x in row) for row in R)
+    square = (
+        (1 + a + f + j, i - g, c - h, d - b),
+        (i - g, 1 + a - f - j, b + d, c + h),
+        (c - h, b + d, 1 - a + f - j, g + i),
+        (d - b, c + h, g + i, 1 - a - f + j),
+    )
+    largest, chosen = square[0][0], list(square[0])
+    for k in (1, 2, 3):
+        larger = as_expr(square[k][k]) > largest
+        chosen = [fn.select(larger, new, old) for new, old in zip(square[k], chosen, strict=True)]
+        largest = fn.maximum(square[k][k], largest)
+    length = fn.named(fn.sqrt(sum((x * x for x in chosen), as_expr(0))), "length")
+    return [x / length for x in chosen]

@@ -1,0 +1,105 @@
+"""Closing loops by numbers: coordinates that satisfy the constraints, and speeds that do.
+
+A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so it has the constraints' own
+matrix: J δ = −Φ. Gauss and Newton's method, with the shortest δ among those speeds that may move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+_TRIES = 100
+_CLOSED = 1e-13  # of a length of one, about rounding
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the numbers of a geometry stand: gaps Φ, known parts b, then the elements of J and of N."""
+
+    coordinates: int
+    speeds: int
+    gaps: tuple[int, ...]  # rows that have a position to keep
+    rows: int
+    jacobian: tuple[tuple[int, int], ...]
+    rates: tuple[tuple[int, int], ...]
+    quaternions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Φ of the rows that have one, b, J and N at one place."""
+
+    gap: np.ndarray
+    known: np.ndarray
+    jacobian: np.ndarray
+    rates: np.ndarray
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The constraints as numbers of time and coordinates."""
+
+    layout: Layout
+    values: Callable[[float, np.ndarray], np.ndarray]
+
+    def at(self, t: float, q: np.ndarray) -> Figures:
+        layout, numbers = self.layout, self.values(t, q)
+        n_gaps, m = len(layout.gaps), layout.rows
+        jacobian = np.zeros((m, layout.speeds))
+        rates = np.zeros((layout.coordinates, layout.speeds))
+        start = n_gaps + m
+        for (i, j), v in zip(layout.jacobian, numbers[start:], strict=False):
+            jacobian[i, j] = v
+        for (i, j), v in zip(layout.rates, numbers[start + len(layout.jacobian) :], strict=True):
+            rates[i, j] = v
+        return Figures(numbers[:n_gaps], numbers[n_gaps:start], jacobian, rates)
+
+    def close(self, t: float, q: np.ndarray, moving: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates near q whose gaps are closed by the speeds that may move, and the gaps that remain."""
+        q = q.copy()
+        allowed = np.asarray(moving, dtype=bool)
+        here = self.at(t, q)
+        for _ in range(_TRIES):
+            if not len(here.gap) or np.max(np.abs(here.gap)) <= _CLOSED or not allowed.any():
+                break
+            J = here.jacobian[list(self.layout.gaps)][:, allowed]
+            step = np.linalg.lstsq(J, -here.gap, rcond=1e-10)[0]
+            step *= min(1.0, 0.5 / max(np.max(np.abs(step)), 1e-300))  # not further than a model may be bent
+            moved, there = self._tried(t, q, here, allowed, step)
+            if there is None:
+                break
+            q, here = moved, there
+        return q, here.gap
+
+    def _tried(
+        self, t: float, q: np.ndarray, here: Figures, allowed: np.ndarray, step: np.ndarray
+    ) -> tuple[np.ndarray, Figures | None]:
+        """The longest of several shares of a step that makes the gaps smaller."""
+        for _ in range(12):
+            moved = self.normalised(q + here.rates[:, allowed] @ step)
+            there = self.at(t, moved)
+            if np.linalg.norm(there.gap) < np.linalg.norm(here.gap):
+                return moved, there
+            step = step / 2
+        return q, None
+
+    def normalised(self, q: np.ndarray) -> np.ndarray:
+        for start in self.layout.quaternions:
+            q[start : start + 4] /= np.linalg.norm(q[start : start + 4])
+        return q
+
+    def consistent(
+        self, t: float, q: np.ndarray, u: np.ndarray, moving: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Speeds nearest to u that satisfy the constraints, if only some may change, and what remains."""
+        u = u.copy()
+        allowed = np.asarray(moving, dtype=bool)
+        here = self.at(t, q)
+        residual = here.jacobian @ u + here.known
+        if allowed.any() and residual.size:
+            u[allowed] += np.linalg.lstsq(here.jacobian[:, allowed], -residual, rcond=1e-10)[0]
+            residual = here.jacobian @ u + here.known
+        return u, residual

@@ -1,0 +1,164 @@
+"""Which speed each constraint gives up, and which constraints say nothing new.
+
+A speed with a constant factor comes first, then one whose factor has a constant part, then the outermost (Sayers
+1990, section 8.3). Beyond that source the choice looks at numbers: the factors at a sample of the motion, in
+which the loops are closed. A speed whose factor is small there is not given up, and a row of which nothing is
+left there is redundant, though no algebra may show it (a Bricard mechanism).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+
+import numpy as np
+
+from armillary.algebra.expression import Expr
+from armillary.errors import ModelError
+from armillary.mechanics.constraints import Elimination, Row, constant_part, quality
+
+_WEAK = 0.2  # of the largest factor in a row, below which a speed is not given up by itself
+_STRONG = 0.5  # of the largest factor, above which a choice stays as it is
+_NOTHING = 1e-8  # of the row's first size: nothing is left of it
+
+Evaluate = Callable[[Sequence[Any]], list[np.ndarray]]  # expressions → their values at places of the motion
+
+
+def choose(
+    found: Sequence[Row],
+    evaluate: Evaluate,
+    names: Sequence[str],
+    *,
+    kept_free: Collection[int] = (),
+    wanted: Mapping[str, int] | None = None,
+) -> Elimination:
+    """The elimination of all rows; ``wanted`` gives the speed for constraints whose choice is made already."""
+    result = Elimination()
+    sizes = _sizes(found, evaluate)
+    for row in found:
+        coefficients, known, uses = result.reduced(row)
+        before, scaled = _scaled(row.coefficients, sizes, evaluate), _scaled(coefficients, sizes, evaluate)
+        largest, first = _largest(scaled), _largest(before)
+        if largest <= _NOTHING * max(first, _NOTHING):
+            _check_nothing_left(row, known, result, evaluate)
+            result.redundant.append(row)
+            continue
+        speed = _speed_to_give_up(row, coefficients, scaled, names, kept_free, wanted or {})
+        share = quality(coefficients, speed, sizes)
+        if share is not None:
+            result.qualities.append(share)
+        result.eliminate(row, speed, coefficients, known, uses)
+    return result
+
+
+def reassigned(
+    jacobian: np.ndarray, sizes: np.ndarray, kept_free: Collection[int], now: Mapping[int, int]
+) -> dict[int, int]:
+    """A speed for each row at one place, by numbers: the one that it has now where that is strong, else the
+    strongest. Rows of which nothing is left have none.
+    """
+    rows = jacobian / sizes
+    chosen: dict[int, int] = {}
+    for i in range(len(rows)):
+        row = rows[i].copy()
+        for k, j in chosen.items():  # rows of earlier choices are reduced, with 1 at their own speed
+            row -= row[j] * rows[k]
+        row[list(kept_free)] = 0.0
+        strength = np.abs(row)
+        best = int(np.argmax(strength))
+        if strength[best] <= _NOTHING:
+            continue
+        stays = now.get(i)
+        speed = stays if stays is not None and strength[stays] >= _STRONG * strength[best] else best
+        full = rows[i].copy()
+        for k, j in chosen.items():
+            full -= full[j] * rows[k]
+        rows[i] = full / full[speed]
+        for k in chosen:
+            rows[k] = rows[k] - rows[k][speed] * rows[i]
+        chosen[i] = speed
+    return chosen
+
+
+def _sizes(found: Sequence[Row], evaluate: Evaluate) -> dict[int, float]:
+    """The largest factor of each speed in any row, which takes the place of units."""
+    sizes: dict[int, float] = {}
+    for row in found:
+        for j, value in zip(row.coefficients, evaluate(list(row.coefficients.values())), strict=True):
+            sizes[j] = max(sizes.get(j, 0.0), float(np.max(np.abs(value))))
+    return {j: size if size > 0 else 1.0 for j, size in sizes.items()}
+
+
+def _scaled(
+    coefficients: Mapping[int, Any], sizes: dict[int, float], evaluate: Evaluate
+) -> dict[int, np.ndarray]:
+    values = evaluate(list(coefficients.values()))
+    return {j: np.abs(v) / sizes[j] for j, v in zip(coefficients, values, strict=True)}
+
+
+def _largest(scaled: Mapping[int, np.ndarray]) -> float:
+    return max([float(np.max(v)) for v in scaled.values()], default=0.0)
+
+
+def _speed_to_give_up(
+    row: Row,
+    coefficients: Mapping[int, Any],
+    scaled: Mapping[int, np.ndarray],
+    names: Sequence[str],
+    kept_free: Collection[int],
+    wanted: Mapping[str, int],
+) -> int:
+    name = row.constraint.name
+    if name in wanted and wanted[name] in coefficients:
+        return wanted[name]
+    if row.constraint.eliminate is not None:
+        asked = names.index(row.constraint.eliminate.data.name)
+        if asked in coefficients and float(np.max(scaled[asked])) > _NOTHING:
+            return asked
+        raise ModelError(
+            f"constraint '{name}' cannot eliminate '{names[asked]}': "
+            + (
+                "its factor is zero wherever the loops are closed"
+                if asked in coefficients
+                else "an earlier constraint has eliminated it, or its factor has cancelled"
+            )
+            + f"; it could eliminate {_listed(names, coefficients)}"
+        )
+    allowed = [j for j in coefficients if j not in kept_free]
+    if not allowed:
+        raise ModelError(
+            f"constraint '{name}' ({row.constraint.about}) can only eliminate speeds that events set: "
+            f"{_listed(names, coefficients)}; say which with eliminate="
+        )
+    at_start = {j: float(scaled[j][0]) for j in allowed}
+    if max(at_start.values()) <= _NOTHING:  # a run starts in a singular place: the others tell more
+        at_start = {j: float(np.max(scaled[j])) for j in allowed}
+    largest = max(at_start.values())
+    strong = [j for j in allowed if at_start[j] >= _WEAK * largest]
+    return min(strong, key=lambda j: (_simplicity(coefficients[j]), -j))
+
+
+def _simplicity(a: Any) -> int:
+    if not isinstance(a, Expr) or a.constant:
+        return 0
+    return 1 if constant_part(a) else 2
+
+
+def _check_nothing_left(row: Row, known: Any, result: Elimination, evaluate: Evaluate) -> None:
+    """A row without variables must hold by itself."""
+    value = float(np.max(np.abs(evaluate([known])[0])))
+    if value <= 1e-9:
+        return
+    others = [r.constraint for r in result.kept if set(r.coefficients) & set(row.coefficients)]
+    clash = "".join(f"\n  '{c.name}': {c.about}" for c in others)
+    raise ModelError(
+        f"constraint '{row.constraint.name}' ({row.constraint.about}) contradicts what is already given"
+        + (f":{clash}\n" if clash else " by prescribed motion; ")
+        + f"together they leave {value:.6g} = 0, whatever the speeds; remove one of them, or make a prescribed "
+        "motion agree"
+    )
+
+
+def _listed(names: Sequence[str], indices: Any) -> str:
+    return ", ".join(f"'{names[j]}'" for j in indices) or "nothing"

@@ -1,0 +1,172 @@
+"""A system under its constraints: which speeds remain, and the tree in which the others follow them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import ZERO, Expr
+from armillary.algebra.walk import Undimensioned
+from armillary.errors import ModelError
+from armillary.mechanics.assembly import Layout
+from armillary.mechanics.choose import choose
+from armillary.mechanics.constraints import Elimination, Row, remainders, rows
+from armillary.mechanics.kinematics import corrections
+from armillary.mechanics.sample import Sample, geometry_expressions
+from armillary.mechanics.tree import Tree, plant
+from armillary.mechanics.triples import plus, times
+from armillary.model.joints import Drift
+from armillary.model.records import Prescription
+from armillary.model.system import System
+
+
+@dataclass(frozen=True)
+class Mode:
+    """What may differ between the programs of one system: speeds locked by events, and speeds given up.
+
+    ``dependents`` names the speed of each constraint whose choice is made; the rest is chosen.
+    """
+
+    locked: frozenset[str] = frozenset()
+    dependents: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A system read for derivation: its tree, the reader of its expressions, and what constrains it."""
+
+    tree: Tree
+    plain: Undimensioned
+    given: Mapping[Expr, Prescription]
+    elimination: Elimination = field(default_factory=Elimination)
+    rows: tuple[Row, ...] = ()
+    layout: Layout | None = None
+    geometry: tuple[Expr, ...] = ()
+    corrections: Mapping[Expr, Any] = field(default_factory=dict)
+    quality: Expr | None = None  # of the choice of dependent speeds: small where it becomes singular
+
+    def independent(self, system: System) -> list[Expr]:
+        """Speeds that are neither given nor dependent."""
+        return [
+            u
+            for i, u in enumerate(system.speeds)
+            if u not in self.given and i not in self.elimination.factors
+        ]
+
+    def coordinates(self, system: System) -> list[Expr]:
+        """Coordinates that are not given as functions of time."""
+        known = {p.coordinate for p in self.given.values()}
+        return [q for q in system.coordinates if q not in known]
+
+
+def first_mode(system: System) -> Mode:
+    """The mode in which runs start: locked as described, dependent speeds as the derivation chooses."""
+    return Mode(frozenset(u.data.name for u in system.locked))
+
+
+def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
+    """The tree of a system with given, locked and dependent speeds as what they are."""
+    given = dict(system.prescriptions)
+    for u in system.speeds:
+        if u.data.name in mode.locked:
+            given[u] = Prescription(u, ZERO)
+    plain = plain.knowing(_known(given, plain)) if given else plain
+    parted = bool(system.constraints) or _gives_parent_velocity(system, given)
+    if not system.constraints:
+        return Setting(plant(system, plain, given=given, parted=parted), plain, given)
+    found = rows(system, plain)
+    elimination = _chosen(system, found, plain, mode)
+    values, layout, _ = geometry_expressions(system, found, plain)
+    steps = _position_steps(system, elimination, plain)
+    independent = {i: plain(u) for i, u in enumerate(system.speeds)}
+    dependents = {system.speeds[d]: value for d, value in elimination.speeds(independent).items()}
+    plain = plain.knowing({u: _expression(value) for u, value in dependents.items()})
+    tree = plant(system, plain, given=given, parted=parted)
+    gained = corrections(tree)
+    right = remainders(system, elimination.kept, plain)
+    for i, row in enumerate(elimination.kept):
+        for j, a in row.coefficients.items():
+            right[i] = plus(right[i], times(a, gained.get(j, 0)))
+    tree = _with_rates(tree, elimination.solve(right, "c"))
+    quality = reduce(fn.minimum, elimination.qualities) if elimination.qualities else None
+    return Setting(tree, plain, given, elimination, tuple(found), layout, tuple(values), steps, quality)
+
+
+def full_tree(system: System) -> Tree:
+    """The tree with every speed free that is not prescribed: of a system without its constraints."""
+    plain = Undimensioned()
+    plain = plain.knowing(_known(system.prescriptions, plain))
+    return plant(system, plain, given=system.prescriptions, parted=True)
+
+
+def _known(given: Mapping[Expr, Prescription], plain: Undimensioned) -> dict[Expr, Expr]:
+    known = {p.speed: plain(p.value) for p in given.values()}
+    return known | {
+        p.coordinate: plain(p.position)
+        for p in given.values()
+        if p.coordinate is not None and p.position is not None
+    }
+
+
+def _expression(value: Any) -> Expr:
+    return value if isinstance(value, Expr) else ZERO + value
+
+
+def _gives_parent_velocity(system: System, given: Mapping[Expr, Prescription]) -> bool:
+    drifts = [s for body in system.bodies.values() for s in body.assembly.steps if isinstance(s, Drift)]
+    return any(u in step.linear.values() for step in drifts if step.velocity == "parent" for u in given)
+
+
+def _chosen(system: System, found: list[Row], plain: Undimensioned, mode: Mode) -> Elimination:
+    names = [u.data.name for u in system.speeds]
+    set_by_events = {
+        names.index(target.data.name)
+        for event in system.events.values()
+        for target in event.changes
+        if target.data.role == "speed"
+    }
+    elimination = choose(
+        found,
+        Sample(system, found, plain),
+        names,
+        kept_free=set_by_events,
+        wanted={constraint: names.index(speed) for constraint, speed in mode.dependents},
+    )
+    free = len(names) - len(
+        set(system.prescriptions) | {u for u in system.speeds if u.data.name in mode.locked}
+    )
+    if len(elimination.factors) >= free and not mode.locked and not system.prescriptions:
+        listed = "".join(f"\n  '{row.constraint.name}': {row.constraint.about}" for row in elimination.kept)
+        raise ModelError(
+            f"system '{system.name}' is over-constrained: {len(elimination.kept)} constraints take all of its "
+            f"{free} speeds, so nothing moves; remove one of{listed}"
+        )
+    return elimination
+
+
+def _position_steps(system: System, elimination: Elimination, plain: Undimensioned) -> dict[Expr, Any]:
+    """What each coordinate gains in one step towards closed loops: N δ with J_d δ = −Φ."""
+    if all(row.gap is None for row in elimination.kept):
+        return {}
+    delta = elimination.solve([row.gap if row.gap is not None else 0 for row in elimination.kept], "delta")
+    _, layout, free = geometry_expressions(system, [], plain)
+    values = geometry_expressions(system, [], plain)[0]
+    steps: dict[Expr, Any] = {}
+    for (i, j), n in zip(layout.rates, values, strict=True):
+        if j in delta:
+            steps[free[i]] = plus(steps.get(free[i], 0), times(n, delta[j]))
+    return steps
+
+
+def _with_rates(tree: Tree, rates: Mapping[int, Any]) -> Tree:
+    """The tree with the known parts of dependent speeds' rates."""
+    links = []
+    for link in tree.links:
+        freedoms = tuple(
+            replace(d, rate=rates[d.index], dependent=True) if d.index in rates else d for d in link.freedoms
+        )
+        links.append(replace(link, freedoms=freedoms))
+    return replace(tree, links=tuple(links))

@@ -1,0 +1,194 @@
+"""Constraints as rows of linear equations in the speeds, and their elimination.
+
+A constraint i of any kind gives
+
+    Σ_j J_ij u_j + b_i = 0          Σ_j J_ij u̇_j + γ_i = 0          Φ_i(q, t) = 0, if it is one of position
+
+From each row one speed is eliminated, the rows taken in order, after what earlier rows gave up has been
+substituted (Sayers 1990, section 8.3). What remains are dependent speeds as functions of the others,
+
+    u_d = Σ_r A_dr u_r + b_d        u̇_d = Σ_r A_dr u̇_r + c_d
+
+The steps of the elimination are kept: the same ones solve J_d z = −g for any right side, which gives c from γ
+and the correction of the coordinates from Φ, and backwards J_dᵀ λ = τ, which gives the constraint forces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.calculus import directional_derivatives
+from armillary.algebra.expression import UNIT, ZERO, Expr, total
+from armillary.algebra.walk import Undimensioned, substitute, symbols
+from armillary.mechanics.triples import is_zero, plus, times
+from armillary.model.records import Constraint
+from armillary.model.system import System
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One constraint: coefficients J by speed index, b, and Φ where there is a position to keep."""
+
+    constraint: Constraint
+    coefficients: dict[int, Any]
+    known: Any
+    gap: Any = None
+
+
+def rows(system: System, plain: Undimensioned) -> list[Row]:
+    """The constraints of a system, in the order of their description."""
+    index = {plain(u): i for i, u in enumerate(system.speeds)}
+    found = []
+    for constraint in system.constraints.values():
+        speed = plain(constraint.speed)
+        held = [s for s in symbols(speed) if s in index]
+        coefficients = {
+            index[u]: directional_derivatives([speed], {u: UNIT})[0]
+            for u in sorted(held, key=index.__getitem__)
+        }
+        known = substitute(speed, dict.fromkeys(held, ZERO))
+        gap = None if constraint.position is None else plain(constraint.position)
+        found.append(Row(constraint, {j: a for j, a in coefficients.items() if a is not ZERO}, known, gap))
+    return found
+
+
+def remainders(system: System, kept: Sequence[Row], plain: Undimensioned) -> list[Any]:
+    """γ of each row: its acceleration form without accelerations."""
+    still = {plain(a): ZERO for a in system.accelerations.values()}
+    return [substitute(plain(row.constraint.acceleration), still) for row in kept]
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One row's elimination: p·z_speed = −(g + Σ uses_d z_d), and z_d += back_d z_speed for earlier ones."""
+
+    row: int
+    speed: int
+    inverse: Any
+    uses: dict[int, Any]
+    back: dict[int, Any]
+
+
+@dataclass(eq=False)
+class Elimination:
+    """Dependent speeds by index: factors A of the independent ones, known parts b, and the steps to them."""
+
+    kept: list[Row] = field(default_factory=list)
+    redundant: list[Row] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    factors: dict[int, dict[int, Any]] = field(default_factory=dict)
+    known: dict[int, Any] = field(default_factory=dict)
+    qualities: list[Any] = field(default_factory=list)
+
+    def reduced(self, row: Row) -> tuple[dict[int, Any], Any, dict[int, Any]]:
+        """A row with earlier dependents substituted: its coefficients, its known part, and what it used."""
+        coefficients: dict[int, Any] = {}
+        known = row.known
+        uses: dict[int, Any] = {}
+        for j, a in row.coefficients.items():
+            if j in self.factors:
+                uses[j] = a
+                known = plus(known, times(a, self.known[j]))
+                for r, factor in self.factors[j].items():
+                    coefficients[r] = plus(coefficients.get(r, 0), times(a, factor))
+            else:
+                coefficients[j] = plus(coefficients.get(j, 0), a)
+        return {j: a for j, a in coefficients.items() if not is_zero(a)}, known, uses
+
+    def eliminate(
+        self, row: Row, speed: int, coefficients: dict[int, Any], known: Any, uses: dict[int, Any]
+    ) -> None:
+        """The row solved for a speed, and that speed replaced in what earlier rows gave."""
+        inverse = fn.named(1 / fn.named(coefficients[speed], f"J_{speed + 1}"), f"p_{speed + 1}")
+        own = {
+            r: fn.named(spread(a, times(inverse, -1)), f"A_{speed + 1}_{r + 1}")
+            for r, a in coefficients.items()
+            if r != speed
+        }
+        own_known = fn.named(times(times(known, inverse), -1), f"b_{speed + 1}")
+        back: dict[int, Any] = {}
+        for d, factors in self.factors.items():
+            share = factors.pop(speed, 0)
+            if is_zero(share):
+                continue
+            back[d] = share
+            for r, a in own.items():
+                value = plus(factors.get(r, 0), times(share, a))
+                factors[r] = fn.named(value, f"A_{d + 1}_{r + 1}")
+            self.known[d] = plus(self.known[d], times(share, own_known))
+        self.factors[speed] = own
+        self.known[speed] = own_known
+        self.steps.append(Step(len(self.kept), speed, inverse, uses, back))
+        self.kept.append(row)
+
+    def speeds(self, symbols_by_index: Mapping[int, Any]) -> dict[int, Any]:
+        """u_d of the dependents in terms of independent speeds."""
+        found = {}
+        for d, factors in self.factors.items():
+            value = self.known[d]
+            for r in sorted(factors):
+                value = plus(value, times(factors[r], symbols_by_index[r]))
+            found[d] = fn.named(value, f"u_{d + 1}")
+        return found
+
+    def solve(self, g: Sequence[Any], name: str) -> dict[int, Any]:
+        """z with J_d z = −g, one g per kept row."""
+        z: dict[int, Any] = {}
+        for step in self.steps:
+            value = g[step.row]
+            for d, a in step.uses.items():
+                value = plus(value, times(a, z[d]))
+            z[step.speed] = fn.named(times(times(value, step.inverse), -1), f"{name}_{step.speed + 1}")
+            for d, share in step.back.items():
+                z[d] = fn.named(plus(z[d], times(share, z[step.speed])), f"{name}_{d + 1}")
+        return z
+
+    def solve_transposed(self, tau: Mapping[int, Any]) -> list[Any]:
+        """λ with J_dᵀ λ = τ, one per kept row: the steps backwards, each transposed."""
+        z = dict(tau)
+        result: list[Any] = [0] * len(self.kept)
+        for step in reversed(self.steps):
+            value = z[step.speed]
+            for d, share in step.back.items():
+                value = plus(value, times(share, z[d]))
+            result[step.row] = fn.named(times(value, step.inverse), f"lambda_{step.row + 1}")
+            for d, a in step.uses.items():
+                z[d] = plus(z[d], times(times(a, result[step.row]), -1))
+        return result
+
+
+def quality(coefficients: Mapping[int, Any], speed: int, sizes: Mapping[int, float]) -> Any:
+    """Share of a pivot in its row, (p/s_p)² / Σ (a_j/s_j)², from 1 down to 0 where it fails; s are sizes.
+
+    None where it never changes.
+    """
+    if all(not isinstance(a, Expr) or a.constant for a in coefficients.values()):
+        return None
+    squares = {
+        j: fn.named(times(times(a, a), 1 / sizes[j] ** 2), f"share_{j + 1}") for j, a in coefficients.items()
+    }
+    whole: Any = 0
+    for value in squares.values():
+        whole = plus(whole, value)
+    return squares[speed] / whole
+
+
+def constant_part(a: Any) -> bool:
+    """Whether a coefficient is a constant plus something else, as 1 + sin(q) is."""
+    while isinstance(a, Expr) and a.kind == "let":
+        a = a.args[0]
+    if not isinstance(a, Expr) or a.kind != "sum":
+        return False
+    return a.data[0] != 0 or any(term.constant for term in a.args)
+
+
+def spread(a: Any, factor: Any) -> Any:
+    """a·factor; a constant factor goes into the terms of a sum, where it meets other constants."""
+    if isinstance(a, Expr) and a.kind == "sum" and isinstance(factor, Expr) and factor.constant:
+        constant, coefficients = a.data
+        terms = [(c, t * factor) for c, t in zip(coefficients, a.args, strict=True)]
+        return total([*terms, (constant, factor)])
+    return times(a, factor)

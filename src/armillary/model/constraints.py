@@ -1,0 +1,371 @@
+"""Constraints of a description: equations between coordinates or speeds, closed loops, given and locked motion.
+
+A constraint is kept as it will be used: its position form where there is one, its speed form, which is linear
+in the speeds, and its acceleration form. For points that coincide in all directions the terms that vanish with
+their distance are left out (Sayers 1990, section 8.3, "no-movement").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.calculus import derivative
+from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
+from armillary.algebra.vectors import Vector, cross, cross_triples, dot, is_zero
+from armillary.algebra.walk import symbols
+from armillary.errors import ModelError, nearest
+from armillary.model import motion
+from armillary.model.body import Body, Point
+from armillary.model.joints.base import UNIT_AXES, across, check_axis
+from armillary.model.reading import Reading
+from armillary.model.records import Constraint, Load, Prescription
+
+JOINTS = ("revolute", "spherical", "universal", "prismatic", "cylindrical", "distance", "fixed")
+
+
+class Constraints(Reading):
+    """The part of a System that takes freedom away."""
+
+    bodies: dict[str, Body]
+    constraints: dict[str, Constraint]
+    prescriptions: dict[Expr, Prescription]
+    locked: list[Expr]
+    coordinates: list[Expr]
+    speeds: list[Expr]
+    rates: dict[Expr, Expr]
+    ground: Body
+    time: Expr
+
+    # ------------------------------------------------------------ equations
+
+    def constrain(
+        self,
+        expression: Any,
+        *,
+        name: str | None = None,
+        eliminate: Any = None,
+        at: Any = None,
+        along: Any = None,
+        about: str = "",
+    ) -> Constraint:
+        """An expression that stays zero: of coordinates (and time), or linear in the speeds.
+
+        The derivation chooses the speed that each constraint eliminates, unless ``eliminate`` names it. Where
+        the force that keeps the constraint is known to act at a point along a direction, as that of a rolling
+        wheel does, ``at`` and ``along`` say so: reactions at joints need it.
+        """
+        label = self._constraint_name(name, "constraint")
+        where = f"constraint '{label}'"
+        value = self.expression(expression, where)
+        self._check_variables(value, where)
+        moving = any(s.data.role == "speed" for s in symbols(value))
+        position = None if moving else value
+        speed = value if moving else as_expr(motion.time_derivative(value))
+        _check_linear(speed, where)
+        load = None
+        if at is not None or along is not None:
+            if at is None or along is None:
+                raise ModelError(f"{where}: its force needs both a point, at=, and a direction, along=")
+            point = self._find_point(at, where)
+            load = _unit_force(label, self._direction(along, where), point, None)
+        return self._add_constraint(
+            label, position, speed, motion.time_derivative(speed), eliminate, load, about or f"{value} = 0"
+        )
+
+    def _check_variables(self, value: Expr, where: str) -> None:
+        roles = {s.data.role for s in symbols(value)}
+        if "acceleration" in roles:
+            raise ModelError(f"{where}: '{value}' holds an acceleration; give its position or speed form")
+        if not roles & {"coordinate", "speed"}:
+            raise ModelError(
+                f"{where}: '{value}' holds no coordinate and no speed, so nothing can keep it at zero"
+            )
+
+    def _constraint_name(self, name: str | None, kind: str) -> str:
+        if name is None:
+            count = 1
+            while any(known.split(" ")[0] == f"{kind}{count}" for known in self.constraints):
+                count += 1
+            return f"{kind}{count}"
+        if name in self.constraints or any(known.startswith(f"{name} ") for known in self.constraints):
+            raise ModelError(f"constraint '{name}' exists already; choose another name")
+        return name
+
+    def _add_constraint(
+        self,
+        name: str,
+        position: Expr | None,
+        speed: Expr,
+        acceleration: Expr,
+        eliminate: Any,
+        load: Load | None,
+        about: str,
+    ) -> Constraint:
+        given_up = (
+            None if eliminate is None else self._speed_of(eliminate, f"constraint '{name}', eliminate=")
+        )
+        if given_up is not None and given_up not in symbols(speed):
+            raise ModelError(f"constraint '{name}' does not hold '{given_up}', so it cannot eliminate it")
+        force = symbol(f"force of {name}", "variable", owner=self, about=f"force that keeps {name}")
+        record = Constraint(name, position, speed, acceleration, given_up, about, force, load)
+        self.constraints[name] = record
+        return record
+
+    def _speed_of(self, thing: Any, where: str) -> Expr:
+        """A speed, or the one speed that is the rate of a coordinate."""
+        node = self.expression(thing, where)
+        if node in self.speeds:
+            return node
+        if node in self.coordinates:
+            rate = self.rates[node]
+            if rate in self.speeds:
+                return rate
+            raise ModelError(f"{where}: the rate of '{node}' is not a speed by itself; name a speed")
+        known = [str(s) for s in (*self.speeds, *self.coordinates)]
+        raise ModelError(
+            f"{where}: '{node}' is not a speed or coordinate of this system{nearest(str(node), known)}"
+        )
+
+    def _speeds_of(self, things: Any, where: str) -> tuple[Expr, ...]:
+        several = things if isinstance(things, tuple | list | set) else (things,)
+        return tuple(self._speed_of(thing, where) for thing in several)
+
+    # ------------------------------------------------------------ closed loops
+
+    def close_loop(
+        self,
+        p: Any,
+        q: Any,
+        directions: Any = None,
+        *,
+        name: str | None = None,
+        eliminate: Sequence[Any] = (),
+    ) -> tuple[Constraint, ...]:
+        """Two points that stay together along each direction: all three where none is given.
+
+        A direction is a vector fixed in a body, such as ``B.x``. ``eliminate`` names the coordinates or speeds
+        to give up, one per direction.
+        """
+        label = self._constraint_name(name, "loop")
+        where = f"loop '{label}'"
+        first, second = self._find_point(p, where), self._find_point(q, where)
+        if first.body is second.body:
+            raise ModelError(f"{where}: both points are on body '{first.body.name}', so there is no loop")
+        if directions is None:
+            axes = list(self._steadier(first, second).frame.axes)
+        else:
+            given = (
+                directions
+                if isinstance(directions, Sequence) and not isinstance(directions, str)
+                else [directions]
+            )
+            axes = [self._direction(d, where) for d in given]
+        if not 1 <= len(axes) <= 3:
+            raise ModelError(f"{where}: {len(axes)} directions given; a point has one to three to be held in")
+        if len(eliminate) not in (0, len(axes)):
+            raise ModelError(f"{where}: {len(eliminate)} speeds to eliminate for {len(axes)} directions")
+        together = self._coincide(first, second, axes)
+        kept = list(eliminate) or [None] * len(axes)
+        made = [
+            self._hold(f"{label} along {_axis_text(axis)}", first, second, axis, together, given_up)
+            for axis, given_up in zip(axes, kept, strict=True)
+        ]
+        return tuple(made)
+
+    @staticmethod
+    def _steadier(p: Point, q: Point) -> Body:
+        """The body nearer to the ground, whose axes are cheaper."""
+        return min(p.body, q.body, key=lambda b: sum(1 for _ in motion.lineage(b)))
+
+    def _coincide(self, p: Point, q: Point, axes: Sequence[Vector]) -> bool:
+        """Whether nothing is left of the distance: three directions, or two in a plane that it never leaves."""
+        if len(axes) == 3:
+            return True
+        line = motion.position(p, q)
+        for normal in self.ground.frame.axes:
+            if is_zero(dot(line, normal)) and len(axes) == 2 and all(is_zero(dot(a, normal)) for a in axes):
+                return True
+        return False
+
+    def _hold(
+        self, name: str, p: Point, q: Point, axis: Vector, together: bool, eliminate: Any
+    ) -> Constraint:
+        """r·d = 0 for the line r from q to p: ṙ·d + r·ḋ = 0, and once more."""
+        line, rate = motion.position(p, q), motion.velocity(p) - motion.velocity(q)
+        position = as_expr(dot(line, axis))
+        if together:
+            speed = as_expr(dot(rate, axis))
+            acceleration = as_expr(dot(motion.time_derivative(rate), axis))
+        else:
+            turning = motion.time_derivative(axis)
+            speed = as_expr(dot(rate, axis)) + as_expr(dot(line, turning))
+            acceleration = motion.time_derivative(speed)
+        about = f"{_point_text(p)} stays on {_point_text(q)} along {_axis_text(axis)}"
+        load = _unit_force(name, axis, p, q)
+        return self._add_constraint(name, position, speed, acceleration, eliminate, load, about)
+
+    def close_joint(
+        self, kind: str, p: Any, q: Any, *, axis: Any = None, length: Any = None, name: str | None = None
+    ) -> tuple[Constraint, ...]:
+        """A whole joint closed at once between a point of one body and a point of another.
+
+        ``kind``: "spherical", "revolute", "universal", "prismatic", "cylindrical", "fixed" or "distance".
+        ``axis`` is a letter or three numbers where both bodies have the same components, or a pair, one in the
+        axes of each body; a universal joint takes the two axes of its cross. ``length`` is that of a rod between
+        the points ("distance").
+        """
+        if kind not in JOINTS:
+            raise ModelError(
+                f"close_joint: there is no joint '{kind}'{nearest(kind, JOINTS)}; there are {', '.join(JOINTS)}"
+            )
+        label = self._constraint_name(name, kind)
+        where = f"{kind} joint '{label}'"
+        first, second = self._find_point(p, where), self._find_point(q, where)
+        if first.body is second.body:
+            raise ModelError(f"{where}: both points are on body '{first.body.name}', so there is no loop")
+        if kind == "distance":
+            return (self._rod(label, first, second, length, where),)
+        if length is not None:
+            raise ModelError(f"{where}: only a 'distance' has a length")
+        if kind == "spherical":
+            return self.close_loop(first, second, name=label)
+        if kind == "fixed":
+            a, b = UNIT_AXES["x"], UNIT_AXES["x"]
+        else:
+            a, b = self._axis_pair(axis, kind, where)
+        made: list[Constraint] = []
+        across_b = _across(b)
+        ahead, aside = (
+            second.body.frame.vector(across_b),
+            second.body.frame.vector(cross_triples(b, across_b)),
+        )
+        own = first.body.frame.vector(a)
+        if kind in ("prismatic", "cylindrical"):
+            for direction in (ahead, aside):
+                made.append(
+                    self._hold(
+                        f"{label} along {_axis_text(direction)}", first, second, direction, False, None
+                    )
+                )
+        else:
+            made += self.close_loop(first, second, name=label)
+        if kind == "universal":
+            made.append(
+                self._across(f"{label} cross", own, second.body.frame.vector(b), first.body, second.body)
+            )
+            return tuple(made)
+        for n, direction in enumerate((ahead, aside), start=1):
+            made.append(self._across(f"{label} axis {n}", own, direction, first.body, second.body))
+        if kind in ("prismatic", "fixed"):
+            side = first.body.frame.vector(_across(a))
+            made.append(self._across(f"{label} twist", side, aside, first.body, second.body))
+        return tuple(made)
+
+    def _axis_pair(self, axis: Any, kind: str, where: str) -> tuple[Any, Any]:
+        if axis is None:
+            raise ModelError(f"{where} needs axis=, such as 'z', or a pair with the axis in each body")
+        pair = axis if isinstance(axis, tuple | list) and len(axis) == 2 else (axis, axis)
+        if kind == "universal" and not (isinstance(axis, tuple | list) and len(axis) == 2):
+            raise ModelError(f"{where} has two axes, one in each body: axis=('x', 'y')")
+        return self._unit_triple(pair[0], where), self._unit_triple(pair[1], where)
+
+    def _unit_triple(self, axis: Any, where: str) -> Any:
+        if isinstance(axis, Vector):
+            raise ModelError(f"{where}: give the axis as 'x', 'y', 'z' or three numbers in the body's axes")
+        checked = check_axis(axis, where)
+        if isinstance(checked, str):
+            return UNIT_AXES[checked]
+        values = [self._constant_reader(where, None)(v) for v in checked]
+        length = fn.sqrt(sum((v * v for v in values), as_expr(0)))
+        return tuple(v / length for v in values)
+
+    def _across(self, name: str, a: Vector, b: Vector, first: Body, second: Body) -> Constraint:
+        """a·b = 0 for axes fixed in two bodies; its rate is (ω_first − ω_second)·(a × b)."""
+        couple = cross(a, b)
+        rate = motion.angular_velocity(first) - motion.angular_velocity(second)
+        speed = as_expr(dot(rate, couple))
+        about = f"{_axis_text(a)} stays across {_axis_text(b)}"
+        load = Load(name, "moment", UNIT, couple, first, None, second)
+        return self._add_constraint(
+            name, as_expr(dot(a, b)), speed, motion.time_derivative(speed), None, load, about
+        )
+
+    def _rod(self, label: str, p: Point, q: Point, length: Any, where: str) -> Constraint:
+        """(r·r − L²)/2L = 0: the gap in units of length, and no root to take."""
+        if length is None:
+            raise ModelError(f"{where} needs length=, the distance to be kept")
+        L = self._constant_reader(f"length of {where}", None)(length)
+        if L.kind == "number" and L.data <= 0:
+            raise ModelError(
+                f"{where}: its length {L} is not positive; close it as 'spherical' for points that meet"
+            )
+        line = motion.position(p, q)
+        along = line / L
+        rate = motion.velocity(p) - motion.velocity(q)
+        speed = as_expr(dot(rate, along))
+        position = (as_expr(dot(line, line)) / L - L) / 2
+        about = f"distance of {_point_text(p)} from {_point_text(q)} stays {L}"
+        load = _unit_force(label, along, p, q)
+        return self._add_constraint(label, position, speed, motion.time_derivative(speed), None, load, about)
+
+    # ------------------------------------------------------------ given motion
+
+    def prescribe(self, variable: Any, value: Any) -> None:
+        """A coordinate or a speed as a given function of time and parameters: its equation disappears."""
+        node = self.expression(variable, "prescribe")
+        coordinate = node if node in self.coordinates else None
+        speed = self._speed_of(node, "prescribe")
+        noun = "coordinate" if coordinate is not None else "speed"
+        given = self.expression(value, f"prescribed {noun} '{node}'", node.dimension)
+        moving = [s for s in symbols(given) if s.data.role not in ("parameter", "time")]
+        if moving:
+            raise ModelError(
+                f"prescribed {noun} '{node}' may depend on time and parameters only, not on '{moving[0]}'; "
+                "constrain() takes relations between variables"
+            )
+        if speed in self.prescriptions or speed in self.locked:
+            raise ModelError(f"speed '{speed}' is prescribed or locked already")
+        rate = as_expr(motion.time_derivative(given)) if coordinate is not None else given
+        self.prescriptions[speed] = Prescription(
+            speed, rate, coordinate, given if coordinate is not None else None
+        )
+
+    def lock(self, *variables: Any) -> None:
+        """Coordinates that stay where a run starts them, or speeds that stay zero, until an event unlocks them."""
+        for variable in variables:
+            speed = self._speed_of(variable, "lock")
+            if speed in self.prescriptions or speed in self.locked:
+                raise ModelError(f"lock: '{speed}' is prescribed or locked already")
+            self.locked.append(speed)
+
+
+def _check_linear(speed: Expr, where: str) -> None:
+    for u in [s for s in symbols(speed) if s.data.role == "speed"]:
+        again = [s for s in symbols(derivative(speed, u)) if s.data.role == "speed"]
+        if again:
+            raise ModelError(
+                f"{where}: '{speed}' is not linear in the speeds: the factor of '{u}' holds '{again[0]}'"
+            )
+
+
+def _unit_force(name: str, axis: Vector, p: Point, q: Point | None) -> Load:
+    return Load(name, "force", UNIT, axis, p.body, p, None if q is None else q.body, q, collinear=False)
+
+
+def _across(axis: Any) -> Any:
+    """A unit triple across a unit axis: a coordinate axis where the axis is one."""
+    for i in range(3):
+        if axis[i] in (1, -1) and isinstance(axis[i], int | float):
+            return UNIT_AXES["yzx"[i]]
+    return across(axis)
+
+
+def _axis_text(axis: Vector) -> str:
+    names = [f"{frame.name}.{'xyz'[i]}" for (frame, i), c in axis.terms.items() if c == 1]
+    return names[0] if len(axis.terms) == 1 and names else str(axis)
+
+
+def _point_text(p: Point) -> str:
+    return f"{p.body.name}.{p.name}"

@@ -1,0 +1,85 @@
+"""Laws of compliant contact and of friction, as functions of any scalars: expressions, numbers or arrays.
+
+They may be used in loads, struts and outputs, in Python and in text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.errors import ModelError
+
+
+def contact_force(penetration: Any, rate: Any, stiffness: Any, damping: Any = 0, exponent: float = 1) -> Any:
+    """Force by which two bodies that touch push each other apart; it never pulls and does not jump at touch.
+
+        F = k δⁿ max(1 + a δ̇, 0)   for δ > 0, else 0
+
+    ``penetration`` δ in m, its ``rate`` δ̇ in m/s, ``stiffness`` k in N/mⁿ, ``damping`` a in s/m,
+    ``exponent`` n (1 a spring, 3/2 two spheres of Hertz). What meets a fixed wall at the speed v leaves it at
+    e v, whatever its mass, k and n:
+
+        a v − ln(1 + a v) = −a e v − ln(1 − a e v),        e = 1 − (2/3) a v + (4/9) (a v)² − …
+
+    Source: Hunt & Crossley (1975), Coefficient of restitution interpreted as damping in vibroimpact, with
+    λ = a k; the relation is the integral of m v dv = −F dδ over both halves of the impact.
+    """
+    depth = fn.maximum(penetration, 0)
+    return stiffness * depth**exponent * fn.maximum(1 + damping * rate, 0)
+
+
+def friction_force(
+    speed: Any, normal: Any, coefficient: Any, transition: Any, static: Any = None, stribeck: Any = None
+) -> Any:
+    """Smooth dry friction on what slides at this speed: against it, and zero at rest, so that a load creeps.
+
+        F = −N μ(v) v / √(v² + v₀²),        μ(v) = μ + (μ_s − μ) exp(−(v / v_s)²)
+
+    ``normal`` N in N, ``coefficient`` μ, ``transition`` v₀ in the units of ``speed``: at v₀ friction has 0.71
+    of its full size, at 10 v₀ 0.995. With ``static`` μ_s the coefficient rises towards rest below the
+    ``stribeck`` speed v_s, which should be several times v₀. With moments in place of forces, N μ is one.
+
+    Source: Stribeck's curve in the form of Armstrong-Hélouvry et al. (1994), section 2; the root in place of
+    sign v makes it smooth.
+    """
+    return -speed * friction_per_speed(speed * speed, normal, coefficient, transition, static, stribeck)
+
+
+def friction_per_speed(
+    square: Any, normal: Any, coefficient: Any, transition: Any, static: Any = None, stribeck: Any = None
+) -> Any:
+    """−F/v of ``friction_force`` from v², for use in several directions: F = −v · this for the vector v."""
+    if (static is None) != (stribeck is None):
+        raise ModelError(
+            "friction_force: static= and stribeck= go together: the coefficient at rest, and the speed above "
+            "which it has fallen to the one of sliding"
+        )
+    if static is not None:
+        coefficient = coefficient + (static - coefficient) * fn.exp(-square / (stribeck * stribeck))
+    return normal * coefficient / fn.sqrt(square + transition * transition)
+
+
+@dataclass(frozen=True)
+class SmoothFriction:
+    """Friction of a contact by ``friction_force``: without memory, quick, and creeping under load."""
+
+    coefficient: Any
+    transition: Any
+    static: Any = None
+    stribeck: Any = None
+
+
+@dataclass(frozen=True)
+class StickSlip:
+    """Friction of a contact that holds at rest without creep, by an elastic anchor kept in memory.
+
+    ``stiffness`` (N/m) and ``damping`` (N·s/m) are those of the surfaces while they stick; ``static`` is the
+    coefficient at which they break loose, the same as ``coefficient`` where it is left out.
+    """
+
+    coefficient: Any
+    stiffness: Any
+    damping: Any
+    static: Any = None

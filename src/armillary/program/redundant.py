@@ -1,0 +1,180 @@
+"""The program of a system in redundant coordinates.
+
+State: absolute coordinates, the joints' coordinates, absolute speeds, and then what a step hands to the next:
+accelerations and multipliers. Besides the sections of every program there are three that integrators call,
+
+    solve       v̇ and λ of the bordered equations, for given λ₀, targets, weight and softness
+    residuals   the constraints' positions, then their speeds: all zero where they hold
+    place       absolute coordinates and speeds from those of the joints
+
+whose further inputs follow the state in one work vector: the joints' speeds, λ₀, ρ, the weight of the motion, and
+σ of constraints with and without a position form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.functions import absolute, sqrt
+from armillary.algebra.walk import Undimensioned, transform
+from armillary.mechanics.redundant import Redundant, redundant_equations
+from armillary.model.system import System
+from armillary.program.equations import Equations
+from armillary.program.roots import Column, Stepping, Targets, columns, normalised
+
+if TYPE_CHECKING:
+    from armillary.runtime.redundant import RedundantModel
+
+# σ of the exact equations, in units of 1/(total mass): far above rounding, so that redundant constraints share
+# their force in a definite way, and far below anything that a result shows.
+EXACT = 1e-12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RedundantEquations(Equations):
+    """Equations of motion in redundant coordinates."""
+
+    redundant: Redundant | None = None
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """Names of the constraints, joint by joint, in the order of the multipliers."""
+        assert self.redundant is not None
+        return tuple(row.name for row in self.redundant.rows)
+
+    def compile(self, backend: str = "llvm", **options: Any) -> RedundantModel:
+        """The equations as compiled code in this process."""
+        from armillary.runtime.redundant import compile_redundant
+
+        return compile_redundant(self, backend, **options)
+
+
+def redundant_targets(system: System, plain: Undimensioned) -> tuple[Targets, Redundant]:
+    """Root expressions of all sections."""
+    r = redundant_equations(system, plain)
+    softness = as_expr(EXACT) / r.total_mass
+    carried = (*r.accelerations, *r.multipliers)
+    coordinates = (*r.coordinates, *r.joints)
+    exact = r.exact(softness)[: len(r.speeds)]
+    rates = [*(r.rates[c] for c in coordinates), *exact, *[ZERO] * len(carried)]
+    state = (*coordinates, *r.speeds, *carried)
+    memories = list(system.memories.values())
+    memory = [plain(m.symbol) for m in memories]
+    forces = {
+        plain(c.force): -m
+        for c, m in zip(system.constraints.values(), r.multipliers[-len(system.constraints) :], strict=False)
+    }
+    replaced = r.joint_speeds | r.joint_accelerations | forces
+
+    def resolved(expressions: list[Expr]) -> list[Expr]:
+        return transform([plain(e) for e in expressions], replaced.get)
+
+    found = columns(system)
+    shown = resolved([c.expression for c in found])
+    shown_columns = [Column(c.name, c.units, c.about, e) for c, e in zip(found, shown, strict=True)]
+    taken = {c.name for c in found}
+    shown_columns += [c for c in _own_columns(r) if c.name not in taken]
+    fires = []
+    for event in system.events.values():
+        changes = {
+            plain(s): x for s, x in zip(event.changes, resolved(list(event.changes.values())), strict=True)
+        }
+        fires.append((*(changes.get(m, m) for m in memory), *_after(changes, r, state)))
+    places = {s: i for i, s in enumerate(state)}
+    quaternions = [places[p.e[0]] for p in r.parts.parts]
+    for body in system.bodies.values():
+        quaternions += [places[plain(body.coordinates[k])] for k in body.assembly.quaternions]
+    wanted = Targets(
+        time=r.time,
+        coordinates=coordinates,
+        speeds=r.speeds,
+        memory=tuple(memory),
+        rates=tuple(rates),
+        columns=tuple(shown_columns),
+        watched=tuple(system.events.values()),
+        events=tuple(resolved([e.expression for e in system.events.values()])),
+        updates=tuple(resolved([m.symbol if m.update is None else m.update for m in memories]))
+        if any(m.update is not None for m in memories)
+        else (),
+        fires=tuple(fires),
+        normalised=tuple(normalised(list(state), quaternions)),
+        quaternions=tuple(quaternions),
+        corrected=tuple(range(len(r.coordinates), len(coordinates))),
+        corrections=r.aligned,
+        carried=carried,
+        inputs=(*(plain(u) for u in system.speeds), *r.inputs.all),
+        stepping=_stepping(system, r, plain),
+    )
+    return wanted, r
+
+
+def _stepping(system: System, r: Redundant, plain: Undimensioned) -> tuple[Stepping, ...]:
+    given: dict[Expr, Expr] = {}
+    for p in system.prescriptions.values():
+        given[plain(p.speed)] = plain(p.value)
+        if p.coordinate is not None and p.position is not None:
+            given[plain(p.coordinate)] = plain(p.position)
+    names = [row.name for row in r.rows]
+    absolute_ones = (*r.coordinates, *r.speeds)
+    return (
+        Stepping(
+            "solve",
+            (*(s.data.name for s in r.accelerations), *(s.data.name for s in r.multipliers)),
+            r.solution,
+        ),
+        Stepping(
+            "residuals",
+            (*(f"position of {n}" for n in names), *(f"speed of {n}" for n in names)),
+            (
+                *(ZERO if row.position is None else row.position for row in r.rows),
+                *(row.speed for row in r.rows),
+            ),
+        ),
+        Stepping(
+            "place",
+            tuple(s.data.name for s in absolute_ones),
+            tuple(transform([r.placed[s] for s in absolute_ones], given.get)),
+        ),
+    )
+
+
+def _after(changes: dict[Expr, Expr], r: Redundant, state: tuple[Expr, ...]) -> list[Expr]:
+    """The state after an event: where it moves joints, all parts are placed anew."""
+    moved = [s for s in changes if s in r.joint_speeds or s in r.joints]
+    if not moved:
+        return list(state)
+    joints = {q: changes.get(q, q) for q in r.joints}
+    joints |= {u: changes.get(u, now) for u, now in r.joint_speeds.items()}
+    new = dict(zip(r.placed, transform(r.placed.values(), joints.get), strict=True)) | joints
+    return [new.get(s, s) for s in state]
+
+
+def _own_columns(r: Redundant) -> list[Column]:
+    """Constraint errors, the error of unit length, and the multipliers."""
+
+    def norm(values: list[Expr]) -> Expr:
+        return sqrt(as_expr(sum((x * x for x in values), ZERO)))
+
+    gaps = [row.position for row in r.rows if row.position is not None]
+    lengths = [as_expr(sum((x * x for x in p.e), ZERO)) - 1 for p in r.parts.parts]
+    found = [
+        Column(
+            "constraint error", "", "root of the sum of squares of all constraints' positions", norm(gaps)
+        ),
+        Column(
+            "constraint speed error",
+            "",
+            "root of the sum of squares of all constraints' speeds",
+            norm([row.speed for row in r.rows]),
+        ),
+        Column(
+            "unit-norm error",
+            "",
+            "sum over bodies of |e·e − 1| of their Euler parameters",
+            as_expr(sum((absolute(x) for x in lengths), ZERO)),
+        ),
+    ]
+    found += [Column(m.data.name, "", f"λ: {m.data.name}", m) for m in r.multipliers]
+    return found

@@ -1,0 +1,81 @@
+"""Initial values that agree with the constraints of a model, from rough or incomplete ones.
+
+What the user names stays as it is named, if that is possible; what depends on it is found. Three attempts, each
+with more freedom: dependent quantities that were not named; everything that was not named; and dependent ones
+even if named, whose values are then first guesses (they tell in which way a loop is closed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+
+from armillary.algebra.walk import symbols
+from armillary.errors import ParameterError
+from armillary.mechanics.assembly import Geometry
+from armillary.mechanics.constrained import Setting
+
+_CLOSED = 1e-10
+_CONSISTENT = 1e-9
+
+Attempt = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+def closed(
+    geometry: Geometry, setting: Setting, t: float, q: np.ndarray, named: Collection[int], names: list[str]
+) -> np.ndarray:
+    """Coordinates that close all loops; ``named`` are the places of those that the user gave."""
+    rates = geometry.at(t, q).rates
+    held = np.any(rates[sorted(named)] != 0.0, axis=0) if named else np.zeros(rates.shape[1], dtype=bool)
+    for moving in _attempts(geometry, setting, held):
+        moved, gap = geometry.close(t, q, moving)
+        if not gap.size or np.max(np.abs(gap)) <= _CLOSED:
+            return moved
+    raise ParameterError(_open_loops(geometry, setting, gap, [names[i] for i in sorted(named)]))
+
+
+def consistent(
+    geometry: Geometry,
+    setting: Setting,
+    t: float,
+    q: np.ndarray,
+    u: np.ndarray,
+    named: Collection[int],
+    names: list[str],
+) -> np.ndarray:
+    """Speeds that satisfy all constraints; ``named`` are the places of those that the user gave."""
+    held = np.array([j in named for j in range(len(u))])
+    scale = 1.0 + np.max(np.abs(u), initial=0.0)
+    for moving in _attempts(geometry, setting, held)[:2]:
+        found, residual = geometry.consistent(t, q, u, moving)
+        if not residual.size or np.max(np.abs(residual)) <= _CONSISTENT * scale:
+            return found
+    worst = int(np.argmax(np.abs(residual)))
+    constraint = setting.rows[worst].constraint
+    raise ParameterError(
+        f"the initial speeds {', '.join(names[j] for j in sorted(named))} contradict constraint "
+        f"'{constraint.name}' ({constraint.about}), which they leave at {residual[worst]:.6g}; name fewer of them"
+    )
+
+
+def _attempts(geometry: Geometry, setting: Setting, held: np.ndarray) -> list[np.ndarray]:
+    dependent = np.array([j in setting.elimination.factors for j in range(geometry.layout.speeds)])
+    jacobian = np.zeros(geometry.layout.speeds, dtype=bool)
+    jacobian[[j for _, j in geometry.layout.jacobian]] = True
+    return [dependent & ~held, jacobian & ~held, dependent | (jacobian & ~held)]
+
+
+def _open_loops(geometry: Geometry, setting: Setting, gap: np.ndarray, named: list[str]) -> str:
+    lines = []
+    for i, value in zip(geometry.layout.gaps, gap, strict=True):
+        if abs(value) > _CLOSED:
+            row = setting.rows[i]
+            sets = [s.data.name for s in symbols(row.gap) if s.data.role == "parameter"]
+            by = f", set by {', '.join(sets)}" if sets else ""
+            lines.append(f"\n  '{row.constraint.name}': {row.constraint.about}: {value:.6g} remains{by}")
+    held = f" with {', '.join(named)} as given" if named else ""
+    return (
+        f"the loops cannot be closed{held}; nearest to closed they leave{''.join(lines)}\n"
+        "change those parameters, or give other initial coordinates to start from"
+    )

@@ -1,0 +1,250 @@
+"""Runs through several programs of one system: other dependent speeds, joints locked and unlocked.
+
+Each mode of a system has a program of its own, derived and compiled when a run first needs it and kept. The
+compiled loop ends where an event asks for another mode; here the state is carried over and the run goes on. All
+modes have the same outputs, so nobody sees the seams but in the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.errors import SimulationError
+from armillary.mechanics.choose import reassigned
+from armillary.mechanics.constrained import Mode, Setting, full_tree
+from armillary.mechanics.impulse import after_impulse, full_mass_matrix
+from armillary.mechanics.tree import numeric
+from armillary.model.records import Event
+from armillary.program.derive import derive
+from armillary.program.roots import POOR, SWITCHING
+from armillary.runtime.integrators import Integration, integrate
+from armillary.runtime.integrators.sampling import SampleTimes
+
+if TYPE_CHECKING:
+    from armillary.runtime.compiled import CompiledModel
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a motion, in no program's terms: time, all coordinates and all speeds, memory."""
+
+    t: float
+    q: np.ndarray
+    u: np.ndarray
+    memory: np.ndarray
+
+
+@dataclass
+class Journey:
+    """What a run through several modes gave: rows and counts together, and what happened on the way."""
+
+    model: CompiledModel  # of the last part
+    parts: list[Integration] = field(default_factory=list)
+    events: list[tuple[float, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def result(self) -> Integration:
+        last = self.parts[-1]
+        return replace(
+            last,
+            time=np.concatenate([p.time for p in self.parts]),
+            samples=np.concatenate([p.samples for p in self.parts]),
+            steps=sum(p.steps for p in self.parts),
+            rejected=sum(p.rejected for p in self.parts),
+            evaluations=sum(p.evaluations for p in self.parts),
+        )
+
+
+class Modes:
+    """The programs of one system by mode; the first is the one that the user derived."""
+
+    def __init__(self, model: CompiledModel) -> None:
+        self.first = model.equations.mode
+        self._models: dict[Mode, CompiledModel] = {self.first: model}
+
+    def model(self, mode: Mode) -> CompiledModel:
+        """The program of a mode, derived and compiled at its first use."""
+        if mode not in self._models:
+            equations = self._models[self.first].equations
+            again = derive(equations.system, equations.formalism, mode=mode, **equations.options)
+            self._models[mode] = again.compile()
+        return self._models[mode]
+
+    def travel(
+        self,
+        place: Place,
+        t_end: float,
+        *,
+        method: str,
+        parameters: Mapping[str, Any] | None,
+        step: float | None,
+        sample: Any,
+        max_steps: int,
+        **how: Any,
+    ) -> Journey:
+        """The run from a place to an end, through as many modes as it takes."""
+        mode = self.suitable(place, self.first, parameters)
+        journey = Journey(self.model(mode))
+        fixed = sample is None
+        times = None if fixed else _all_times(sample, place.t, t_end)
+        t0 = place.t
+        stops: list[float] = []
+        while True:
+            model = journey.model = self.model(mode)
+            end = t_end
+            if fixed and step and place.t > t0:  # back to the grid of steps first
+                grid = t0 + step * np.ceil((place.t - t0) / step * (1 - 1e-12))
+                end = min(grid, t_end) if grid > place.t else t_end
+            result = integrate(
+                model.run_functions(),
+                method,
+                t0=place.t,
+                t_end=end,
+                state=model.packed(place),
+                memory=place.memory,
+                constants=model.constants(parameters),
+                step=step,
+                sample=None if times is None else times[(times > place.t) | (times == t0) & (place.t == t0)],
+                max_steps=max_steps - sum(p.steps for p in journey.parts),
+                **how,
+            )
+            place = model.place(result.t_stop, result.final_state, result.final_memory, parameters)
+            reached_end = result.status == "finished" and end >= t_end
+            happened = [model.equations.targets.watched[k] for t, k in result.events if t == result.t_stop]
+            changing = [e for e in happened if e.name == SWITCHING or e.lock or e.unlock]
+            goes_on = (
+                result.status == "event"
+                and changing
+                and not any(e.stop and e.name != SWITCHING for e in happened)
+            ) or (result.status == "finished" and end < t_end)
+            journey.events += [
+                (t, model.equations.targets.watched[k].name)
+                for t, k in result.events
+                if not model.equations.targets.watched[k].hidden
+            ]
+            if fixed and journey.parts:  # its first row is the last one of the part before
+                result = replace(result, time=result.time[1:], samples=result.samples[1:])
+            if goes_on and fixed and result.status == "event" and len(result.time):
+                result = replace(result, time=result.time[:-1], samples=result.samples[:-1])
+            journey.parts.append(result)
+            if not goes_on or reached_end:
+                return journey
+            if changing:
+                stops.append(place.t)
+                _check_progress(stops, changing)
+                place, mode = self._changed(place, mode, changing, parameters, journey)
+
+    # ------------------------------------------------------------ from mode to mode
+
+    def _changed(
+        self,
+        place: Place,
+        mode: Mode,
+        changing: list[Event],
+        parameters: Mapping[str, Any] | None,
+        journey: Journey,
+    ) -> tuple[Place, Mode]:
+        locked = set(mode.locked)
+        for event in changing:
+            locked |= {u.data.name for u in event.lock}
+            locked -= {u.data.name for u in event.unlock}
+        now = Mode(frozenset(locked), mode.dependents if locked == mode.locked else ())
+        new = locked - mode.locked
+        if new:
+            place = replace(place, u=self._stopped(place, sorted(locked), parameters))
+        chosen = self.suitable(place, now, parameters)
+        for event in changing:
+            if event.lock or event.unlock:
+                parts = [
+                    f"{verb} {', '.join(u.data.name for u in us)}"
+                    for verb, us in (("locks", event.lock), ("unlocks", event.unlock))
+                    if us
+                ]
+                journey.notes.append(f"t = {place.t:.6g} s: event '{event.name}' {' and '.join(parts)}")
+        before, after = self._dependents(mode), self._dependents(chosen)
+        if before != after and locked == mode.locked:
+            given_up, taken = sorted(before - after), sorted(after - before)
+            journey.events.append((place.t, SWITCHING))
+            journey.notes.append(
+                f"t = {place.t:.6g} s: {', '.join(given_up)} became independent in place of {', '.join(taken)}, "
+                "whose motion no longer told that of the others"
+            )
+        return place, chosen
+
+    def _dependents(self, mode: Mode) -> set[str]:
+        setting = self.model(mode).equations.setting
+        names = [u.data.name for u in self.model(mode).equations.system.speeds]
+        return {names[d] for d in setting.elimination.factors}
+
+    def suitable(self, place: Place, mode: Mode, parameters: Mapping[str, Any] | None) -> Mode:
+        """The mode itself where its choice of dependent speeds is good at a place, else one that is."""
+        model = self.model(mode)
+        setting = model.equations.setting
+        if setting.quality is None or model.quality(place, parameters) > POOR:
+            return mode
+        return self._better(place, mode, setting, parameters)
+
+    def _better(
+        self, place: Place, mode: Mode, setting: Setting, parameters: Mapping[str, Any] | None
+    ) -> Mode:
+        model = self.model(mode)
+        system = model.equations.system
+        names = [u.data.name for u in system.speeds]
+        figures = model.geometry(parameters, place.memory).at(place.t, place.q)
+        sizes = np.max(np.abs(figures.jacobian), axis=0)
+        sizes = np.where(sizes > 0.0, sizes, 1.0)
+        rows = {row.constraint.name: i for i, row in enumerate(setting.rows)}
+        now = {
+            rows[setting.elimination.kept[step.row].constraint.name]: step.speed
+            for step in setting.elimination.steps
+        }
+        free = {
+            names.index(target.data.name)
+            for event in system.events.values()
+            for target in event.changes
+            if target.data.role == "speed"
+        }
+        chosen = reassigned(figures.jacobian, sizes, free, now)
+        if len(chosen) < len(now):
+            lost = [setting.rows[i].constraint.name for i in now if i not in chosen]
+            raise SimulationError(
+                f"at t = {place.t:.6g} s the constraints of '{system.name}' lose rank ({', '.join(lost)} says "
+                "nothing new there), so the motion can go on in more than one way; start a little away from there",
+                None,
+            )
+        return Mode(
+            mode.locked, tuple((setting.rows[i].constraint.name, names[j]) for i, j in chosen.items())
+        )
+
+    def _stopped(self, place: Place, locked: list[str], parameters: Mapping[str, Any] | None) -> np.ndarray:
+        """Speeds after joints have been locked: momentum is exchanged with all others."""
+        model = self.model(self.first)
+        system, setting = model.equations.system, model.equations.setting
+        names = [u.data.name for u in system.speeds]
+        M = full_mass_matrix(numeric(full_tree(system), model.values_at(place, parameters)), len(names))
+        rows = np.zeros((len(locked), len(names)))
+        rows[range(len(locked)), [names.index(name) for name in locked]] = 1.0
+        known = np.zeros(len(locked))
+        if setting.rows:
+            figures = model.geometry(parameters, place.memory).at(place.t, place.q)
+            rows, known = np.vstack([figures.jacobian, rows]), np.concatenate([figures.known, known])
+        return after_impulse(M, place.u, rows, known)
+
+
+def _all_times(sample: Any, t0: float, t_end: float) -> np.ndarray:
+    times = SampleTimes(sample, t0, t_end)
+    return np.asarray(times.times(0, times.count), dtype=float)
+
+
+def _check_progress(stops: list[float], changing: list[Event]) -> None:
+    """An error for modes that change without end at one time."""
+    if len(stops) > 20 and stops[-1] - stops[-20] <= 1e-9 * max(abs(stops[-1]), 1.0):
+        raise SimulationError(
+            f"at t = {stops[-1]:.6g} s {', '.join(repr(e.name) for e in changing)} asks for another mode again and "
+            "again; the constraints are singular there",
+            None,
+        )
