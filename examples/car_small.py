@@ -1,7 +1,7 @@
 """The car with small variables: roll, side speed and yaw rate are small beside the forward speed.
 
-Source: Sayers (1990), section 9.1 and Appendix B. One description gives both models: the declarations are used
-by default and ignored by ``derive(small=False)``.
+Source: Sayers (1990), section 9.1 and Appendix B. One description gives both models: the declarations are
+used by default and ignored by ``derive(small=False)``.
 """
 
 from __future__ import annotations

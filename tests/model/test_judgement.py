@@ -40,7 +40,7 @@ def test_small_joints_are_declarations_of_all_their_variables() -> None:
     by_name = pendulum()
     by_name.small("bob.q1", "bob.u1")
     assert {str(e): order for e, order in s.smallness.items()} == {"bob.q1": 1, "bob.u1": 1}
-    assert s.derive().show() == by_name.derive().show()
+    assert sorted(s.derive().show().splitlines()) == sorted(by_name.derive().show().splitlines())
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_pendulum_to_fifth_order() -> None:
 
 
 def test_buckling_needs_the_third_order() -> None:
-    """An upright rod on a spring of stiffness k < m g L leans at q² = 6 (1 − k/(m g L)) in cubic approximation.
+    """An upright rod on a spring of stiffness k < m g L leans at q² = 6 (1 − k/(m g L)), to third order.
 
     The first order knows only that it falls; the cubic's own equilibrium is exact.
     """

@@ -1,5 +1,5 @@
-"""The car with small variables against Sayers (1990), section 9.1 and Appendix B: accelerations, outputs, cost, and
-the full model as inputs shrink.
+"""The car with small variables against Sayers (1990), section 9.1 and Appendix B: accelerations, outputs,
+cost, and the full model as inputs shrink.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def test_the_same_description_gives_the_full_model() -> None:
 
 
 def test_run_and_outputs() -> None:
-    """The lateral acceleration is compared to second order in roll: the published program keeps, inside intermediate
-    values, some second-order terms of the direction in which it is measured; ours keeps none.
+    """The lateral acceleration is compared to second order in roll: the published program keeps, inside
+    intermediate values, some second-order terms of the direction in which it is measured; ours keeps none.
     """
     expected = table(REFERENCE["trajectory"])
     run = small_car().derive().compile().simulate(2.0, sample=expected["t"], **TIGHT)
@@ -72,8 +72,8 @@ def test_published_method() -> None:
 def test_the_full_response_differs_in_second_order(name: str) -> None:
     """Halve the steer: the difference, relative to the response, falls to a quarter or less.
 
-    Left and right are alike in this car, so the difference of a sideways motion has no even orders: it falls to an
-    eighth while the motion itself falls to a half.
+    Left and right are alike in this car, so the difference of a sideways motion has no even orders: it falls
+    to an eighth while the motion itself falls to a half.
     """
     s = small_car()
     small, full = s.derive().compile(), s.derive(small=False).compile()

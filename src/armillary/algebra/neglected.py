@@ -76,12 +76,14 @@ class NeglectedTerms:
         """One line: how many terms of which order."""
         if not self.by_order:
             return "none"
+        terms = f"{self.total} term{'s' if self.total > 1 else ''}"
         parts = [
             f"{count} {'is' if count == 1 else 'are'} {number_text(above)}"
             for above, count in sorted(self.by_order.items())
         ]
-        which = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-        return f"{self.total} term{'s' if self.total > 1 else ''}, of which {which} orders above the leading"
+        if len(parts) == 1:
+            return f"{terms}, {number_text(next(iter(self.by_order)))} orders above the leading"
+        return f"{terms}, of which {', '.join(parts[:-1])} and {parts[-1]} orders above the leading"
 
     def __str__(self) -> str:
         lines = [f"neglected: {self.summary()}"]

@@ -107,8 +107,8 @@ class Undimensioned:
     words are checked.
 
     Equal numbers of different dimensions become one node again, and each node is quicker to make. Remembers
-    what it has seen. Expressions in ``smallness`` get that order; ``truncation`` drops what is negligible, and
-    ``exact`` reads the same without dropping anything.
+    what it has seen. Expressions in ``smallness`` get that order; ``truncation`` drops what is negligible,
+    and ``exact`` reads the same without dropping anything.
     """
 
     def __init__(

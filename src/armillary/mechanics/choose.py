@@ -1,13 +1,15 @@
 """Which speed each constraint gives up, and which constraints say nothing new.
 
-A speed with a constant factor comes first, then one whose factor has a constant part, then the outermost (Sayers
-1990, section 8.3). Beyond that source the choice looks at numbers: the factors at a sample of the motion, in
-which the loops are closed. A speed whose factor is small there is not given up, and a row of which nothing is
-left there is redundant, though no algebra may show it (a Bricard mechanism).
+A speed with a constant factor comes first, then one whose factor has a constant part, then the outermost
+(Sayers 1990, section 8.3); but before all these, one that few other constraints hold, for it has to be replaced
+in each of them. The choice also looks at numbers: the factors at a few places of the motion, with loops closed.
+A speed whose factor is small where runs start is not given up, and a row of which nothing is left anywhere is
+redundant, though no algebra may show it (a Bricard mechanism).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -36,6 +38,7 @@ def choose(
     """The elimination of all rows; ``wanted`` gives the speed for constraints whose choice is made already."""
     result = Elimination()
     sizes = _sizes(found, evaluate)
+    shared = Counter(j for row in found for j in row.coefficients)
     for row in found:
         coefficients, known, uses = result.reduced(row)
         before, scaled = _scaled(row.coefficients, sizes, evaluate), _scaled(coefficients, sizes, evaluate)
@@ -44,7 +47,7 @@ def choose(
             _check_nothing_left(row, known, result, evaluate)
             result.redundant.append(row)
             continue
-        speed = _speed_to_give_up(row, coefficients, scaled, names, kept_free, wanted or {})
+        speed = _speed_to_give_up(row, coefficients, scaled, shared, names, kept_free, wanted or {})
         share = quality(coefficients, speed, sizes)
         if share is not None:
             result.qualities.append(share)
@@ -105,6 +108,7 @@ def _speed_to_give_up(
     row: Row,
     coefficients: Mapping[int, Any],
     scaled: Mapping[int, np.ndarray],
+    shared: Mapping[int, int],
     names: Sequence[str],
     kept_free: Collection[int],
     wanted: Mapping[str, int],
@@ -136,7 +140,7 @@ def _speed_to_give_up(
         at_start = {j: float(np.max(scaled[j])) for j in allowed}
     largest = max(at_start.values())
     strong = [j for j in allowed if at_start[j] >= _WEAK * largest]
-    return min(strong, key=lambda j: (_simplicity(coefficients[j]), -j))
+    return min(strong, key=lambda j: (shared[j], _simplicity(coefficients[j]), -j))
 
 
 def _simplicity(a: Any) -> int:

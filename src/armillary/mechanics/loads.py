@@ -38,8 +38,10 @@ class Applied:
         return Applied(wrenches, {i: f(x) for i, x in self.forces.items()})
 
 
-def applied_loads(system: System, tree: Tree, plain: Undimensioned | None = None) -> Applied:
-    """All loads of a system on its tree."""
+def applied_loads(
+    system: System, tree: Tree, plain: Undimensioned | None = None, *, whole: bool = False
+) -> Applied:
+    """All loads of a system on its tree; ``whole`` as wrenches on every body that they touch."""
     wrenches: dict[int, Wrench] = {}
     forces: dict[int, Any] = {}
     plain = plain or Undimensioned()
@@ -49,12 +51,20 @@ def applied_loads(system: System, tree: Tree, plain: Undimensioned | None = None
             _add_wrench(wrenches, *first)
             continue
         second = _end(load, load.reaction_body, tree, -1, plain)
-        if load.balanced and first[0] >= 0:
+        if load.balanced and first[0] >= 0 and not whole:
             _along_path(tree, first, second, forces)
         else:
             _add_wrench(wrenches, *first)
             _add_wrench(wrenches, *second)
     return Applied(wrenches, forces)
+
+
+def load_wrenches(load: Load, tree: Tree, plain: Undimensioned) -> list[tuple[int, Wrench]]:
+    """(link, wrench) of both ends of a load."""
+    ends = [_end(load, load.body, tree, 1, plain)]
+    if load.reaction_body is not None:
+        ends.append(_end(load, load.reaction_body, tree, -1, plain))
+    return ends
 
 
 def _end(load: Load, body: Body, tree: Tree, sign: int, plain: Undimensioned) -> tuple[int, Wrench]:

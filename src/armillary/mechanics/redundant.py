@@ -10,6 +10,9 @@ every system that the integrators need:
     σ = ε/δ    the staggered equation (ε + δ B M⁻¹Bᵀ) λ = δ r + ε λ₀
     σ → ∞      λ = λ₀ is given, and v̇ follows from the motion equation
 
+(for constraints of rotations alone it is divided by the square of a length of the system, since their multipliers
+are moments),
+
 and with another right side, (0, ρ), it projects positions and speeds. The matrix is factorised along the tree,
 leaves first, each part followed by the constraints of its joint: the cost grows with the number of parts, and
 only the user's own constraints, eliminated last, see each other.
@@ -271,6 +274,12 @@ class _Bordered:
             for rho, gamma in zip(inputs.targets, gammas, strict=True)
         ]
         self.added: dict[Expr, Any] = {}  # what the support of massless parts adds to f
+        self.length2 = _size(parts.parts)
+        self.turning = {w for part in parts.parts for w in part.w}
+
+    def _turns(self, form: dict[Expr, Any]) -> bool:
+        """Whether a constraint is one of rotations alone, whose multiplier is a moment."""
+        return self.turning.issuperset(form)
 
     def support(self, values: dict[Expr, float]) -> list[str]:
         """Parts without mass or inertia of their own, after their constraints have been added to M."""
@@ -279,13 +288,11 @@ class _Bordered:
             return []
         touched = {v for p in weak for v in p.speeds}
         mass = as_expr(sum((as_expr(p.mass) for p in self.parts.parts), ZERO))
-        length2 = _size(self.parts.parts)
         order = {v: i for i, v in enumerate(v for p in self.parts.parts for v in p.speeds)}
         for row, form, goal in zip(self.rows, self.forms, self.goals, strict=True):
             if touched.isdisjoint(form):
                 continue
-            turning = all(".w" in v.data.name for v in form)
-            alpha = mass * length2 if turning else mass
+            alpha = mass * self.length2 if self._turns(form) else mass
             for a, x in form.items():
                 pushed = times(alpha, x)
                 self.added[a] = plus(self.added.get(a, 0), times(pushed, goal))
@@ -342,6 +349,7 @@ class _Bordered:
             matrix[_pair(place[a], place[b])] = x
         for k, (row, form, goal) in enumerate(zip(self.rows, self.forms, self.goals, strict=True)):
             sigma = self.inputs.softness[0 if row.position is not None else 1]
+            sigma = sigma / self.length2 if self._turns(form) else sigma
             names[place[k]] = row.name
             force[place[k]] = fn.named(minus(goal, times(sigma, self.inputs.multipliers[k])), "goal")
             matrix[place[k], place[k]] = -sigma

@@ -8,7 +8,7 @@ which costs nothing while running.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,7 +70,7 @@ class Link:
 
     name: str
     parent: int
-    step: str  # "turn", "slide", "tumble" or "drift"
+    step: str  # "turn", "slide", "tumble", "drift", or "fixed" where a weld is to be told apart
     offset: Triple
     rotation: Rotation
     freedoms: tuple[Freedom, ...]
@@ -147,12 +147,13 @@ def plant(
     *,
     given: Mapping[Expr, Prescription] | None = None,
     parted: bool = False,
+    apart: Collection[str] = (),
 ) -> Tree:
     """The tree of links of a system, inertia not yet regrouped; ``plain`` reads its expressions.
 
     ``given`` are the prescribed speeds, where they are more than the description says. ``parted`` takes free bodies apart that have velocities in their parent's axes, into slides and a tumble.
     """
-    planter = _Planter(system, system.prescriptions if given is None else given, parted)
+    planter = _Planter(system, system.prescriptions if given is None else given, parted, apart)
     for body in system.bodies.values():
         planter.add(body)
     gravity: Triple = ZEROS
@@ -162,7 +163,10 @@ def plant(
 
 
 class _Planter:
-    def __init__(self, system: System, given: Mapping[Expr, Prescription], parted: bool) -> None:
+    def __init__(
+        self, system: System, given: Mapping[Expr, Prescription], parted: bool, apart: Collection[str]
+    ) -> None:
+        self.apart = apart
         self.given = given
         self.parted = parted
         self.links: list[Link] = []
@@ -187,6 +191,8 @@ class _Planter:
                 here, turned = self._general(name, here, offset, turned, step, body.orient)
                 oriented = body.orient is not None
             offset = ZEROS
+        if not body.assembly.steps and body.name in self.apart:
+            here, offset = self._append(Link(body.name, here, "fixed", offset, Same(), ())), ZEROS
         if body.orient is not None and not oriented:
             turned = matrix_product(turned, body.orient)
         self.placements[body.name] = Placement(here, turned, offset)

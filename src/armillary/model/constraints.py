@@ -7,7 +7,7 @@ their distance are left out (Sayers 1990, section 8.3, "no-movement").
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.algebra import functions as fn
@@ -35,6 +35,7 @@ class Constraints(Reading):
     coordinates: list[Expr]
     speeds: list[Expr]
     rates: dict[Expr, Expr]
+    initial: dict[Expr, float]
     ground: Body
     time: Expr
 
@@ -154,7 +155,7 @@ class Constraints(Reading):
         if first.body is second.body:
             raise ModelError(f"{where}: both points are on body '{first.body.name}', so there is no loop")
         if directions is None:
-            axes = list(self._steadier(first, second).frame.axes)
+            axes = list(self._outer(first, second).frame.axes)
         else:
             given = (
                 directions
@@ -175,9 +176,9 @@ class Constraints(Reading):
         return tuple(made)
 
     @staticmethod
-    def _steadier(p: Point, q: Point) -> Body:
-        """The body nearer to the ground, whose axes are cheaper."""
-        return min(p.body, q.body, key=lambda b: sum(1 for _ in motion.lineage(b)))
+    def _outer(p: Point, q: Point) -> Body:
+        """The body further from the ground: along its axes its own joints have simple factors."""
+        return max(p.body, q.body, key=lambda b: sum(1 for _ in motion.lineage(b)))
 
     def _coincide(self, p: Point, q: Point, axes: Sequence[Vector]) -> bool:
         """Whether nothing is left of the distance: three directions, or two in a plane that it never leaves."""
@@ -309,6 +310,23 @@ class Constraints(Reading):
         about = f"distance of {_point_text(p)} from {_point_text(q)} stays {L}"
         load = _unit_force(label, along, p, q)
         return self._add_constraint(label, position, speed, motion.time_derivative(speed), None, load, about)
+
+    # ------------------------------------------------------------ where motion starts
+
+    def start(self, values: Mapping[Any, Any]) -> None:
+        """Coordinates and speeds at the start of runs, where a run does not say otherwise.
+
+        Loops are closed from there, and the choice of dependent speeds suits that place.
+        """
+        for variable, value in values.items():
+            node = self.expression(variable, "start")
+            if node not in self.initial:
+                hint = nearest(str(node), [str(s) for s in self.initial])
+                raise ModelError(f"start: '{node}' is not a coordinate or speed of this system{hint}")
+            given = self.expression(value, f"start of '{node}'", node.dimension)
+            if given.kind != "number":
+                raise ModelError(f"start: the value of '{node}' must be a number, not '{given}'")
+            self.initial[node] = float(given.data)
 
     # ------------------------------------------------------------ given motion
 

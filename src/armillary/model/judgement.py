@@ -1,7 +1,7 @@
 """Engineering judgement: what the user knows to be small or large.
 
-A declaration only records; the derivation neglects what follows from it, or ignores it on request, so that one
-description gives both the small and the full model.
+A declaration only records; the derivation neglects what follows from it, or ignores it on request, so that
+one description gives both the small and the full model.
 """
 
 from __future__ import annotations
@@ -86,16 +86,16 @@ class Judgement(Reading):
             for start in body.assembly.quaternions:
                 if node in body.coordinates[start : start + 4]:
                     raise ModelError(
-                        f"declared {word}: '{node}' is an Euler parameter of body '{body.name}', and the four "
-                        f"are of unit length together; {_SEQUENCE}"
+                        f"declared {word}: '{node}' is an Euler parameter of body '{body.name}', and the "
+                        f"four are of unit length together; {_SEQUENCE}"
                     )
 
     def _judge_joint(self, body: str, assembly: Assembly, variables: tuple[Expr, ...]) -> None:
         """All coordinates and speeds of a joint with small=True."""
         if assembly.quaternions:
             raise ModelError(
-                f"body '{body}': a joint with Euler parameters cannot be small, since the four are of unit length "
-                f"together; {_SEQUENCE}"
+                f"body '{body}': a joint with Euler parameters cannot be small, since the four are of unit "
+                f"length together; {_SEQUENCE}"
             )
         self.smallness.update(dict.fromkeys(variables, SMALL))
 

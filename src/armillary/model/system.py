@@ -19,13 +19,13 @@ from armillary.errors import ModelError, UnitsError
 from armillary.model import motion
 from armillary.model.assembling import build_frames
 from armillary.model.body import Body, Point
-from armillary.model.constraints import Constraints
 from armillary.model.contact import Contacts
 from armillary.model.energy import Energies
 from armillary.model.inertia_input import finite_number, read_inertia, read_mass
 from armillary.model.joints import Assembly, Fixed, JointType, Maker
 from armillary.model.judgement import Judgement
 from armillary.model.orientation import orientation_matrix
+from armillary.model.reactions import Reactions
 from armillary.model.records import Constraint, Event, Gravity, Load, Memory, Output, Prescription
 from armillary.model.text_functions import argument_range, count_arguments
 from armillary.model.unit_system import unit_system
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from armillary.program.equations import Equations
 
 
-class System(Constraints, Contacts, Judgement, Energies):
+class System(Reactions, Contacts, Judgement, Energies):
     """A mechanical system under description. SI units unless ``units`` names another system."""
 
     def __init__(self, name: str, units: str = "SI") -> None:
@@ -50,6 +50,8 @@ class System(Constraints, Contacts, Judgement, Energies):
         self.prescriptions: dict[Expr, Prescription] = {}
         self.constraints: dict[str, Constraint] = {}
         self.locked: list[Expr] = []
+        self.reactions: dict[str, tuple[Expr, ...]] = {}
+        self.efforts: dict[Expr, Expr] = {}
         self.functions: dict[str, tuple[Callable[..., Any], Any]] = {}
         self.gravities: list[Gravity] = []
         self.smallness: dict[Expr, int] = {}

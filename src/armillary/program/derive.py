@@ -62,8 +62,8 @@ def derive(
 ) -> Equations:
     """The equations of motion of a system, by the named formalism or the cheapest of those worth trying.
 
-    What is declared small or large is used, unless ``small`` is False: sums keep their leading order and ``keep``
-    orders above it.
+    What is declared small or large is used, unless ``small`` is False: sums keep their leading order and
+    ``keep`` orders above it.
     """
     declared = system.judgements() if small else {}
     with _without_collector():

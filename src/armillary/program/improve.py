@@ -41,7 +41,8 @@ def improve(roots: Sequence[Expr], constants: Constants) -> tuple[list[Expr], li
     """The roots after all passes, and the record of what each gained.
 
     ``inline`` and ``hoist`` always stay, as the later ones build on them; a search for factors or pairs
-    that finds nothing is undone, as is writing out that saves nothing. The last ``hoist`` names constants that the others brought together.
+    that finds nothing is undone, as is writing out that saves nothing. The last ``hoist`` names constants
+    that the others brought together.
     """
     gains: list[Gain] = []
     graph = Graph(roots)

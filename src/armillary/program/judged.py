@@ -1,5 +1,5 @@
-"""Small and large quantities in a derivation: their reader, the last look at the results, and the error where a
-declaration leaves nothing of an equation.
+"""Small and large quantities in a derivation: their reader, the last look at the results, and the error
+where a declaration leaves nothing of an equation.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,10 @@ from armillary.algebra.dimension import FORCE, MOMENT
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.functions import sqrt
 from armillary.algebra.node import truncated
-from armillary.algebra.walk import transform
+from armillary.algebra.walk import Undimensioned, symbols, transform
+from armillary.errors import ModelError
 from armillary.mechanics.constrained import Setting
+from armillary.mechanics.reactions import placeholders, reaction_values
 from armillary.model.records import Event
 from armillary.model.system import System
 
@@ -66,6 +68,15 @@ def targets(system: System, speed_rates: Mapping[int, Any], setting: Setting) ->
         plain(system.accelerations[u]): as_expr(speed_rates[i]) for i, u in enumerate(system.speeds)
     }
 
+    asked = [c.expression for c in columns(system)] + [e.expression for e in system.events.values()]
+    asked += [m.update for m in system.memories.values() if m.update is not None]
+    asked += [value for e in system.events.values() for value in e.changes.values()]
+    wanted = placeholders(system) & set(symbols(*asked))
+    check_rates(system, speed_rates.values(), plain)
+    accelerations |= {
+        plain(s): value for s, value in reaction_values(system, setting, speed_rates, wanted).items()
+    }
+
     def resolved(expressions: list[Expr]) -> list[Expr]:
         """Without dimensions, given and dependent speeds, and accelerations."""
         return transform([plain(e) for e in expressions], accelerations.get)
@@ -107,6 +118,18 @@ def targets(system: System, speed_rates: Mapping[int, Any], setting: Setting) ->
         corrections=tuple(q + setting.corrections[q] for _, q in corrected),
         geometry=setting.geometry,
     )
+
+
+def check_rates(system: System, rates: Iterable[Any], plain: Undimensioned) -> None:
+    """An error for loads that depend on reactions, which depend on the accelerations that loads give."""
+    stand_ins = {plain(s): s for s in placeholders(system)}
+    for rate in rates:
+        for s in symbols(rate) if stand_ins and isinstance(rate, Expr) else ():
+            if s in stand_ins:
+                raise ModelError(
+                    f"a load depends on '{s}', a reaction that is known only once the accelerations are; use a "
+                    "memory that takes its value at the end of each step"
+                )
 
 
 # Share of a pivot in its row, squared, at which another choice of dependent speeds is made.

@@ -1,8 +1,8 @@
 """Initial values that agree with the constraints of a model, from rough or incomplete ones.
 
-What the user names stays as it is named, if that is possible; what depends on it is found. Three attempts, each
-with more freedom: dependent quantities that were not named; everything that was not named; and dependent ones
-even if named, whose values are then first guesses (they tell in which way a loop is closed).
+What the user names stays as it is named; what depends on it is found. Attempts with more and more freedom: the
+dependent coordinates that were not named; all that were not named; these from scattered starts; and at last
+named dependent ones too, if that moves them but a little: they were rounded.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from armillary.mechanics.constrained import Setting
 
 _CLOSED = 1e-10
 _CONSISTENT = 1e-9
+_ROUNDED = 1e-2  # what a named value may be off: radians or metres of a model near one
+_REACHES = (0.3,) * 10 + (1.0,) * 15 + (3.0,) * 15  # how far from the given values scattered starts lie
 
 Attempt = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -28,10 +30,17 @@ def closed(
     """Coordinates that close all loops; ``named`` are the places of those that the user gave."""
     rates = geometry.at(t, q).rates
     held = np.any(rates[sorted(named)] != 0.0, axis=0) if named else np.zeros(rates.shape[1], dtype=bool)
-    for moving in _attempts(geometry, setting, held):
+    *attempts, last = _attempts(geometry, setting, held)
+    for moving in attempts:
         moved, gap = geometry.close(t, q, moving)
         if not gap.size or np.max(np.abs(gap)) <= _CLOSED:
             return moved
+    nearest = _from_elsewhere(geometry, t, q, attempts[-1])
+    if nearest is not None:
+        return nearest
+    moved, rest = geometry.close(t, q, last)
+    if np.max(np.abs(rest)) <= _CLOSED and np.max(np.abs(moved - q)) <= _ROUNDED:
+        return moved
     raise ParameterError(_open_loops(geometry, setting, gap, [names[i] for i in sorted(named)]))
 
 
@@ -64,6 +73,21 @@ def _attempts(geometry: Geometry, setting: Setting, held: np.ndarray) -> list[np
     jacobian = np.zeros(geometry.layout.speeds, dtype=bool)
     jacobian[[j for _, j in geometry.layout.jacobian]] = True
     return [dependent & ~held, jacobian & ~held, dependent | (jacobian & ~held)]
+
+
+def _from_elsewhere(geometry: Geometry, t: float, q: np.ndarray, moving: np.ndarray) -> np.ndarray | None:
+    """Of the ways to close the loops that scattered starts lead to, the one nearest to q; None: none does."""
+    if not moving.any():
+        return None
+    chance = np.random.default_rng(1987)
+    found = []
+    for reach in _REACHES:
+        rates = geometry.at(t, q).rates[:, moving]
+        start = geometry.normalised(q + rates @ chance.uniform(-reach, reach, rates.shape[1]))
+        moved, gap = geometry.close(t, start, moving)
+        if np.max(np.abs(gap)) <= _CLOSED:
+            found.append(moved)
+    return min(found, key=lambda x: float(np.linalg.norm(x - q))) if found else None
 
 
 def _open_loops(geometry: Geometry, setting: Setting, gap: np.ndarray, named: list[str]) -> str:

@@ -200,7 +200,8 @@ class CompiledModel:
         values = {s.data.name: value for s, value in system.initial.items()}
         if initial is not None and not isinstance(initial, Mapping):
             given = self._vector(initial, len(self._state_index), "initial state")
-            named = dict(zip(self._state_index, given.tolist(), strict=True))
+            values |= dict(zip(self._state_index, given.tolist(), strict=True))
+            named = {name: values[name] for name in self._independent_names()}
         else:
             named = {}
             dimensions = {s.data.name: s.dimension for s in system.initial}
@@ -217,6 +218,11 @@ class CompiledModel:
         q = np.array([values[name] for name in self.coordinate_names], dtype=float)
         u = np.array([values[s.data.name] for s in system.speeds], dtype=float)
         return q, u, set(named)
+
+    def _independent_names(self) -> list[str]:
+        """States that the constraints leave free; in a whole state the others are first guesses."""
+        moved = {q.data.name for q in self.equations.setting.corrections}
+        return [name for name in self._state_index if name not in moved]
 
     def _unit_quaternions(self, q: np.ndarray) -> np.ndarray:
         for start in self.equations.program.quaternions:

@@ -89,6 +89,7 @@ class Modes:
         """The run from a place to an end, through as many modes as it takes."""
         mode = self.suitable(place, self.first, parameters)
         journey = Journey(self.model(mode))
+        self._note_exchange(place.t, self.first, mode, journey)
         fixed = sample is None
         times = None if fixed else _all_times(sample, place.t, t_end)
         t0 = place.t
@@ -165,15 +166,18 @@ class Modes:
                     if us
                 ]
                 journey.notes.append(f"t = {place.t:.6g} s: event '{event.name}' {' and '.join(parts)}")
-        before, after = self._dependents(mode), self._dependents(chosen)
-        if before != after and locked == mode.locked:
-            given_up, taken = sorted(before - after), sorted(after - before)
-            journey.events.append((place.t, SWITCHING))
-            journey.notes.append(
-                f"t = {place.t:.6g} s: {', '.join(given_up)} became independent in place of {', '.join(taken)}, "
-                "whose motion no longer told that of the others"
-            )
+        if locked == mode.locked:
+            self._note_exchange(place.t, mode, chosen, journey)
         return place, chosen
+
+    def _note_exchange(self, t: float, mode: Mode, chosen: Mode, journey: Journey) -> None:
+        before, after = self._dependents(mode), self._dependents(chosen)
+        if before != after:
+            journey.events.append((t, SWITCHING))
+            journey.notes.append(
+                f"t = {t:.6g} s: {', '.join(sorted(before - after))} became independent in place of "
+                f"{', '.join(sorted(after - before))}, whose motion did not tell that of the others there"
+            )
 
     def _dependents(self, mode: Mode) -> set[str]:
         setting = self.model(mode).equations.setting

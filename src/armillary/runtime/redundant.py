@@ -198,7 +198,9 @@ class RedundantModel(CompiledModel):
             e /= length
         return q
 
-    def _placed(self, q: np.ndarray, u: np.ndarray, parameters: Any, t: float, memory: np.ndarray) -> np.ndarray:
+    def _placed(
+        self, q: np.ndarray, u: np.ndarray, parameters: Any, t: float, memory: np.ndarray
+    ) -> np.ndarray:
         """The state for these joints' values."""
         layout = self._layout
         work = np.zeros(layout.work)
