@@ -82,7 +82,7 @@ def system() -> arm.System:
     s.constrain(heading.u2, name="rear wheel does not slip sideways")
     s.constrain(heading.u1 + rR * rear.u1, name="rear wheel rolls")
     s.constrain(arm.dot(level.x, N.z), name="level")
-    s.constrain(arm.dot(arm.position(contact), N.z), name="front wheel touches")
+    s.close_loop(contact, N.origin, N.z, name="front wheel touches")
     # The yaw rate follows from steer and speed: a rider thinks of steer, not of heading, as free.
     side = arm.dot(arm.velocity(contact), level.y)
     s.constrain(side, name="front wheel does not slip sideways", eliminate=heading.u3)

@@ -17,7 +17,7 @@ import armillary as arm
 
 
 def system(keep_slider: bool = False, rod: float = 0.3) -> arm.System:
-    """Crank A, rod B and slider C, all along x at zero; ``keep_slider`` makes the slider's speed the one kept."""
+    """Crank A, rod B and slider C, all along x at zero; ``keep_slider`` keeps the slider's speed."""
     s = arm.System("slider-crank")
     s.parameter("a", 0.1, units="m", about="crank")
     s.parameter("b", rod, units="m", about="rod")

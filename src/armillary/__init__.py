@@ -8,7 +8,7 @@ s.gravity(9.81, -s.ground.y)
 run = s.derive().compile().simulate(10.0, step=1e-3, initial={"bob.q1": 0.5})
 """
 
-from armillary.algebra.calculus import derivative, evaluate, nominal
+from armillary.algebra.calculus import constant_part, derivative, evaluate, nominal, solve_for
 from armillary.algebra.expression import Expr
 from armillary.algebra.foreign import ForeignFunction
 from armillary.algebra.functions import absolute as abs
@@ -111,6 +111,7 @@ __all__ = [
     "asin",
     "atan",
     "atan2",
+    "constant_part",
     "contact_force",
     "cos",
     "cross",
@@ -138,6 +139,7 @@ __all__ = [
     "select",
     "sign",
     "sin",
+    "solve_for",
     "sqrt",
     "substitute",
     "tan",

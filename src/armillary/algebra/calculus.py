@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import UNIT, ZERO, Expr, let, power, scale, total
+from armillary.algebra.expression import UNIT, ZERO, Expr, let, number, power, scale, total
 from armillary.algebra.walk import operands_first, substitute, symbols
 from armillary.errors import ExpressionError
 
@@ -173,3 +173,24 @@ def nominal(expression: Expr) -> Expr:
     """The expression with all coordinates and speeds at zero (Sayers 1990, Table 5.3.4)."""
     moving = ("coordinate", "speed", "acceleration")
     return substitute(expression, {s: ZERO for s in symbols(expression) if s.data.role in moving})
+
+
+def constant_part(expression: Expr) -> Expr:
+    """Terms of a sum that hold nothing but parameters and numbers (Sayers 1990, Table 5.3.4)."""
+    if expression.constant:
+        return expression
+    if expression.kind != "sum":
+        return ZERO
+    offset, coefficients = expression.data
+    constant = [(c, t) for c, t in zip(coefficients, expression.args, strict=True) if t.constant]
+    return total([*constant, (1, number(offset))])
+
+
+def solve_for(expression: Expr, unknown: Expr) -> Expr:
+    """The value of a symbol that makes an expression zero, which must be linear in it (Table 5.3.4)."""
+    factor = derivative(expression, unknown)
+    if factor is ZERO:
+        raise ExpressionError(f"'{expression}' does not hold '{unknown}', so it cannot be solved for it")
+    if unknown in symbols(factor):
+        raise ExpressionError(f"'{expression}' is not linear in '{unknown}', so it cannot be solved for it")
+    return -substitute(expression, {unknown: ZERO}) / factor

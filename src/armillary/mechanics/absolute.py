@@ -3,9 +3,9 @@
 Coordinates of a body are the place d of its origin in ground axes and its Euler parameters e; speeds are the
 velocity v of the origin in ground axes and the angular velocity w in body axes (Park & Chiou 1987, sections 2
 and 5). Where a body is jointed to the ground, d holds only the distances along the joint's slides: directions
-in which its origin cannot move are no coordinates, and need no constraints. The origin and not the mass centre
-is taken because joints hold the origin: their constraints then have constant coefficients of v, and a body that
-is pinned to the ground has no translations at all.
+in which its origin cannot move are no coordinates, and need no constraints. The origin and not the mass
+centre is taken because joints hold the origin: their constraints then have constant coefficients of v, and a
+body that is pinned to the ground has no translations at all.
 
 Bodies fixed to another are part of it.
 """
@@ -43,7 +43,9 @@ GROUND = -1
 
 @dataclass(frozen=True, eq=False)
 class JointSteps:
-    """A joint sorted: its slides, its turns, or the one step that turns freely; axes as the parent has them."""
+    """A joint sorted: its slides, its turns, or the one step that turns freely; axes as the parent has
+    them.
+    """
 
     slides: tuple[Slide, ...]
     turns: tuple[Turn, ...]
@@ -68,8 +70,8 @@ class JointSteps:
 class Part:
     """A moving body with all that is fixed to it.
 
-    ``place`` is its joint in the axes of the part ``parent``, from that one's origin; ``mount`` turns from the
-    axes in which the joint is described into those. m, h, J are about the origin, in its own axes.
+    ``place`` is its joint in the axes of the part ``parent``, from that one's origin; ``mount`` turns from
+    the axes in which the joint is described into those. m, h, J are about the origin, in its own axes.
     """
 
     body: Body

@@ -1,13 +1,13 @@
 """Joints between parts in absolute coordinates: what they forbid, and what their own speeds are.
 
-With P the parent's axes, S = R_PᵀR_C the child's rotation in the parent, ρ = R_Pᵀ(p_C − p_P) and w the relative
-angular velocity, both in the parent's axes,
+With P the parent's axes, S = R_PᵀR_C the child's rotation in the parent, ρ = R_Pᵀ(p_C − p_P) and w the
+relative angular velocity, both in the parent's axes,
 
     D = ρ − a      displacement from the joint's place      Ḋ = R_Pᵀ(v_C − v_P) − w_P × ρ
     w = S w_C − w_P
 
-translations forbid n·Ḋ along the normals n of the slides (all of v_C − v_P − R_P(w_P × a), in ground axes, where
-there is none), rotations
+translations forbid n·Ḋ along the normals n of the slides (all of v_C − v_P − R_P(w_P × a), in ground axes,
+where there is none), rotations
 
     no turn        w_C − Oᵀw_P          the orientation O stays
     one turn       b₁·w, b₂·w           b across the axis
@@ -15,8 +15,8 @@ there is none), rotations
     three, free    nothing
 
 Conversely the joint's own speeds u are linear in Ḋ and w. The same map takes a small displacement that the
-joint's coordinates q do not show to a correction of q: so q follows the absolute coordinates, whose constraints
-alone decide the motion.
+joint's coordinates q do not show to a correction of q: so q follows the absolute coordinates, whose
+constraints alone decide the motion.
 """
 
 from __future__ import annotations
@@ -184,7 +184,9 @@ def joint_speeds(parts: Parts, index: int) -> dict[Expr, Expr]:
 
 
 def _speeds(joint: _Joint, rate: Triple, spin: Triple, own_spin: Triple) -> dict[Expr, Expr]:
-    """Speeds u of a joint with this displacement rate and relative spin, in the parent's and the child's axes."""
+    """Speeds u of a joint with this displacement rate and relative spin, in the parent's and the child's
+    axes.
+    """
     steps, S, name = joint.part.joint, joint.S, joint.part.name
     found: dict[Expr, Any] = {}
     whole = steps.whole

@@ -46,8 +46,8 @@ def _plain(values: Any, plain: Undimensioned) -> Triple:
 def euler_parameters(R: Matrix) -> list[Expr]:
     """Unit Euler parameters of a rotation, scalar first.
 
-    The symmetric matrix 4 e eᵀ is known from R; its row with the largest diagonal element, made unit, is e, so
-    that nothing small is divided by. Source: Shepperd (1978), Quaternion from rotation matrix.
+    The symmetric matrix 4 e eᵀ is known from R; its row with the largest diagonal element, made unit, is e,
+    so that nothing small is divided by. Source: Shepperd (1978), Quaternion from rotation matrix.
     """
     (a, b, c), (d, f, g), (h, i, j) = (tuple(as_expr(x) for x in row) for row in R)
     square = (

@@ -1,10 +1,10 @@
 """Which speed each constraint gives up, and which constraints say nothing new.
 
 A speed with a constant factor comes first, then one whose factor has a constant part, then the outermost
-(Sayers 1990, section 8.3); but before all these, one that few other constraints hold, for it has to be replaced
-in each of them. The choice also looks at numbers: the factors at a few places of the motion, with loops closed.
-A speed whose factor is small where runs start is not given up, and a row of which nothing is left anywhere is
-redundant, though no algebra may show it (a Bricard mechanism).
+(Sayers 1990, section 8.3); but before all these, one that few other constraints hold, for it has to be
+replaced in each of them. The choice also looks at numbers: the factors at a few places of the motion, with
+loops closed. A speed whose factor is small where runs start is not given up, and a row of which nothing is
+left anywhere is redundant, though no algebra may show it (a Bricard mechanism).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
-
 
 import numpy as np
 
@@ -35,7 +34,9 @@ def choose(
     kept_free: Collection[int] = (),
     wanted: Mapping[str, int] | None = None,
 ) -> Elimination:
-    """The elimination of all rows; ``wanted`` gives the speed for constraints whose choice is made already."""
+    """The elimination of all rows; ``wanted`` gives the speed for constraints whose choice is made
+    already.
+    """
     result = Elimination()
     sizes = _sizes(found, evaluate)
     shared = Counter(j for row in found for j in row.coefficients)

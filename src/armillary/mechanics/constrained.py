@@ -15,6 +15,7 @@ from armillary.mechanics.assembly import Layout
 from armillary.mechanics.choose import choose
 from armillary.mechanics.constraints import Elimination, Row, remainders, rows
 from armillary.mechanics.kinematics import corrections
+from armillary.mechanics.regroup import regroup
 from armillary.mechanics.sample import Sample, geometry_expressions
 from armillary.mechanics.tree import Tree, plant
 from armillary.mechanics.triples import plus, times
@@ -46,7 +47,14 @@ class Setting:
     layout: Layout | None = None
     geometry: tuple[Expr, ...] = ()
     corrections: Mapping[Expr, Any] = field(default_factory=dict)
+    free_tree: Tree | None = None  # the same with dependent speeds' rates unknown, for multipliers
+    remainders: tuple[Any, ...] = ()  # γ of the kept rows, for the unknowns of the equations
     quality: Expr | None = None  # of the choice of dependent speeds: small where it becomes singular
+
+    def regrouped(self) -> Setting:
+        """The same with its inertia regrouped."""
+        free = None if self.free_tree is None else regroup(self.free_tree)
+        return replace(self, tree=regroup(self.tree), free_tree=free)
 
     def independent(self, system: System) -> list[Expr]:
         """Speeds that are neither given nor dependent."""
@@ -90,9 +98,23 @@ def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
     for i, row in enumerate(elimination.kept):
         for j, a in row.coefficients.items():
             right[i] = plus(right[i], times(a, gained.get(j, 0)))
+    right = [fn.named(g, f"gamma_{i + 1}") for i, g in enumerate(right)]
+    free = tree
     tree = _with_rates(tree, elimination.solve(right, "c"))
     quality = reduce(fn.minimum, elimination.qualities) if elimination.qualities else None
-    return Setting(tree, plain, given, elimination, tuple(found), layout, tuple(values), steps, quality)
+    return Setting(
+        tree,
+        plain,
+        given,
+        elimination,
+        rows=tuple(found),
+        layout=layout,
+        geometry=tuple(values),
+        corrections=steps,
+        free_tree=free,
+        remainders=tuple(right),
+        quality=quality,
+    )
 
 
 def full_tree(system: System) -> Tree:

@@ -1,9 +1,9 @@
 """Forces and moments in joints, of constraints and of given motion, from accelerations that are known.
 
-With all accelerations known, the wrench that passes through a joint is the inertia of everything beyond it less
-the loads there. Along a dependent speed it is what the constraints give, τ_d = Σ λ_i J_id, which tells their
-forces λ; along a prescribed one, the effort. The inertia is that of the description: what regrouping moves
-across a joint would be missing from its reaction.
+With all accelerations known, the wrench that passes through a joint is the inertia of everything beyond it
+less the loads there. Along a dependent speed it is what the constraints give, τ_d = Σ λ_i J_id, which tells
+their forces λ; along a prescribed one, the effort. The inertia is that of the description: what regrouping
+moves across a joint would be missing from its reaction.
 """
 
 from __future__ import annotations

@@ -56,9 +56,9 @@ class Solved:
     gain: tuple[Any, ...]
 
 
-def accelerations(tree: Tree, applied: Applied) -> dict[int, Any]:
-    """x by speed index."""
-    felt = _rigid(tree, applied)
+def accelerations(tree: Tree, applied: Applied, *, still: bool = False) -> dict[int, Any]:
+    """x by speed index; ``still`` at rest and without gravity, from the applied loads alone."""
+    felt = _rigid(tree, applied, still)
     solved: list[list[Solved]] = [[] for _ in tree.links]
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
@@ -71,9 +71,10 @@ def accelerations(tree: Tree, applied: Applied) -> dict[int, Any]:
     return _outward(tree, solved)
 
 
-def _rigid(tree: Tree, applied: Applied) -> list[Articulated]:
+def _rigid(tree: Tree, applied: Applied, still: bool) -> list[Articulated]:
     found = []
-    for link, (n, f) in zip(tree.links, net_wrenches(tree, applied), strict=True):
+    wrenches = [(ZEROS, ZEROS)] * len(tree.links) if still else net_wrenches(tree, applied)
+    for link, (n, f) in zip(tree.links, wrenches, strict=True):
         x, y, z = link.first
         m = link.mass
         H: Matrix = ((0, minus(0, z), y), (z, 0, minus(0, x)), (minus(0, y), x, 0))

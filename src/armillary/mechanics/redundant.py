@@ -10,16 +10,16 @@ every system that the integrators need:
     σ = ε/δ    the staggered equation (ε + δ B M⁻¹Bᵀ) λ = δ r + ε λ₀
     σ → ∞      λ = λ₀ is given, and v̇ follows from the motion equation
 
-(for constraints of rotations alone it is divided by the square of a length of the system, since their multipliers
-are moments),
+(for constraints of rotations alone it is divided by the square of a length of the system, since their
+multipliers are moments),
 
-and with another right side, (0, ρ), it projects positions and speeds. The matrix is factorised along the tree,
-leaves first, each part followed by the constraints of its joint: the cost grows with the number of parts, and
-only the user's own constraints, eliminated last, see each other.
+and with another right side, (0, ρ), it projects positions and speeds. The matrix is factorised along the
+tree, leaves first, each part followed by the constraints of its joint: the cost grows with the number of
+parts, and only the user's own constraints, eliminated last, see each other.
 
 A part without mass or inertia of its own leaves M singular although the motion is determined. There α BᵀB is
-added to M, and α Bᵀ(−γ) to f, over the constraints that touch it: nothing changes, since B v̇ = −γ, and the sum
-is positive definite wherever the constraints and other parts' inertia decide the motion.
+added to M, and α Bᵀ(−γ) to f, over the constraints that touch it: nothing changes, since B v̇ = −γ, and the
+sum is positive definite wherever the constraints and other parts' inertia decide the motion.
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ class Redundant:
     total_mass: Expr
 
     def exact(self, softness: Expr) -> list[Expr]:
-        """v̇ and λ that keep the constraints, with a σ so small that it only decides between redundant ones."""
+        """v̇ and λ that keep the constraints, with a σ so small that it only decides between redundant
+        ones.
+        """
         given: dict[Expr, Expr] = dict(zip(self.inputs.multipliers, self.multipliers, strict=True))
         given |= dict.fromkeys(self.inputs.targets, ZERO)
         given |= {self.inputs.weight: UNIT} | dict.fromkeys(self.inputs.softness, softness)

@@ -151,7 +151,8 @@ def plant(
 ) -> Tree:
     """The tree of links of a system, inertia not yet regrouped; ``plain`` reads its expressions.
 
-    ``given`` are the prescribed speeds, where they are more than the description says. ``parted`` takes free bodies apart that have velocities in their parent's axes, into slides and a tumble.
+    ``given`` are the prescribed speeds, where they are more than the description says. ``parted`` takes free
+    bodies apart that have velocities in their parent's axes, into slides and a tumble.
     """
     planter = _Planter(system, system.prescriptions if given is None else given, parted, apart)
     for body in system.bodies.values():

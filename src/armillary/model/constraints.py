@@ -1,8 +1,9 @@
-"""Constraints of a description: equations between coordinates or speeds, closed loops, given and locked motion.
+"""Constraints of a description: equations between coordinates or speeds, closed loops, given and locked
+motion.
 
 A constraint is kept as it will be used: its position form where there is one, its speed form, which is linear
-in the speeds, and its acceleration form. For points that coincide in all directions the terms that vanish with
-their distance are left out (Sayers 1990, section 8.3, "no-movement").
+in the speeds, and its acceleration form. For points that coincide in all directions the terms that vanish
+with their distance are left out (Sayers 1990, section 8.3, "no-movement").
 """
 
 from __future__ import annotations
@@ -146,8 +147,8 @@ class Constraints(Reading):
     ) -> tuple[Constraint, ...]:
         """Two points that stay together along each direction: all three where none is given.
 
-        A direction is a vector fixed in a body, such as ``B.x``. ``eliminate`` names the coordinates or speeds
-        to give up, one per direction.
+        A direction is a vector fixed in a body, such as ``B.x``. ``eliminate`` names the coordinates or
+        speeds to give up, one per direction.
         """
         label = self._constraint_name(name, "loop")
         where = f"loop '{label}'"
@@ -181,7 +182,9 @@ class Constraints(Reading):
         return max(p.body, q.body, key=lambda b: sum(1 for _ in motion.lineage(b)))
 
     def _coincide(self, p: Point, q: Point, axes: Sequence[Vector]) -> bool:
-        """Whether nothing is left of the distance: three directions, or two in a plane that it never leaves."""
+        """Whether nothing is left of the distance: three directions, or two in a plane that it never
+        leaves.
+        """
         if len(axes) == 3:
             return True
         line = motion.position(p, q)
@@ -213,9 +216,9 @@ class Constraints(Reading):
         """A whole joint closed at once between a point of one body and a point of another.
 
         ``kind``: "spherical", "revolute", "universal", "prismatic", "cylindrical", "fixed" or "distance".
-        ``axis`` is a letter or three numbers where both bodies have the same components, or a pair, one in the
-        axes of each body; a universal joint takes the two axes of its cross. ``length`` is that of a rod between
-        the points ("distance").
+        ``axis`` is a letter or three numbers where both bodies have the same components, or a pair, one in
+        the axes of each body; a universal joint takes the two axes of its cross. ``length`` is that of a rod
+        between the points ("distance").
         """
         if kind not in JOINTS:
             raise ModelError(
@@ -351,7 +354,9 @@ class Constraints(Reading):
         )
 
     def lock(self, *variables: Any) -> None:
-        """Coordinates that stay where a run starts them, or speeds that stay zero, until an event unlocks them."""
+        """Coordinates that stay where a run starts them, or speeds that stay zero, until an event unlocks
+        them.
+        """
         for variable in variables:
             speed = self._speed_of(variable, "lock")
             if speed in self.prescriptions or speed in self.locked:

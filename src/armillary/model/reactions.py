@@ -1,7 +1,7 @@
 """Forces that joints and constraints exert, as quantities for outputs.
 
-They are known once the accelerations are, so they stand in outputs, events and memory updates as symbols that the
-derivation replaces; a model that asks for none pays nothing. Loads cannot depend on them.
+They are known once the accelerations are, so they stand in outputs, events and memory updates as symbols that
+the derivation replaces; a model that asks for none pays nothing. Loads cannot depend on them.
 """
 
 from __future__ import annotations

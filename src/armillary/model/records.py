@@ -85,7 +85,8 @@ class Constraint:
 
     ``speed`` is the rate of ``position``, and ``acceleration`` that of ``speed``, where these are zero.
     ``eliminate`` is the speed that the user wants to give up, None to leave the choice to the derivation.
-    ``force`` stands for the force that keeps the constraint, in outputs; ``load`` says where a unit of it acts.
+    ``force`` stands for the force that keeps the constraint, in outputs; ``load`` says where a unit of it
+    acts.
     """
 
     name: str

@@ -15,12 +15,10 @@ from armillary.algebra.node import truncated
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError, nearest
 from armillary.mechanics.constrained import Mode, Setting, constrained, first_mode
-from armillary.mechanics.constraints import Elimination
 from armillary.mechanics.explicit import speed_rates
 from armillary.mechanics.kane import implicit_equations
 from armillary.mechanics.loads import Applied, applied_loads
-from armillary.mechanics.recursive import accelerations
-from armillary.mechanics.regroup import regroup as regroup_inertia
+from armillary.mechanics.multipliers import constrained_accelerations
 from armillary.mechanics.reduce import dependent_rates, reduced
 from armillary.mechanics.tree import Tree
 from armillary.mechanics.uncouple import uncouple
@@ -38,17 +36,21 @@ from armillary.program.schedule import critical_path
 # A mass matrix costs about (number of speeds) × (mean depth of the tree); beyond this the recursion always
 # wins.
 _DEEP = 5.0
+_SMALL = 24  # links, up to which both are tried where there are constraints
 
 
-def _kane(tree: Tree, loads: Applied, elimination: Elimination) -> dict[int, Any]:
-    equations = reduced(implicit_equations(tree, loads), elimination.factors)
-    return dependent_rates(tree, uncouple(equations, "fewest neighbours"), elimination.factors)
+def _kane(setting: Setting, loads: Applied) -> dict[int, Any]:
+    factors = setting.elimination.factors
+    equations = reduced(implicit_equations(setting.tree, loads), factors)
+    return dependent_rates(setting.tree, uncouple(equations, "fewest neighbours"), factors)
 
 
-FORMALISMS: dict[str, Callable[[Tree, Applied, Elimination], dict[int, Any]]] = {
-    "kane": _kane,
-    "recursive": lambda tree, loads, elimination: accelerations(tree, loads),
-}
+def _recursive(setting: Setting, loads: Applied) -> dict[int, Any]:
+    tree = setting.free_tree or setting.tree
+    return constrained_accelerations(tree, loads, setting.elimination, list(setting.remainders))
+
+
+FORMALISMS: dict[str, Callable[[Setting, Applied], dict[int, Any]]] = {"kane": _kane, "recursive": _recursive}
 
 
 def derive(
@@ -77,12 +79,12 @@ def derive(
         with truncated(plain.truncation):
             setting = constrained(system, plain, mode or first_mode(system))
             clock.stage("plant")
-            tree = regroup_inertia(setting.tree) if regroup else setting.tree
-            loads = applied_loads(system, tree, setting.plain)
+            setting = setting.regrouped() if regroup else setting
+            loads = applied_loads(system, setting.tree, setting.plain)
             clock.stage("regroup")
-        names = _worth_trying(tree, formalism, setting.elimination)
+        names = _worth_trying(setting, formalism)
         try:
-            candidates = [_candidate(name, tree, loads, system, setting, clock) for name in names]
+            candidates = _candidates(names, loads, system, setting, clock)
         except ModelError as error:
             raise explain_singular(
                 error, Judged(declared, keep), lambda: derive(system, formalism, small=False, mode=mode)
@@ -131,11 +133,25 @@ class _Candidate:
     neglected: NeglectedTerms | None
 
 
-def _candidate(
-    name: str, tree: Tree, loads: Applied, system: System, setting: Setting, clock: _Clock
-) -> _Candidate:
+def _candidates(
+    names: list[str], loads: Applied, system: System, setting: Setting, clock: _Clock
+) -> list[_Candidate]:
+    """The first formalism, and those others that can do it: recursion needs mass on every joint, which
+    constraints make unnecessary.
+    """
+    found = [_candidate(names[0], loads, system, setting, clock)]
+    for name in names[1:]:
+        try:
+            found.append(_candidate(name, loads, system, setting, clock))
+        except ModelError:
+            if not setting.elimination.factors:
+                raise
+    return found
+
+
+def _candidate(name: str, loads: Applied, system: System, setting: Setting, clock: _Clock) -> _Candidate:
     def wanted_of() -> Targets:
-        rates = speed_rates(tree, FORMALISMS[name](tree, loads, setting.elimination))
+        rates = speed_rates(setting.tree, FORMALISMS[name](setting, loads))
         return targets(system, rates, setting)
 
     wanted, neglected = truncated_targets(setting.plain, wanted_of)
@@ -158,18 +174,16 @@ def _estimated_time(candidate: _Candidate) -> float:
     return graph.operations.weight / 2.5 + critical_path(graph.roots)
 
 
-def _worth_trying(tree: Tree, formalism: str, elimination: Elimination) -> list[str]:
-    if elimination.factors:
-        if formalism not in ("auto", "kane"):
-            raise ModelError(f"formalism '{formalism}' takes no constraints; use 'kane' or 'auto'")
-        return ["kane"]
+def _worth_trying(setting: Setting, formalism: str) -> list[str]:
     if formalism != "auto":
         return [formalism]
     depths: list[int] = []
-    for link in tree.links:
+    for link in setting.tree.links:
         depths.append((depths[link.parent] if link.parent >= 0 else 0) + len(link.freedoms))
     mean = sum(depths) / max(len(depths), 1)
-    return ["kane", "recursive"] if mean <= _DEEP else ["recursive"]
+    if mean <= _DEEP or (setting.elimination.factors and len(depths) <= _SMALL):
+        return ["kane", "recursive"]
+    return ["recursive"]
 
 
 def _check(system: System, formalism: str) -> None:

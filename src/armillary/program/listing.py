@@ -85,6 +85,22 @@ def _fresh(stem: str, taken: set[str], numbers: dict[str, int]) -> str:
     return name
 
 
+def _constraint_lines(equations: Equations) -> list[str]:
+    """Each constraint with the speed that it eliminates, or that it says nothing new; given and locked
+    speeds.
+    """
+    by_constraint = {name: speed for speed, name in equations.dependents.items()}
+    lines = []
+    if equations.system.constraints:
+        lines += ["", f"  {'constraint':<28}{'eliminates':<14}meaning"]
+    for name, constraint in equations.system.constraints.items():
+        lines.append(f"  {name:<28}{by_constraint.get(name, 'redundant'):<14}{constraint.about}")
+    for given in equations.setting.given.values():
+        how = "locked" if given.speed.data.name in equations.mode.locked else f"prescribed: {given.value}"
+        lines.append(f"  {given.speed.data.name} is {how}")
+    return lines
+
+
 def report(equations: Equations) -> Text:
     """A page about a derivation: bodies, cost by section, gains by pass, seconds by stage."""
     system = equations.system
@@ -97,6 +113,7 @@ def report(equations: Equations) -> Text:
     lines += ["", f"  formalism: {equations.formalism}", f"  derivatives(): {equations.operations}"]
     lines.append(f"  precomputed: {len(equations.program.constants)} constants")
     lines += [f"  {line}" for line in equations.judged.lines()]
+    lines += _constraint_lines(equations)
     lines += ["", f"  {'pass':<16}{'+':>8}{'×':>8}{'÷':>6}{'functions':>12}"]
     for gain in equations.gains:
         o = gain.after

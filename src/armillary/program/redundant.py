@@ -7,8 +7,8 @@ accelerations and multipliers. Besides the sections of every program there are t
     residuals   the constraints' positions, then their speeds: all zero where they hold
     place       absolute coordinates and speeds from those of the joints
 
-whose further inputs follow the state in one work vector: the joints' speeds, λ₀, ρ, the weight of the motion, and
-σ of constraints with and without a position form.
+whose further inputs follow the state in one work vector: the joints' speeds, λ₀, ρ, the weight of the motion,
+and σ of constraints with and without a position form.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from armillary.program.roots import Column, Stepping, Targets, columns, normalis
 if TYPE_CHECKING:
     from armillary.runtime.redundant import RedundantModel
 
-# σ of the exact equations, in units of 1/(total mass): far above rounding, so that redundant constraints share
-# their force in a definite way, and far below anything that a result shows.
+# σ of the exact equations, in units of 1/(total mass): far above rounding, so that redundant constraints
+# share their force in a definite way, and far below anything that a result shows.
 EXACT = 1e-12
 
 

@@ -1,8 +1,8 @@
 """Initial values that agree with the constraints of a model, from rough or incomplete ones.
 
-What the user names stays as it is named; what depends on it is found. Attempts with more and more freedom: the
-dependent coordinates that were not named; all that were not named; these from scattered starts; and at last
-named dependent ones too, if that moves them but a little: they were rounded.
+What the user names stays as it is named; what depends on it is found. Attempts with more and more freedom:
+the dependent coordinates that were not named; all that were not named; these from scattered starts; and at
+last named dependent ones too, if that moves them but a little: they were rounded.
 """
 
 from __future__ import annotations

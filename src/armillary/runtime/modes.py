@@ -1,8 +1,8 @@
 """Runs through several programs of one system: other dependent speeds, joints locked and unlocked.
 
 Each mode of a system has a program of its own, derived and compiled when a run first needs it and kept. The
-compiled loop ends where an event asks for another mode; here the state is carried over and the run goes on. All
-modes have the same outputs, so nobody sees the seams but in the report.
+compiled loop ends where an event asks for another mode; here the state is carried over and the run goes on.
+All modes have the same outputs, so nobody sees the seams but in the report.
 """
 
 from __future__ import annotations

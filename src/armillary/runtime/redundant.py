@@ -320,7 +320,7 @@ class RedundantModel(CompiledModel):
         sample: float | Sequence[float] | None = None,
         epsilon: float | None = None,
         passes: int = 1,
-        translation: str = "explicit",
+        translation: str = "implicit",
         max_steps: int = 1_000_000_000,
         progress: bool | Callable[[float], None] = True,
     ) -> Run:
