@@ -9,6 +9,8 @@ Whatever it is made of, a candidate is two compiled functions and a pointer (see
 from __future__ import annotations
 
 import ctypes
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -47,29 +49,55 @@ class Operations:
         return self.additions + self.multiplications + self.divisions + self.functions
 
 
-@dataclass(frozen=True)
-class Candidate:
+@dataclass(frozen=True, kw_only=True)
+class Candidate(ABC):
+    """What is checked and timed, in this process or in one of its own."""
+
     name: str
+    operations: Operations | None = None
+    derive_seconds: float | None = None
+    compile_seconds: float | None = None
+    speeds: tuple[int, ...] | None = None  # those whose accelerations it gives, where not all
+    tolerance: float = TOLERANCE
+
+    @abstractmethod
+    def at(self, state: int, nv: int) -> np.ndarray:
+        """Accelerations at one state of the pool."""
+
+    @abstractmethod
+    def stopwatch(self, chunk: float) -> Callable[[], float]:
+        """What runs for about `chunk` seconds when called, and gives the seconds of one evaluation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Native(Candidate):
+    """Compiled functions in this process."""
+
     loop: int  # address of the compiled loop
     accelerations: int
     self: int
     keep: tuple[object, ...] = field(repr=False)  # what must outlive the addresses
-    operations: Operations | None = None
-    derive_seconds: float | None = None
-    compile_seconds: float | None = None
 
     def at(self, state: int, nv: int) -> np.ndarray:
-        """Accelerations at one state of the pool."""
         a = np.empty(nv)
         ACCELERATIONS(self.accelerations)(self.self, state, a.ctypes.data)
         return a
+
+    def stopwatch(self, chunk: float) -> Callable[[], float]:
+        """The evaluations that fill a chunk are found by doubling; this also warms the candidate up."""
+        count = 16
+        while (seconds := timer().chunk_seconds(self.loop, self.self, count)) < 0.25 * chunk:
+            count *= 2
+        count = max(16, round(count * chunk / seconds))
+        return lambda: timer().chunk_seconds(self.loop, self.self, count) / count
 
 
 def error_of(candidate: Candidate, reference: np.ndarray) -> float:
     """Largest error over the pool, relative to the largest acceleration of the state (or to one)."""
     worst = 0.0
     for state, expected in enumerate(reference):
-        error = np.abs(candidate.at(state, len(expected)) - expected).max() / max(1.0, np.abs(expected).max())
+        wanted = expected if candidate.speeds is None else expected[list(candidate.speeds)]
+        error = np.abs(candidate.at(state, len(wanted)) - wanted).max() / max(1.0, np.abs(wanted).max())
         worst = max(worst, float(error)) if np.isfinite(error) else float("inf")
     return worst
 
@@ -95,15 +123,19 @@ def pointer(array: np.ndarray) -> ctypes.c_void_p:
 def generated(
     kind: str, name: str, record: ctypes.Structure, keep: tuple[object, ...],
     *, operations: Operations, derive_seconds: float, compile_seconds: float,
-) -> Candidate:  # fmt: skip
+    speeds: tuple[int, ...] | None = None,
+) -> Native:  # fmt: skip
     """A generated function as a candidate: `kind` names its loops in native/timer.c, `record` its data."""
-    return Candidate(
-        name, address(timer()[f"{kind}_loop"]), address(timer()[f"{kind}_accelerations"]),
-        ctypes.addressof(record), (record, *keep), operations, derive_seconds, compile_seconds,
+    return Native(
+        name=name, loop=address(timer()[f"{kind}_loop"]), accelerations=address(timer()[f"{kind}_accelerations"]),
+        self=ctypes.addressof(record), keep=(record, *keep), operations=operations,
+        derive_seconds=derive_seconds, compile_seconds=compile_seconds, speeds=speeds,
     )  # fmt: skip
 
 
-def library(name: str, path: Path, model_file: Path, option: str, states: Pool) -> Candidate:
+def library(
+    name: str, path: Path, model_file: Path, option: str, states: Pool, tolerance: float = TOLERANCE
+) -> Native:
     """A candidate from a shared object made with native/candidate.hpp."""
     shared = ctypes.CDLL(str(path))  # RTLD_LOCAL: candidates export equal names
     shared.create.restype = ctypes.c_void_p
@@ -114,7 +146,10 @@ def library(name: str, path: Path, model_file: Path, option: str, states: Pool) 
     )  # fmt: skip
     if not this:
         raise NotAvailable(shared.failure().decode())
-    return Candidate(name, address(shared.loop), address(shared.accelerations), this, (shared,))
+    return Native(
+        name=name, loop=address(shared.loop), accelerations=address(shared.accelerations), self=this,
+        keep=(shared,), tolerance=tolerance,
+    )  # fmt: skip
 
 
 class DerivativesRecord(ctypes.Structure):

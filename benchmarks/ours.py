@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 import armillary as arm
-from benchmarks.candidate import Candidate, DerivativesRecord, Operations, generated, pointer
+from benchmarks.candidate import DerivativesRecord, Native, Operations, generated, pointer
+from benchmarks.linkages import Closure, Linkage
 from benchmarks.models import Link, Model, Pool
 
 
@@ -34,6 +35,9 @@ def system(model: Model) -> arm.System:
             _base_wrench(s, body)
         else:
             _joint_effort(s, link, body, parent, number=first + 1)
+    if isinstance(model, Linkage):
+        for closure in model.closures:
+            _close(s, closure, bodies)
     strength = float(np.linalg.norm(model.gravity))
     if strength:
         axis = int(np.flatnonzero(model.gravity)[0])
@@ -64,11 +68,22 @@ def _joint_effort(s: arm.System, link: Link, body: Any, parent: Any, *, number: 
         s.force(f"drive_{number}", effort, axis, at=body.origin, reaction=parent.origin)
 
 
+def _close(s: arm.System, closure: Closure, bodies: list[Any]) -> None:
+    """The loop as the interface closes it by default; a planar one along the ground's axes."""
+    count = len(s.constraints)
+    pair = [
+        bodies[link].point(f"loop_{count}_{end}", place)
+        for end, link, place in ((1, closure.link, closure.point), (2, closure.other, closure.other_point))
+    ]
+    ground = {"x": s.ground.x, "y": s.ground.y, "z": s.ground.z}
+    s.close_loop(*pair, None if closure.axes == "xyz" else [ground[axis] for axis in closure.axes])
+
+
 def effort_parameters(tau: np.ndarray) -> dict[str, float]:
     return {f"tau_{i}": float(value) for i, value in enumerate(tau, start=1)}
 
 
-def candidate(model: Model, states: Pool) -> tuple[Candidate, Any]:
+def candidate(model: Model, states: Pool) -> tuple[Native, Any]:
     """The candidate and its compiled model."""
     described = system(model)
     start = time.process_time()
@@ -77,19 +92,22 @@ def candidate(model: Model, states: Pool) -> tuple[Candidate, Any]:
     compiled = equations.compile()
     done = time.process_time()
 
-    if len(compiled.coordinate_names) != model.nq or len(compiled.speed_names) != model.nv:
+    everything = [str(speed) for speed in described.speeds]
+    kept = tuple(everything.index(name) for name in compiled.speed_names)
+    if len(compiled.coordinate_names) != model.nq or len(everything) != model.nv:
         raise RuntimeError(
             f"{model.title}: Armillary has other coordinates than the benchmark's canonical ones"
         )
-    state = np.ascontiguousarray(np.hstack((states.q, states.v)))
+    state = np.ascontiguousarray(np.hstack((states.q, states.v[:, kept])))
     constants = np.array([compiled.constants(effort_parameters(tau)) for tau in states.tau], dtype=float)
-    memory, rate = np.zeros(1), np.zeros(model.nq + model.nv)
+    memory, rate = np.zeros(1), np.zeros(state.shape[1])
     record = DerivativesRecord(
-        compiled.address("derivatives"), len(states), model.nq, model.nv, constants.shape[1],
+        compiled.address("derivatives"), len(states), model.nq, len(kept), constants.shape[1],
         *(pointer(array) for array in (state, constants, memory, rate)),
     )  # fmt: skip
     ours = generated(
         "derivatives", f"Armillary {equations.formalism}", record, (compiled, state, constants, memory, rate),
         operations=Operations.of(equations), derive_seconds=derived - start, compile_seconds=done - derived,
+        speeds=kept,
     )  # fmt: skip
     return ours, compiled

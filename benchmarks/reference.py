@@ -15,13 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.models import Link, Model, Pool
+from benchmarks.models import Link, Model, Pool, Vector
 
 
 class Motion(NamedTuple):
-    """A link's orientation R, its origin's Jacobian J, angular Jacobian W, ω, v, α₀ and a₀ in ground axes."""
+    """A link's orientation R, its origin's place p and Jacobian J, angular Jacobian W, ω, v, α₀ and a₀ in ground axes."""
 
     R: np.ndarray
+    p: np.ndarray
     J: np.ndarray
     W: np.ndarray
     w: np.ndarray
@@ -52,7 +53,7 @@ def quaternion_matrix(e: np.ndarray) -> np.ndarray:
 
 def _ground(nv: int) -> Motion:
     zero, none = np.zeros(3), np.zeros((3, nv))
-    return Motion(np.eye(3), none, none, zero, zero, zero, zero)
+    return Motion(np.eye(3), zero, none, none, zero, zero, zero, zero)
 
 
 def _base(q: np.ndarray, v: np.ndarray) -> Motion:
@@ -61,42 +62,54 @@ def _base(q: np.ndarray, v: np.ndarray) -> Motion:
     J, W = np.zeros((3, len(v))), np.zeros((3, len(v)))
     J[:, :3], W[:, 3:6] = R, R
     velocity, w = R @ v[:3], R @ v[3:6]
-    return Motion(R, J, W, w, velocity, np.zeros(3), np.cross(w, velocity))
+    return Motion(R, np.array(q[:3]), J, W, w, velocity, np.zeros(3), np.cross(w, velocity))
 
 
 def _child(link: Link, parent: Motion, coordinate: float, rate: float, column: int) -> Motion:
     R, w, alpha = parent.R, parent.w, parent.alpha
     axis = R @ np.array(link.axis)
     r = R @ np.array(link.at) + (axis * coordinate if link.joint == "prismatic" else 0.0)
-    J, W = parent.J - skew(r) @ parent.W, parent.W.copy()
+    p, J, W = parent.p + r, parent.J - skew(r) @ parent.W, parent.W.copy()
     velocity = parent.v + np.cross(w, r)
     acceleration = parent.acceleration + np.cross(alpha, r) + np.cross(w, np.cross(w, r))
     if link.joint == "prismatic":
         J[:, column] += axis
-        return Motion(
-            R, J, W, w, velocity + axis * rate, alpha, acceleration + 2.0 * np.cross(w, axis) * rate
-        )
+        acceleration = acceleration + 2.0 * np.cross(w, axis) * rate
+        return Motion(R, p, J, W, w, velocity + axis * rate, alpha, acceleration)
     W[:, column] += axis
     R_child = R @ rotation(np.array(link.axis), coordinate)
-    return Motion(R_child, J, W, w + axis * rate, velocity, alpha + np.cross(w, axis) * rate, acceleration)
+    return Motion(R_child, p, J, W, w + axis * rate, velocity, alpha + np.cross(w, axis) * rate, acceleration)
+
+
+def motions(model: Model, q: np.ndarray, v: np.ndarray) -> list[Motion]:
+    """The motion of every link."""
+    made: list[Motion] = []
+    for i, link in enumerate(model.links):
+        iq, iv = model.place(i)
+        if link.joint == "free":
+            made.append(_base(q, v))
+        else:
+            parent = made[link.parent] if link.parent >= 0 else _ground(model.nv)
+            made.append(_child(link, parent, q[iq], v[iv], iv))
+    return made
+
+
+def carried(motion: Motion, point: Vector) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Place, Jacobian and remaining acceleration of a point of a link."""
+    c = motion.R @ np.array(point)
+    acceleration = motion.acceleration + np.cross(motion.alpha, c) + np.cross(motion.w, np.cross(motion.w, c))
+    return motion.p + c, motion.J - skew(c) @ motion.W, acceleration
 
 
 def equations(model: Model, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mass matrix M and right-hand side f of M a = f."""
     M, f = np.zeros((model.nv, model.nv)), np.array(tau, dtype=float)
-    motions: list[Motion] = []
-    for i, link in enumerate(model.links):
-        iq, iv = model.place(i)
-        if link.joint == "free":
-            motion = _base(q, v)
-        else:
-            parent = motions[link.parent] if link.parent >= 0 else _ground(model.nv)
-            motion = _child(link, parent, q[iq], v[iv], iv)
+    for i, (link, motion) in enumerate(zip(model.links, motions(model, q, v), strict=True)):
+        if link.joint != "free":
+            iq, iv = model.place(i)
             f[iv] -= link.stiffness * q[iq] + link.damping * v[iv]
-        motions.append(motion)
-        c = motion.R @ np.array(link.com)
-        J, W, w, alpha = motion.J - skew(c) @ motion.W, motion.W, motion.w, motion.alpha
-        acceleration = motion.acceleration + np.cross(alpha, c) + np.cross(w, np.cross(w, c))
+        _, J, acceleration = carried(motion, link.com)
+        W, w, alpha = motion.W, motion.w, motion.alpha
         inertia = motion.R @ np.diag(link.inertia) @ motion.R.T
         M += link.mass * J.T @ J + W.T @ inertia @ W
         f -= J.T @ (link.mass * (acceleration - np.array(model.gravity)))

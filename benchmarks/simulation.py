@@ -12,14 +12,14 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.candidate import Candidate, address, timer
+from benchmarks.candidate import Native, address, timer
 from benchmarks.timing import Effort, one_core, time_interleaved
 
 DURATION, STEP = 10.0, 1e-3
 EVALUATIONS = 4 * round(DURATION / STEP)
 
 
-def simulate_arm(candidate: Candidate, compiled: Any, effort: Effort) -> dict[str, float]:
+def simulate_arm(candidate: Native, compiled: Any, effort: Effort) -> dict[str, float]:
     """Seconds of `simulate` as a user calls it, and their ratio to the evaluations, measured in turns."""
     initial = {name: 0.1 * (i + 1) for i, name in enumerate(compiled.coordinate_names)}
     compiled.simulate(2 * STEP, step=STEP, method="rk4", initial=initial)  # compiles the integrator

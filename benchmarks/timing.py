@@ -1,4 +1,4 @@
-"""Interleaved timing: all candidates of a model in one process, round by round, a few milliseconds each.
+"""Interleaved timing: all candidates of a model in one run, round by round, a few milliseconds each.
 
 Whatever changes with time (clock frequency, neighbours on the machine) so meets all candidates alike; the
 minimum over the rounds is kept, because noise only ever adds.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.candidate import Candidate, timer
+from benchmarks.candidate import Candidate
 
 
 @dataclass(frozen=True)
@@ -46,19 +46,8 @@ def one_core() -> Iterator[None]:
         os.sched_setaffinity(0, allowed)
 
 
-def _evaluations_in(candidate: Candidate, chunk: float) -> int:
-    """Evaluations that fill a chunk, found by doubling; this also warms the candidate up."""
-    count = 16
-    while (seconds := timer().chunk_seconds(candidate.loop, candidate.self, count)) < 0.25 * chunk:
-        count *= 2
-    return max(16, round(count * chunk / seconds))
-
-
 def time_interleaved(candidates: Sequence[Candidate], effort: Effort) -> list[Timing]:
     with one_core():
-        counts = [_evaluations_in(candidate, effort.chunk) for candidate in candidates]
-        seconds = np.empty((effort.rounds, len(candidates)))
-        for row in seconds:
-            for column, (candidate, count) in enumerate(zip(candidates, counts, strict=True)):
-                row[column] = timer().chunk_seconds(candidate.loop, candidate.self, count) / count
+        watches = [candidate.stopwatch(effort.chunk) for candidate in candidates]
+        seconds = np.array([[watch() for watch in watches] for _ in range(effort.rounds)])
     return [Timing(1e9 * float(column.min()), 1e9 * float(np.median(column))) for column in seconds.T]

@@ -1,11 +1,11 @@
-"""The Whipple bicycle: a rider fixed to the frame, a fork that steers, two knife-edge wheels that roll without slip.
+"""The Whipple bicycle: a rider fixed to the frame, a fork that steers, two thin wheels that do not slip.
 
-Source: Meijaard, Papadopoulos, Ruina & Schwab (2007), "Linearized dynamics equations for the balance and steer of
-a bicycle: a benchmark and review", Proc. R. Soc. A 463, table 1. Axes: x forward, y to the right, z down.
+Source: Meijaard, Papadopoulos, Ruina & Schwab (2007), "Linearized dynamics equations for the balance and
+steer of a bicycle: a benchmark and review", Proc. R. Soc. A 463, table 1. Axes: x forward, y right, z down.
 
-The rear wheel touches the ground by the choice of coordinates: place and heading of its contact point, then lean.
-At the front a massless frame turns about the hub until its x is level; its lowest point is the contact point, so
-that no root is needed to find it.
+The rear wheel touches the ground by the choice of coordinates: place and heading of its contact point, then
+lean. At the front a massless frame turns about the hub until its x is level; its lowest point is the contact
+point, so that no root is needed to find it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PARAMETERS = {
 
 
 def system() -> arm.System:
-    """Heading, lean, pitch and steer from the rear contact to the front hub; three degrees of freedom remain."""
+    """Heading, lean, pitch and steer from the rear contact to the front hub: three degrees of freedom."""
     s = arm.System("bicycle")
     for name, (value, units, about) in PARAMETERS.items():
         s.parameter(name, value, units=units, about=about)
@@ -91,7 +91,9 @@ def system() -> arm.System:
     s.output("lean", lean.q1, units="deg")
     s.output("steer", fork.q1, units="deg")
     s.output("energy", s.total_energy(), units="J")
-    s.output("gap", arm.dot(arm.position(contact), N.z), units="m", about="of the front wheel from the ground")
+    s.output(
+        "gap", arm.dot(arm.position(contact), N.z), units="m", about="of the front wheel from the ground"
+    )
     return s
 
 

@@ -63,6 +63,7 @@ def test_order_of_an_expression(expression: Expr, order: float) -> None:
         (lambda: fn.atan2(S, Q), "s/q"),
         (lambda: fn.atan2(S, R), "atan2(s, r)"),
         (lambda: fn.atan2(S, number(-1)), "atan2(s, -1)"),
+        (lambda: fn.atan2(S, -A), "atan2(s, -a)"),
         (lambda: fn.log(S), "log(s)"),
         (lambda: fn.asin(1 + S), "asin(s + 1)"),
         (lambda: abs(S) + Q, "q + abs(s)"),

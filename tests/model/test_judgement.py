@@ -237,3 +237,32 @@ def test_mistakes_are_told(mistake: str, make: Callable[[arm.System], Any], part
         make(s)
     assert part in str(caught.value)
     assert "LL" not in s.parameters
+
+
+# ---------------------------------------------------------------- under constraints
+
+
+def parallelogram() -> arm.System:
+    """Two equal cranks and a coupler, hanging: one degree of freedom."""
+    s = arm.System("parallelogram")
+    a = s.body("a", joint=arm.Revolute("z", small=True), com=(0, -0.5, 0), mass=1.0, inertia=(0.1, 0.1, 0.1))
+    b = s.body("b", a, arm.Revolute("z", small=True), at=(0, -1, 0), com=(0.5, 0, 0), mass=2.0, inertia=0)
+    c = s.body(
+        "c", joint=arm.Revolute("z", small=True), at=(1, 0, 0), com=(0, -0.6, 0), mass=1.0, inertia=0.0
+    )
+    s.gravity(9.81, -s.ground.y)
+    s.close_loop(b.point("end", (1, 0, 0)), c.point("end", (0, -1, 0)), [s.ground.x, s.ground.y])
+    return s
+
+
+def test_closed_loops_may_be_small() -> None:
+    """Small swings by hand: (J_a + m_b L² + m_c r_c²) q̈ = −g (m_a/2 + m_b + 0.6 m_c) q."""
+    s = parallelogram()
+    run = s.derive().compile().simulate(1.0, initial={"a.q1": 0.05}, rtol=1e-11, atol=1e-13)
+    stiffness = 9.81 * (0.5 + 2.0 + 0.6)
+    inertia = 0.1 + 0.25 + 2.0 + 0.36
+    expected = 0.05 * math.cos(math.sqrt(stiffness / inertia) * run.time[-1])
+    assert run.final["a.q1"] == pytest.approx(expected, abs=1e-9)
+    assert run.final["b.q1"] == pytest.approx(-expected, abs=1e-9)
+    full = s.derive(small=False).compile().simulate(1.0, initial={"a.q1": 0.05}, rtol=1e-11, atol=1e-13)
+    assert full.final["a.q1"] == pytest.approx(expected, abs=0.05**3)

@@ -3,8 +3,8 @@
     [ M  Jᵀ ] [ a ]   [ f ]
     [ J  0  ] [ λ ] = [ −γ ]        a = (v̇, ω̇) of each body, in ground axes
 
-Places and velocities are read from outputs of the model under test, accelerations are computed here and compared.
-Redundant rows do no harm: least squares.
+Places and velocities are read from outputs of the model under test; accelerations are computed here, to be
+compared. Redundant rows do no harm: least squares.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Part:
 def read(
     outputs: Mapping[str, float], bodies: Mapping[str, tuple[float, Sequence[float], Sequence[float]]]
 ) -> dict[str, Part]:
-    """Bodies (mass, moments of inertia, mass centre) where the watched outputs say they are, and the ground."""
+    """Bodies (mass, moments of inertia, mass centre) where watched outputs say they are, and the ground."""
 
     def triple(name: str, label: str) -> Vec:
         return np.array([outputs[f"{name}:{label}{i}"] for i in range(3)])
@@ -162,7 +162,7 @@ def hinge(
 
 
 def accelerations(parts: Mapping[str, Part], joints: Sequence[Rows]) -> tuple[dict[str, Vec], float, float]:
-    """(v̇, ω̇) of each part by name; and the largest gap and speed that the joints leave, which should be none."""
+    """(v̇, ω̇) of each part by name, and the largest gap and speed that the joints leave."""
     names = [name for name in parts if name != "ground"]
     index = {name: 6 * i for i, name in enumerate(names)}
     n = 6 * len(names)

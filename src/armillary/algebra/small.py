@@ -74,7 +74,7 @@ class Truncation:
 
     def flat(self, y: Expr, x: Expr) -> bool:
         """Whether atan2(y, x) is a small angle: y is small beside an x that is taken to be positive."""
-        negative = x.kind == "number" and x.data < 0
+        negative = (x.kind == "number" and x.data < 0) or (x.kind == "product" and x.data[0] < 0)
         return y.smallness > x.smallness and not negative
 
     def _length(self, order: float) -> int:

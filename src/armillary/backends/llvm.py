@@ -136,6 +136,8 @@ def _fire(module: Module, program: Program, inputs: str, places: dict[Expr, Any]
 
 # A correction this small, relative to what it corrects, leaves an error of its square.
 _CLOSE = 1e-9
+# A correction as large as this is none: the place is singular, and better left as it is.
+_FAR = 0.1
 _TRIES = 10
 
 
@@ -156,7 +158,7 @@ def _normalise(module: Module, program: Program, inputs: str, places: dict[Expr,
     _function(module, "correct", program.correct, f"{inputs}, ptr {_ATTRIBUTES} %out", places, outs)
     lines = [
         "entry:", f"  %work = alloca [{count} x double], align 64", "  br label %again", "again:",
-        "  %try = phi i64 [ 0, %entry ], [ %next, %again ]",
+        "  %try = phi i64 [ 0, %entry ], [ %next, %store ]",
         f"  call void @correct({given}, ptr %work)",
     ]  # fmt: skip
     worst = real(0.0)
@@ -166,12 +168,14 @@ def _normalise(module: Module, program: Program, inputs: str, places: dict[Expr,
             f"  %n{i} = load double, ptr %w{i}",
             f"  %s{i} = getelementptr inbounds double, ptr %state, i64 {place}",
             f"  %o{i} = load double, ptr %s{i}",
-            f"  store double %n{i}, ptr %s{i}",
             f"  %d{i} = fsub double %n{i}, %o{i}",
             f"  %a{i} = call double @llvm.fabs.f64(double %d{i})",
             f"  %m{i} = call double @llvm.maximum.f64(double {worst}, double %a{i})",
         ]
         worst = f"%m{i}"
+    near = f"  %near = fcmp ole double {worst}, {real(_FAR)}"
+    lines += [near, "  br i1 %near, label %store, label %done", "store:"]
+    lines += [f"  store double %n{i}, ptr %s{i}" for i in range(count)]
     lines += [
         units, "  %next = add i64 %try, 1", f"  %far = fcmp ogt double {worst}, {real(_CLOSE)}",
         f"  %left = icmp slt i64 %next, {_TRIES}", "  %more = and i1 %far, %left",

@@ -126,7 +126,7 @@ class Parts:
         return IDENTITY if index == GROUND else self.parts[index].R
 
     def spin(self, index: int) -> Triple:
-        return ZEROS if index == GROUND else self.parts[index].w
+        return ZEROS if index == GROUND else self.parts[index].w  # type: ignore[return-value]
 
     def origin(self, index: int) -> Triple:
         return ZEROS if index == GROUND else self.parts[index].origin

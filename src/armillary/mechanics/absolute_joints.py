@@ -155,7 +155,7 @@ def _rotation_rows(joint: _Joint) -> list[tuple[str, Any, Any]]:
 def turned_by(small: Matrix) -> Triple:
     """The rotation vector of a rotation that is nearly none: half its skew part."""
     pairs = ((2, 1), (0, 2), (1, 0))
-    return tuple(times(0.5, minus(small[i][j], small[j][i])) for i, j in pairs)  # type: ignore[return-value]
+    return tuple(times(0.5, minus(small[i][j], small[j][i])) for i, j in pairs)
 
 
 def _normals(axes: Sequence[Triple]) -> list[Triple]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from armillary.algebra.expression import Expr
 from armillary.errors import ModelError
-from armillary.mechanics.constraints import Elimination, Row, constant_part, quality
+from armillary.mechanics.constraints import Elimination, Row, constant_part, shares
 
 _WEAK = 0.2  # of the largest factor in a row, below which a speed is not given up by itself
 _STRONG = 0.5  # of the largest factor, above which a choice stays as it is
@@ -30,15 +30,17 @@ def choose(
     found: Sequence[Row],
     evaluate: Evaluate,
     names: Sequence[str],
+    kinds: Sequence[Any],
     *,
     kept_free: Collection[int] = (),
     wanted: Mapping[str, int] | None = None,
 ) -> Elimination:
-    """The elimination of all rows; ``wanted`` gives the speed for constraints whose choice is made
-    already.
+    """The elimination of all rows, where speeds of one kind have one unit.
+
+    ``wanted`` gives the speed for constraints whose choice is made already.
     """
     result = Elimination()
-    sizes = _sizes(found, evaluate)
+    sizes = _sizes(found, evaluate, kinds)
     shared = Counter(j for row in found for j in row.coefficients)
     for row in found:
         coefficients, known, uses = result.reduced(row)
@@ -49,9 +51,11 @@ def choose(
             result.redundant.append(row)
             continue
         speed = _speed_to_give_up(row, coefficients, scaled, shared, names, kept_free, wanted or {})
-        share = quality(coefficients, speed, sizes)
+        share, whole = shares(coefficients, speed, sizes)
         if share is not None:
             result.qualities.append(share)
+        if whole is not None:
+            result.strengths.append(whole / float(np.max(evaluate([whole])[0])))
         result.eliminate(row, speed, coefficients, known, uses)
     return result
 
@@ -85,13 +89,13 @@ def reassigned(
     return chosen
 
 
-def _sizes(found: Sequence[Row], evaluate: Evaluate) -> dict[int, float]:
-    """The largest factor of each speed in any row, which takes the place of units."""
-    sizes: dict[int, float] = {}
+def _sizes(found: Sequence[Row], evaluate: Evaluate, kinds: Sequence[Any]) -> dict[int, float]:
+    """The largest factor of each kind of speed in any row, which takes the place of units."""
+    largest: dict[Any, float] = {}
     for row in found:
         for j, value in zip(row.coefficients, evaluate(list(row.coefficients.values())), strict=True):
-            sizes[j] = max(sizes.get(j, 0.0), float(np.max(np.abs(value))))
-    return {j: size if size > 0 else 1.0 for j, size in sizes.items()}
+            largest[kinds[j]] = max(largest.get(kinds[j], 0.0), float(np.max(np.abs(value))))
+    return {j: largest.get(kind, 0.0) or 1.0 for j, kind in enumerate(kinds)}
 
 
 def _scaled(
@@ -136,11 +140,12 @@ def _speed_to_give_up(
             f"constraint '{name}' ({row.constraint.about}) can only eliminate speeds that events set: "
             f"{_listed(names, coefficients)}; say which with eliminate="
         )
+    constant = [j for j in allowed if _simplicity(coefficients[j]) == 0 and scaled[j][0] > _NOTHING]
     at_start = {j: float(scaled[j][0]) for j in allowed}
     if max(at_start.values()) <= _NOTHING:  # a run starts in a singular place: the others tell more
         at_start = {j: float(np.max(scaled[j])) for j in allowed}
     largest = max(at_start.values())
-    strong = [j for j in allowed if at_start[j] >= _WEAK * largest]
+    strong = [j for j in allowed if at_start[j] >= _WEAK * largest or j in constant]
     return min(strong, key=lambda j: (shared[j], _simplicity(coefficients[j]), -j))
 
 

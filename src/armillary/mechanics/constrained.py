@@ -50,6 +50,7 @@ class Setting:
     free_tree: Tree | None = None  # the same with dependent speeds' rates unknown, for multipliers
     remainders: tuple[Any, ...] = ()  # γ of the kept rows, for the unknowns of the equations
     quality: Expr | None = None  # of the choice of dependent speeds: small where it becomes singular
+    strength: Expr | None = None  # of the weakest constraint: small where any choice is singular
 
     def regrouped(self) -> Setting:
         """The same with its inertia regrouped."""
@@ -102,6 +103,7 @@ def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
     free = tree
     tree = _with_rates(tree, elimination.solve(right, "c"))
     quality = reduce(fn.minimum, elimination.qualities) if elimination.qualities else None
+    strength = reduce(fn.minimum, elimination.strengths) if elimination.strengths else None
     return Setting(
         tree,
         plain,
@@ -114,6 +116,7 @@ def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
         free_tree=free,
         remainders=tuple(right),
         quality=quality,
+        strength=strength,
     )
 
 
@@ -154,6 +157,7 @@ def _chosen(system: System, found: list[Row], plain: Undimensioned, mode: Mode) 
         found,
         Sample(system, found, plain),
         names,
+        [u.dimension for u in system.speeds],
         kept_free=set_by_events,
         wanted={constraint: names.index(speed) for constraint, speed in mode.dependents},
     )

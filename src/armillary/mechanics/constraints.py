@@ -82,6 +82,7 @@ class Elimination:
     factors: dict[int, dict[int, Any]] = field(default_factory=dict)
     known: dict[int, Any] = field(default_factory=dict)
     qualities: list[Any] = field(default_factory=list)
+    strengths: list[Any] = field(default_factory=list)
 
     def reduced(self, row: Row) -> tuple[dict[int, Any], Any, dict[int, Any]]:
         """A row with earlier dependents substituted: its coefficients, its known part, and what it used."""
@@ -160,20 +161,27 @@ class Elimination:
         return result
 
 
-def quality(coefficients: Mapping[int, Any], speed: int, sizes: Mapping[int, float]) -> Any:
-    """Share of a pivot in its row, (p/s_p)² / Σ (a_j/s_j)², from 1 down to 0 where it fails; s are sizes.
+def shares(coefficients: Mapping[int, Any], speed: int, sizes: Mapping[int, float]) -> tuple[Any, Any]:
+    """Share of a pivot in its row, (p/s_p)² / Σ (a_j/s_j)², and that sum; s are sizes.
 
-    None where it never changes.
+    The first falls from 1 to 0 where the pivot fails, the second to 0 where the whole row does. None for what
+    cannot, because it is constant.
     """
-    if all(not isinstance(a, Expr) or a.constant for a in coefficients.values()):
-        return None
+
+    def varies(j: int) -> bool:
+        a = coefficients[j]
+        return isinstance(a, Expr) and not a.constant
+
+    if not varies(speed):
+        return None, None
     squares = {
         j: fn.named(times(times(a, a), 1 / sizes[j] ** 2), f"share_{j + 1}") for j, a in coefficients.items()
     }
     whole: Any = 0
     for value in squares.values():
         whole = plus(whole, value)
-    return squares[speed] / whole
+    whole = fn.named(whole, "row")
+    return squares[speed] / whole, whole if all(varies(j) for j in coefficients) else None
 
 
 def constant_part(a: Any) -> bool:

@@ -437,11 +437,14 @@ class System(Reactions, Contacts, Judgement, Energies):
 
     # ------------------------------------------------------------ from here to the equations
 
-    def derive(self, formalism: str = "auto", **options: Any) -> Equations:
-        """The equations of motion by the cheapest formalism ("auto"), or by "kane" or "recursive"."""
+    def derive(
+        self, formalism: str = "auto", *, regroup: bool = True, small: bool = True, keep: int = 1
+    ) -> Equations:
+        """The equations of motion by the cheapest formalism ("auto"), or by the one named. small=False
+        ignores what is declared small or large; else sums keep their leading order and ``keep`` above it."""
         from armillary.program.derive import derive
 
-        return derive(self, formalism, **options)
+        return derive(self, formalism, regroup=regroup, small=small, keep=keep)
 
     def __repr__(self) -> str:
         return f"System({self.name!r}: {len(self.bodies)} bodies, {len(self.speeds)} speeds)"

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.functions import absolute, sqrt
-from armillary.algebra.walk import Undimensioned, transform
+from armillary.algebra.walk import Undimensioned, symbols, transform
+from armillary.errors import ModelError
 from armillary.mechanics.redundant import Redundant, redundant_equations
 from armillary.model.system import System
 from armillary.program.equations import Equations
@@ -62,15 +63,25 @@ def redundant_targets(system: System, plain: Undimensioned) -> tuple[Targets, Re
     state = (*coordinates, *r.speeds, *carried)
     memories = list(system.memories.values())
     memory = [plain(m.symbol) for m in memories]
-    forces = {
-        plain(c.force): -m
-        for c, m in zip(system.constraints.values(), r.multipliers[-len(system.constraints) :], strict=False)
-    }
-    replaced = r.joint_speeds | r.joint_accelerations | forces
+    replaced = r.joint_speeds | r.joint_accelerations | _forces(system, r, plain)
+    known = {*state, *memory}
 
     def resolved(expressions: list[Expr]) -> list[Expr]:
-        return transform([plain(e) for e in expressions], replaced.get)
+        found = transform([plain(e) for e in expressions], replaced.get)
+        for s in symbols(*found):
+            if s.data.role == "variable" and s not in known:
+                raise ModelError(
+                    f"'{s.data.name}' is not known in redundant coordinates, where multipliers tell what "
+                    "joints exert; leave that output out, or use formalism='kane'"
+                )
+        return found
 
+    for event in system.events.values():
+        if event.lock or event.unlock:
+            raise ModelError(
+                f"event '{event.name}' locks or unlocks joints, which redundant coordinates cannot do; use "
+                "formalism='kane'"
+            )
     found = columns(system)
     shown = resolved([c.expression for c in found])
     shown_columns = [Column(c.name, c.units, c.about, e) for c, e in zip(found, shown, strict=True)]
@@ -110,12 +121,23 @@ def redundant_targets(system: System, plain: Undimensioned) -> tuple[Targets, Re
     return wanted, r
 
 
+def _forces(system: System, r: Redundant, plain: Undimensioned) -> dict[Expr, Expr]:
+    """What keeps constraints and given speeds, −λ, for the symbols that outputs may hold."""
+    by_name = {row.name: -m for row, m in zip(r.rows, r.multipliers, strict=True)}
+    found = {plain(c.force): by_name[c.name] for c in system.constraints.values()}
+    for speed, effort in system.efforts.items():
+        if (name := f"given {speed.data.name}") in by_name:
+            found[plain(effort)] = by_name[name]
+    return found
+
+
 def _stepping(system: System, r: Redundant, plain: Undimensioned) -> tuple[Stepping, ...]:
     given: dict[Expr, Expr] = {}
     for p in system.prescriptions.values():
         given[plain(p.speed)] = plain(p.value)
         if p.coordinate is not None and p.position is not None:
             given[plain(p.coordinate)] = plain(p.position)
+    given |= {plain(u): ZERO for u in system.locked}
     names = [row.name for row in r.rows]
     absolute_ones = (*r.coordinates, *r.speeds)
     return (

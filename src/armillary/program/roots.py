@@ -135,13 +135,19 @@ def check_rates(system: System, rates: Iterable[Any], plain: Undimensioned) -> N
 # Share of a pivot in its row, squared, at which another choice of dependent speeds is made.
 POOR = 0.01
 SWITCHING = "dependent speeds"
+# What is left of a row, squared, where the constraints are about to lose rank, whatever the choice.
+LOST = 0.01
+RANK = "rank of constraints"
 
 
 def _switching(setting: Setting) -> list[Event]:
-    """The event of a choice of dependent speeds that becomes poor."""
-    if setting.quality is None:
-        return []
-    return [Event(SWITCHING, setting.quality - POOR, -1, {}, True, "", hidden=True)]
+    """The events of a choice of dependent speeds that becomes poor, and of constraints that lose rank."""
+    watched = ((SWITCHING, setting.quality, POOR), (RANK, setting.strength, LOST))
+    return [
+        Event(name, value - least, -1, {}, True, "", hidden=True)
+        for name, value, least in watched
+        if value is not None
+    ]
 
 
 def columns(system: System) -> list[Column]:

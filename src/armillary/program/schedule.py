@@ -125,7 +125,7 @@ def _chains_behind(
     behind: dict[Expr, int] = {node: _own_latency(node) for node in nodes}
     for user in reversed(nodes):
         after = behind[user] - _own_latency(user)
-        ranked = sorted([a for a in set(user.args) if a in users], key=arrival.__getitem__)
+        ranked = sorted([a for a in dict.fromkeys(user.args) if a in users], key=arrival.__getitem__)
         for i, a in enumerate(ranked):
             steps = max(0, len(ranked) - 1 - max(i, 1)) if user.kind in ("sum", "product") else 0
             behind[a] = max(behind[a], _own_latency(a) + _ADD * steps + _own_latency(user) + after)

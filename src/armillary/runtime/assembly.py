@@ -1,8 +1,9 @@
 """Initial values that agree with the constraints of a model, from rough or incomplete ones.
 
-What the user names stays as it is named; what depends on it is found. Attempts with more and more freedom:
-the dependent coordinates that were not named; all that were not named; these from scattered starts; and at
-last named dependent ones too, if that moves them but a little: they were rounded.
+What the user names stays as it is named; what depends on it is found. Attempts with more and more freedom: the
+dependent coordinates that were not named; all that were not named; these from scattered starts. Only where more
+is named than the loops leave free are named dependent coordinates first guesses, which tell in what way a loop is
+closed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from armillary.mechanics.constrained import Setting
 
 _CLOSED = 1e-10
 _CONSISTENT = 1e-9
-_ROUNDED = 1e-2  # what a named value may be off: radians or metres of a model near one
 _REACHES = (0.3,) * 10 + (1.0,) * 15 + (3.0,) * 15  # how far from the given values scattered starts lie
 
 Attempt = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -38,9 +38,10 @@ def closed(
     nearest = _from_elsewhere(geometry, t, q, attempts[-1])
     if nearest is not None:
         return nearest
-    moved, rest = geometry.close(t, q, last)
-    if np.max(np.abs(rest)) <= _CLOSED and np.max(np.abs(moved - q)) <= _ROUNDED:
-        return moved
+    if _too_many_named(geometry, t, q, attempts[-1]):
+        moved, gap = geometry.close(t, q, last)
+        if np.max(np.abs(gap)) <= _CLOSED:
+            return moved
     raise ParameterError(_open_loops(geometry, setting, gap, [names[i] for i in sorted(named)]))
 
 
@@ -73,6 +74,19 @@ def _attempts(geometry: Geometry, setting: Setting, held: np.ndarray) -> list[np
     jacobian = np.zeros(geometry.layout.speeds, dtype=bool)
     jacobian[[j for _, j in geometry.layout.jacobian]] = True
     return [dependent & ~held, jacobian & ~held, dependent | (jacobian & ~held)]
+
+
+def _too_many_named(geometry: Geometry, t: float, q: np.ndarray, moving: np.ndarray) -> bool:
+    """Whether the speeds that may move cannot close the loops in number, wherever they are."""
+    chance = np.random.default_rng(1987)
+    gaps = list(geometry.layout.gaps)
+    ranks = []
+    for _ in range(3):
+        J = geometry.at(t, geometry.normalised(q + chance.uniform(-0.3, 0.3, q.shape))).jacobian[gaps]
+        ranks.append(
+            (np.linalg.matrix_rank(J[:, moving], 1e-8) if moving.any() else 0, np.linalg.matrix_rank(J, 1e-8))
+        )
+    return max(r for r, _ in ranks) < max(r for _, r in ranks)
 
 
 def _from_elsewhere(geometry: Geometry, t: float, q: np.ndarray, moving: np.ndarray) -> np.ndarray | None:

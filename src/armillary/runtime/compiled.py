@@ -19,7 +19,7 @@ from armillary.backends.llvm import llvm_text
 from armillary.errors import ArmillaryError, ParameterError, SimulationError, nearest
 from armillary.mechanics.assembly import Geometry
 from armillary.program.equations import Equations
-from armillary.program.roots import POOR, SWITCHING
+from armillary.program.roots import LOST, POOR, RANK, SWITCHING
 from armillary.runtime.assembly import closed, consistent
 from armillary.runtime.integrators import METHODS, Functions, Integration, integrate
 from armillary.runtime.modes import Journey, Modes, Place
@@ -239,9 +239,17 @@ class CompiledModel:
         names = list(self.coordinate_names)
         at = {i for i, name in enumerate(names) if name in named}
         q = closed(geometry, setting, place.t, place.q, at, names)
+        guessed = [
+            f"{names[i]} from {place.q[i]:.6g} to {q[i]:.6g}"
+            for i in sorted(at)
+            if abs(q[i] - place.q[i]) > 1e-6
+        ]
         speeds = [s.data.name for s in self.equations.system.speeds]
         moved = {j for j, name in enumerate(speeds) if name in named}
-        return replace(place, q=q, u=consistent(geometry, setting, place.t, q, place.u, moved, speeds))
+        u = consistent(geometry, setting, place.t, q, place.u, moved, speeds)
+        return replace(
+            place, q=q, u=u, note=f"loops closed by moving {', '.join(guessed)}" if guessed else ""
+        )
 
     def _check_place(self, name: str) -> None:
         system = self.equations.system
@@ -284,9 +292,21 @@ class CompiledModel:
 
     def quality(self, place: Place, parameters: Mapping[str, Any] | None) -> float:
         """How well the dependent speeds of this program are told by the others at a place; 0: not at all."""
-        out = np.empty(len(self.equations.targets.watched))
-        self._call("events", place.t, self.packed(place), parameters, place.memory, out)
-        return float(out[-1]) + POOR
+        return self._watched(SWITCHING, place.t, self.packed(place), place.memory, parameters) + POOR
+
+    def strength(
+        self, t: float, state: np.ndarray, memory: np.ndarray, parameters: Mapping[str, Any] | None
+    ) -> float:
+        """What is left of the weakest constraint at a state, of 1 as elsewhere, squared; 0: rank is lost."""
+        return max(self._watched(RANK, t, state, memory, parameters) + LOST, 0.0)
+
+    def _watched(
+        self, name: str, t: float, state: np.ndarray, memory: np.ndarray, parameters: Mapping[str, Any] | None
+    ) -> float:
+        watched = [e.name for e in self.equations.targets.watched]
+        out = np.empty(len(watched))
+        self._call("events", t, state, parameters, memory, out)
+        return float(out[watched.index(name)])
 
     def values_at(self, place: Place, parameters: Mapping[str, Any] | None) -> dict[str, float]:
         """Values of all that expressions can hold at a place, by name."""
@@ -347,14 +367,14 @@ class CompiledModel:
                 journey = self._straight(start, t_end, chosen, parameters, how)
         result = journey.result()
         tolerances = {"rtol": rtol, "atol": str(atol)} if adaptive else {}
-        run = self._run(result, values, {"method": chosen, "step": step or 0.0, **tolerances}, journey)
+        run = self._run(result, values, {"method": chosen, "step": step or 0.0, **tolerances}, journey, start)
         raise_for(result, run, journey.model.culprit(result, parameters), adaptive)
         return run
 
     @property
     def _changes_mode(self) -> bool:
         """Whether a run may need another program of the same system."""
-        return any(e.lock or e.unlock or e.name == SWITCHING for e in self.equations.targets.watched)
+        return any(e.lock or e.unlock or e.name in (SWITCHING, RANK) for e in self.equations.targets.watched)
 
     def _straight(
         self,
@@ -428,7 +448,12 @@ class CompiledModel:
         )
 
     def _run(
-        self, result: Integration, values: dict[str, float], how: dict[str, Any], journey: Journey
+        self,
+        result: Integration,
+        values: dict[str, float],
+        how: dict[str, Any],
+        journey: Journey,
+        start: Place,
     ) -> Run:
         from armillary.results import Event, Run
 
@@ -442,6 +467,7 @@ class CompiledModel:
             "rejected": result.rejected,
             "evaluations": result.evaluations,
             **({"modes": "; ".join(journey.notes)} if journey.notes else {}),
+            **({"assembly": start.note} if start.note else {}),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         return Run(

@@ -5,18 +5,20 @@ After each Runge–Kutta step, with everything at its end,
     [ M Bᵀ ; B 0 ] (Δ, ·) = (0, −gap)         d += Δ_d,  e += A(Δ_w) e, made unit
     [ M Bᵀ ; B 0 ] (Δ, ·) = (0, −speed)       v += Δ
 
-the smallest changes in the metric of kinetic energy. One step of Newton's method leaves the square of a gap that is
-of the order of the local error; constraints of speeds alone take no part in the first (σ = scheme.RIGID).
+the smallest changes in the metric of kinetic energy. One step of Newton's method leaves the square of a gap
+that is of the order of the local error; constraints of speeds alone take no part in the first (σ is
+scheme.RIGID).
 
 Source: Eich (1993), Convergence results for a coordinate projection method; Hairer & Wanner (1996), Solving
-Ordinary Differential Equations II, VII.2. Not taken: Baumgarte's terms, whose constants depend on the step, and
-stabilised index two (Gear, Gupta, Leimkuhler), which carries a second set of multipliers through every stage.
+Ordinary Differential Equations II, VII.2. Not taken: Baumgarte's terms, whose constants depend on the step,
+and stabilised index two (Gear, Gupta, Leimkuhler), which carries a second set of multipliers through every
+stage.
 """
 
 from __future__ import annotations
 
 from armillary.runtime import euler_parameters as euler
-from armillary.runtime.code import REAL, Vector
+from armillary.runtime.code import REAL, Value, Vector
 from armillary.runtime.frame import Frame, Program
 from armillary.runtime.scheme import RIGID
 from armillary.runtime.staggered import ask, scheme_of
@@ -55,7 +57,7 @@ def emit_begin(program: Program) -> Frame:
     return f
 
 
-def settle_speeds(f: Frame, t: object, state: Vector) -> None:
+def settle_speeds(f: Frame, t: Value, state: Vector) -> None:
     """The speeds of a state onto their constraints; its accelerations and multipliers."""
     scheme = scheme_of(f.program)
     work, answer, soft = f.vector("work"), f.vector("answer"), f.vector("settings")[1]

@@ -7,33 +7,31 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
-from armillary.algebra.walk import Undimensioned
 from armillary.backends.jit import Compiled
 from armillary.backends.llvm import llvm_text
-from armillary.errors import ArmillaryError, ParameterError, nearest
+from armillary.errors import ArmillaryError, nearest
 from armillary.program.redundant import EXACT, RedundantEquations
 from armillary.runtime.compiled import BACKENDS, CompiledModel, raise_for
 from armillary.runtime.integrators import Stepping, integrate
-from armillary.runtime.modes import Journey
-from armillary.runtime.parameters import check_physical, number_in_text, plain_number
+from armillary.runtime.modes import Journey, Place
+from armillary.runtime.parameters import check_physical
 from armillary.runtime.progress import progress_line
-from armillary.runtime.scheme import RIGID, Scheme
+from armillary.runtime.redundant_start import Initial, Start
+from armillary.runtime.scheme import Scheme
 
 if TYPE_CHECKING:
     from armillary.results import Run
 
-# ε in units of time over the total mass: constraints may then slip by 1e-10 of what their forces would do to the
+# ε in units of time over the total mass: constraints may slip by 1e-10 of what their forces would do to the
 # whole system in a second.
 EPSILON = 1e-10
-_TRIES = 50
-_CLOSED = 1e-10
-_STARTED = 1e-9  # speeds off their constraints by more than this part are made to agree
 
 
 def compile_redundant(equations: RedundantEquations, backend: str = "llvm") -> RedundantModel:
@@ -64,7 +62,7 @@ class RedundantModel(CompiledModel):
             self._functions[section.name] = kind(code.address(section.name))
         assert equations.redundant is not None
         self._redundant = equations.redundant
-        self._layout = self._scheme("staggered", 1, False)
+        self.layout = self._scheme("staggered", 1, False)
 
     def _scheme(self, kind: str, passes: int, implicit: bool) -> Scheme:
         r = self._redundant
@@ -82,7 +80,7 @@ class RedundantModel(CompiledModel):
 
     def _vector(self, values: Any, length: int, what: str) -> np.ndarray:  # type: ignore[override]
         """Numbers as a vector; a state without accelerations and multipliers gets zeros for them."""
-        if what == "state" and np.ndim(values) == 1 and len(values) == self._layout.first_acceleration:
+        if what == "state" and np.ndim(values) == 1 and len(values) == self.layout.first_acceleration:
             values = [*values, *[0.0] * (length - len(values))]
         return CompiledModel._vector(values, length, what)
 
@@ -91,22 +89,23 @@ class RedundantModel(CompiledModel):
     ) -> np.ndarray:
         """Rates of [coordinates, speeds] that keep all constraints."""
         rates = super().derivatives(t, state, parameters, memory=memory)
-        return rates[: self._layout.first_acceleration]
+        return rates[: self.layout.first_acceleration]
 
     def joint_accelerations(
         self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
     ) -> dict[str, float]:
-        """Rates of the joints' speeds at a state, by name: u̇ as the description's other formalisms give it."""
-        v_dot = self.derivatives(t, state, parameters, memory=memory)[self._layout.first_speed :]
+        """Rates of the joints' speeds at a state, by name: u̇ as other formalisms give it."""
+        v_dot = self.derivatives(t, state, parameters, memory=memory)[self.layout.first_speed :]
         r, system = self._redundant, self.equations.system
         names = [*self.coordinate_names, *self.speed_names]
-        values = self._parameter_values(parameters) | dict(zip(names, np.asarray(state, float), strict=False))
+        values = self.parameter_values(parameters) | dict(zip(names, np.asarray(state, float), strict=False))
         values |= {a.data.name: x for a, x in zip(r.accelerations, v_dot, strict=True)}
         values |= {system.time.data.name: t}
         found = evaluate_all(r.joint_accelerations.values(), values)
         return {u.data.name: float(x) for u, x in zip(system.speeds, found, strict=True)}
 
-    def _parameter_values(self, parameters: Mapping[str, Any] | None) -> dict[str, float]:
+    def parameter_values(self, parameters: Mapping[str, Any] | None) -> dict[str, float]:
+        """Parameters by name, in the model's own units."""
         table = self._table
         return dict(zip(table.names, table.inside(table.values(parameters)).tolist(), strict=True))
 
@@ -114,167 +113,24 @@ class RedundantModel(CompiledModel):
 
     def state(
         self,
-        initial: Mapping[str, float] | Sequence[float] | None = None,
+        initial: Initial = None,
         parameters: Mapping[str, Any] | None = None,
         t: float = 0.0,
     ) -> np.ndarray:
-        """[coordinates, speeds] from the joints' coordinates and speeds by name (the rest as described), or from
-        all of them in order. Loops are closed, and speeds made to agree with the constraints.
+        """[coordinates, speeds] from the joints' coordinates and speeds by name (the rest as described), or
+        from all of them in order. Loops are closed, and speeds made to agree with the constraints.
         """
-        return self._begin(initial, parameters, t, self._initial_memory())[: self._layout.first_acceleration]
+        start = Start(self, parameters, t, self._initial_memory())
+        return start.state(initial)[: self.layout.first_acceleration]
 
-    def _begin(
-        self,
-        initial: Mapping[str, float] | Sequence[float] | None,
-        parameters: Mapping[str, Any] | None,
-        t: float,
-        memory: np.ndarray,
-    ) -> np.ndarray:
-        q, u = self._joint_values(initial, parameters, t)
-        y = self._placed(q, u, parameters, t, memory)
-        gaps = self._residuals(y, parameters, t, memory)
-        if np.max(np.abs(gaps), initial=0.0) > _CLOSED * max(1.0, float(np.max(np.abs(y)))):
-            y = self._agreeing(initial, parameters, t, memory, y)
-        return y
+    @cached_property
+    def minimal(self) -> CompiledModel:
+        """The same system in minimal coordinates."""
+        return self.equations.system.derive().compile()
 
-    def _agreeing(
-        self, initial: Any, parameters: Mapping[str, Any] | None, t: float, memory: np.ndarray, y: np.ndarray
-    ) -> np.ndarray:
-        """Values that keep the user's constraints: chosen as the minimal equations do where those can be had,
-        which leaves alone what the user named; then by projection.
-        """
-        system = self.equations.system
-        if isinstance(initial, Mapping) or initial is None:
-            model = system.derive().compile()
-            place = model._start(initial, parameters, t, memory)
-            named = dict(zip(model.coordinate_names, place.q.tolist(), strict=True))
-            q, _ = self._joint_values(named, parameters, t)
-            y = self._placed(q, place.u, parameters, t, memory)
-        return self._projected(y, parameters, t, memory)
-
-    def _joint_values(
-        self, initial: Mapping[str, float] | Sequence[float] | None, parameters: Any, t: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """All joints' coordinates and speeds."""
-        system = self.equations.system
-        symbols = [*system.coordinates, *system.speeds]
-        values = {s.data.name: float(system.initial[s]) for s in symbols}
-        if initial is not None and not isinstance(initial, Mapping):
-            given = CompiledModel._vector(initial, len(values), "initial state")
-            values = dict(zip(values, given.tolist(), strict=True))
-        else:
-            dimensions = {s.data.name: s.dimension for s in symbols}
-            prescribed = {str(s) for p in system.prescriptions.values() for s in (p.speed, p.coordinate)}
-            for name, value in [(str(key), value) for key, value in (initial or {}).items()]:
-                where = f"the initial value of '{name}'"
-                if name in prescribed:
-                    raise ParameterError(f"'{name}' is prescribed, so it has no initial value")
-                if name not in values:
-                    raise ParameterError(f"there is no coordinate or speed '{name}'{nearest(name, values)}")
-                number = number_in_text(value, where) if isinstance(value, str) else value
-                values[name] = plain_number(number, where, system.units, dimensions[name])
-        plain = Undimensioned()
-        known = self._parameter_values(parameters) | {system.time.data.name: t}
-        for p in system.prescriptions.values():
-            if p.coordinate is not None and p.position is not None:
-                values[p.coordinate.data.name] = float(evaluate_all([plain(as_expr(p.position))], known)[0])
-        bad = [name for name, value in values.items() if not np.isfinite(value)]
-        if bad:
-            raise ParameterError(f"the initial value of '{bad[0]}' is not a finite number")
-        q = np.array([values[s.data.name] for s in system.coordinates])
-        return self._unit(q), np.array([values[s.data.name] for s in system.speeds])
-
-    def _unit(self, q: np.ndarray) -> np.ndarray:
-        """Joints' coordinates with unit Euler parameters."""
-        first = self._layout.coordinates
-        for start in self.equations.program.quaternions:
-            if start < first:
-                continue
-            e = q[start - first : start - first + 4]
-            length = float(np.linalg.norm(e))
-            if length == 0.0:
-                name = self.coordinate_names[start]
-                raise ParameterError(f"the Euler parameters from '{name}' on are all zero")
-            e /= length
-        return q
-
-    def _placed(
-        self, q: np.ndarray, u: np.ndarray, parameters: Any, t: float, memory: np.ndarray
-    ) -> np.ndarray:
-        """The state for these joints' values."""
-        layout = self._layout
-        work = np.zeros(layout.work)
-        work[layout.coordinates : layout.first_speed] = q
-        work[layout.states : layout.first_given] = u
-        out = np.empty(layout.coordinates + layout.speeds)
-        self._call("place", t, work, parameters, memory, out)
-        y = np.zeros(layout.states)
-        y[: layout.coordinates] = out[: layout.coordinates]
-        y[layout.coordinates : layout.first_speed] = q
-        y[layout.first_speed : layout.first_acceleration] = out[layout.coordinates :]
-        return y
-
-    def _residuals(self, y: np.ndarray, parameters: Any, t: float, memory: np.ndarray) -> np.ndarray:
-        """Positions, then speeds, of all constraints."""
-        work = np.zeros(self._layout.work)
-        work[: len(y)] = y
-        gaps = np.empty(2 * self._layout.rows)
-        self._call("residuals", t, work, parameters, memory, gaps)
-        return gaps
-
-    def _projected(self, y: np.ndarray, parameters: Any, t: float, memory: np.ndarray) -> np.ndarray:
-        """The state with its coordinates, then its speeds, projected onto the constraints."""
-        layout, soft = self._layout, EXACT / self._total_mass(parameters)
-        y = y.copy()
-        for _ in range(_TRIES):
-            gaps = self._residuals(y, parameters, t, memory)[: layout.rows]
-            if np.max(np.abs(gaps), initial=0.0) <= 1e-3 * _CLOSED:
-                break
-            change = self._change(y, -gaps, soft, RIGID, parameters, t, memory)
-            for x, v, count in layout.parts():
-                own = change[v - layout.first_speed : v - layout.first_speed + count + 3]
-                y[x : x + count] += own[:count]
-                e = y[x + count : x + count + 4]
-                e[:] = _turned(e, own[count:])
-            self._normalised(y, parameters, t, memory)
-        worst = int(np.argmax(np.abs(gaps))) if layout.rows else 0
-        if layout.rows and not abs(gaps[worst]) <= _CLOSED:
-            raise ParameterError(
-                f"the initial values cannot be brought together: constraint '{self.equations.constraints[worst]}' "
-                f"is off by {abs(gaps[worst]):.3g}; start closer, or check the lengths that close it"
-            )
-        gaps = self._residuals(y, parameters, t, memory)[layout.rows :]
-        v = slice(layout.first_speed, layout.first_acceleration)
-        y[v] += self._change(y, -gaps, soft, soft, parameters, t, memory)
-        return y
-
-    def _change(
-        self,
-        y: np.ndarray,
-        targets: np.ndarray,
-        soft: float,
-        soft_speeds: float,
-        parameters: Any,
-        t: float,
-        memory: np.ndarray,
-    ) -> np.ndarray:
-        """The smallest change of coordinates or speeds that brings the constraints to these targets."""
-        layout = self._layout
-        work, out = np.zeros(layout.work), np.empty(layout.speeds + layout.rows)
-        work[: len(y)] = y
-        work[layout.first_target : layout.weight] = targets
-        work[layout.weight :] = (0.0, soft, soft_speeds)
-        self._call("solve", t, work, parameters, memory, out)
-        return out[: layout.speeds]
-
-    def _normalised(self, y: np.ndarray, parameters: Any, t: float, memory: np.ndarray) -> None:
-        kind = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
-        stored = memory if memory.size else np.zeros(1)
-        constants = self.constants(parameters)
-        kind(self.address("normalise"))(t, y.ctypes.data, constants.ctypes.data, stored.ctypes.data)
-
-    def _total_mass(self, parameters: Any) -> float:
-        mass = evaluate_all([self._redundant.total_mass], self._parameter_values(parameters))[0]
+    def total_mass(self, parameters: Mapping[str, Any] | None) -> float:
+        """Mass of all moving bodies; 1 where they have none."""
+        mass = evaluate_all([self._redundant.total_mass], self.parameter_values(parameters))[0]
         return float(mass) if mass > 0 else 1.0
 
     def dependent_constraints(
@@ -283,7 +139,7 @@ class RedundantModel(CompiledModel):
         """Constraints that say, at this state, nothing that those before them do not say."""
         r = self._redundant
         names = [*self.coordinate_names, *self.speed_names]
-        values = self._parameter_values(parameters) | dict(zip(names, np.asarray(state, float), strict=False))
+        values = self.parameter_values(parameters) | dict(zip(names, np.asarray(state, float), strict=False))
         values[self.equations.system.time.data.name] = t
         index = {v: i for i, v in enumerate(r.speeds)}
         places = [(k, index[v]) for k, form in enumerate(r.forms) for v in form]
@@ -313,7 +169,7 @@ class RedundantModel(CompiledModel):
         *,
         step: float | None = None,
         method: str = "staggered",
-        initial: Mapping[str, float] | Sequence[float] | None = None,
+        initial: Initial = None,
         parameters: Mapping[str, Any] | None = None,
         memory: Mapping[str, float] | None = None,
         t0: float = 0.0,
@@ -338,12 +194,12 @@ class RedundantModel(CompiledModel):
             raise ArmillaryError(f"passes={passes!r} is not a number of corrector passes: 0, 1, 2 …")
         values = self._table.values(parameters)
         check_physical(self.equations.system, self._table, values)
-        mass = self._total_mass(parameters)
+        mass = self.total_mass(parameters)
         slip = EPSILON / mass if epsilon is None else float(epsilon)
         if not 0.0 < slip < np.inf:
             raise ArmillaryError(f"epsilon={epsilon!r} is not a positive number")
         stored = self._memory(memory, t0)
-        y = self._begin(initial, parameters, t0, stored)
+        y = Start(self, parameters, t0, stored).state(initial)
         how: dict[str, Any] = {"method": method, "step": step or 0.0}
         if method == "staggered":
             how |= {"epsilon": slip, "passes": passes, "translation": translation}
@@ -368,16 +224,10 @@ class RedundantModel(CompiledModel):
             )
         watched = self.equations.targets.watched
         events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
-        run = self._run(result, values, how, Journey(self, [result], events))
+        start = Place(t0, y, np.empty(0), stored)
+        run = self._run(result, values, how, Journey(self, [result], events), start)
         raise_for(result, run, self.culprit(result, parameters), False)
         return run
 
     def __repr__(self) -> str:
         return f"RedundantModel({self.equations.system.name!r}, {self.equations.operations})"
-
-
-def _turned(e: np.ndarray, angle: np.ndarray) -> np.ndarray:
-    """Euler parameters after a small turn in body axes."""
-    e0, g = e[0], e[1:]
-    rate = 0.5 * np.concatenate([[-(g @ angle)], e0 * angle + np.cross(g, angle)])
-    return (e + rate) / np.linalg.norm(e + rate)

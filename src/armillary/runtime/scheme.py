@@ -1,8 +1,8 @@
 """The layout of a redundant model's state, and of the work vector that its sections read; see
 program/redundant.py.
 
-    state   coordinates of the parts: d, e of each | joints' coordinates | speeds v, w of each | accelerations | λ
-    work    a state | joints' speeds | λ₀ | ρ | weight | σ of constraints with a position form, and of the others
+    state   coordinates d, e of each part | joints' coordinates | speeds v, w of each part | accelerations | λ
+    work    a state | joints' speeds | λ₀ | ρ | weight | σ of constraints with a position form, and of others
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import accumulate
 
-# σ that leaves a multiplier where it is: so much larger than anything in a matrix that the rest is rounded away.
+# σ that leaves a multiplier where it is: so much larger than all else in a matrix that the rest is rounding.
 RIGID = 1e60
 
 

@@ -2,7 +2,7 @@
 
 With δ = h/2, and "½" for the middle of the step:
 
-    1  translations  v½ = v + δ a,  d½ = d + δ v½              (central differences; implicit: a½ in place of a)
+    1  translations  v½ = v + δ a,  d½ = d + δ v½            (central differences; implicit: a½ in place of a)
     2  rotations     (1 − δA(w½) − δ²A(ẇ½)) e½ + μ e½ = (1 − δA(w½) + δA(w)) e,  e½·e½ = 1
                      (1 − δA(w½)) ė½ + μ e½ = ė + δA(ẇ½) e½,  e½·ė½ = 0;  w½ from both
     3  multipliers   (ε + δ B M⁻¹Bᵀ) λ½ = δ r + ε λ  with all matrices at the middle;  a½, ẇ½ from the motion
@@ -14,14 +14,14 @@ Step 3 is the bordered system with σ = ε/δ, step 6 the same with λ held (sch
 advanced with the old ẇ, which makes it first order; with one, all is second order.
 
 Sources: Park & Chiou (1987), sections 4 to 6, with A(ẇ) in place of A(w) on the right of eqs. 5.7b, 5.10 and
-6.5 and with q, not q̇, as the border of 5.16; v(n + ½) of eq. 6.4 is written v + δ a, which is the same and lets a
-step have any length.
+6.5 and with q, not q̇, as the border of 5.16; v(n + ½) of eq. 6.4 is written v + δ a, which is the same and
+lets a step have any length.
 """
 
 from __future__ import annotations
 
 from armillary.runtime import euler_parameters as euler
-from armillary.runtime.code import REAL, WHOLE, Value
+from armillary.runtime.code import REAL, WHOLE, Value, Vector
 from armillary.runtime.frame import Frame, Program
 from armillary.runtime.scheme import RIGID, Scheme
 
@@ -33,7 +33,7 @@ def scheme_of(program: Program) -> Scheme:
 
 
 def ask(f: Frame, *, weight: float, soft: Value, soft_speeds: Value) -> None:
-    """The last inputs of `solve`: whether motion or a projection is asked for, and how soft constraints are."""
+    """The last inputs of `solve`: motion (1) or a projection (0), and how soft the constraints are."""
     work, scheme = f.vector("work"), scheme_of(f.program)
     work[scheme.weight] = weight
     work[scheme.weight + 1] = soft
@@ -83,11 +83,11 @@ def emit_staggered(program: Program) -> Frame:
     return f
 
 
-def _give(f: Frame, scheme: Scheme, source: object, first: int) -> None:
+def _give(f: Frame, scheme: Scheme, source: Vector, first: int) -> None:
     """λ₀ from a state, and no targets."""
     work = f.vector("work")
     with f.each(scheme.rows) as i:
-        work[i + scheme.first_given] = source[i + first]  # type: ignore[index]
+        work[i + scheme.first_given] = source[i + first]
         work[i + scheme.first_target] = 0.0
 
 
