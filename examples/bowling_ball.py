@@ -1,7 +1,7 @@
 """A bowling ball that rolls on a plane while it is steered along y = sin x, in redundant coordinates.
 
-The ball rolls without slipping and its centre keeps to a path: two constraints on speeds and one on positions,
-for five speeds. With its mass centre off the geometric one it never repeats itself.
+The ball rolls without slipping and its centre keeps to a path: three constraints on five speeds, one of them
+of positions. With its mass centre off the geometric one the motion never repeats itself.
 
 Source: Park and Chiou (1987), section 7, with the slips of its formulas and of its table of data corrected;
 see docs/verification/bowling-ball.md.

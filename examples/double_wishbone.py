@@ -129,9 +129,8 @@ def main(folder: str = "out") -> None:
         found = model.outputs(0.0, model.state({"lower.q1": angle}))
         print(f"{found['travel']:9.2f} {found['camber']:12.4f} {found['toe']:12.4f}")
     run = model.simulate(2.0, sample=0.002)
-    print(
-        f"over the bump the wheel moves by {run['travel'].max():.1f} mm, the car by {1e3 * run['car.q1'].max():.1f}"
-    )
+    travel, heave = run["travel"].max(), 1e3 * run["car.q1"].max()
+    print(f"over the bump the wheel moves by {travel:.1f} mm in the car, and the car by {heave:.1f} mm")
     Path(folder).mkdir(parents=True, exist_ok=True)
     run.plot("travel", "camber", "toe", "contact", path=Path(folder) / "double_wishbone.png")
 

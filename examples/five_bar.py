@@ -39,15 +39,15 @@ def system(motors: bool = True) -> arm.System:
     if motors:
         s.parameter("stiffness", 60.0, units="N*m/rad", about="of both motors")
         s.parameter("damping", 3.0, units="N*m*s/rad", about="of both motors")
-        s.moment("left", "-stiffness*(A.q1 - 2.2 - 0.3*sin(2*t)) - damping*A.u1", N.z, on="A")
-        s.moment("right", "-stiffness*(C.q1 - 0.9 - 0.3*cos(2*t)) - damping*C.u1", N.z, on="C")
+        s.moment("left", "-stiffness*(A.q1 - 2.0 - 0.2*sin(2*t)) - damping*A.u1", N.z, on="A")
+        s.moment("right", "-stiffness*(C.q1 - 1.1 - 0.2*cos(2*t)) - damping*C.u1", N.z, on="C")
     s.output("x", arm.dot(arm.position(tool), N.x), units="m", about="of the tool")
     s.output("y", arm.dot(arm.position(tool), N.y), units="m", about="of the tool")
     s.output("energy", s.total_energy(), units="J")
     return s
 
 
-START = {"A.q1": 2.2, "C.q1": 0.9, "B.q1": -1.5, "D.q1": 1.5}  # B and D are guesses: the tool is above
+START = {"A.q1": 2.0, "C.q1": 1.1, "B.q1": -1.5, "D.q1": 1.5}  # B and D are guesses: the tool is above
 
 
 def main(folder: str = "out") -> None:

@@ -5,8 +5,8 @@ one point. For a path of curvature κ at the middle of the rear axle, with wheel
 
     tan δ = κ L / (1 ∓ κ T/2)        left and right wheel; one wheel amid them would have tan δ = κ L
 
-Axes: x forward, y to the left, z up. Of eight conditions of rolling two then say nothing new, and one degree of
-freedom remains: the speed.
+Axes: x forward, y to the left, z up. Of eight conditions of rolling two then say nothing new, and one degree
+of freedom remains: the speed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A Stewart platform: six legs of variable length carry a platform in all its six freedoms.
 
 Each leg is a cylinder on a universal joint and a rod that slides in it, whose end is a ball under the
-platform. Motors in the legs follow given lengths by feedback. The platform's six speeds are kept; those of the
-legs, eighteen, follow from the six balls.
+platform. Motors in the legs follow given lengths by feedback. The platform's six speeds are kept; the legs'
+eighteen follow from the six balls.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ os.dup2(2, 1)  # Exudyn talks on standard output
 sys.exudynFast = True  # type: ignore[attr-defined]  # its build without range checks
 
 import exudyn as exu  # noqa: E402
-from exudyn import utilities as exudyn_items  # noqa: E402
+from exudyn import utilities as items  # noqa: E402
 
 STEP, SHORT = 1e-3, 200
 
@@ -81,40 +81,27 @@ def turning_rate(angles: np.ndarray, rates: np.ndarray) -> np.ndarray:
 
 
 def tree(linkage: dict, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Made:
-    items = exudyn_items
+    """A kinematic tree for each link on the ground: measured, one tree for all makes Stewart's legs slower."""
     mbs = exu.SystemContainer().AddSystem()
     links = linkage["links"]
-    free = links[0]["joint"] == "free"
-    joints = links[1:] if free else links
-    nq, nv = (7, 6) if free else (0, 0)
     canonical = places = np.array
-    base = None
+    owners: dict[int, tuple[Any, int]] = {}  # of each link: its object and its number in there
+    free = int(links[0]["joint"] == "free")
     if free:
         base, canonical, places = free_base(mbs, links[0], linkage["gravity"], q, v, tau)
-    kinds = {"revolute": "Revolute", "prismatic": "Prismatic"}
-    node = mbs.AddNode(items.NodeGenericODE2(
-        numberOfODE2Coordinates=len(joints), referenceCoordinates=[0.0] * len(joints),
-        initialCoordinates=list(q[nq:]), initialCoordinates_t=list(v[nv:]),
-    ))  # fmt: skip
-    body = mbs.AddObject(items.ObjectKinematicTree(
-        nodeNumber=node, gravity=linkage["gravity"],
-        jointTypes=[getattr(exu.JointType, kinds[x["joint"]] + "XYZ"[x["axis"].index(1.0)]) for x in joints],
-        linkParents=[max(x["parent"] - free, -1) for x in joints],
-        jointTransformations=exu.Matrix3DList([np.eye(3)] * len(joints)),
-        jointOffsets=exu.Vector3DList([x["at"] for x in joints]),
-        linkInertiasCOM=exu.Matrix3DList([np.diag(x["inertia"]) for x in joints]),
-        linkCOMs=exu.Vector3DList([x["com"] for x in joints]), linkMasses=[x["mass"] for x in joints],
-        jointForceVector=list(tau[nv:]), jointPControlVector=[x["stiffness"] for x in joints],
-        jointDControlVector=[x["damping"] for x in joints],
-        jointPositionOffsetVector=[0.0] * len(joints), jointVelocityOffsetVector=[0.0] * len(joints),
-    ))  # fmt: skip
+    roots = [i for i, link in enumerate(links) if i >= free and link["parent"] < 0]
+    for first, last in zip(roots, [*roots[1:], len(links)], strict=True):
+        values = (x[first + extra : last + extra] for x, extra in ((q, 6 * free), (v, 5 * free), (tau, 5 * free)))
+        branch = add_branch(mbs, links[first:last], first, linkage["gravity"], *map(list, values))
+        owners |= {i: (branch, i - first) for i in range(first, last)}
 
     def marker(link: int, point: list[float]) -> Any:
-        if free and link == 0:
+        if link not in owners:
             return mbs.AddMarker(items.MarkerBodyRigid(bodyNumber=base, localPosition=point))
-        return mbs.AddMarker(items.MarkerKinematicTreeRigid(
-            objectNumber=body, linkNumber=link - free, localPosition=point
-        ))  # fmt: skip
+        branch, number = owners[link]
+        return mbs.AddMarker(
+            items.MarkerKinematicTreeRigid(objectNumber=branch, linkNumber=number, localPosition=point)
+        )
 
     for closure in linkage["closures"]:
         pair = [marker(closure["link"], closure["point"]), marker(closure["other"], closure["other_point"])]
@@ -124,9 +111,33 @@ def tree(linkage: dict, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Made:
     return Made(mbs, canonical, places)
 
 
+def add_branch(
+    mbs: Any, links: list[dict], first: int, gravity: list[float], q: list[float], v: list[float], tau: list[float]
+) -> Any:  # fmt: skip
+    kinds = {"revolute": "Revolute", "prismatic": "Prismatic"}
+    none = [0.0] * len(links)
+    node = mbs.AddNode(items.NodeGenericODE2(
+        numberOfODE2Coordinates=len(links), referenceCoordinates=none, initialCoordinates=q, initialCoordinates_t=v
+    ))  # fmt: skip
+    controlled = {
+        "jointPControlVector": [x["stiffness"] for x in links], "jointPositionOffsetVector": none,
+        "jointDControlVector": [x["damping"] for x in links], "jointVelocityOffsetVector": none,
+    }  # fmt: skip
+    sprung = any(x["stiffness"] or x["damping"] for x in links)
+    return mbs.AddObject(items.ObjectKinematicTree(
+        nodeNumber=node, gravity=gravity, jointForceVector=tau,
+        jointTypes=[getattr(exu.JointType, kinds[x["joint"]] + "XYZ"[x["axis"].index(1.0)]) for x in links],
+        linkParents=[max(x["parent"] - first, -1) for x in links],
+        jointTransformations=exu.Matrix3DList([np.eye(3)] * len(links)),
+        jointOffsets=exu.Vector3DList([x["at"] for x in links]),
+        linkInertiasCOM=exu.Matrix3DList([np.diag(x["inertia"]) for x in links]),
+        linkCOMs=exu.Vector3DList([x["com"] for x in links]), linkMasses=[x["mass"] for x in links],
+        **(controlled if sprung else {}),
+    ))  # fmt: skip
+
+
 def free_base(mbs: Any, link: dict, gravity: list[float], q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple:
     """A rigid body with three angles, the cheapest of Exudyn's rotations: no constraint comes with them."""
-    items = exudyn_items
     angles = angles_of(q[3:7])
     R, B = rotation(angles), turning(angles)
     rates = np.linalg.solve(B, v[3:6])
@@ -159,7 +170,6 @@ def free_base(mbs: Any, link: dict, gravity: list[float], q: np.ndarray, v: np.n
 
 def bodies(linkage: dict, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Made:
     """Revolute joints about z on any link, prismatic joints along x on the ground."""
-    items = exudyn_items
     mbs = exu.SystemContainer().AddSystem()
     ground = mbs.AddObject(items.ObjectGround())
     still = mbs.AddMarker(items.MarkerNodeCoordinate(
@@ -171,7 +181,12 @@ def bodies(linkage: dict, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Made
         """A marker; a body's own origin is its mass centre."""
         number = numbers[link] if link >= 0 else ground
         local = np.array(place) - (np.array(centres[link]) if link >= 0 else 0.0)
-        return mbs.AddMarker(items.MarkerBodyRigid(bodyNumber=number, localPosition=list(local)))
+        return mbs.AddMarker(items.MarkerBodyPosition(bodyNumber=number, localPosition=list(local)))
+
+    def torque(link: int, value: float) -> None:
+        if link >= 0 and value:
+            own = mbs.AddMarker(items.MarkerBodyRigid(bodyNumber=numbers[link]))
+            mbs.AddLoad(items.LoadTorqueVector(markerNumber=own, loadVector=[0.0, 0.0, value]))
 
     def across(p: np.ndarray) -> np.ndarray:
         return np.array([-p[1], p[0]])
@@ -197,21 +212,18 @@ def bodies(linkage: dict, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Made
             nodeNumber=node, physicsMass=link["mass"], physicsInertia=link["inertia"][2]
         )))  # fmt: skip
         centres.append(link["com"])
-        weight = [link["mass"] * g for g in linkage["gravity"]]
-        here = point(i, link["com"])
-        mbs.AddLoad(items.LoadForceVector(markerNumber=here, loadVector=weight))
+        force = link["mass"] * np.array(linkage["gravity"])
         if link["joint"] == "revolute":
             pair = [point(parent, link["at"]), point(i, [0.0, 0.0, 0.0])]
             mbs.AddObject(items.ObjectJointRevolute2D(markerNumbers=pair))
-            mbs.AddLoad(items.LoadTorqueVector(markerNumber=here, loadVector=[0.0, 0.0, tau[i]]))
-            if parent >= 0:
-                back = point(parent, centres[parent])
-                mbs.AddLoad(items.LoadTorqueVector(markerNumber=back, loadVector=[0.0, 0.0, -tau[i]]))
+            torque(i, tau[i])
+            torque(parent, -tau[i])
         else:
-            mbs.AddLoad(items.LoadForceVector(markerNumber=here, loadVector=[tau[i], 0.0, 0.0]))
+            force[0] += tau[i]
             for coordinate in (1, 2):
                 own = mbs.AddMarker(items.MarkerNodeCoordinate(nodeNumber=node, coordinate=coordinate))
                 mbs.AddObject(items.CoordinateConstraint(markerNumbers=[still, own]))
+        mbs.AddLoad(items.LoadForceVector(markerNumber=point(i, link["com"]), loadVector=list(force)))
     for closure in linkage["closures"]:
         pair = [point(closure["link"], closure["point"]), point(closure["other"], closure["other_point"])]
         mbs.AddObject(items.ObjectJointRevolute2D(markerNumbers=pair))

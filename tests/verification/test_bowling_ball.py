@@ -1,8 +1,8 @@
 """A bowling ball rolling along y = sin x, with and without offset, by the staggered procedure.
 
-Source: Park and Chiou (1987), section 7, corrected; every number is that of an independent program. Its last
-step towards unit Euler parameters stops after two of the iterations whose limit ours takes in closed form: the
-two differ by about h⁷ per step, which is the tolerance of what they touch.
+Source: Park and Chiou (1987), section 7, corrected; every number is that of an independent program. It makes
+Euler parameters unit by two iterations whose limit ours takes in closed form: the two differ by about h⁷ per
+step, which is the tolerance of what they touch.
 """
 
 from __future__ import annotations

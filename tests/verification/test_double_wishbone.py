@@ -1,4 +1,4 @@
-"""The double wishbone against its own points: camber and toe from distances alone, accelerations by multipliers."""
+"""The double wishbone against its own points: camber and toe by distances, accelerations by multipliers."""
 
 from __future__ import annotations
 

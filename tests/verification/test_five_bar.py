@@ -62,7 +62,7 @@ def test_five_bar_accelerations() -> None:
     ]
     chance = np.random.default_rng(5)
     for _ in range(8):
-        angles = np.array([2.2, 0.9]) + chance.uniform(-0.3, 0.3, 2)
+        angles = np.array([2.0, 1.1]) + chance.uniform(-0.3, 0.3, 2)
         speeds = chance.uniform(-5, 5, 2)
         start = five_bar.START | dict(zip(("A.q1", "C.q1", "A.u1", "C.u1"), [*angles, *speeds], strict=True))
         outputs = five().outputs(0.0, five().state(start))
@@ -157,5 +157,5 @@ def test_bricard_accelerations() -> None:
 
 
 def test_cost_is_the_documented_one() -> None:
-    assert counts(five_bar.system(motors=False).derive()) == (0, 0, 0)
-    assert counts(bricard.system().derive()) == (0, 0, 0)
+    assert counts(five_bar.system(motors=False).derive()) == (57, 113, 8)
+    assert counts(bricard.system().derive()) == (724, 916, 10)

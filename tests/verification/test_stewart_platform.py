@@ -125,4 +125,4 @@ def test_legs_without_forces_fall_and_keep_their_energy() -> None:
 
 
 def test_cost_is_the_documented_one() -> None:
-    assert counts(system().derive()) == (2171, 3150, 30)
+    assert counts(system().derive()) == (931, 1559, 30)

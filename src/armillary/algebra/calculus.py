@@ -6,7 +6,7 @@ through ``let`` nodes, so the derivative of an intermediate value is exact too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,41 @@ def directional_derivatives(roots: Iterable[Expr], rates: Mapping[Expr, Expr]) -
             large = rate.kind == "product" and len(rate.args) > _LARGE
             d[node] = let(rate, "chain") if large else rate
     return [d[root] for root in roots]
+
+
+def gradient(expression: Expr, by: Sequence[Expr]) -> list[Expr]:
+    """∂expression/∂s for each of several symbols, in one walk backwards from the expression."""
+    order = operands_first([expression])
+    moving = set(by)
+    for node in order:
+        if any([a in moving for a in node.args]):
+            moving.add(node)
+    weight: dict[Expr, list[tuple[float, Expr]]] = {expression: [(1, UNIT)]}
+    found: dict[Expr, Expr] = {}
+    for node in reversed(order):
+        if node not in moving or node not in weight:
+            continue
+        whole = found[node] = total(weight[node])
+        if not node.args:
+            continue
+        if node.kind == "let" and len(weight[node]) > 1:
+            whole = let(whole, f"{node.data}_weight")
+        for a, partial in zip(node.args, _partials(node), strict=True):
+            if a in moving:
+                weight.setdefault(a, []).append((1, partial * whole))
+    return [found.get(s, ZERO) for s in by]
+
+
+def _partials(node: Expr) -> list[Expr]:
+    """Partial derivatives of a node with respect to each of its operands."""
+    if node.kind == "sum":
+        return [number(c) for c in node.data[1]]
+    if node.kind == "product":
+        return [
+            scale(node * power(base, -1), exponent)
+            for base, exponent in zip(node.args, node.data[1], strict=True)
+        ]
+    return [UNIT] if node.kind == "let" else call_partials(node)
 
 
 def _node_derivative(node: Expr, rates: list[Expr]) -> Expr:

@@ -8,6 +8,7 @@ than the length of a function.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -173,7 +174,9 @@ def _normalise(module: Module, program: Program, inputs: str, places: dict[Expr,
             f"  %m{i} = call double @llvm.maximum.f64(double {worst}, double %a{i})",
         ]
         worst = f"%m{i}"
-    near = f"  %near = fcmp ole double {worst}, {real(_FAR)}"
+    # Joints follow absolute coordinates over a whole step, however far that is.
+    farthest = sys.float_info.max if program.stepping else _FAR
+    near = f"  %near = fcmp ole double {worst}, {real(farthest)}"
     lines += [near, "  br i1 %near, label %store, label %done", "store:"]
     lines += [f"  store double %n{i}, ptr %s{i}" for i in range(count)]
     lines += [

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.calculus import directional_derivatives
-from armillary.algebra.expression import UNIT, ZERO, Expr, total
+from armillary.algebra.calculus import gradient
+from armillary.algebra.expression import ZERO, Expr, total
 from armillary.algebra.walk import Undimensioned, substitute, symbols
 from armillary.mechanics.triples import is_zero, plus, times
 from armillary.model.records import Constraint
@@ -45,10 +45,8 @@ def rows(system: System, plain: Undimensioned) -> list[Row]:
     for constraint in system.constraints.values():
         speed = plain(constraint.speed)
         held = [s for s in symbols(speed) if s in index]
-        coefficients = {
-            index[u]: directional_derivatives([speed], {u: UNIT})[0]
-            for u in sorted(held, key=index.__getitem__)
-        }
+        held.sort(key=index.__getitem__)
+        coefficients = dict(zip([index[u] for u in held], gradient(speed, held), strict=True))
         known = substitute(speed, dict.fromkeys(held, ZERO))
         gap = None if constraint.position is None else plain(constraint.position)
         found.append(Row(constraint, {j: a for j, a in coefficients.items() if a is not ZERO}, known, gap))

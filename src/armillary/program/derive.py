@@ -36,7 +36,6 @@ from armillary.program.schedule import critical_path
 # A mass matrix costs about (number of speeds) × (mean depth of the tree); beyond this the recursion always
 # wins.
 _DEEP = 5.0
-_SMALL = 24  # links, up to which both are tried where there are constraints
 
 
 def _kane(setting: Setting, loads: Applied) -> dict[int, Any]:
@@ -181,9 +180,13 @@ def _worth_trying(setting: Setting, formalism: str) -> list[str]:
     for link in setting.tree.links:
         depths.append((depths[link.parent] if link.parent >= 0 else 0) + len(link.freedoms))
     mean = sum(depths) / max(len(depths), 1)
-    if mean <= _DEEP or (setting.elimination.factors and len(depths) <= _SMALL):
-        return ["kane", "recursive"]
-    return ["recursive"]
+    constraints, speeds = (
+        len(setting.elimination.kept),
+        sum(len(link.freedoms) for link in setting.tree.links),
+    )
+    if 2 * constraints > speeds:
+        return ["kane"]  # few speeds are left: their equations are the shortest
+    return ["kane", "recursive"] if mean <= _DEEP else ["recursive"]
 
 
 def _check(system: System, formalism: str) -> None:

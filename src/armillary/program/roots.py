@@ -122,14 +122,14 @@ def targets(system: System, speed_rates: Mapping[int, Any], setting: Setting) ->
 
 def check_rates(system: System, rates: Iterable[Any], plain: Undimensioned) -> None:
     """An error for loads that depend on reactions, which depend on the accelerations that loads give."""
-    stand_ins = {plain(s): s for s in placeholders(system)}
-    for rate in rates:
-        for s in symbols(rate) if stand_ins and isinstance(rate, Expr) else ():
-            if s in stand_ins:
-                raise ModelError(
-                    f"a load depends on '{s}', a reaction that is known only once the accelerations are; use a "
-                    "memory that takes its value at the end of each step"
-                )
+    stand_ins = {plain(s) for s in placeholders(system)}
+    found = symbols(*(rate for rate in rates if isinstance(rate, Expr))) if stand_ins else []
+    for s in found:
+        if s in stand_ins:
+            raise ModelError(
+                f"a load depends on '{s}', a reaction that is known only once the accelerations are; use a "
+                "memory that takes its value at each step"
+            )
 
 
 # Share of a pivot in its row, squared, at which another choice of dependent speeds is made.
