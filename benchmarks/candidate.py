@@ -127,7 +127,8 @@ def generated(
 ) -> Native:  # fmt: skip
     """A generated function as a candidate: `kind` names its loops in native/timer.c, `record` its data."""
     return Native(
-        name=name, loop=address(timer()[f"{kind}_loop"]), accelerations=address(timer()[f"{kind}_accelerations"]),
+        name=name, loop=address(timer()[f"{kind}_loop"]),
+        accelerations=address(timer()[f"{kind}_accelerations"]),
         self=ctypes.addressof(record), keep=(record, *keep), operations=operations,
         derive_seconds=derive_seconds, compile_seconds=compile_seconds, speeds=speeds,
     )  # fmt: skip

@@ -14,6 +14,7 @@ from benchmarks.build import HERE, NotAvailable
 from benchmarks.candidate import timer
 from benchmarks.environment import VARIABLE, Environment, describe, find_environment
 from benchmarks.fresh import in_fresh_process
+from benchmarks.linkages import LINKAGES
 from benchmarks.measure import measure
 from benchmarks.models import MODELS, TIMED
 from benchmarks.peers import PEERS
@@ -22,7 +23,9 @@ from benchmarks.published import count_examples
 from benchmarks.targets import all_targets
 from benchmarks.timing import Effort
 
+EVERY = {**MODELS, **LINKAGES}
 QUICK = ("arm", "spacecraft2", "chain8", "chain64", "tree31")
+EXAMPLES = ("bicycle", "cart", "four_bar", "stewart_platform")
 GROWTH = ("spacecraft2", "chain8", "chain10", "chain16", "chain32", "chain64")
 RESULTS = HERE / "results.json"
 
@@ -36,17 +39,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"The benchmarks cannot run: {reason}", file=sys.stderr)
         return 2
     effort = Effort(rounds=options.rounds or (60 if options.quick else 150))
-    models = options.only or (QUICK if options.quick else TIMED)
+    keys = options.only or (*(QUICK if options.quick else TIMED), *LINKAGES)
     peers = [name for name in PEERS if name in (options.peers if options.peers is not None else PEERS)]
     if options.quick and options.peers is None:
         peers.remove("sympy")
 
-    results: dict[str, Any] = {**describe(environment), "models": []}
-    for key in models:
-        print(f"{MODELS[key].title} ...", flush=True)
-        results["models"].append(record := measure(MODELS[key], environment, peers, effort))
+    results: dict[str, Any] = {**describe(environment), "models": [], "linkages": []}
+    for key in keys:
+        print(f"{EVERY[key].title} ...", flush=True)
+        kind = "linkages" if key in LINKAGES else "models"
+        results[kind].append(record := measure(EVERY[key], environment, peers, effort))
         print(report.model_table(record) + "\n", flush=True)
-    results["derivation"] = derivations(options.only or GROWTH, repeats=1 if options.quick else 3)
+    derived = options.only or (*GROWTH, *EXAMPLES)
+    results["derivation"] = derivations(derived, repeats=1 if options.quick else 3)
     results["sympy_chain8"] = (
         sympy_chain8(environment) if "sympy" in peers else {"missing": "SymPy was left out"}
     )
@@ -57,14 +62,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if path := options.results or (RESULTS if whole else None):
         path.write_text(json.dumps(results, indent=1) + "\n")
         print(f"\nwritten: {path}")
-    return 0 if all("Armillary" not in (*m["missing"], *m["wrong"]) for m in results["models"]) else 1
+    measured = (*results["models"], *results["linkages"])
+    return 0 if all(map(ours_is_right, measured)) else 1
+
+
+def ours_is_right(record: dict[str, Any]) -> bool:
+    return not any(name.startswith("Armillary") for name in (*record["missing"], *record["wrong"]))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="benchmarks/run.py",
-        description="Derive, check and time Armillary's models beside Pinocchio, CasADi, MuJoCo and SymPy, "
-        "all interleaved in one process; print tables and, after a whole run, write results.json.",
+        description="Derive, check and time Armillary's models beside Pinocchio, CasADi, MuJoCo, SymPy and "
+        "Exudyn, all interleaved in one run; print tables and, after a whole run, write results.json.",
         epilog="The peers come with pip install 'armillary[peers]' and need a C++ compiler; they may live in "
         f"another environment, named by --peers-python or ${VARIABLE}. The first run compiles them (about "
         "ten minutes) and keeps the result in benchmarks/build/. A missing peer is reported, and the run "
@@ -72,10 +82,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--quick", action="store_true", help="fewer repeats and models, no SymPy; a minute once all is built")
-    add("--only", nargs="+", metavar="MODEL", choices=tuple(MODELS), help=f"models: {', '.join(MODELS)}")
-    add(
-        "--peers", nargs="*", metavar="PEER", choices=tuple(PEERS), help=f"peers: {', '.join(PEERS)}, or none"
-    )
+    add("--only", nargs="+", metavar="MODEL", choices=tuple(EVERY), help=f"models: {', '.join(EVERY)}")
+    add("--peers", nargs="*", metavar="PEER", choices=PEERS, help=f"peers: {', '.join(PEERS)}, or none")
     add("--peers-python", metavar="PATH", help="interpreter of the environment that has the peers")
     add("--rounds", type=int, metavar="N", help="rounds of 3 ms per candidate (150; quick: 60)")
     add("--results", type=Path, metavar="FILE", help="where to write the results, also of a partial run")
@@ -107,6 +115,8 @@ def conclude(results: dict[str, Any]) -> None:
     results["targets"] = [target.record() for target in targets]
     texts = (
         report.ratio_table(results["models"]),
+        report.linkage_table(results["linkages"]),
+        report.run_table(results["linkages"]),
         report.derivation_table(results["derivation"]),
         report.published_table(results["published"]),
         report.simulation_text(results["models"]),

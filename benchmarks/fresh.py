@@ -16,7 +16,9 @@ from typing import Any
 
 from benchmarks.build import HERE, run
 from benchmarks.candidate import Operations
-from benchmarks.models import MODELS, Model, chain
+from benchmarks.linkages import LINKAGES
+from benchmarks.models import MODELS, chain
+from benchmarks.published import example_system
 
 
 def peak_memory() -> float:
@@ -33,23 +35,25 @@ def peak_memory() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1024**2
 
 
-def measure(model: Model) -> dict[str, Any]:
+def measure(key: str) -> dict[str, Any]:
+    """A model or linkage of the benchmarks, or an example by the name of its file."""
     from benchmarks.ours import system
 
     start = time.process_time()
     system(chain(1)).derive().compile()
     started = time.process_time()
 
+    model = {**MODELS, **LINKAGES}.get(key)
     wall = time.perf_counter()
-    described = system(model)
+    described = system(model) if model else example_system(key)
     described_at = time.process_time()
     equations = described.derive()
     derived = time.process_time()
     compiled = equations.compile()
     done = time.process_time()
     record = {
-        "model": model.key,
-        "links": len(model.links),
+        "model": key,
+        "links": len(described.bodies),
         "start_seconds": started - start,
         "describe_seconds": described_at - started,
         "derive_seconds": derived - described_at,
@@ -78,4 +82,4 @@ def in_fresh_process(key: str, repeats: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(MODELS[sys.argv[1]])))
+    print(json.dumps(measure(sys.argv[1])))

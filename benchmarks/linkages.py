@@ -1,4 +1,4 @@
-"""Linkages with closed loops, as plain data: a tree of links as in `models.py`, and points that stay together.
+"""Linkages with closed loops as plain data: a tree of links as in `models.py`, and points that stay together.
 
 All links have mass, because MuJoCo asks for it. Held along two axes, a loop is planar; held along three, it
 is a ball joint.
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from math import cos, radians, sin
 
 from benchmarks.models import ORIGIN, Link, Model, Vector, X, Y, Z
+
+DOWN = (0.0, -9.81, 0.0)  # gravity of the planar linkages
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def four_bar() -> Linkage:
     )
     pin = Closure(1, (0.0, 0.3, 0.0), 2, (0.4, 0.0, 0.0), "xy")
     return Linkage(
-        "four_bar", "four-bar linkage", (0.0, -9.81, 0.0), links, (pin,), (0.0, 0.0, 0.0), 0.4, (0.0, 0.0, 0.0)
+        "fourbar", "four-bar linkage", DOWN, links, (pin,), start=ORIGIN, spread=0.4, efforts=ORIGIN
     )
 
 
@@ -59,12 +61,11 @@ def slider_crank() -> Linkage:
         Link(-1, "prismatic", X, ORIGIN, 0.5, ORIGIN, (0.001, 0.001, 0.001)),
     )
     pin = Closure(1, (0.3, 0.0, 0.0), 2, ORIGIN, "xy")
-    return Linkage(
-        "slider_crank", "slider-crank", (0.0, -9.81, 0.0), links, (pin,), (0.8, -1.04, 0.36), 0.4, (0.0, 0.0, 0.0)
-    )  # fmt: skip
+    start = (0.8, -1.04, 0.36)
+    return Linkage("slidercrank", "slider-crank", DOWN, links, (pin,), start, spread=0.4, efforts=ORIGIN)
 
 
-STIFFNESS, DAMPING = 2e4, 200.0
+SPRING = (2e4, 200.0)  # stiffness and damping
 LEG, HEIGHT, LOAD = 1.3, 1.1, 150.0
 
 
@@ -80,14 +81,15 @@ def stewart_platform() -> Linkage:
         links += [
             Link(-1, "revolute", X, at, 0.2, ORIGIN, (1e-3, 1e-3, 1e-3)),
             Link(cross, "revolute", Y, ORIGIN, 3.0, (0.0, 0.0, 0.3), (0.1, 0.1, 0.003)),
-            Link(cross + 1, "prismatic", Z, ORIGIN, 2.0, (0.0, 0.0, -0.3), (0.06, 0.06, 0.002), STIFFNESS, DAMPING),
+            Link(cross + 1, "prismatic", Z, ORIGIN, 2.0, (0.0, 0.0, -0.3), (0.06, 0.06, 0.002), *SPRING),
         ]  # fmt: skip
         closures.append(Closure(cross + 2, ORIGIN, 0, head))
         # Cross and cylinder turn z towards the head: R_x(a) R_y(b) z = (sin b, −sin a cos b, cos a cos b).
         start += [-(head[1] - at[1]) / HEIGHT, head[0] - at[0], LEG]
-    efforts = 6 * (0.0,) + 6 * (0.0, 0.0, STIFFNESS * LEG + LOAD)
+    efforts = 6 * (0.0,) + 6 * (0.0, 0.0, SPRING[0] * LEG + LOAD)
     return Linkage(
-        "stewart", "Stewart platform", (0.0, 0.0, -9.81), tuple(links), tuple(closures), tuple(start), 0.1, efforts
+        "stewart", "Stewart platform", (0.0, 0.0, -9.81), tuple(links), tuple(closures), tuple(start),
+        spread=0.1, efforts=efforts,
     )  # fmt: skip
 
 

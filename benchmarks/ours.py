@@ -71,12 +71,10 @@ def _joint_effort(s: arm.System, link: Link, body: Any, parent: Any, *, number: 
 def _close(s: arm.System, closure: Closure, bodies: list[Any]) -> None:
     """The loop as the interface closes it by default; a planar one along the ground's axes."""
     count = len(s.constraints)
-    pair = [
-        bodies[link].point(f"loop_{count}_{end}", place)
-        for end, link, place in ((1, closure.link, closure.point), (2, closure.other, closure.other_point))
-    ]
-    ground = {"x": s.ground.x, "y": s.ground.y, "z": s.ground.z}
-    s.close_loop(*pair, None if closure.axes == "xyz" else [ground[axis] for axis in closure.axes])
+    here = bodies[closure.link].point(f"loop_{count}_1", closure.point)
+    there = bodies[closure.other].point(f"loop_{count}_2", closure.other_point)
+    planar = [getattr(s.ground, axis) for axis in closure.axes]
+    s.close_loop(here, there, None if closure.axes == "xyz" else planar)
 
 
 def effort_parameters(tau: np.ndarray) -> dict[str, float]:

@@ -19,7 +19,10 @@ from benchmarks.models import Link, Model, Pool, Vector
 
 
 class Motion(NamedTuple):
-    """A link's orientation R, its origin's place p and Jacobian J, angular Jacobian W, ω, v, α₀ and a₀ in ground axes."""
+    """A link's orientation R, its origin's place p and Jacobian J, angular Jacobian W, ω, v, α₀ and a₀.
+
+    All in ground axes.
+    """
 
     R: np.ndarray
     p: np.ndarray

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.targets import Target, nanoseconds
+from benchmarks.linkage_runs import ACCURACY, DURATION
+from benchmarks.targets import Target, nanoseconds, run_seconds
 
 COUNTS = ("additions", "multiplications", "divisions", "functions")
 DERIVATION = {
@@ -52,7 +53,8 @@ def model_table(model: dict[str, Any]) -> str:
             f"{c['error']:.0e}",
         ])  # fmt: skip
     head = ["candidate", "ns", "x ours", "+ -", "*", "/", "func", "derive s", "compile s", "error"]
-    lines = [f"{model['title']}: {model['speeds']} speeds", table(head, rows)]
+    free = f", {model['freedoms']} of them free" if "freedoms" in model else ""
+    lines = [f"{model['title']}: {model['speeds']} speeds{free}", table(head, rows)]
     lines += [f"{name}: not available: {reason}" for name, reason in model["missing"].items()]
     lines += [f"{name}: WRONG, error {error:.0e}; not timed" for name, error in model["wrong"].items()]
     return "\n".join(lines)
@@ -68,6 +70,37 @@ def ratio_table(models: Sequence[dict[str, Any]]) -> str:
         cells = [number(t, 0) + (f" ({t / ours:.2f})" if t and ours else "") for t in times]
         rows.append([model["title"], number(ours, 0), *cells])
     return "Time per evaluation, ns (and over Armillary's)\n" + table(["model", "Armillary", *peers], rows)
+
+
+def linkage_table(linkages: Sequence[dict[str, Any]]) -> str:
+    """As above, for closed loops; of a program's several candidates, the quickest."""
+    peers = ("MuJoCo", "Exudyn")
+    rows = []
+    for linkage in linkages:
+        ours = nanoseconds(linkage, "Armillary")
+        times = [nanoseconds(linkage, peer) for peer in peers]
+        cells = [number(t, 0) + (f" ({t / ours:.1f})" if t and ours else "") for t in times]
+        rows.append([linkage["title"], number(ours, 0), *cells])
+    return "Closed loops: time per evaluation, ns (and over Armillary's)\n" + table(
+        ["linkage", "Armillary", *peers], rows
+    )
+
+
+def run_table(linkages: Sequence[dict[str, Any]]) -> str:
+    """One second of motion by each program: steps, time and error, or the error that no step went below."""
+    rows = []
+    for linkage in linkages:
+        ours = run_seconds(linkage, "Armillary")
+        for run in linkage["runs"]:
+            seconds = run["seconds"]
+            ratio = number(seconds / ours, 1) if seconds and ours else "-"
+            milliseconds = number(1e3 * seconds, 2) if seconds else "not reached"
+            steps = f"{run['steps']:,}" if run["steps"] else "-"
+            rows.append(
+                [f"{linkage['title']}, {run['name']}", steps, milliseconds, ratio, f"{run['error']:.0e}"]
+            )
+    title = f"Closed loops: {DURATION:g} s of motion, coordinates at the end within {ACCURACY:g}"
+    return f"{title}\n" + table(["", "steps", "CPU ms", "x ours", "error"], rows)
 
 
 def derivation_table(records: Sequence[dict[str, Any]]) -> str:

@@ -63,6 +63,23 @@ def evaluation_targets(models: dict[str, dict[str, Any]]) -> list[Target]:
     return targets
 
 
+def run_seconds(linkage: dict[str, Any], prefix: str) -> float | None:
+    """Time of the quickest accurate run of a program."""
+    runs = [r for r in linkage["runs"] if r["name"].startswith(prefix) and r["seconds"] is not None]
+    return min((run["seconds"] for run in runs), default=None)
+
+
+def linkage_targets(linkages: list[dict[str, Any]]) -> list[Target]:
+    """Ten times the speed of each peer, on every closed loop."""
+    return [
+        Target(
+            f"{linkage['title']}: {peer}'s time / ours", 10.0,
+            ratio(nanoseconds(linkage, peer), nanoseconds(linkage, "Armillary")), at_least=True,
+        )
+        for linkage in linkages for peer in ("MuJoCo", "Exudyn")
+    ]  # fmt: skip
+
+
 def count_targets(published: list[dict[str, Any]]) -> list[Target]:
     targets = []
     for row in published:
@@ -92,6 +109,8 @@ def derivation_targets(fresh: dict[str, dict[str, Any]], sympy: dict[str, Any]) 
 
     chain8 = fresh.get("chain8", {})
     return [
+        Target("Whipple bicycle: derive and compile, CPU s", 1.0, together("bicycle")),
+        Target("Whipple bicycle: operations", 2000, fresh.get("bicycle", {}).get("operations")),
         Target("Spacecraft 2 (10 speeds): derive and compile, CPU s", 0.3, together("spacecraft2")),
         Target("chain of 10: derive and compile, CPU s", 0.3, together("chain10")),
         Target("chain of 64: derive and compile, CPU s", 3.0, together("chain64")),
@@ -115,6 +134,7 @@ def all_targets(results: dict[str, Any]) -> list[Target]:
     return [
         *count_targets(results["published"]),
         *evaluation_targets(models),
+        *linkage_targets(results["linkages"]),
         *derivation_targets(fresh, results["sympy_chain8"]),
         Target("arm, 10 s of RK4 at 1 ms: simulation / chained evaluations", 1.3, simulated.get("ratio")),
         Target(

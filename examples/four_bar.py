@@ -40,9 +40,9 @@ def system() -> arm.System:
         com=(0, "L3", 0), mass="BM", inertia=("BI33", "BI33", "BI33"),
     )  # fmt: skip
     C = s.body("C", joint=arm.Revolute("z"), at=("L5", "L4", 0), mass=0, inertia=0)
-    # Along B's x one pin's speed has a constant factor, along C's y the other one's.
+    # The source takes B's x and C's y, which say the same thing where B and C stand in line.
     s.close_loop(
-        B.point("pin", (0, "L4", 0)), C.point("pin", ("L1 - L5", 0, 0)), directions=[B.x, C.y], name="pin"
+        B.point("pin", (0, "L4", 0)), C.point("pin", ("L1 - L5", 0, 0)), directions=[B.x, B.y], name="pin"
     )
     s.gravity("GEES", -N.y)
     low, high = B.point("low", (0, "L2", 0)), N.point("high", ("L6", "L7", 0))

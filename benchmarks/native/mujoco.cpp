@@ -47,11 +47,12 @@ class Mujoco {
     for (int i = 0; i < 3; i++) a[i] = turned[i] - carried[i];
   }
 
-  void simulate(int k, const double* tau, double step, long steps, double* q) {
+  void simulate(const double* tau, long steps, double step, double* q) {
     mj_resetData(model_, data_);
     model_->opt.timestep = step;
-    std::copy_n(&q_[k * bench_.nq], bench_.nq, data_->qpos);
-    std::copy_n(&v_[k * bench_.nv], bench_.nv, data_->qvel);
+    for (int i = 0; i < model_->neq; i++) model_->eq_solref[i * mjNREF] = 2.0 * step;  // the hardest that is safe
+    std::copy_n(q_.data(), bench_.nq, data_->qpos);
+    std::copy_n(v_.data(), bench_.nv, data_->qvel);
     std::copy_n(tau, bench_.nv, data_->qfrc_applied);
     for (long n = 0; n < steps; n++) mj_step(model_, data_);
     std::copy_n(data_->qpos, bench_.nq, q);
@@ -80,7 +81,7 @@ class Mujoco {
 
 EXPORT_CANDIDATE(Mujoco)
 
-// A run from a state of the pool under constant efforts; q holds the coordinates at its end.
-extern "C" void simulate(void* self, int k, const double* tau, double step, long steps, double* q) {
-  static_cast<Mujoco*>(self)->simulate(k, tau, step, steps, q);
+// A run from the pool's first state under constant efforts; q receives the coordinates at its end.
+extern "C" void simulate(void* self, const double* tau, long steps, double step, double* q) {
+  static_cast<Mujoco*>(self)->simulate(tau, steps, step, q);
 }

@@ -7,18 +7,20 @@ for this model. Adding a peer is a new file and a line here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from benchmarks.candidate import Candidate
 from benchmarks.environment import Environment
 from benchmarks.models import Model, Pool
-from benchmarks.peers import casadi_c, mujoco_c, pinocchio_cpp, sympy_kane
+from benchmarks.peers import casadi_c, exudyn_py, mujoco_c, pinocchio_cpp, sympy_kane
 
-Builder = Callable[[Model, Pool, Environment], list[Candidate]]
+Builder = Callable[[Model, Pool, Environment], Sequence[Candidate]]
 
-PEERS: dict[str, Builder] = {
+TREE_PEERS: dict[str, Builder] = {
     "pinocchio": pinocchio_cpp.candidates,
     "casadi": casadi_c.candidates,
     "mujoco": mujoco_c.candidates,
     "sympy": sympy_kane.candidates,
 }
+LOOP_PEERS: dict[str, Builder] = {"mujoco": mujoco_c.candidates, "exudyn": exudyn_py.candidates}
+PEERS = tuple(dict.fromkeys((*TREE_PEERS, *LOOP_PEERS)))

@@ -1,9 +1,9 @@
 """Exudyn: linkages of rigid bodies with multipliers, in a process of its own under the peers' interpreter.
 
-Its explicit methods take no loops, so two things are timed. `start` is its own evaluation of accelerations, which
-begins every run: mass matrix, right-hand side, Jacobian of the loops, one solution with multipliers. `Newton`
-is an iteration of its implicit step: right-hand side, constraints and a back substitution, with the Jacobian
-kept from step to step. The second is less than an evaluation of accelerations; the quicker of all counts.
+Its explicit methods take no loops, so two things are timed. `start` is its own evaluation of accelerations,
+which begins every run: mass matrix, right-hand side, Jacobian of the loops, one solution with multipliers.
+`Newton` is an iteration of its implicit step: right-hand side, constraints and a back substitution, with the
+Jacobian kept from step to step. The second is less than an evaluation of accelerations; the quickest counts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TIMED = {"start": "starting", "Newton": "newton"}
 
 
 class Worker:
-    """A linkage in Exudyn that answers questions."""
+    """A linkage in Exudyn that answers questions; the process ends with this object, which holds its input."""
 
     def __init__(self, linkage: Linkage, states: Pool, formulation: str, environment: Environment) -> None:
         script = HERE / "peers" / "exudyn_script.py"
@@ -54,10 +54,6 @@ class Worker:
             raise NotAvailable(reply["failure"][:200])
         return reply["answer"]
 
-    def close(self) -> None:
-        """The end of its input ends it."""
-        self._process.communicate()
-
 
 @dataclass(frozen=True, kw_only=True)
 class Remote(Candidate):
@@ -74,8 +70,7 @@ class Remote(Candidate):
 
 
 def candidates(model: Model, states: Pool, environment: Environment) -> list[Remote]:
-    if not isinstance(model, Linkage):
-        raise NotAvailable("Exudyn is compared on closed loops")
+    assert isinstance(model, Linkage)
     environment.need("exudyn")
     made = []
     for formulation in ("tree", "bodies") if model.planar else ("tree",):

@@ -6,6 +6,7 @@ MuJoCo's constraints are soft: at their hardest, one part in ten thousand of a g
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 
 from benchmarks.build import NATIVE, NotAvailable, cached, compile_cached
@@ -16,6 +17,7 @@ from benchmarks.linkages import Linkage
 from benchmarks.models import Model, Pool
 from benchmarks.peers.pinocchio_cpp import model_file
 
+SIMULATE = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long, ctypes.c_double, ctypes.c_void_p)
 SOFT = 1e-3
 """Largest relative error of accelerations under soft constraints; measured, up to 3e-4."""
 
@@ -34,7 +36,9 @@ def candidates(model: Model, states: Pool, environment: Environment) -> list[Nat
     )
     soft = isinstance(model, Linkage)
     name, tolerance = ("MuJoCo mj_forward", SOFT) if soft else ("MuJoCo smooth stages", TOLERANCE)
-    return [library(name, built.path, model_file(model), str(_xml(model)), states, tolerance)]
+    made = library(name, built.path, model_file(model), str(_xml(model)), states, tolerance)
+    made.keep[0].simulate.argtypes = SIMULATE  # type: ignore[attr-defined]
+    return [made]
 
 
 def _xml(model: Model) -> Path:

@@ -27,7 +27,7 @@ def test_help_names_the_options() -> None:
         text=True,
         check=True,
     )
-    for option in ("--quick", "--only", "--peers-python", "spacecraft2"):
+    for option in ("--quick", "--only", "--peers-python", "spacecraft2", "slidercrank", "exudyn"):
         assert option in done.stdout
 
 
@@ -148,6 +148,7 @@ def test_targets_compare_with_the_better_rival_and_admit_what_is_missing() -> No
     arm = [timed("Armillary kane", 120.0), timed("CasADi C ABA", 300.0), timed("CasADi C CRBA", 240.0)]
     results = {
         "models": [{"key": "arm", "title": "Stanford arm", "candidates": arm, "simulation": {"ratio": 1.31}}],
+        "linkages": [],
         "derivation": [],
         "sympy_chain8": {"missing": "left out"},
         "published": [{"title": "Stanford arm", "published": [240, 353], "ours": [179, 271]}],

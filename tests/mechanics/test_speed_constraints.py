@@ -67,14 +67,18 @@ class Row:
 
 def random_rows(case: Case, count: int, rng: np.random.Generator) -> list[Row]:
     """Some factors constant, some not; some rows driven by time."""
+
+    def some() -> float:
+        return float(rng.normal())
+
+    def sometimes() -> float:
+        return some() * int(rng.integers(2))
+
     found = []
     for _ in range(count):
         chosen = rng.choice(case.tree.nu, size=min(case.tree.nu, int(rng.integers(2, 5))), replace=False)
-        factors = {
-            int(j): (float(rng.normal()), float(rng.normal()) * int(rng.integers(2)), int(rng.integers(case.tree.nq)))
-            for j in chosen
-        }  # fmt: skip
-        found.append(Row(factors, float(rng.normal()) * int(rng.integers(2))))
+        factors = {int(j): (some(), sometimes(), int(rng.integers(case.tree.nq))) for j in chosen}
+        found.append(Row(factors, sometimes()))
     return found
 
 
@@ -188,7 +192,7 @@ def test_a_constant_factor_comes_before_a_varying_one() -> None:
 
 @pytest.mark.parametrize("speed", ["c0.u1", "c1.u1", "c2.u1"])
 def test_the_users_choice_is_honoured(speed: str) -> None:
-    """And nothing else changes: 1 N on carriages of 1, 2 and 3 kg, coupled as levers, and one that stands by."""
+    """And nothing else changes: 1 N on carriages of 1, 2 and 3 kg with a lever between them, and a fourth."""
     s, _ = train()
     s.constrain("c0.u1 - 2*c1.u1 + c2.u1", name="lever", eliminate=speed)
     eom = s.derive()
@@ -276,7 +280,7 @@ def test_over_constrained_system_is_refused() -> None:
     ("text", "message"),
     [
         ("2*sin(w*t)", "holds no coordinate and no speed"),
-        ("c0.u1^2 - c1.u1", "is not linear in the speeds: the factor of 'c0.u1' holds 'c0.u1'"),
+        ("0.5*c0.u1^2 - c1.u1", "is not linear in the speeds: the factor of 'c0.u1' holds 'c0.u1'"),
         ("c0.u1*c1.u1", "is not linear in the speeds"),
         ("c0.q1*sin(0.5*c1.u1)", "is not linear in the speeds"),
         ("abs(c0.u1) - c1.u1", "is not linear in the speeds"),
@@ -290,6 +294,24 @@ def test_what_is_no_constraint_on_speeds_is_refused(text: str, message: str) -> 
 
 
 # ---------------------------------------------------------------- given speeds
+
+
+@pytest.mark.parametrize("seed", range(700, 704))
+def test_random_rows_beside_a_prescribed_speed(seed: int) -> None:
+    """For the multipliers a prescribed speed is one more row, u + b sin 2t = 0."""
+    case = joint_case(Joint("planar", ("z", "parent")), seed, moving_parent=True)
+    rng = np.random.default_rng(seed)
+    i = int(rng.integers(case.tree.nu))
+    given = Row({i: (1.0, 0.0, 0)}, 0.8)
+    rows = random_rows(case, 2, rng)
+    u, expected = constrained_truth(case, [*rows, given])
+    system = described(case, rows)
+    system.prescribe(system.speeds[i], "-0.8*sin(w*t)")
+    setting = constrained(system, Undimensioned(), first_mode(system))
+    close(
+        evaluated(rates(system, setting, "first", ORDERS[0]), values(system, case.q, u, TIME)),
+        expected,
+    )
 
 
 def test_prescribed_speeds_enter_constraints_with_their_rates() -> None:

@@ -11,16 +11,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from armillary.algebra.expression import Expr
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr, as_expr
 from armillary.errors import ModelError
 from armillary.mechanics.constraints import Elimination, Row, constant_part, shares
+from armillary.mechanics.partition import partition
+from armillary.mechanics.triples import times
 
 _WEAK = 0.2  # of the largest factor in a row, below which a speed is not given up by itself
-_STRONG = 0.5  # of the largest factor, above which a choice stays as it is
+_OUTRUN = 5.0  # times an independent speed, beyond which a dependent one is better exchanged
 _NOTHING = 1e-8  # of the row's first size: nothing is left of it
 
 Evaluate = Callable[[Sequence[Any]], list[np.ndarray]]  # expressions → their values at places of the motion
@@ -37,12 +41,37 @@ def choose(
 ) -> Elimination:
     """The elimination of all rows, where speeds of one kind have one unit.
 
-    ``wanted`` gives the speed for constraints whose choice is made already.
+    ``wanted`` gives the speed for constraints whose choice is made already, in the order of elimination. Else
+    rows that keep a position come first: where one of them and a row of speeds say the same, the position is
+    what has to be kept.
     """
-    result = Elimination()
     sizes = _sizes(found, evaluate, kinds)
-    shared = Counter(j for row in found for j in row.coefficients)
-    for row in found:
+    in_order = sorted(found, key=lambda row: row.gap is None)
+    if wanted:
+        place = {name: i for i, name in enumerate(wanted)}
+        in_order.sort(key=lambda row: place.get(row.constraint.name, len(place)))
+    result = _eliminated(in_order, evaluate, names, sizes, kept_free, wanted or {})
+    asked = any(row.constraint.eliminate is not None for row in found)
+    if not wanted and not asked and _outruns(result, sizes, evaluate):
+        better = _by_numbers(in_order, result, sizes, kept_free, evaluate)
+        in_order = [row for row, _ in better] + [r for r in in_order if r not in {row for row, _ in better}]
+        chosen = {row.constraint.name: speed for row, speed in better}
+        result = _eliminated(in_order, evaluate, names, sizes, kept_free, chosen)
+    result.qualities += _growth(result, sizes, evaluate)
+    return result
+
+
+def _eliminated(
+    in_order: Sequence[Row],
+    evaluate: Evaluate,
+    names: Sequence[str],
+    sizes: Mapping[int, float],
+    kept_free: Collection[int],
+    wanted: Mapping[str, int],
+) -> Elimination:
+    result = Elimination()
+    shared = Counter(j for row in in_order for j in row.coefficients)
+    for row in in_order:
         coefficients, known, uses = result.reduced(row)
         before, scaled = _scaled(row.coefficients, sizes, evaluate), _scaled(coefficients, sizes, evaluate)
         largest, first = _largest(scaled), _largest(before)
@@ -50,7 +79,7 @@ def choose(
             _check_nothing_left(row, known, result, evaluate)
             result.redundant.append(row)
             continue
-        speed = _speed_to_give_up(row, coefficients, scaled, shared, names, kept_free, wanted or {})
+        speed = _speed_to_give_up(row, coefficients, scaled, shared, names, kept_free, wanted)
         share, whole = shares(coefficients, speed, sizes)
         if share is not None:
             result.qualities.append(share)
@@ -60,33 +89,58 @@ def choose(
     return result
 
 
-def reassigned(
-    jacobian: np.ndarray, sizes: np.ndarray, kept_free: Collection[int], now: Mapping[int, int]
-) -> dict[int, int]:
-    """A speed for each row at one place, by numbers: the one that it has now where that is strong, else the
-    strongest. Rows of which nothing is left have none.
+def _factors(
+    result: Elimination, sizes: Mapping[int, float], evaluate: Evaluate
+) -> list[tuple[int, int, Any, np.ndarray]]:
+    """(d, r, A_dr, |A_dr| in terms of the sizes at the places) of the factors that vary.
+
+    Speeds with constant pivots are left out: a wheel may well spin many times as fast as its car turns.
     """
-    rows = jacobian / sizes
-    chosen: dict[int, int] = {}
-    for i in range(len(rows)):
-        row = rows[i].copy()
-        for k, j in chosen.items():  # rows of earlier choices are reduced, with 1 at their own speed
-            row -= row[j] * rows[k]
-        row[list(kept_free)] = 0.0
-        strength = np.abs(row)
-        best = int(np.argmax(strength))
-        if strength[best] <= _NOTHING:
-            continue
-        stays = now.get(i)
-        speed = stays if stays is not None and strength[stays] >= _STRONG * strength[best] else best
-        full = rows[i].copy()
-        for k, j in chosen.items():
-            full -= full[j] * rows[k]
-        rows[i] = full / full[speed]
-        for k in chosen:
-            rows[k] = rows[k] - rows[k][speed] * rows[i]
-        chosen[i] = speed
-    return chosen
+    varying = [
+        (step.speed, r, a)
+        for step in result.steps
+        if isinstance(step.inverse, Expr) and not step.inverse.constant
+        for r, a in result.factors[step.speed].items()
+        if isinstance(a, Expr) and not a.constant
+    ]
+    values = evaluate([a for _, _, a in varying])
+    return [(d, r, a, np.abs(v) * sizes[d] / sizes[r]) for (d, r, a), v in zip(varying, values, strict=True)]
+
+
+def _outruns(result: Elimination, sizes: Mapping[int, float], evaluate: Evaluate) -> bool:
+    """Whether a dependent speed is many times an independent one where runs start."""
+    return any(v[0] > _OUTRUN for *_, v in _factors(result, sizes, evaluate))
+
+
+def _growth(result: Elimination, sizes: Mapping[int, float], evaluate: Evaluate) -> list[Any]:
+    """1/max(1, (A_dr/A⁰)²), which falls where a dependent speed outruns an independent one more than at the
+    start of runs.
+    """
+    squares = []
+    for d, r, a, v in _factors(result, sizes, evaluate):
+        scale = sizes[d] / sizes[r] / max(1.0, float(v[0]))
+        squares.append(fn.named(times(times(a, a), scale * scale), f"growth_{d + 1}_{r + 1}"))
+    return [1 / reduce(fn.maximum, [as_expr(1), *squares])] if squares else []
+
+
+def _by_numbers(
+    in_order: Sequence[Row],
+    result: Elimination,
+    sizes: Mapping[int, float],
+    kept_free: Collection[int],
+    evaluate: Evaluate,
+) -> list[tuple[Row, int]]:
+    """Rows and their speeds in a choice that is good where runs start."""
+    J = np.zeros((len(in_order), len(sizes)))
+    for i, row in enumerate(in_order):
+        values = evaluate(list(row.coefficients.values()))
+        J[i, list(row.coefficients)] = [v[0] for v in values]
+    now = [(in_order.index(result.kept[step.row]), step.speed) for step in result.steps]
+    scale = np.array([sizes[j] for j in range(len(sizes))])
+    pairs = partition(J, scale, kept_free, now)
+    return (
+        [(in_order[i], j) for i, j in pairs] if len(pairs) == len(now) else [(in_order[i], j) for i, j in now]
+    )
 
 
 def _sizes(found: Sequence[Row], evaluate: Evaluate, kinds: Sequence[Any]) -> dict[int, float]:
@@ -99,7 +153,7 @@ def _sizes(found: Sequence[Row], evaluate: Evaluate, kinds: Sequence[Any]) -> di
 
 
 def _scaled(
-    coefficients: Mapping[int, Any], sizes: dict[int, float], evaluate: Evaluate
+    coefficients: Mapping[int, Any], sizes: Mapping[int, float], evaluate: Evaluate
 ) -> dict[int, np.ndarray]:
     values = evaluate(list(coefficients.values()))
     return {j: np.abs(v) / sizes[j] for j, v in zip(coefficients, values, strict=True)}
@@ -165,8 +219,8 @@ def _check_nothing_left(row: Row, known: Any, result: Elimination, evaluate: Eva
     raise ModelError(
         f"constraint '{row.constraint.name}' ({row.constraint.about}) contradicts what is already given"
         + (f":{clash}\n" if clash else " by prescribed motion; ")
-        + f"together they leave {value:.6g} = 0, whatever the speeds; remove one of them, or make a prescribed "
-        "motion agree"
+        + f"together they leave {value:.6g} = 0, whatever the speeds; remove one of them, or make a "
+        "prescribed motion agree"
     )
 
 

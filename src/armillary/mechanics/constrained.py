@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
+import numpy as np
+
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.walk import Undimensioned
@@ -153,22 +155,23 @@ def _chosen(system: System, found: list[Row], plain: Undimensioned, mode: Mode) 
         for target in event.changes
         if target.data.role == "speed"
     }
+    sample = Sample(system, found, plain)
     elimination = choose(
         found,
-        Sample(system, found, plain),
+        sample,
         names,
         [u.dimension for u in system.speeds],
         kept_free=set_by_events,
         wanted={constraint: names.index(speed) for constraint, speed in mode.dependents},
     )
-    free = len(names) - len(
-        set(system.prescriptions) | {u for u in system.speeds if u.data.name in mode.locked}
-    )
-    if len(elimination.factors) >= free and not mode.locked and not system.prescriptions:
+    locked = {u for u in system.speeds if u.data.name in mode.locked}
+    free = len(names) - len(set(system.prescriptions) | locked)
+    driven = any(np.any(np.abs(b) > 1e-12) for b in sample(list(elimination.known.values())))
+    if len(elimination.factors) >= free and not locked and not driven:
         listed = "".join(f"\n  '{row.constraint.name}': {row.constraint.about}" for row in elimination.kept)
         raise ModelError(
-            f"system '{system.name}' is over-constrained: {len(elimination.kept)} constraints take all of its "
-            f"{free} speeds, so nothing moves; remove one of{listed}"
+            f"system '{system.name}' is over-constrained: {len(elimination.kept)} constraints take all of "
+            f"its {free} speeds, so nothing moves; remove one of{listed}"
         )
     return elimination
 

@@ -19,8 +19,8 @@ from armillary.mechanics.assembly import Geometry, Layout
 from armillary.mechanics.constraints import Row
 from armillary.model.system import System
 
-_PLACES = 4
 _AWAY = 0.2  # how far the further places are from the first
+_TIMES = (0.0, 0.37, 1.13, 2.9)
 
 
 def geometry_expressions(
@@ -61,7 +61,8 @@ class Sample:
 
     def __init__(self, system: System, found: Sequence[Row], plain: Undimensioned) -> None:
         chance = np.random.default_rng(1990)
-        self.values: dict[Expr, Any] = {plain(system.time): 0.0}
+        time = plain(system.time)
+        self.values: dict[Expr, Any] = {}
         for node in system.parameters.values():
             self.values[plain(node)] = _default(system, node, chance)
         for memory in system.memories.values():
@@ -74,7 +75,7 @@ class Sample:
                 [
                     float(v)
                     for v in evaluate_all(
-                        expressions, fixed | dict(zip(coordinates, q.tolist(), strict=True))
+                        expressions, fixed | {time: t} | dict(zip(coordinates, q.tolist(), strict=True))
                     )
                 ]
             ),
@@ -82,18 +83,18 @@ class Sample:
         start = np.array([system.initial[q] for q in system.coordinates if plain(q) in set(coordinates)])
         moving = np.ones(layout.speeds, dtype=bool)
         places = []
-        for k in range(_PLACES):
+        for k in range(len(_TIMES)):
             away = (
                 start if k == 0 else geometry.normalised(start + chance.uniform(-_AWAY, _AWAY, start.shape))
             )
-            places.append(geometry.close(0.0, away, moving)[0])
-        self.values |= dict(zip(coordinates, np.array(places).T, strict=True))
+            places.append(geometry.close(_TIMES[k], away, moving)[0])
+        self.values |= {time: np.array(_TIMES)} | dict(zip(coordinates, np.array(places).T, strict=True))
 
     def __call__(self, expressions: Sequence[Any]) -> list[np.ndarray]:
         """Values of expressions, an array each, one number per place."""
         nodes = [e if isinstance(e, Expr) else ZERO + e for e in expressions]
         with np.errstate(all="ignore"):  # a place may be singular for some of the choices
-            known = [np.broadcast_to(v, (_PLACES,)) for v in evaluate_all(nodes, self.values)]
+            known = [np.broadcast_to(v, (len(_TIMES),)) for v in evaluate_all(nodes, self.values)]
         return [np.nan_to_num(np.asarray(v, dtype=float)) for v in known]
 
 

@@ -1,9 +1,9 @@
 """Initial values that agree with the constraints of a model, from rough or incomplete ones.
 
-What the user names stays as it is named; what depends on it is found. Attempts with more and more freedom: the
-dependent coordinates that were not named; all that were not named; these from scattered starts. Only where more
-is named than the loops leave free are named dependent coordinates first guesses, which tell in what way a loop is
-closed.
+What the user names stays as it is named; what depends on it is found. Attempts with more and more freedom:
+the dependent coordinates that were not named; all that were not named; these from scattered starts. Only
+where more is named than the loops leave free are named dependent coordinates first guesses, which tell in
+what way a loop is closed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def closed(
         moved, gap = geometry.close(t, q, moving)
         if not gap.size or np.max(np.abs(gap)) <= _CLOSED:
             return moved
-    nearest = _from_elsewhere(geometry, t, q, attempts[-1])
+    nearest, gap = _from_elsewhere(geometry, t, q, attempts[-1], gap)
     if nearest is not None:
         return nearest
     if _too_many_named(geometry, t, q, attempts[-1]):
@@ -89,19 +89,22 @@ def _too_many_named(geometry: Geometry, t: float, q: np.ndarray, moving: np.ndar
     return max(r for r, _ in ranks) < max(r for _, r in ranks)
 
 
-def _from_elsewhere(geometry: Geometry, t: float, q: np.ndarray, moving: np.ndarray) -> np.ndarray | None:
-    """Of the ways to close the loops that scattered starts lead to, the one nearest to q; None: none does."""
-    if not moving.any():
-        return None
+def _from_elsewhere(
+    geometry: Geometry, t: float, q: np.ndarray, moving: np.ndarray, gap: np.ndarray
+) -> tuple[np.ndarray | None, np.ndarray]:
+    """Of the ways to close the loops that scattered starts lead to, the one nearest to q (None: none does),
+    and the smallest gaps met.
+    """
     chance = np.random.default_rng(1987)
     found = []
-    for reach in _REACHES:
+    for reach in _REACHES if moving.any() else ():
         rates = geometry.at(t, q).rates[:, moving]
         start = geometry.normalised(q + rates @ chance.uniform(-reach, reach, rates.shape[1]))
-        moved, gap = geometry.close(t, start, moving)
-        if np.max(np.abs(gap)) <= _CLOSED:
+        moved, rest = geometry.close(t, start, moving)
+        gap = min(gap, rest, key=lambda g: float(np.linalg.norm(g)))
+        if np.max(np.abs(rest)) <= _CLOSED:
             found.append(moved)
-    return min(found, key=lambda x: float(np.linalg.norm(x - q))) if found else None
+    return (min(found, key=lambda x: float(np.linalg.norm(x - q))) if found else None), gap
 
 
 def _open_loops(geometry: Geometry, setting: Setting, gap: np.ndarray, named: list[str]) -> str:

@@ -22,8 +22,9 @@ from armillary.program.equations import Equations
 from armillary.program.roots import LOST, POOR, RANK, SWITCHING
 from armillary.runtime.assembly import closed, consistent
 from armillary.runtime.integrators import METHODS, Functions, Integration, integrate
-from armillary.runtime.modes import Journey, Modes, Place
+from armillary.runtime.modes import Journey, Modes
 from armillary.runtime.parameters import check_physical, number_in_text, parameter_table, plain_number
+from armillary.runtime.place import Place
 from armillary.runtime.progress import progress_line
 
 if TYPE_CHECKING:
@@ -299,6 +300,17 @@ class CompiledModel:
     ) -> float:
         """What is left of the weakest constraint at a state, of 1 as elsewhere, squared; 0: rank is lost."""
         return max(self._watched(RANK, t, state, memory, parameters) + LOST, 0.0)
+
+    def closed(
+        self, t: float, state: np.ndarray, parameters: Mapping[str, Any] | None, memory: np.ndarray
+    ) -> np.ndarray:
+        """The state with its loops closed and unit Euler parameters."""
+        y, constants = np.array(state, dtype=float), self.constants(parameters)
+        stored = memory if memory.size else np.zeros(1)
+        if address := self.address("normalise"):
+            normalise = ctypes.CFUNCTYPE(None, ctypes.c_double, _REALS, _REALS, _REALS)(address)
+            normalise(float(t), _pointer(y), _pointer(constants), _pointer(stored))
+        return y
 
     def _watched(
         self, name: str, t: float, state: np.ndarray, memory: np.ndarray, parameters: Mapping[str, Any] | None

@@ -14,33 +14,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.errors import SimulationError
-from armillary.mechanics.choose import reassigned
 from armillary.mechanics.constrained import Mode, Setting, full_tree
 from armillary.mechanics.impulse import after_impulse, full_mass_matrix
+from armillary.mechanics.partition import partition
 from armillary.mechanics.tree import numeric
 from armillary.model.records import Event
 from armillary.program.derive import derive
 from armillary.program.roots import POOR, RANK, SWITCHING
 from armillary.runtime.integrators import METHODS, Integration, integrate
 from armillary.runtime.integrators.sampling import SampleTimes
+from armillary.runtime.leap import leap, stride_across
+from armillary.runtime.place import Place
 
 if TYPE_CHECKING:
     from armillary.runtime.compiled import CompiledModel
-
-_GAP = 0.46  # where in a step of dop853 no stage comes near: its nodes leave out 0.333 to 0.6
-_LONGEST = 0.5  # radians or lengths of motion that one step may pass
-_ANY = 1e6  # a tolerance that accepts the step
-
-
-@dataclass(frozen=True)
-class Place:
-    """A place in a motion, in no program's terms: time, all coordinates and all speeds, memory."""
-
-    t: float
-    q: np.ndarray
-    u: np.ndarray
-    memory: np.ndarray
-    note: str = ""  # on how it was found
 
 
 @dataclass
@@ -100,26 +87,29 @@ class Modes:
         stride = 0.0
         while True:
             model = journey.model = self.model(mode)
-            part: dict[str, Any] = {"method": method, "step": step, **how}
             end = t_end
             if stride:
                 end = min(place.t + stride, t_end)
-                part |= {"method": "dop853", "step": end - place.t, "rtol": _ANY, "atol": _ANY}
             elif step and not METHODS[method].adaptive and place.t > t0:  # back to the grid of steps first
                 grid = t0 + step * np.ceil((place.t - t0) / step * (1 - 1e-12))
                 end = min(grid, t_end) if grid > place.t else t_end
-            due = (times > place.t) if journey.parts else (times >= place.t)
-            result = integrate(
-                model.run_functions(),
-                t0=place.t,
-                t_end=end,
-                state=model.packed(place),
-                memory=place.memory,
-                constants=model.constants(parameters),
-                sample=times[due & (times <= end)],
-                max_steps=max_steps - sum(p.steps + p.rejected for p in journey.parts),
-                **part,
-            )
+            due = times[((times > place.t) if journey.parts else (times >= place.t)) & (times <= end)]
+            if stride:
+                result = leap(model, place, end, due, parameters)
+            else:
+                result = integrate(
+                    model.run_functions(),
+                    method,
+                    t0=place.t,
+                    t_end=end,
+                    state=model.packed(place),
+                    memory=place.memory,
+                    constants=model.constants(parameters),
+                    step=step,
+                    sample=due,
+                    max_steps=max_steps - sum(p.steps + p.rejected for p in journey.parts),
+                    **how,
+                )
             journey.parts.append(result)
             place = model.place(result.t_stop, result.final_state, result.final_memory, parameters)
             watched = model.equations.targets.watched
@@ -138,38 +128,14 @@ class Modes:
             _check_progress(stops, changing)
             stride = 0.0
             if any(e.name == RANK for e in changing):
-                stride = self._stride(place, mode, parameters, journey)
+                stride, ahead = stride_across(model, place, parameters)
+                if stride:
+                    journey.notes.append(
+                        f"t = {place.t + ahead:.6g} s: passed a place where the constraints lose rank, in one "
+                        f"step of {stride:.3g} s"
+                    )
             if any(e.name != RANK for e in changing):
                 place, mode = self._changed(place, mode, changing, parameters, journey)
-
-    def _stride(
-        self, place: Place, mode: Mode, parameters: Mapping[str, Any] | None, journey: Journey
-    ) -> float:
-        """The length of one step across a place ahead where the constraints lose rank; 0 where none is near.
-
-        The motion along a branch is smooth there, though its equations are 0/0. One step of order eight passes
-        it, placed so that no stage comes near: the nodes of dop853 leave a gap about the middle.
-        """
-        model = self.model(mode)
-        y = model.packed(place)
-        rate = model.derivatives(place.t, y, parameters, memory=place.memory)
-        fast = float(np.max(np.abs(rate[: len(place.q)]), initial=0.0))
-        if fast == 0.0:
-            return 0.0
-        dt = 1e-4 / fast
-        here = model.strength(place.t, y, place.memory, parameters) ** 0.5
-        there = model.strength(place.t + dt, y + dt * rate, place.memory, parameters) ** 0.5
-        if there >= here:
-            return 0.0
-        ahead = here * dt / (here - there)
-        stride = ahead / _GAP
-        if stride * fast > _LONGEST:
-            return 0.0
-        journey.notes.append(
-            f"t = {place.t + ahead:.6g} s: passed a place where the constraints lose rank, in one step of "
-            f"{stride:.3g} s"
-        )
-        return stride
 
     # ------------------------------------------------------------ from mode to mode
 
@@ -236,27 +202,24 @@ class Modes:
             same = [u.dimension is kind for u in system.speeds]
             sizes[same] = np.max(np.abs(figures.jacobian[:, same]), initial=0.0) or 1.0
         rows = {row.constraint.name: i for i, row in enumerate(setting.rows)}
-        now = {
-            rows[setting.elimination.kept[step.row].constraint.name]: step.speed
-            for step in setting.elimination.steps
-        }
+        kept = setting.elimination.kept
+        now = [(rows[kept[step.row].constraint.name], step.speed) for step in setting.elimination.steps]
         free = {
             names.index(target.data.name)
             for event in system.events.values()
             for target in event.changes
             if target.data.role == "speed"
         }
-        chosen = reassigned(figures.jacobian, sizes, free, now)
+        chosen = partition(figures.jacobian, sizes, free, now)
         if len(chosen) < len(now):
-            lost = [setting.rows[i].constraint.name for i in now if i not in chosen]
+            lost = [setting.rows[i].constraint.name for i, _ in now if i not in {row for row, _ in chosen}]
             raise SimulationError(
-                f"at t = {place.t:.6g} s the constraints of '{system.name}' lose rank ({', '.join(lost)} says "
-                "nothing new there), so the motion can go on in more than one way; start a little away from there",
+                f"at t = {place.t:.6g} s the constraints of '{system.name}' lose rank "
+                f"({', '.join(lost)} says nothing new there), so the motion can go on in more than one way; "
+                "start a little away from there",
                 None,
             )
-        return Mode(
-            mode.locked, tuple((setting.rows[i].constraint.name, names[j]) for i, j in chosen.items())
-        )
+        return Mode(mode.locked, tuple((setting.rows[i].constraint.name, names[j]) for i, j in chosen))
 
     def _stopped(self, place: Place, locked: list[str], parameters: Mapping[str, Any] | None) -> np.ndarray:
         """Speeds after joints have been locked: momentum is exchanged with all others."""
@@ -284,7 +247,7 @@ def _check_progress(stops: list[float], changing: list[Event]) -> None:
     """An error for modes that change without end at one time."""
     if len(stops) > 20 and stops[-1] - stops[-20] <= 1e-9 * max(abs(stops[-1]), 1.0):
         raise SimulationError(
-            f"at t = {stops[-1]:.6g} s {', '.join(repr(e.name) for e in changing)} asks for another mode again and "
-            "again; the constraints are singular there",
+            f"at t = {stops[-1]:.6g} s {', '.join(repr(e.name) for e in changing)} asks for another mode "
+            "again and again; the constraints are singular there",
             None,
         )

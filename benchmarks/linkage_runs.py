@@ -1,0 +1,119 @@
+"""Runs of a linkage over one second, each program with the largest step that gives an equal accuracy.
+
+Armillary and MuJoCo step with RK4, Exudyn with its trapezoidal rule. Armillary is called as a user calls it,
+the start of a run in Python included; MuJoCo's loop is C, Exudyn's its own.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import closed, reference
+from benchmarks.build import NotAvailable, cached
+from benchmarks.candidate import Candidate, Native, pointer
+from benchmarks.linkages import Linkage
+from benchmarks.models import Pool
+from benchmarks.peers.exudyn_py import Remote
+from benchmarks.timing import one_core
+
+DURATION, ACCURACY = 1.0, 1e-5
+STEPS = (250, 500, 1000, 2000, 4000, 8000)
+REPEATS = 5
+
+Runner = Callable[[int], tuple[float, np.ndarray]]
+"""From the number of steps to CPU seconds and the coordinates at the end."""
+
+
+def simulate(
+    linkage: Linkage, states: Pool, candidates: Sequence[Candidate], compiled: Any
+) -> list[dict[str, Any]]:
+    """One record for each program, or formulation of it."""
+    end = true_end(linkage, states)
+    runners: dict[str, Runner] = {}
+    for candidate in candidates:
+        if isinstance(candidate, Remote):
+            runners[candidate.name.rsplit(" ", 1)[0]] = exudyn(candidate)
+        elif isinstance(candidate, Native) and candidate.name.startswith("MuJoCo"):
+            runners["MuJoCo"] = mujoco(candidate, linkage)
+        elif isinstance(candidate, Native):
+            runners["Armillary"] = armillary(candidate, compiled, linkage, states)
+    with one_core():
+        return [{"name": name, **quickest(runner, end)} for name, runner in runners.items()]
+
+
+def true_end(linkage: Linkage, states: Pool) -> np.ndarray:
+    """The arbiter's coordinates at the end, kept: NumPy takes twenty seconds for the Stewart platform."""
+    sources = [Path(str(module.__file__)).read_bytes() for module in (closed, reference)]
+
+    def make(path: Path) -> dict:
+        print(f"  integrating {linkage.key} with NumPy ...", flush=True)
+        path.write_text(json.dumps(closed.final_coordinates(linkage, states, DURATION).tolist()))
+        return {}
+
+    built = cached(f"{linkage.key}_end.json", [repr(linkage), repr(DURATION), *sources], make)
+    return np.array(json.loads(built.path.read_text()))
+
+
+def quickest(run: Runner, end: np.ndarray) -> dict[str, Any]:
+    """The first number of steps that is accurate enough, and its best time; else the smallest error met."""
+    smallest = float("inf")
+    for steps in STEPS:
+        try:
+            error = float(np.abs(run(steps)[1] - end).max())
+        except (NotAvailable, ArithmeticError):  # too large a step for it
+            continue
+        if error <= ACCURACY:
+            return {"steps": steps, "seconds": min(run(steps)[0] for _ in range(REPEATS)), "error": error}
+        smallest = min(smallest, error)
+    return {"steps": None, "seconds": None, "error": smallest}
+
+
+def armillary(candidate: Native, compiled: Any, linkage: Linkage, states: Pool) -> Runner:
+    from armillary.errors import SimulationError
+    from benchmarks.ours import effort_parameters
+
+    kept = [states.v[0][i] for i in candidate.speeds or ()]
+    names = (*compiled.coordinate_names, *compiled.speed_names)
+    initial = dict(zip(names, map(float, (*states.q[0], *kept)), strict=True))
+    parameters = effort_parameters(np.array(linkage.efforts))
+
+    def run(steps: int) -> tuple[float, np.ndarray]:
+        start = time.thread_time()
+        try:
+            result = compiled.simulate(
+                DURATION, step=DURATION / steps, method="rk4", sample=DURATION, initial=initial,
+                parameters=parameters,
+            )  # fmt: skip
+        except SimulationError as error:
+            raise ArithmeticError(str(error)) from None
+        seconds = time.thread_time() - start
+        return seconds, np.array([result.final[name] for name in compiled.coordinate_names])
+
+    return run
+
+
+def mujoco(candidate: Native, linkage: Linkage) -> Runner:
+    shared: Any = candidate.keep[0]
+    efforts = np.array(linkage.efforts)
+
+    def run(steps: int) -> tuple[float, np.ndarray]:
+        end = np.empty(linkage.nq)
+        start = time.thread_time()
+        shared.simulate(candidate.self, pointer(efforts), steps, DURATION / steps, pointer(end))
+        return time.thread_time() - start, end
+
+    return run
+
+
+def exudyn(candidate: Remote) -> Runner:
+    def run(steps: int) -> tuple[float, np.ndarray]:
+        answer = candidate.worker.ask("simulate", steps, DURATION / steps)
+        return answer["seconds"], np.array(answer["q"])
+
+    return run

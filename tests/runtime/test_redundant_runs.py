@@ -1,0 +1,191 @@
+"""Runs in redundant coordinates agree with minimal ones as the step shrinks, with all that runs can do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armillary as arm
+
+
+def swing() -> arm.System:
+    """A hinge, a universal joint and a slider with a point mass: rotations, a massless part, a spring."""
+    s = arm.System("swing")
+    N = s.ground
+    upper = s.body("upper", joint=arm.Revolute("z"), com=(0, -0.5, 0), mass=2.0, inertia=(0.3, 0.02, 0.3))
+    fork = s.body("fork", upper, arm.Gimbal("xz"), at=(0, -1, 0), com=(0, -0.2, 0.1), mass=1.0,
+                  inertia=(0.02, 0.01, 0.02))  # fmt: skip
+    bead = s.body("bead", fork, arm.Prismatic("y"), at=(0, -0.3, 0), mass=0.5, inertia=0)
+    s.gravity(9.81, -N.y)
+    s.force("spring", "-40*bead.q1 - 0.5*bead.u1", fork.y, at=bead.com, reaction=fork)
+    s.output("height", arm.dot(arm.position(bead.com), N.y), units="m")
+    s.output("pull", arm.dot(arm.acceleration(bead.com), N.y), units="m/s2")
+    s.output("energy", s.total_energy(), units="J")
+    return s
+
+
+START = {"upper.q1": 1.0, "fork.q1": 0.3, "fork.u2": 2.0, "bead.q1": 0.1}
+COLUMNS = ("upper.q1", "fork.q1", "fork.q2", "bead.q1", "upper.u1", "height", "pull")
+
+
+@pytest.fixture(scope="module")
+def models() -> tuple[Any, Any]:
+    return swing().derive(formalism="redundant").compile(), swing().derive().compile()
+
+
+def errors(models: tuple[Any, Any], steps: tuple[float, ...], **how: Any) -> np.ndarray:
+    redundant, minimal = models
+    times = [0.0, 0.5, 1.0]
+    exact = minimal.simulate(1.0, rtol=1e-12, atol=1e-13, sample=times, initial=START)
+    runs = [redundant.simulate(1.0, step=h, sample=times, initial=START, **how) for h in steps]
+    return np.array([max(abs(run[c] - exact[c]).max() for c in COLUMNS) for run in runs])
+
+
+@pytest.mark.parametrize(
+    ("how", "order"),
+    [
+        ({"passes": 1}, 2),
+        ({"passes": 2}, 2),
+        ({"passes": 1, "translation": "explicit"}, 2),
+        ({"passes": 0}, 1),
+        ({"method": "projected"}, 4),
+    ],
+    ids=str,
+)
+def test_orders_of_convergence(models: tuple[Any, Any], how: dict[str, Any], order: int) -> None:
+    found = errors(models, (2e-3, 1e-3), **how)
+    assert np.log2(found[0] / found[1]) == pytest.approx(order, abs=0.2)
+    assert found[1] < {1: 0.1, 2: 1e-3, 4: 1e-9}[order]
+
+
+def test_accelerations_at_random_states_are_the_minimal_ones(models: tuple[Any, Any]) -> None:
+    redundant, minimal = models
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        q, u = rng.uniform(-1, 1, 4), rng.uniform(-2, 2, 4)
+        y = redundant.state([*q, *u])
+        found = redundant.joint_accelerations(0.0, y)
+        np.testing.assert_allclose([*found.values()], minimal.accelerations(0.0, q, u), rtol=1e-10)
+
+
+def test_projection_keeps_every_constraint(models: tuple[Any, Any]) -> None:
+    run = models[0].simulate(5.0, step=5e-3, method="projected", initial=START)
+    assert run["constraint error"].max() < 1e-13
+    assert run["constraint speed error"].max() < 1e-13
+    assert run["unit-norm error"].max() < 1e-14
+
+
+def test_rows_inside_steps_show_the_motion_there(models: tuple[Any, Any]) -> None:
+    """Coordinates by cubic interpolation, accelerations by straight lines."""
+    redundant, minimal = models
+    times = np.linspace(0, 1, 38)
+    exact = minimal.simulate(1.0, rtol=1e-12, atol=1e-13, sample=times, initial=START)
+    run = redundant.simulate(1.0, step=2e-3, method="projected", sample=times, initial=START)
+    assert abs(run["height"] - exact["height"]).max() < 1e-8
+    assert abs(run["pull"] - exact["pull"]).max() < 1e-3
+
+
+def test_angles_are_not_wrapped() -> None:
+    s = arm.System("wheel")
+    s.body("wheel", joint=arm.Revolute("x"), mass=1, inertia=(1, 1, 1))
+    model = s.derive(formalism="redundant").compile()
+    for method in ("staggered", "projected"):
+        run = model.simulate(10.0, step=0.01, method=method, initial={"wheel.u1": 7.0})
+        assert run["wheel.q1"][-1] == pytest.approx(70.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("method", ["staggered", "projected"])
+def test_events_and_memory_follow_the_rules_of_other_models(method: str) -> None:
+    """A ball that bounces and counts, and samples its height ten times a second."""
+    s = arm.System("bouncing ball")
+    ball = s.body("ball", joint=arm.Prismatic("z"), mass=1, inertia=0)
+    s.gravity(9.81, -s.ground.z)
+    hits = s.memory("hits")
+    s.memory("seen", every=0.1, update=ball.q1, units="m")
+    s.event("hit", ball.q1, direction=-1, set={ball.u1: -0.8 * ball.u1, hits: hits + 1})
+    initial = {"ball.q1": 1.0}
+    run = s.derive(formalism="redundant").compile().simulate(2.0, step=0.01, method=method, initial=initial)
+    known = s.derive().compile().simulate(2.0, step=0.01, method="rk4", initial=initial)
+    assert [e.name for e in run.events] == [e.name for e in known.events]
+    np.testing.assert_allclose([e.time for e in run.events], [e.time for e in known.events], rtol=1e-12)
+    for name in ("ball.q1", "ball.u1", "hits", "seen"):
+        np.testing.assert_allclose(run[name], known[name], rtol=0, atol=1e-12)
+
+
+def test_given_and_locked_speeds_and_their_efforts() -> None:
+    s = arm.System("driven")
+    inertia = (0.1, 0.1, 0.2)
+    base = s.body("base", joint=arm.Revolute("z"), com=(0.3, 0, 0), mass=2, inertia=inertia)
+    side = s.body("side", base, arm.Revolute("x"), at=(1, 0, 0), com=(0, 0.2, 0), mass=1, inertia=inertia)
+    s.body("tip", side, arm.Revolute("y"), at=(0, 0.5, 0), com=(0.2, 0, 0), mass=1, inertia=inertia)
+    s.gravity(9.81, -s.ground.z)
+    s.parameter("w", 3.0, units="rad/s")
+    s.prescribe(base.q1, "0.4*sin(w*t)")
+    s.lock(side.q1)
+    s.output("drive", s.effort(base.u1), units="N*m")
+    initial = {"side.q1": 0.3, "tip.u1": 1.0}
+    times = np.linspace(0, 1, 11)
+    run = (
+        s.derive(formalism="redundant")
+        .compile()
+        .simulate(1.0, step=1e-3, method="projected", sample=times, initial=initial)
+    )
+    known = s.derive().compile().simulate(1.0, rtol=1e-12, atol=1e-13, sample=times, initial=initial)
+    assert abs(run["side.q1"] - 0.3).max() < 1e-12
+    assert abs(run["base.q1"] - 0.4 * np.sin(3 * times)).max() < 1e-12
+    for name in ("tip.q1", "tip.u1", "drive"):
+        np.testing.assert_allclose(run[name], known[name], rtol=0, atol=1e-9)
+
+
+def parallelogram() -> arm.System:
+    """A four-bar closed by a ball in space: its direction across the plane says nothing new."""
+    s = arm.System("parallelogram")
+    inertia = (0.1, 0.1, 0.1)
+    left = s.body("left", joint=arm.Revolute("z"), com=(0, -0.5, 0), mass=1, inertia=inertia)
+    bar = s.body("bar", left, arm.Revolute("z"), at=(0, -1, 0), com=(0.5, 0, 0), mass=1, inertia=inertia)
+    right = s.body("right", joint=arm.Revolute("z"), at=(1, 0, 0), mass=0, inertia=0)
+    s.close_loop(bar.point("end", (1, 0, 0)), right.point("foot", (0, -1, 0)), name="loop")
+    s.gravity(9.81, -s.ground.y)
+    return s
+
+
+def test_loops_with_massless_parts_and_dependent_constraints() -> None:
+    s = parallelogram()
+    model = s.derive(formalism="redundant").compile()
+    initial = {"left.q1": 0.5}  # the other angles are found
+    run = model.simulate(1.0, step=2e-3, method="projected", sample=0.1, initial=initial)
+    known = s.derive().compile().simulate(1.0, rtol=1e-12, atol=1e-13, sample=0.1, initial=initial)
+    assert run.info["dependent constraints"] == "loop along ground.z"
+    for name in ("left.q1", "bar.q1", "right.q1"):
+        np.testing.assert_allclose(run[name], known[name], rtol=0, atol=1e-9)
+    staggered = model.simulate(1.0, step=2e-3, passes=2, sample=0.1, initial=initial)
+    np.testing.assert_allclose(staggered["left.q1"], known["left.q1"], rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"step": 0.01, "method": "rk4"},
+            "'rk4' is not for redundant coordinates; there are staggered",
+        ),
+        ({"step": 0.01, "method": "stagered"}, "did you mean 'staggered'"),
+        ({}, "takes steps of one size"),
+        ({"step": 0.01, "passes": -1}, "is not a number of corrector passes"),
+        ({"step": 0.01, "epsilon": 0.0}, "is not a positive number"),
+        ({"step": 0.01, "translation": "fast"}, "neither 'explicit' nor 'implicit'"),
+        ({"step": 0.01, "initial": {"bead.q2": 1.0}}, "no coordinate or speed 'bead.q2'"),
+        ({"step": 0.01, "initial": {"bead.q1": float("nan")}}, "'bead.q1' is not a finite number"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_bad_input(models: tuple[Any, Any], settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(arm.ArmillaryError, match=message):
+        models[0].simulate(1.0, **settings)
+
+
+def test_methods_of_redundant_coordinates_are_refused_elsewhere(models: tuple[Any, Any]) -> None:
+    with pytest.raises(arm.ArmillaryError, match="is not for equations without redundant coordinates"):
+        models[1].simulate(1.0, step=0.01, method="staggered")
