@@ -1,6 +1,6 @@
 """A candidate: one way to compute the accelerations of a model, ready to be checked and timed.
 
-Whatever it is made of, a candidate is two compiled functions and a pointer (see native/timer.c):
+In this process a candidate, whatever it is made of, is two compiled functions and a pointer (native/timer.c):
 
     double loop(void* self, long evaluations)              walks the pool of states; this is timed
     void accelerations(void* self, long state, double* a)  evaluates one of the states; this is checked

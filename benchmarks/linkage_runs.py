@@ -26,8 +26,8 @@ DURATION, ACCURACY = 1.0, 1e-5
 STEPS = (250, 500, 1000, 2000, 4000, 8000)
 REPEATS = 5
 
-Runner = Callable[[int], tuple[float, np.ndarray]]
-"""From the number of steps to CPU seconds and the coordinates at the end."""
+Runner = Callable[[int, float], tuple[float, np.ndarray]]
+"""From the number of steps and their size to CPU seconds and the coordinates at the end."""
 
 
 def simulate(
@@ -61,17 +61,21 @@ def true_end(linkage: Linkage, states: Pool) -> np.ndarray:
 
 
 def quickest(run: Runner, end: np.ndarray) -> dict[str, Any]:
-    """The first number of steps that is accurate enough, and its best time; else the smallest error met."""
+    """The first number of steps that is accurate enough, its best time and that of a single step, which is
+    the start of a run; else the smallest error met.
+    """
     smallest = float("inf")
     for steps in STEPS:
+        step = DURATION / steps
         try:
-            error = float(np.abs(run(steps)[1] - end).max())
+            error = float(np.abs(run(steps, step)[1] - end).max())
         except (NotAvailable, ArithmeticError):  # too large a step for it
             continue
         if error <= ACCURACY:
-            return {"steps": steps, "seconds": min(run(steps)[0] for _ in range(REPEATS)), "error": error}
+            whole, start = (min(run(n, step)[0] for _ in range(REPEATS)) for n in (steps, 1))
+            return {"steps": steps, "seconds": whole, "start_seconds": start, "error": error}
         smallest = min(smallest, error)
-    return {"steps": None, "seconds": None, "error": smallest}
+    return {"steps": None, "seconds": None, "start_seconds": None, "error": smallest}
 
 
 def armillary(candidate: Native, compiled: Any, linkage: Linkage, states: Pool) -> Runner:
@@ -83,11 +87,11 @@ def armillary(candidate: Native, compiled: Any, linkage: Linkage, states: Pool) 
     initial = dict(zip(names, map(float, (*states.q[0], *kept)), strict=True))
     parameters = effort_parameters(np.array(linkage.efforts))
 
-    def run(steps: int) -> tuple[float, np.ndarray]:
+    def run(steps: int, step: float) -> tuple[float, np.ndarray]:
         start = time.thread_time()
         try:
             result = compiled.simulate(
-                DURATION, step=DURATION / steps, method="rk4", sample=DURATION, initial=initial,
+                steps * step, step=step, method="rk4", sample=steps * step, initial=initial,
                 parameters=parameters,
             )  # fmt: skip
         except SimulationError as error:
@@ -102,18 +106,18 @@ def mujoco(candidate: Native, linkage: Linkage) -> Runner:
     shared: Any = candidate.keep[0]
     efforts = np.array(linkage.efforts)
 
-    def run(steps: int) -> tuple[float, np.ndarray]:
+    def run(steps: int, step: float) -> tuple[float, np.ndarray]:
         end = np.empty(linkage.nq)
         start = time.thread_time()
-        shared.simulate(candidate.self, pointer(efforts), steps, DURATION / steps, pointer(end))
+        shared.simulate(candidate.self, pointer(efforts), steps, step, pointer(end))
         return time.thread_time() - start, end
 
     return run
 
 
 def exudyn(candidate: Remote) -> Runner:
-    def run(steps: int) -> tuple[float, np.ndarray]:
-        answer = candidate.worker.ask("simulate", steps, DURATION / steps)
+    def run(steps: int, step: float) -> tuple[float, np.ndarray]:
+        answer = candidate.worker.ask("simulate", steps, step)
         return answer["seconds"], np.array(answer["q"])
 
     return run

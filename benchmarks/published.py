@@ -2,7 +2,7 @@
 
 Counting rule of both: each binary + or − is an addition; each ×, ÷ and power a multiplication; functions
 apart; unary minus and precomputed constants free. Source: Sayers (1990), tables of sections 9.1, 9.4, 9.5
-9.6, and the listings of sections 9.2 and 9.3. The columns of the spacecraft and of the car with small variables
+and 9.6, listings of sections 9.2 and 9.3. The columns of the spacecraft and of the car with small variables
 count functions with the multiplications; the others do not, nor does the nonlinear car's, whose printed
 equations have 108 multiplications and 6 functions apart. Of the car with small variables the lower of two
 published counts is taken, that without variables for forces.
@@ -49,7 +49,7 @@ AUTOSIM = (
         514,
         counts_functions=True,
         judgement="spacecraft_1_small",
-    ),  # fmt: skip
+    ),
     Published("cart", "cart", 48, 94, counts_functions=False),
     Published("four-bar linkage", "four_bar", 81, 141, counts_functions=False),
 )
@@ -78,7 +78,8 @@ def example_system(name: str, *, judgement: str = "", **options: Any) -> Any:
     if judgement:
         judged = example_module(judgement)
         system.small(*judged.SMALL)
-        system.large(*getattr(judged, "LARGE", ()))
+        if large := getattr(judged, "LARGE", ()):
+            system.large(*large)
     return system
 
 

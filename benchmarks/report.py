@@ -92,15 +92,17 @@ def run_table(linkages: Sequence[dict[str, Any]]) -> str:
     for linkage in linkages:
         ours = run_seconds(linkage, "Armillary")
         for run in linkage["runs"]:
-            seconds = run["seconds"]
-            ratio = number(seconds / ours, 1) if seconds and ours else "-"
-            milliseconds = number(1e3 * seconds, 2) if seconds else "not reached"
-            steps = f"{run['steps']:,}" if run["steps"] else "-"
-            rows.append(
-                [f"{linkage['title']}, {run['name']}", steps, milliseconds, ratio, f"{run['error']:.0e}"]
-            )
+            seconds, start = run["seconds"], run["start_seconds"]
+            rows.append([
+                f"{linkage['title']}, {run['name']}",
+                f"{run['steps']:,}" if seconds else "-",
+                number(1e3 * seconds, 2) if seconds else "not reached",
+                number(1e3 * start, 2) if seconds else "-",
+                number(seconds / ours, 1) if seconds and ours else "-",
+                f"{run['error']:.0e}",
+            ])  # fmt: skip
     title = f"Closed loops: {DURATION:g} s of motion, coordinates at the end within {ACCURACY:g}"
-    return f"{title}\n" + table(["", "steps", "CPU ms", "x ours", "error"], rows)
+    return f"{title}\n" + table(["", "steps", "CPU ms", "its start", "x ours", "error"], rows)
 
 
 def derivation_table(records: Sequence[dict[str, Any]]) -> str:

@@ -4,8 +4,8 @@ Source: Meijaard, Papadopoulos, Ruina & Schwab (2007), "Linearized dynamics equa
 steer of a bicycle: a benchmark and review", Proc. R. Soc. A 463, table 1. Axes: x forward, y right, z down.
 
 The rear wheel touches the ground by the choice of coordinates: place and heading of its contact point, then
-lean. At the front a massless frame turns about the hub until its x is level; its lowest point is the contact
-point, so that no root is needed to find it.
+lean. That the front wheel touches is a condition; its contact point lies below the hub as seen in the wheel's
+plane, along n − (n·a) a for the vertical n and the axle a.
 """
 
 from __future__ import annotations
@@ -74,26 +74,27 @@ def system() -> arm.System:
         inertia=("IHxx", "IHyy", "IHzz", 0, "IHxz", 0),
     )  # fmt: skip
     offset = w * cosine - (rR - rF) * sine - reach
-    level = s.body("level", fork, arm.Revolute("y"), at=(offset, 0, 0), mass=0, inertia=0)
-    front = s.body("front", level, arm.Revolute("y"), mass="mF", inertia=("IFxx", "IFyy", "IFxx"))
-    contact = level.point("contact", (0, 0, rF))
+    front = s.body(
+        "front", fork, arm.Revolute("y"), at=(offset, 0, 0), mass="mF", inertia=("IFxx", "IFyy", "IFxx")
+    )
     s.gravity("g", N.z)
 
     s.constrain(heading.u2, name="rear wheel does not slip sideways")
     s.constrain(heading.u1 + rR * rear.u1, name="rear wheel rolls")
-    s.constrain(arm.dot(level.x, N.z), name="level")
-    s.close_loop(contact, N.origin, N.z, name="front wheel touches")
-    # The yaw rate follows from steer and speed: a rider thinks of steer, not of heading, as free.
-    side = arm.dot(arm.velocity(contact), level.y)
-    s.constrain(side, name="front wheel does not slip sideways", eliminate=heading.u3)
-    s.constrain(arm.dot(arm.velocity(contact), level.x) + rF * front.u1, name="front wheel rolls")
+    # With d down to the contact point and ahead = a × d, no slip is v + ω × r d = 0; along a and ahead:
+    down = arm.project(N.z, fork.y)
+    ahead = arm.cross(fork.y, arm.direction(down))
+    gap = arm.dot(arm.position(front), N.z) + rF * arm.magnitude(down)
+    turning = arm.angular_velocity(front)
+    s.constrain(gap, name="front wheel touches")
+    side = arm.dot(arm.velocity(front), fork.y) - rF * arm.dot(turning, ahead)
+    s.constrain(side, name="front wheel does not slip sideways")
+    s.constrain(arm.dot(arm.velocity(front), ahead) + rF * arm.dot(turning, fork.y), name="front wheel rolls")
 
     s.output("lean", lean.q1, units="deg")
     s.output("steer", fork.q1, units="deg")
     s.output("energy", s.total_energy(), units="J")
-    s.output(
-        "gap", arm.dot(arm.position(contact), N.z), units="m", about="of the front wheel from the ground"
-    )
+    s.output("gap", gap, units="m", about="of the front wheel from the ground")
     return s
 
 

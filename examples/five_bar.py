@@ -35,6 +35,7 @@ def system(motors: bool = True) -> arm.System:
     s.close_loop(
         tool, D.point("tool", ("link", 0, 0)), directions=[N.x, N.y], name="tool", eliminate=("B.q1", "D.q1")
     )
+    s.start({"A.q1": 2.0, "C.q1": 1.1, "B.q1": -1.5, "D.q1": 1.5})  # the tool above the motors
     s.gravity("g", -N.y)
     if motors:
         s.parameter("stiffness", 60.0, units="N*m/rad", about="of both motors")
@@ -47,14 +48,11 @@ def system(motors: bool = True) -> arm.System:
     return s
 
 
-START = {"A.q1": 2.0, "C.q1": 1.1, "B.q1": -1.5, "D.q1": 1.5}  # B and D are guesses: the tool is above
-
-
 def main(folder: str = "out") -> None:
     """A few turns of the tool."""
     eom = system().derive()
     print(f"{eom.formalism}: {eom.operations}; kept: {', '.join(eom.speeds)}")
-    run = eom.compile().simulate(8.0, sample=0.01, initial=START)
+    run = eom.compile().simulate(8.0, sample=0.01)
     print(f"the tool moves between {run['x'].min():.3f} and {run['x'].max():.3f} m")
     Path(folder).mkdir(parents=True, exist_ok=True)
     run.plot("x", "y", path=Path(folder) / "five_bar.png")

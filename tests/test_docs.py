@@ -19,7 +19,9 @@ from typing import NamedTuple
 import pytest
 
 import armillary as arm
-from examples import car, spacecraft_1, spacecraft_2, stanford_arm
+from examples import car, cart, four_bar, spacecraft_1, spacecraft_2, stanford_arm
+from tests.verification.test_car_small import small_car
+from tests.verification.test_spacecraft_1_small import judged
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
@@ -142,6 +144,10 @@ def test_reference_is_that_of_the_code() -> None:
         ("Spacecraft 1", spacecraft_1.system),
         ("Spacecraft 2", spacecraft_2.system),
         ("car", car.system),
+        ("four-wheeled cart", cart.system),
+        ("four-bar linkage", four_bar.system),
+        ("car, small variables", small_car),
+        ("Spacecraft 1, small variables", lambda: judged(spacecraft_1.system())),
     ],
 )
 def test_operation_counts_in_the_readme_are_measured(row: str, system: Callable[[], arm.System]) -> None:

@@ -28,7 +28,7 @@ TIMED = {"start": "starting", "Newton": "newton"}
 
 
 class Worker:
-    """A linkage in Exudyn that answers questions; the process ends with this object, which holds its input."""
+    """A linkage in Exudyn that answers questions; its process ends with this object, which has its input."""
 
     def __init__(self, linkage: Linkage, states: Pool, formulation: str, environment: Environment) -> None:
         script = HERE / "peers" / "exudyn_script.py"

@@ -1,10 +1,9 @@
-"""The benchmarks' closed loops: their arbiter against work and energy, Armillary against the arbiter, their report."""
+"""Closed loops of the benchmarks: their arbiter against work and energy, Armillary against it, the report."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -52,7 +51,7 @@ def energy(linkage: Linkage, q: np.ndarray, v: np.ndarray) -> float:
 def test_loops_do_no_work(key: str) -> None:
     """dE/dt is the power of efforts and dampers, and the gaps' speeds stay zero.
 
-    Rates are central differences along the motion: errors of step² and of rounding/step, some 1e-9 of the power.
+    Rates are central differences along the motion; their error goes with step² and is up to 2e-8 here.
     """
     linkage, step = LINKAGES[key], 1e-5
     states = closed_pool(linkage, size=2)
@@ -65,7 +64,7 @@ def test_loops_do_no_work(key: str) -> None:
         around = [(q + t * slope + 0.5 * t**2 * curve, v + t * a) for t in (-step, step)]
         before, after = (energy(linkage, *state) for state in around)
         power = tau @ v - damping @ v**2
-        assert (after - before) / (2 * step) == pytest.approx(power, rel=1e-6, abs=1e-6)
+        assert (after - before) / (2 * step) == pytest.approx(power, rel=1e-7, abs=1e-8)
         opening = [gaps(linkage, *state)[1] @ state[1] for state in around]
         assert np.abs(opening[1] - opening[0]).max() / (2 * step) < 1e-7 * np.abs(a).max()
 
@@ -97,9 +96,8 @@ def test_mujoco_connects_every_closure(key: str) -> None:
 
 
 def test_a_peer_that_does_not_start_is_reported() -> None:
-    """The script cannot import Exudyn where no package is seen."""
     linkage = LINKAGES["fourbar"]
-    alone = Environment("/bin/false" if sys.platform != "win32" else "false", Path("."), {})
+    alone = Environment("false", Path("."), {})  # a program that ends at once
     with pytest.raises(NotAvailable, match="Exudyn"):
         Worker(linkage, closed_pool(linkage, size=1), "tree", alone)
 
@@ -115,9 +113,9 @@ def record() -> dict:
         "title": "four-bar linkage",
         "candidates": [{"name": name, "nanoseconds": ns} for name, ns in times.items()],
         "runs": [
-            {"name": "Armillary", "steps": 500, "seconds": 1e-3, "error": 2e-6},
-            {"name": "MuJoCo", "steps": None, "seconds": None, "error": 3e-4},
-            {"name": "Exudyn tree", "steps": 1000, "seconds": 20e-3, "error": 4e-6},
+            {"name": "Armillary", "steps": 500, "seconds": 1e-3, "start_seconds": 5e-4, "error": 2e-6},
+            {"name": "MuJoCo", "steps": None, "seconds": None, "start_seconds": None, "error": 3e-4},
+            {"name": "Exudyn tree", "steps": 1000, "seconds": 20e-3, "start_seconds": 0.0, "error": 4e-6},
         ],
     }
 
@@ -133,9 +131,9 @@ def test_linkages_are_held_to_ten_times_the_speed_of_the_quickest_rival() -> Non
 def test_reports_tell_ratios_and_what_was_not_reached() -> None:
     assert "270 (9.0)" in linkage_table([record()]) and "600 (20.0)" in linkage_table([record()])
     ours, mujoco, exudyn = run_table([record()]).splitlines()[-3:]
-    assert ours.split()[-4:] == ["500", "1.00", "1.0", "2e-06"]
+    assert ours.split()[-5:] == ["500", "1.00", "0.50", "1.0", "2e-06"]
     assert "not reached" in mujoco
-    assert exudyn.split()[-4:] == ["1,000", "20.00", "20.0", "4e-06"]
+    assert exudyn.split()[-5:] == ["1,000", "20.00", "0.00", "20.0", "4e-06"]
 
 
 def test_ratios_of_linkages_in_the_readme_are_those_of_the_benchmark() -> None:

@@ -128,6 +128,25 @@ def test_a_body_that_moves_no_mass_is_named() -> None:
         s.derive(formalism="redundant")
 
 
+def test_rotors_without_mass() -> None:
+    s = arm.System("rotors")
+    first = s.body("first", joint=arm.Revolute("x"), mass=0, inertia=(1, 2, 3))
+    s.body("second", first, arm.Revolute("y"), mass=0, inertia=(1, 2, 3))
+    redundant, minimal = s.derive(formalism="redundant").compile(), s.derive().compile()
+    q, u = [0.3, 0.4], [1.0, -2.0]
+    found = redundant.joint_accelerations(0.0, redundant.state([*q, *u]))
+    np.testing.assert_allclose([*found.values()], minimal.accelerations(0.0, q, u), rtol=1e-10)
+
+
+def test_the_report_counts_speeds_and_constraints() -> None:
+    s = arm.System("pendulum")
+    bob = s.body("bob", joint=arm.Revolute("z"), com=(0, -1, 0), mass=1, inertia=0)
+    s.constrain(bob.q1 - 0.3 * s.time, name="swing")
+    text = s.derive(formalism="redundant").report()
+    assert "1 bodies, 3 speeds under 3 constraints" in text
+    assert "swing                       multiplier" in text
+
+
 def test_reactions_at_joints_are_refused_by_name() -> None:
     s = arm.System("pendulum")
     bob = s.body("bob", joint=arm.Revolute("z"), com=(0, -1, 0), mass=1, inertia=0)

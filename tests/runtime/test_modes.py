@@ -12,6 +12,7 @@ import pytest
 import armillary as arm
 from armillary.errors import ArmillaryError, ModelError, ParameterError
 from armillary.runtime.compiled import CompiledModel
+from examples import slider_crank
 
 METHODS: dict[str, dict[str, Any]] = {
     "dop853": {"sample": 0.05},
@@ -122,7 +123,8 @@ def elbow() -> arm.System:
 
 def test_elbow_lock_keeps_the_angular_momentum_about_the_shoulder() -> None:
     (a, b), (m, n) = LENGTHS, MASSES
-    run = elbow().derive().compile().simulate(
+    model = elbow().derive().compile()
+    run = model.simulate(
         2.0, sample=0.02, initial={"B.q1": 1.5, "A.u1": 1.0, "B.u1": -3.0}, rtol=1e-12, atol=1e-13
     )  # fmt: skip
     [lock, free] = run.events
@@ -140,7 +142,7 @@ def test_elbow_lock_keeps_the_angular_momentum_about_the_shoulder() -> None:
     after = run.time > free.time
     assert run["energy"][after] == pytest.approx(run["energy"][held][0], abs=1e-9)
     start = {"A.q1": 0.0, "B.q1": 0.3, "A.u1": run["A.u1"][held][0]}
-    again = elbow().derive().compile().simulate(0.5, sample=run.time[after] - free.time, initial=start)
+    again = model.simulate(0.5, sample=run.time[after] - free.time, initial=start)
     assert run["B.q1"][after] == pytest.approx(again["B.q1"], abs=1e-7)
 
 
@@ -165,10 +167,15 @@ def five_bar() -> arm.System:
     return s
 
 
+@cache
+def caught() -> CompiledModel:
+    return five_bar().derive().compile()
+
+
 @pytest.mark.parametrize("how", [{"sample": 0.01}, {"step": 1e-3}], ids=["adaptive", "rk4"])
 def test_a_crank_caught_in_a_loop_leaves_the_other_its_momentum(how: dict[str, Any]) -> None:
     """Of T = ½ (p u_A² + 2 r u_A u_C + s u_C²) the catch leaves p u_A + r u_C, the momentum of A."""
-    model = five_bar().derive().compile()
+    model = caught()
     run = model.simulate(0.3, initial={"A.u1": 2.0, "C.u1": 3.0}, **how)
     q = {name: run[name][run.time <= 0.1 + 1e-9][-1] for name in ("A.q1", "B.q1", "C.q1", "D.q1")}
 
@@ -200,17 +207,41 @@ def test_a_crank_caught_in_a_loop_leaves_the_other_its_momentum(how: dict[str, A
 # ---------------------------------------------------------------- rows
 
 
+@cache
+def thrice() -> CompiledModel:
+    s = clutch()
+    s.event("again", "t - 2.3333", lock="B.q1")
+    return s.derive().compile()
+
+
+@cache
+def crank() -> CompiledModel:
+    s = slider_crank.system(keep_slider=True)
+    s.memory("ticks", 0.0, update="ticks + 1", every=0.03)
+    return s.derive().compile()
+
+
 @pytest.mark.parametrize("how", METHODS.values(), ids=METHODS)
 def test_rows_are_where_they_would_be_without_modes(how: dict[str, Any]) -> None:
     """Events between and on the grid leave each row once."""
-    s = clutch()
-    s.event("again", "t - 2.3333", lock="B.q1")
-    run = s.derive().compile().simulate(3.0, initial={"A.u1": 1.0}, **how)
+    run = thrice().simulate(3.0, initial={"A.u1": 1.0}, **how)
     spacing = how.get("sample", how.get("step"))
     expected = np.linspace(0.0, 3.0, round(3.0 / spacing) + 1)
     assert len(run.time) == len(expected)
     assert run.time == pytest.approx(expected, abs=1e-9)
     assert len(run.events) == 3
+
+
+@pytest.mark.parametrize("how", METHODS.values(), ids=METHODS)
+def test_rows_and_clocks_do_not_notice_another_choice_of_speeds(how: dict[str, Any]) -> None:
+    """A slider-crank that keeps its slider's speed until a dead centre comes near, at about t = 0.12."""
+    run = crank().simulate(0.5, initial={"A.q1": 0.5, "A.u1": 20.0}, **how)
+    spacing = how.get("sample", how.get("step"))
+    assert [e.name for e in run.events] == ["dependent speeds"]
+    assert run.time == pytest.approx(np.linspace(0.0, 0.5, round(0.5 / spacing) + 1), abs=1e-9)
+    assert run["ticks"][-1] == 16  # 0.5/0.03
+    q = run["A.q1"]
+    assert run["C.q1"] == pytest.approx(0.1 * np.cos(q) + np.sqrt(0.09 - (0.1 * np.sin(q)) ** 2), abs=1e-10)
 
 
 def test_sample_times_of_ones_own_are_kept() -> None:

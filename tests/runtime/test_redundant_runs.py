@@ -57,7 +57,7 @@ def errors(models: tuple[Any, Any], steps: tuple[float, ...], **how: Any) -> np.
 def test_orders_of_convergence(models: tuple[Any, Any], how: dict[str, Any], order: int) -> None:
     found = errors(models, (2e-3, 1e-3), **how)
     assert np.log2(found[0] / found[1]) == pytest.approx(order, abs=0.2)
-    assert found[1] < {1: 0.1, 2: 1e-3, 4: 1e-9}[order]
+    assert found[1] < {1: 0.2, 2: 1e-3, 4: 1e-8}[order]  # of values of the order of ten
 
 
 def test_accelerations_at_random_states_are_the_minimal_ones(models: tuple[Any, Any]) -> None:
@@ -146,7 +146,8 @@ def parallelogram() -> arm.System:
     left = s.body("left", joint=arm.Revolute("z"), com=(0, -0.5, 0), mass=1, inertia=inertia)
     bar = s.body("bar", left, arm.Revolute("z"), at=(0, -1, 0), com=(0.5, 0, 0), mass=1, inertia=inertia)
     right = s.body("right", joint=arm.Revolute("z"), at=(1, 0, 0), mass=0, inertia=0)
-    s.close_loop(bar.point("end", (1, 0, 0)), right.point("foot", (0, -1, 0)), name="loop")
+    along, *_ = s.close_loop(bar.point("end", (1, 0, 0)), right.point("foot", (0, -1, 0)), name="loop")
+    s.output("pin", along.force, units="N")
     s.gravity(9.81, -s.ground.y)
     return s
 
@@ -157,8 +158,8 @@ def test_loops_with_massless_parts_and_dependent_constraints() -> None:
     initial = {"left.q1": 0.5}  # the other angles are found
     run = model.simulate(1.0, step=2e-3, method="projected", sample=0.1, initial=initial)
     known = s.derive().compile().simulate(1.0, rtol=1e-12, atol=1e-13, sample=0.1, initial=initial)
-    assert run.info["dependent constraints"] == "loop along ground.z"
-    for name in ("left.q1", "bar.q1", "right.q1"):
+    assert run.info["dependent constraints"] == "loop along bar.z"
+    for name in ("left.q1", "bar.q1", "right.q1", "pin"):
         np.testing.assert_allclose(run[name], known[name], rtol=0, atol=1e-9)
     staggered = model.simulate(1.0, step=2e-3, passes=2, sample=0.1, initial=initial)
     np.testing.assert_allclose(staggered["left.q1"], known["left.q1"], rtol=0, atol=1e-4)
@@ -177,7 +178,7 @@ def test_loops_with_massless_parts_and_dependent_constraints() -> None:
         ({"step": 0.01, "epsilon": 0.0}, "is not a positive number"),
         ({"step": 0.01, "translation": "fast"}, "neither 'explicit' nor 'implicit'"),
         ({"step": 0.01, "initial": {"bead.q2": 1.0}}, "no coordinate or speed 'bead.q2'"),
-        ({"step": 0.01, "initial": {"bead.q1": float("nan")}}, "'bead.q1' is not a finite number"),
+        ({"step": 0.01, "initial": {"bead.q1": float("nan")}}, "'bead.q1' is nan; give a finite number"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )

@@ -165,19 +165,15 @@ def test_accelerations() -> None:
             )
 
 
-def test_bump_keeps_the_rod_and_the_balls() -> None:
-    run = corner().simulate(2.0, sample=0.01, **TIGHT)
+def test_bump_keeps_the_length_of_the_rod() -> None:
+    run = corner().simulate(2.0, sample=0.05, **TIGHT)
     assert run["travel"].max() > 30.0
-    parts = [
-        read(
-            {name: run[name][i] for name in run.names},
-            {"car": (1, (1, 1, 1), (0, 0, 0)), "upright": (1, (1, 1, 1), between("lower ball", "wheel"))},
-        )
-        for i in range(0, len(run.time), 20)
-    ]
     rod = apart("upright", between("lower ball", "rod end"), "car", POINTS["rack"], length("rack", "rod end"))
-    assert_near([rod(p)[0][2] for p in parts], 0.0, 1e-10, "length of the rod")
+    held = {"car": (1.0, (1, 1, 1), (0, 0, 0)), "upright": (1.0, (1, 1, 1), between("lower ball", "wheel"))}
+    for i in range(len(run.time)):
+        [(_, _, gap)] = rod(read({name: run[name][i] for name in run.names}, held))
+        assert abs(gap) < 1e-10
 
 
 def test_cost_is_the_documented_one() -> None:
-    assert counts(system().derive()) == (611, 1031, 14)
+    assert counts(system().derive()) == (609, 1027, 14)

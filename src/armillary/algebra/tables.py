@@ -183,6 +183,7 @@ class Table(Piecewise):
         if y.shape != x.shape:
             raise ExpressionError(f"table '{name}' has {len(x)} values of x but y of shape {y.shape}")
         coefficients = _hermite(x, y, _slopes(x, y)) if kind == "smooth" else _lines(x, y)
+        self.kind = kind
         super().__init__(name, [x], coefficients, [outside], [x_dimension], dimension)
 
 
@@ -223,6 +224,7 @@ class Table2(Piecewise):
             cells = _hermite(x, values, slopes)  # (n_x, d_x, n_y, d_y)
         else:
             cells = _lines(x, np.moveaxis(_lines(y, z.T), -1, 0))
+        self.kind = kind
         super().__init__(
             name, [x, y], np.swapaxes(cells, 1, 2), [outside] * 2, [x_dimension, y_dimension], dimension
         )

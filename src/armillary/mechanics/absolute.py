@@ -173,7 +173,7 @@ def parts_of(system: System, plain: Undimensioned) -> Parts:
         place = base.point(tuple(plain(x) for x in body.at))
         orient = _plain(body.orient or IDENTITY, plain)
         if body.assembly.steps:
-            made.append(_part(system, body, base, place, orient, made, plain))
+            made.append(_part(system, body, base, place, orient, plain))
             here = Placement(len(made) - 1, IDENTITY, ZEROS)
         else:
             here = Placement(base.link, matrix_product(base.rotation, orient), place)
@@ -190,7 +190,6 @@ def _part(
     base: Placement,
     place: Triple,
     orient: Matrix,
-    before: list[Part],
     plain: Undimensioned,
 ) -> Part:
     joint = _sorted(body, plain)
@@ -247,7 +246,9 @@ def _triple(values: Any, plain: Undimensioned) -> Triple:
     return tuple(plain(x) for x in values)
 
 
-def _with_inertia(part: Part, bodies: list[Body], placements: dict[str, Placement], plain: Any) -> Part:
+def _with_inertia(
+    part: Part, bodies: list[Body], placements: dict[str, Placement], plain: Undimensioned
+) -> Part:
     """The part with m, h, J of all bodies that are fixed to it."""
     mass: Any = 0
     first, inertia = ZEROS, (ZEROS, ZEROS, ZEROS)

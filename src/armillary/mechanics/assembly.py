@@ -12,6 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 _TRIES = 100
+# Singular values of J, relative to the largest, that a step leaves alone; smaller ones only where these stall. With
+# redundant rows the smallest ones are as small as the gap and lead astray.
+_WEAK = (1e-3, 1e-6, 1e-10)
 _CLOSED = 1e-13  # of a length of one, about rounding
 
 
@@ -62,16 +65,22 @@ class Geometry:
         q = q.copy()
         allowed = np.asarray(moving, dtype=bool)
         here = self.at(t, q)
+        weak = list(_WEAK)
         for _ in range(_TRIES):
-            if not len(here.gap) or np.max(np.abs(here.gap)) <= _CLOSED or not allowed.any():
+            finite = np.all(np.isfinite(here.gap)) and np.all(np.isfinite(here.jacobian))
+            if not len(here.gap) or np.max(np.abs(here.gap)) <= _CLOSED or not allowed.any() or not finite:
                 break
             J = here.jacobian[list(self.layout.gaps)][:, allowed]
-            step = np.linalg.lstsq(J, -here.gap, rcond=1e-10)[0]
+            step = np.linalg.lstsq(J, -here.gap, rcond=weak[0])[0]
             step *= min(1.0, 0.5 / max(np.max(np.abs(step)), 1e-300))  # not further than a model may be bent
             moved, there = self._tried(t, q, here, allowed, step)
-            if there is None:
+            slow = there is None or np.linalg.norm(there.gap) > 0.9 * np.linalg.norm(here.gap)
+            if there is not None:
+                q, here = moved, there
+            if slow and len(weak) > 1:
+                weak.pop(0)
+            elif there is None:
                 break
-            q, here = moved, there
         return q, here.gap
 
     def _tried(

@@ -85,7 +85,7 @@ class Bordered:
         if not weak:
             return []
         touched = {v for p in weak for v in p.speeds}
-        mass = as_expr(sum((as_expr(p.mass) for p in self.parts.parts), ZERO))
+        mass = total_mass(self.parts.parts)
         order = {v: i for i, v in enumerate(v for p in self.parts.parts for v in p.speeds)}
         for form, goal in zip(self.forms, self.goals, strict=True):
             if touched.isdisjoint(form):
@@ -129,10 +129,8 @@ class Bordered:
             order += self.parts.parts[i].speeds
             order += by_owner.get(i, [])
         order += by_owner.get(None, [])
-        place = {
-            unknown: len(order) - 1 - i for i, unknown in enumerate(order)
-        }  # eliminated from the last on
-
+        # "Leaves first" begins with the last place.
+        place = {unknown: len(order) - 1 - i for i, unknown in enumerate(order)}
         matrix: dict[tuple[int, int], Any] = {}
         names: dict[int, str] = {}
         force: dict[int, Any] = {}
@@ -158,10 +156,16 @@ def _pair(i: int, j: int) -> tuple[int, int]:
     return (i, j) if i <= j else (j, i)
 
 
+def total_mass(parts: Iterable[Part]) -> Expr:
+    """Mass of all parts; 1 where none has any."""
+    mass = as_expr(sum((as_expr(p.mass) for p in parts), ZERO))
+    return UNIT if is_zero(mass) else mass
+
+
 def _size(parts: Iterable[Part]) -> Expr:
     """A squared length of the system: that of joints and radii of gyration, or 1 where all are points."""
     lengths = [x * x for p in parts for x in map(as_expr, p.place) if not is_zero(x)]
-    mass = as_expr(sum((as_expr(p.mass) for p in parts), ZERO))
+    mass = total_mass(parts)
     lengths += [
         as_expr(p.inertia[i][i]) / mass for p in parts for i in range(3) if not is_zero(p.inertia[i][i])
     ]

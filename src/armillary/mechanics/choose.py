@@ -18,6 +18,7 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.mechanics.constraints import Elimination, Row, constant_part, shares
 from armillary.mechanics.partition import partition
@@ -38,25 +39,27 @@ def choose(
     *,
     kept_free: Collection[int] = (),
     wanted: Mapping[str, int] | None = None,
+    given: Mapping[Expr, Expr] | None = None,
+    locked: Collection[str] = (),
 ) -> Elimination:
     """The elimination of all rows, where speeds of one kind have one unit.
 
     ``wanted`` gives the speed for constraints whose choice is made already, in the order of elimination. Else
     rows that keep a position come first: where one of them and a row of speeds say the same, the position is
-    what has to be kept.
+    what has to be kept. ``given`` are prescribed speeds, for messages.
     """
     sizes = _sizes(found, evaluate, kinds)
     in_order = sorted(found, key=lambda row: row.gap is None)
     if wanted:
         place = {name: i for i, name in enumerate(wanted)}
         in_order.sort(key=lambda row: place.get(row.constraint.name, len(place)))
-    result = _eliminated(in_order, evaluate, names, sizes, kept_free, wanted or {})
+    result = _eliminated(in_order, evaluate, names, sizes, kept_free, wanted or {}, given or {}, locked)
     asked = any(row.constraint.eliminate is not None for row in found)
     if not wanted and not asked and _outruns(result, sizes, evaluate):
         better = _by_numbers(in_order, result, sizes, kept_free, evaluate)
         in_order = [row for row, _ in better] + [r for r in in_order if r not in {row for row, _ in better}]
         chosen = {row.constraint.name: speed for row, speed in better}
-        result = _eliminated(in_order, evaluate, names, sizes, kept_free, chosen)
+        result = _eliminated(in_order, evaluate, names, sizes, kept_free, chosen, given or {}, locked)
     result.qualities += _growth(result, sizes, evaluate)
     return result
 
@@ -68,6 +71,8 @@ def _eliminated(
     sizes: Mapping[int, float],
     kept_free: Collection[int],
     wanted: Mapping[str, int],
+    given: Mapping[Expr, Expr],
+    locked: Collection[str],
 ) -> Elimination:
     result = Elimination()
     shared = Counter(j for row in in_order for j in row.coefficients)
@@ -76,13 +81,14 @@ def _eliminated(
         before, scaled = _scaled(row.coefficients, sizes, evaluate), _scaled(coefficients, sizes, evaluate)
         largest, first = _largest(scaled), _largest(before)
         if largest <= _NOTHING * max(first, _NOTHING):
-            _check_nothing_left(row, known, result, evaluate)
+            _check_nothing_left(row, known, result, evaluate, given)
             result.redundant.append(row)
             continue
-        speed = _speed_to_give_up(row, coefficients, scaled, shared, names, kept_free, wanted)
+        speed = _speed_to_give_up(row, coefficients, scaled, shared, names, kept_free, wanted, given, locked)
         share, whole = shares(coefficients, speed, sizes)
         if share is not None:
             result.qualities.append(share)
+            result.pivots.append(coefficients[speed] / sizes[speed])
         if whole is not None:
             result.strengths.append(whole / float(np.max(evaluate([whole])[0])))
         result.eliminate(row, speed, coefficients, known, uses)
@@ -160,7 +166,8 @@ def _scaled(
 
 
 def _largest(scaled: Mapping[int, np.ndarray]) -> float:
-    return max([float(np.max(v)) for v in scaled.values()], default=0.0)
+    """At the middle one of the places: at one of them all may be singular, or vanish by chance."""
+    return float(np.median(np.max(list(scaled.values()), axis=0))) if scaled else 0.0
 
 
 def _speed_to_give_up(
@@ -171,12 +178,16 @@ def _speed_to_give_up(
     names: Sequence[str],
     kept_free: Collection[int],
     wanted: Mapping[str, int],
+    given: Mapping[Expr, Expr],
+    locked: Collection[str],
 ) -> int:
     name = row.constraint.name
     if name in wanted and wanted[name] in coefficients:
         return wanted[name]
-    if row.constraint.eliminate is not None:
+    if row.constraint.eliminate is not None and row.constraint.eliminate.data.name not in locked:
         asked = names.index(row.constraint.eliminate.data.name)
+        if row.constraint.eliminate in given:
+            raise ModelError(f"constraint '{name}' cannot eliminate '{names[asked]}': it is prescribed")
         if asked in coefficients and float(np.max(scaled[asked])) > _NOTHING:
             return asked
         raise ModelError(
@@ -209,16 +220,20 @@ def _simplicity(a: Any) -> int:
     return 1 if constant_part(a) else 2
 
 
-def _check_nothing_left(row: Row, known: Any, result: Elimination, evaluate: Evaluate) -> None:
+def _check_nothing_left(
+    row: Row, known: Any, result: Elimination, evaluate: Evaluate, given: Mapping[Expr, Expr]
+) -> None:
     """A row without variables must hold by itself."""
     value = float(np.max(np.abs(evaluate([known])[0])))
     if value <= 1e-9:
         return
     others = [r.constraint for r in result.kept if set(r.coefficients) & set(row.coefficients)]
     clash = "".join(f"\n  '{c.name}': {c.about}" for c in others)
+    mine = [s for c in (row.constraint, *others) for s in symbols(c.speed) if s in given]
+    clash += "".join(f"\n  prescribed '{u}' = {given[u]}" for u in dict.fromkeys(mine))
     raise ModelError(
         f"constraint '{row.constraint.name}' ({row.constraint.about}) contradicts what is already given"
-        + (f":{clash}\n" if clash else " by prescribed motion; ")
+        + (f":{clash}\n" if clash else "; ")
         + f"together they leave {value:.6g} = 0, whatever the speeds; remove one of them, or make a "
         "prescribed motion agree"
     )

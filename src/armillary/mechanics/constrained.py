@@ -53,6 +53,7 @@ class Setting:
     remainders: tuple[Any, ...] = ()  # γ of the kept rows, for the unknowns of the equations
     quality: Expr | None = None  # of the choice of dependent speeds: small where it becomes singular
     strength: Expr | None = None  # of the weakest constraint: small where any choice is singular
+    pivots: Expr | None = None  # product of the varying ones: of another sign beyond a singular place
 
     def regrouped(self) -> Setting:
         """The same with its inertia regrouped."""
@@ -80,6 +81,7 @@ def first_mode(system: System) -> Mode:
 
 def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
     """The tree of a system with given, locked and dependent speeds as what they are."""
+    _check_events(system)
     given = dict(system.prescriptions)
     for u in system.speeds:
         if u.data.name in mode.locked:
@@ -97,7 +99,7 @@ def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
     plain = plain.knowing({u: _expression(value) for u, value in dependents.items()})
     tree = plant(system, plain, given=given, parted=parted)
     gained = corrections(tree)
-    right = remainders(system, elimination.kept, plain)
+    right = remainders(system, elimination.kept, plain, given)
     for i, row in enumerate(elimination.kept):
         for j, a in row.coefficients.items():
             right[i] = plus(right[i], times(a, gained.get(j, 0)))
@@ -119,7 +121,29 @@ def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
         remainders=tuple(right),
         quality=quality,
         strength=strength,
+        pivots=reduce(lambda a, b: a * b, elimination.pivots) if elimination.pivots else None,
     )
+
+
+def _check_events(system: System) -> None:
+    """Errors for events that lock or set what cannot be locked or set."""
+    freed = {u for event in system.events.values() for u in event.unlock}
+    asked = {c.eliminate: c.name for c in system.constraints.values() if c.eliminate is not None}
+    for event in system.events.values():
+        where = f"event '{event.name}'"
+        for u in (*event.lock, *event.unlock):
+            if u in system.prescriptions:
+                raise ModelError(f"{where}: '{u}' is prescribed; it cannot be locked or unlocked")
+        for target in event.changes:
+            if any(target in (p.speed, p.coordinate) for p in system.prescriptions.values()):
+                raise ModelError(f"{where}: '{target}' is prescribed; it cannot be set")
+            if target in system.locked and target not in freed:
+                raise ModelError(f"{where}: '{target}' is locked and nothing unlocks it; it cannot be set")
+            if target in asked:
+                raise ModelError(
+                    f"{where}: '{target}' is eliminated by constraint '{asked[target]}', which the other speeds "
+                    "decide; set one of those, or let the constraint eliminate another"
+                )
 
 
 def full_tree(system: System) -> Tree:
@@ -163,6 +187,8 @@ def _chosen(system: System, found: list[Row], plain: Undimensioned, mode: Mode) 
         [u.dimension for u in system.speeds],
         kept_free=set_by_events,
         wanted={constraint: names.index(speed) for constraint, speed in mode.dependents},
+        given={u: p.value for u, p in system.prescriptions.items()},
+        locked=mode.locked,
     )
     locked = {u for u in system.speeds if u.data.name in mode.locked}
     free = len(names) - len(set(system.prescriptions) | locked)

@@ -21,10 +21,11 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import gradient
-from armillary.algebra.expression import ZERO, Expr, total
+from armillary.algebra.expression import ZERO, Expr, as_expr, total
 from armillary.algebra.walk import Undimensioned, substitute, symbols
 from armillary.mechanics.triples import is_zero, plus, times
-from armillary.model.records import Constraint
+from armillary.model.motion import time_derivative
+from armillary.model.records import Constraint, Prescription
 from armillary.model.system import System
 
 
@@ -40,7 +41,7 @@ class Row:
 
 def rows(system: System, plain: Undimensioned) -> list[Row]:
     """The constraints of a system, in the order of their description."""
-    index = {plain(u): i for i, u in enumerate(system.speeds)}
+    index = speed_places(system, plain)
     found = []
     for constraint in system.constraints.values():
         speed = plain(constraint.speed)
@@ -53,10 +54,19 @@ def rows(system: System, plain: Undimensioned) -> list[Row]:
     return found
 
 
-def remainders(system: System, kept: Sequence[Row], plain: Undimensioned) -> list[Any]:
-    """γ of each row: its acceleration form without accelerations."""
-    still = {plain(a): ZERO for a in system.accelerations.values()}
-    return [substitute(plain(row.constraint.acceleration), still) for row in kept]
+def speed_places(system: System, plain: Undimensioned) -> dict[Expr, int]:
+    """Speeds as they are read, with their places; those that are read as something else are not among them."""
+    read = [(plain(u), i) for i, u in enumerate(system.speeds)]
+    return {u: i for u, i in read if u.kind == "symbol" and u.data.role == "speed"}
+
+
+def remainders(
+    system: System, kept: Sequence[Row], plain: Undimensioned, given: Mapping[Expr, Prescription]
+) -> list[Any]:
+    """γ of each row: its acceleration form without accelerations, but those of given speeds."""
+    rates = {u: as_expr(time_derivative(p.value)) for u, p in given.items()}
+    known = {plain(a): plain(rates.get(u, ZERO)) for u, a in system.accelerations.items()}
+    return [substitute(plain(row.constraint.acceleration), known) for row in kept]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +91,7 @@ class Elimination:
     known: dict[int, Any] = field(default_factory=dict)
     qualities: list[Any] = field(default_factory=list)
     strengths: list[Any] = field(default_factory=list)
+    pivots: list[Any] = field(default_factory=list)  # those that vary, each over its size
 
     def reduced(self, row: Row) -> tuple[dict[int, Any], Any, dict[int, Any]]:
         """A row with earlier dependents substituted: its coefficients, its known part, and what it used."""

@@ -75,12 +75,11 @@ def _end(load: Load, body: Body, tree: Tree, sign: int, plain: Undimensioned) ->
     if load.kind == "moment":
         return placement.link, (named(vector, load.name), ZEROS)
     vector = named(vector, load.name)
-    if sign > 0:
-        assert load.at is not None
+    if sign > 0 and load.at is not None and load.at.body is body:
         arm = placement.point(_triple(load.at.coordinates, plain))
-    elif load.reaction_at is not None:
+    elif sign < 0 and load.reaction_at is not None:
         arm = placement.point(_triple(load.reaction_at.coordinates, plain))
-    else:  # along the same line of action: at the place where the first body is touched
+    else:  # at the place of a point of another body, or where the first body is touched
         assert load.at is not None
         line: Vector = motion.position(load.at, body.origin)
         arm = placement.point(_triple(line.components(body.frame), plain))

@@ -4,8 +4,8 @@ With u̇_d = Σ A_dr u̇_r + c_d, and the c_d among the acceleration remainders 
 
     (M_rs + Σ_d A_dr M_ds + …) u̇_s = f_r + Σ_d A_dr f_d,     in matrices AᵀM A u̇ = Aᵀ f
 
-which is Kane's equations with the partial velocities of a nonholonomic system (Kane & Levinson 1985, section
-4.6).
+which is Kane's equations with the partial velocities of a nonholonomic system (Kane & Levinson 1985, sections
+2.13 and 2.14).
 """
 
 from __future__ import annotations

@@ -23,17 +23,15 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import derivative, directional_derivatives, evaluate_all
-from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
+from armillary.algebra.expression import UNIT, ZERO, Expr, symbol
 from armillary.algebra.walk import Undimensioned, substitute, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.absolute import Parts, parts_of
 from armillary.mechanics.absolute_joints import Row, aligned, joint_rows, joint_speeds
 from armillary.mechanics.absolute_loads import forces
 from armillary.mechanics.absolute_place import placed
-from armillary.mechanics.bordered import Bordered, Form, Inputs
-from armillary.mechanics.triples import (
-    is_zero,
-)
+from armillary.mechanics.bordered import Bordered, Form, Inputs, total_mass
+from armillary.mechanics.triples import is_zero
 from armillary.model.system import System
 
 
@@ -73,10 +71,6 @@ class Redundant:
         given |= {self.inputs.weight: UNIT} | dict.fromkeys(self.inputs.softness, softness)
         return transform(self.solution, given.get)
 
-    def at(self, expression: Expr) -> Expr:
-        """An expression of the description's variables in absolute ones."""
-        return substitute(expression, {**self.joint_speeds, **self.joint_accelerations})
-
 
 def redundant_equations(system: System, plain: Undimensioned) -> Redundant:
     """The bordered equations of a system and all that their integration needs."""
@@ -97,11 +91,14 @@ def redundant_equations(system: System, plain: Undimensioned) -> Redundant:
     forms = [_form(row.speed, speeds) for row in rows]
     gammas = directional_derivatives([row.speed for row in rows], rates)
     multipliers = _symbols(system, [f"multiplier of {row.name}" for row in rows])
+    weight, *softness = _symbols(
+        system, ["weight of the motion", "softness of positions", "softness of speeds"]
+    )
     inputs = Inputs(
         _symbols(system, [f"given {m.data.name}" for m in multipliers]),
         _symbols(system, [f"target of {row.name}" for row in rows]),
-        _symbols(system, ["weight of the motion"])[0],
-        _symbols(system, ["softness of positions", "softness of speeds"]),  # type: ignore[arg-type]
+        weight,
+        (softness[0], softness[1]),
     )
     solver = Bordered(parts, rows, forms, gammas, inputs)
     place = placed(system, parts, plain)
@@ -130,7 +127,7 @@ def redundant_equations(system: System, plain: Undimensioned) -> Redundant:
         aligned=tuple(align[q] for q in joints),
         placed=place,
         supported=tuple(supported),
-        total_mass=as_expr(sum((as_expr(p.mass) for p in parts.parts), ZERO)),
+        total_mass=total_mass(parts.parts),
     )
 
 

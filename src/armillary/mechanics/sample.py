@@ -15,11 +15,13 @@ from armillary.algebra.calculus import directional_derivatives, evaluate_all
 from armillary.algebra.expression import UNIT, ZERO, Expr
 from armillary.algebra.units import parse_unit
 from armillary.algebra.walk import Undimensioned, symbols
+from armillary.errors import ModelError
 from armillary.mechanics.assembly import Geometry, Layout
-from armillary.mechanics.constraints import Row
+from armillary.mechanics.constraints import Row, speed_places
 from armillary.model.system import System
 
 _AWAY = 0.2  # how far the further places are from the first
+_SHUT = 1e-8
 _TIMES = (0.0, 0.37, 1.13, 2.9)
 
 
@@ -29,7 +31,7 @@ def geometry_expressions(
     """What a Geometry needs of the rows, where it stands, and the coordinates that are free to move."""
     given = {p.coordinate for p in system.prescriptions.values() if p.coordinate is not None}
     free = [q for q in system.coordinates if q not in given]
-    speeds = {plain(u): j for j, u in enumerate(system.speeds)}
+    speeds = speed_places(system, plain)
     J = [((i, j), a) for i, row in enumerate(found) for j, a in row.coefficients.items()]
     N: list[tuple[tuple[int, int], Any]] = []
     for i, q in enumerate(free):
@@ -68,26 +70,21 @@ class Sample:
         for memory in system.memories.values():
             self.values[plain(memory.symbol)] = memory.initial
         expressions, layout, coordinates = geometry_expressions(system, found, plain)
-        fixed = dict(self.values)
-        geometry = Geometry(
-            layout,
-            lambda t, q: np.array(
-                [
-                    float(v)
-                    for v in evaluate_all(
-                        expressions, fixed | {time: t} | dict(zip(coordinates, q.tolist(), strict=True))
-                    )
-                ]
-            ),
-        )
-        start = np.array([system.initial[q] for q in system.coordinates if plain(q) in set(coordinates)])
-        moving = np.ones(layout.speeds, dtype=bool)
+
+        def values(t: float, q: np.ndarray) -> np.ndarray:
+            at = self.values | {time: t} | dict(zip(coordinates, q.tolist(), strict=True))
+            with np.errstate(all="ignore"):
+                return np.array([float(v) for v in evaluate_all(expressions, at)])
+
+        geometry = Geometry(layout, values)
+        free = set(coordinates)
+        start = np.array([system.initial[q] for q in system.coordinates if plain(q) in free])
         places = []
-        for k in range(len(_TIMES)):
-            away = (
-                start if k == 0 else geometry.normalised(start + chance.uniform(-_AWAY, _AWAY, start.shape))
-            )
-            places.append(geometry.close(_TIMES[k], away, moving)[0])
+        for k, t in enumerate(_TIMES):
+            place = _closed(geometry, t, start, 0.0 if k == 0 else _AWAY, chance)
+            if place is None:
+                raise ModelError(_not_numbers(system, found, values(0.0, start), layout))
+            places.append(place)
         self.values |= {time: np.array(_TIMES)} | dict(zip(coordinates, np.array(places).T, strict=True))
 
     def __call__(self, expressions: Sequence[Any]) -> list[np.ndarray]:
@@ -95,7 +92,39 @@ class Sample:
         nodes = [e if isinstance(e, Expr) else ZERO + e for e in expressions]
         with np.errstate(all="ignore"):  # a place may be singular for some of the choices
             known = [np.broadcast_to(v, (len(_TIMES),)) for v in evaluate_all(nodes, self.values)]
-        return [np.nan_to_num(np.asarray(v, dtype=float)) for v in known]
+        return [np.where(np.isfinite(v), v, 0.0) for v in known]
+
+
+def _closed(
+    geometry: Geometry, t: float, start: np.ndarray, away: float, chance: np.random.Generator
+) -> np.ndarray | None:
+    """A place near the start at which all is a number, with its loops closed if that can be; None: no number.
+
+    Joints' own angles may be singular at the start, and loops may have to be closed from elsewhere.
+    """
+    open_place = None
+    for reach in (away, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3.0, 3.0):
+        place = geometry.normalised(start + chance.uniform(-reach, reach, start.shape))
+        if np.all(np.isfinite(geometry.values(t, place))):
+            place, gap = geometry.close(t, place, np.ones(geometry.layout.speeds, dtype=bool))
+            if not gap.size or np.max(np.abs(gap)) <= _SHUT:
+                return place
+            open_place = place if open_place is None else open_place
+    return open_place
+
+
+def _not_numbers(system: System, found: Sequence[Row], values: np.ndarray, layout: Layout) -> str:
+    owners = [*layout.gaps, *range(layout.rows), *(i for i, _ in layout.jacobian)]
+    strange = [i for i, v in zip(owners, values, strict=False) if not np.isfinite(v)]
+    if not strange:
+        return (
+            f"the rates of the coordinates of '{system.name}' are not finite where runs start; give s.start"
+        )
+    constraint = found[strange[0]].constraint
+    return (
+        f"constraint '{constraint.name}' ({constraint.about}) is not a number where runs start; check its "
+        "parameters, or say with start() where the coordinates are"
+    )
 
 
 def _default(system: System, node: Expr, chance: np.random.Generator) -> float:

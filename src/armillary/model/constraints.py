@@ -8,21 +8,48 @@ with their distance are left out (Sayers 1990, section 8.3, "no-movement").
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any, TypeVar
 
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import derivative
+from armillary.algebra.dimension import FORCE, LENGTH, SPEED
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
+from armillary.algebra.functions import CONDITIONS
 from armillary.algebra.vectors import Vector, cross, cross_triples, dot, is_zero
-from armillary.algebra.walk import symbols
-from armillary.errors import ModelError, nearest
+from armillary.algebra.walk import operands_first, symbols
+from armillary.errors import ArmillaryError, ModelError, nearest
 from armillary.model import motion
 from armillary.model.body import Body, Point
 from armillary.model.joints.base import UNIT_AXES, across, check_axis
 from armillary.model.reading import Reading
 from armillary.model.records import Constraint, Load, Prescription
 
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+
+def undone_on_error(verb: Verb) -> Verb:
+    """A verb of the description that leaves nothing behind when it fails."""
+
+    @wraps(verb)
+    def careful(self: Any, *args: Any, **options: Any) -> Any:
+        kept = [dict(self.parameters), dict(self.constraints), dict(self.prescriptions), dict(self.initial)]
+        locked = list(self.locked)
+        try:
+            return verb(self, *args, **options)
+        except ArmillaryError:
+            now = (self.parameters, self.constraints, self.prescriptions, self.initial)
+            for table, before in zip(now, kept, strict=True):
+                table.clear()
+                table.update(before)
+            self.locked[:] = locked
+            raise
+
+    return careful  # type: ignore[return-value]
+
+
+_ROUNDING = 1e-12
 JOINTS = ("revolute", "spherical", "universal", "prismatic", "cylindrical", "distance", "fixed")
 
 
@@ -42,6 +69,7 @@ class Constraints(Reading):
 
     # ------------------------------------------------------------ equations
 
+    @undone_on_error
     def constrain(
         self,
         expression: Any,
@@ -50,13 +78,15 @@ class Constraints(Reading):
         eliminate: Any = None,
         at: Any = None,
         along: Any = None,
+        on: Any = None,
         about: str = "",
     ) -> Constraint:
         """An expression that stays zero: of coordinates (and time), or linear in the speeds.
 
         The derivation chooses the speed that each constraint eliminates, unless ``eliminate`` names it. Where
-        the force that keeps the constraint is known to act at a point along a direction, as that of a rolling
-        wheel does, ``at`` and ``along`` say so: reactions at joints need it.
+        the force that keeps the constraint is known to act at a point along a direction, ``at`` and ``along`` say
+        so: reactions at joints need it. It acts on the point's body, or on the body ``on`` at that place: on a
+        wheel, at the point of its carrier that is above the road.
         """
         label = self._constraint_name(name, "constraint")
         where = f"constraint '{label}'"
@@ -67,17 +97,31 @@ class Constraints(Reading):
         speed = value if moving else as_expr(motion.time_derivative(value))
         _check_linear(speed, where)
         load = None
-        if at is not None or along is not None:
+        if at is not None or along is not None or on is not None:
             if at is None or along is None:
                 raise ModelError(f"{where}: its force needs both a point, at=, and a direction, along=")
             point = self._find_point(at, where)
-            load = _unit_force(label, self._direction(along, where), point, None)
+            body = point.body if on is None else self._find_body(on, where)
+            load = Load(label, "force", UNIT, self._direction(along, where), body, point)
         return self._add_constraint(
             label, position, speed, motion.time_derivative(speed), eliminate, load, about or f"{value} = 0"
         )
 
     def _check_variables(self, value: Expr, where: str) -> None:
+        if value.kind == "call" and value.data in CONDITIONS:
+            raise ModelError(
+                f"{where}: '{value}' is a condition; give an expression that stays zero, e.g. 'A.q1 - 0.5'"
+            )
         roles = {s.data.role for s in symbols(value)}
+        for table in _straight_tables(value):
+            raise ModelError(
+                f"{where}: table '{table}' is made of straight pieces, whose slopes jump, and with them speeds; "
+                "give the table kind='smooth'"
+            )
+        if "variable" in roles:
+            raise ModelError(
+                f"{where}: '{value}' holds a reaction, which is known only once the accelerations are"
+            )
         if "acceleration" in roles:
             raise ModelError(f"{where}: '{value}' holds an acceleration; give its position or speed form")
         if not roles & {"coordinate", "speed"}:
@@ -91,6 +135,8 @@ class Constraints(Reading):
             while any(known.split(" ")[0] == f"{kind}{count}" for known in self.constraints):
                 count += 1
             return f"{kind}{count}"
+        if not isinstance(name, str) or not name.strip():
+            raise ModelError(f"{kind}: its name {name!r} is not a text")
         if name in self.constraints or any(known.startswith(f"{name} ") for known in self.constraints):
             raise ModelError(f"constraint '{name}' exists already; choose another name")
         return name
@@ -110,7 +156,14 @@ class Constraints(Reading):
         )
         if given_up is not None and given_up not in symbols(speed):
             raise ModelError(f"constraint '{name}' does not hold '{given_up}', so it cannot eliminate it")
-        force = symbol(f"force of {name}", "variable", owner=self, about=f"force that keeps {name}")
+        dimension = None if speed.dimension is None else FORCE * SPEED / speed.dimension
+        force = symbol(
+            f"force of {name}",
+            "variable",
+            dimension=dimension,
+            owner=self,
+            about=f"force that keeps {name}",
+        )
         record = Constraint(name, position, speed, acceleration, given_up, about, force, load)
         self.constraints[name] = record
         return record
@@ -131,11 +184,11 @@ class Constraints(Reading):
         )
 
     def _speeds_of(self, things: Any, where: str) -> tuple[Expr, ...]:
-        several = things if isinstance(things, tuple | list | set) else (things,)
-        return tuple(self._speed_of(thing, where) for thing in several)
+        return tuple(self._speed_of(thing, where) for thing in _several(things))
 
     # ------------------------------------------------------------ closed loops
 
+    @undone_on_error
     def close_loop(
         self,
         p: Any,
@@ -143,7 +196,7 @@ class Constraints(Reading):
         directions: Any = None,
         *,
         name: str | None = None,
-        eliminate: Sequence[Any] = (),
+        eliminate: Any = (),
     ) -> tuple[Constraint, ...]:
         """Two points that stay together along each direction: all three where none is given.
 
@@ -152,29 +205,38 @@ class Constraints(Reading):
         """
         label = self._constraint_name(name, "loop")
         where = f"loop '{label}'"
-        first, second = self._find_point(p, where), self._find_point(q, where)
-        if first.body is second.body:
-            raise ModelError(f"{where}: both points are on body '{first.body.name}', so there is no loop")
+        first, second = self._loop_ends(p, q, where)
         if directions is None:
             axes = list(self._outer(first, second).frame.axes)
         else:
-            given = (
-                directions
-                if isinstance(directions, Sequence) and not isinstance(directions, str)
-                else [directions]
-            )
+            given = directions if isinstance(directions, list | tuple) else [directions]
             axes = [self._direction(d, where) for d in given]
         if not 1 <= len(axes) <= 3:
             raise ModelError(f"{where}: {len(axes)} directions given; a point has one to three to be held in")
-        if len(eliminate) not in (0, len(axes)):
-            raise ModelError(f"{where}: {len(eliminate)} speeds to eliminate for {len(axes)} directions")
+        _check_independent(axes, where)
+        given_up = _several(eliminate)
+        if len(given_up) not in (0, len(axes)):
+            raise ModelError(f"{where}: {len(given_up)} speeds to eliminate for {len(axes)} directions")
         together = self._coincide(first, second, axes)
-        kept = list(eliminate) or [None] * len(axes)
+        kept = given_up or [None] * len(axes)
         made = [
-            self._hold(f"{label} along {_axis_text(axis)}", first, second, axis, together, given_up)
-            for axis, given_up in zip(axes, kept, strict=True)
+            self._hold(f"{label} along {_axis_text(axis)}", first, second, axis, together, speed)
+            for axis, speed in zip(axes, kept, strict=True)
         ]
+        if not any(_moving(c.speed) for c in made):
+            raise ModelError(
+                f"{where}: {_point_text(first)} and {_point_text(second)} stay together along "
+                f"{', '.join(_axis_text(a) for a in axes)} already, whatever moves; there is nothing to close"
+            )
         return tuple(made)
+
+    def _loop_ends(self, p: Any, q: Any, where: str) -> tuple[Point, Point]:
+        first, second = self._find_point(p, where), self._find_point(q, where)
+        if _rigid_root(first.body) is _rigid_root(second.body):
+            same = first.body.name
+            other = "" if first.body is second.body else f", to which '{second.body.name}' is fixed"
+            raise ModelError(f"{where}: both points are on body '{same}'{other}, so there is no loop")
+        return first, second
 
     @staticmethod
     def _outer(p: Point, q: Point) -> Body:
@@ -199,6 +261,13 @@ class Constraints(Reading):
         """r·d = 0 for the line r from q to p: ṙ·d + r·ḋ = 0, and once more."""
         line, rate = motion.position(p, q), motion.velocity(p) - motion.velocity(q)
         position = as_expr(dot(line, axis))
+        if position.kind == "number" and abs(position.data) <= _ROUNDING:
+            position = as_expr(0)  # they meet; what is left are the last digits of the numbers given
+        if position.kind == "number" and position.data != 0:
+            raise ModelError(
+                f"loop '{name}': {_point_text(p)} and {_point_text(q)} are {position.data:g} apart along "
+                f"{_axis_text(axis)}, whatever moves; place them where they can meet"
+            )
         if together:
             speed = as_expr(dot(rate, axis))
             acceleration = as_expr(dot(motion.time_derivative(rate), axis))
@@ -210,6 +279,7 @@ class Constraints(Reading):
         load = _unit_force(name, axis, p, q)
         return self._add_constraint(name, position, speed, acceleration, eliminate, load, about)
 
+    @undone_on_error
     def close_joint(
         self, kind: str, p: Any, q: Any, *, axis: Any = None, length: Any = None, name: str | None = None
     ) -> tuple[Constraint, ...]:
@@ -221,14 +291,13 @@ class Constraints(Reading):
         between the points ("distance").
         """
         if kind not in JOINTS:
-            raise ModelError(
-                f"close_joint: there is no joint '{kind}'{nearest(kind, JOINTS)}; there are {', '.join(JOINTS)}"
-            )
+            hint = nearest(kind, JOINTS) if isinstance(kind, str) else ""
+            raise ModelError(f"close_joint: there is no joint {kind!r}{hint}; there are {', '.join(JOINTS)}")
         label = self._constraint_name(name, kind)
         where = f"{kind} joint '{label}'"
-        first, second = self._find_point(p, where), self._find_point(q, where)
-        if first.body is second.body:
-            raise ModelError(f"{where}: both points are on body '{first.body.name}', so there is no loop")
+        first, second = self._loop_ends(p, q, where)
+        if axis is not None and kind in ("spherical", "fixed", "distance"):
+            raise ModelError(f"{where}: a joint of this kind has no axis; leave axis= out")
         if kind == "distance":
             return (self._rod(label, first, second, length, where),)
         if length is not None:
@@ -300,7 +369,7 @@ class Constraints(Reading):
         """(r·r − L²)/2L = 0: the gap in units of length, and no root to take."""
         if length is None:
             raise ModelError(f"{where} needs length=, the distance to be kept")
-        L = self._constant_reader(f"length of {where}", None)(length)
+        L = self._constant_reader(f"length of {where}", LENGTH)(length)
         if L.kind == "number" and L.data <= 0:
             raise ModelError(
                 f"{where}: its length {L} is not positive; close it as 'spherical' for points that meet"
@@ -316,13 +385,18 @@ class Constraints(Reading):
 
     # ------------------------------------------------------------ where motion starts
 
+    @undone_on_error
     def start(self, values: Mapping[Any, Any]) -> None:
         """Coordinates and speeds at the start of runs, where a run does not say otherwise.
 
         Loops are closed from there, and the choice of dependent speeds suits that place.
         """
+        if not isinstance(values, Mapping):
+            raise ModelError(f"start: {values!r} is not a table of values by name, e.g. {{'A.q1': 0.3}}")
         for variable, value in values.items():
             node = self.expression(variable, "start")
+            if any(node in (given.speed, given.coordinate) for given in self.prescriptions.values()):
+                raise ModelError(f"start: '{node}' is prescribed, so it has no initial value")
             if node not in self.initial:
                 hint = nearest(str(node), [str(s) for s in self.initial])
                 raise ModelError(f"start: '{node}' is not a coordinate or speed of this system{hint}")
@@ -333,6 +407,7 @@ class Constraints(Reading):
 
     # ------------------------------------------------------------ given motion
 
+    @undone_on_error
     def prescribe(self, variable: Any, value: Any) -> None:
         """A coordinate or a speed as a given function of time and parameters: its equation disappears."""
         node = self.expression(variable, "prescribe")
@@ -353,6 +428,7 @@ class Constraints(Reading):
             speed, rate, coordinate, given if coordinate is not None else None
         )
 
+    @undone_on_error
     def lock(self, *variables: Any) -> None:
         """Coordinates that stay where a run starts them, or speeds that stay zero, until an event unlocks
         them.
@@ -362,6 +438,41 @@ class Constraints(Reading):
             if speed in self.prescriptions or speed in self.locked:
                 raise ModelError(f"lock: '{speed}' is prescribed or locked already")
             self.locked.append(speed)
+
+
+def _straight_tables(value: Expr) -> list[str]:
+    """Names of lookup tables of straight pieces in an expression."""
+    tables = [n.data for n in operands_first([value]) if n.kind == "call" and not isinstance(n.data, str)]
+    return [t.name for t in tables if getattr(t, "kind", "") == "linear"]
+
+
+def _several(things: Any) -> list[Any]:
+    """One thing or several as a list."""
+    if things is None:
+        return []
+    return list(things) if isinstance(things, list | tuple) else [things]
+
+
+def _moving(speed: Expr) -> bool:
+    return any(s.data.role == "speed" for s in symbols(speed))
+
+
+def _rigid_root(body: Body) -> Body:
+    """The body to which others are fixed, the nearest to the ground."""
+    while body.parent is not None and not body.assembly.steps:
+        body = body.parent
+    return body
+
+
+def _check_independent(axes: Sequence[Vector], where: str) -> None:
+    """An error for directions that say the same whatever moves."""
+    pairs = [(a, b) for i, a in enumerate(axes) for b in axes[:i]]
+    flat = len(axes) == 3 and is_zero(dot(cross(axes[0], axes[1]), axes[2]))
+    if flat or any(not cross(a, b).terms for a, b in pairs):
+        raise ModelError(
+            f"{where}: its directions {', '.join(_axis_text(a) for a in axes)} are not independent; give "
+            "directions that span the space in which the points are to be held, such as the axes of one body"
+        )
 
 
 def _check_linear(speed: Expr, where: str) -> None:

@@ -19,6 +19,7 @@ from armillary.errors import ModelError, UnitsError
 from armillary.model import motion
 from armillary.model.assembling import build_frames
 from armillary.model.body import Body, Point
+from armillary.model.constraints import undone_on_error
 from armillary.model.contact import Contacts
 from armillary.model.energy import Energies
 from armillary.model.inertia_input import finite_number, read_inertia, read_mass
@@ -130,6 +131,7 @@ class System(Reactions, Contacts, Judgement, Energies):
         value = self.expression(expression, f"update of memory '{node}'", node.dimension)
         self.memories[node.name] = Memory(node, record.initial, value, record.about)
 
+    @undone_on_error
     def event(
         self,
         name: str,
@@ -167,6 +169,8 @@ class System(Reactions, Contacts, Judgement, Energies):
                 "passes zero, e.g. 'bob.q1 - 0.5' with direction=1"
             )
         locked, freed = self._speeds_of(lock, where), self._speeds_of(unlock, where)
+        if both := [u for u in locked if u in freed]:
+            raise ModelError(f"{where}: '{both[0]}' cannot be locked and unlocked at once")
         self.events[name] = Event(name, watched, direction, changes, stop, about, lock=locked, unlock=freed)
 
     def function(

@@ -60,6 +60,11 @@ class Equations:
         return tuple(u.data.name for u in self.targets.speeds)
 
     @property
+    def freedom(self) -> str:
+        """How much can move, in words."""
+        return f"{len(self.speeds)} degrees of freedom"
+
+    @property
     def parameters(self) -> dict[str, float | None]:
         """Parameters with their defaults, in their stated units; None where there is no default."""
         return {name: p.data.default for name, p in self.system.parameters.items()}

@@ -37,16 +37,18 @@ class Gain:
     after: Operations
 
 
-def improve(roots: Sequence[Expr], constants: Constants) -> tuple[list[Expr], list[Gain]]:
+def improve(
+    roots: Sequence[Expr], constants: Constants, *, search: bool = True
+) -> tuple[list[Expr], list[Gain]]:
     """The roots after all passes, and the record of what each gained.
 
     ``inline`` and ``hoist`` always stay, as the later ones build on them; a search for factors or pairs
-    that finds nothing is undone, as is writing out that saves nothing. The last ``hoist`` names constants
-    that the others brought together.
+    that finds nothing is undone, as is writing out that saves nothing; without ``search`` there is none. The
+    last ``hoist`` names constants that the others brought together.
     """
     gains: list[Gain] = []
     graph = Graph(roots)
-    searching = len(graph.order) <= SEARCHED
+    searching = search and len(graph.order) <= SEARCHED
 
     def named(g: Graph) -> Graph:
         return hoist(g, constants)

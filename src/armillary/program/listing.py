@@ -90,11 +90,12 @@ def _constraint_lines(equations: Equations) -> list[str]:
     speeds.
     """
     by_constraint = {name: speed for speed, name in equations.dependents.items()}
+    otherwise = "multiplier" if equations.formalism == "redundant" else "redundant"
     lines = []
     if equations.system.constraints:
         lines += ["", f"  {'constraint':<28}{'eliminates':<14}meaning"]
     for name, constraint in equations.system.constraints.items():
-        lines.append(f"  {name:<28}{by_constraint.get(name, 'redundant'):<14}{constraint.about}")
+        lines.append(f"  {name:<28}{by_constraint.get(name, otherwise):<14}{constraint.about}")
     for given in equations.setting.given.values():
         how = "locked" if given.speed.data.name in equations.mode.locked else f"prescribed: {given.value}"
         lines.append(f"  {given.speed.data.name} is {how}")
@@ -104,7 +105,7 @@ def _constraint_lines(equations: Equations) -> list[str]:
 def report(equations: Equations) -> Text:
     """A page about a derivation: bodies, cost by section, gains by pass, seconds by stage."""
     system = equations.system
-    lines = [f"{system.name}: {len(system.bodies)} bodies, {len(equations.speeds)} degrees of freedom", ""]
+    lines = [f"{system.name}: {len(system.bodies)} bodies, {equations.freedom}", ""]
     lines.append(f"  {'body':<14}{'parent':<14}{'joint':<36}coordinates")
     for body in system.bodies.values():
         parent = body.parent.name if body.parent else ""

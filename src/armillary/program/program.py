@@ -9,6 +9,7 @@
     normalise     Euler parameters back to unit length
     correct       coordinates with the gaps of closed loops made smaller, one step of Newton's method
     geometry      gaps and speed relations of the constraints, as numbers: for assembly, not for every step
+    solve, …      what steps in redundant coordinates need; see redundant.py
 
 A section holds nodes in the order in which they are computed; what each is made of, the nodes say themselves.
 """

@@ -45,6 +45,11 @@ class RedundantEquations(Equations):
         assert self.redundant is not None
         return tuple(row.name for row in self.redundant.rows)
 
+    @property
+    def freedom(self) -> str:
+        """How much can move, in words."""
+        return f"{len(self.speeds)} speeds under {len(self.constraints)} constraints"
+
     def compile(self, backend: str = "llvm", **options: Any) -> RedundantModel:
         """The equations as compiled code in this process."""
         from armillary.runtime.redundant import compile_redundant

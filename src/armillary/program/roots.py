@@ -138,14 +138,20 @@ SWITCHING = "dependent speeds"
 # What is left of a row, squared, where the constraints are about to lose rank, whatever the choice.
 LOST = 0.01
 RANK = "rank of constraints"
+# The factors of the dependent speeds in their rows, multiplied: its sign changes where one of them fails.
+FLIP = "sign of pivots"
 
 
 def _switching(setting: Setting) -> list[Event]:
     """The events of a choice of dependent speeds that becomes poor, and of constraints that lose rank."""
-    watched = ((SWITCHING, setting.quality, POOR), (RANK, setting.strength, LOST))
+    watched = (
+        (SWITCHING, setting.quality, POOR, -1),
+        (RANK, setting.strength, LOST, -1),
+        (FLIP, setting.pivots, 0.0, 0),
+    )
     return [
-        Event(name, value - least, -1, {}, True, "", hidden=True)
-        for name, value, least in watched
+        Event(name, value - least, direction, {}, True, "", hidden=True)
+        for name, value, least, direction in watched
         if value is not None
     ]
 

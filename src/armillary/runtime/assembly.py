@@ -118,5 +118,5 @@ def _open_loops(geometry: Geometry, setting: Setting, gap: np.ndarray, named: li
     held = f" with {', '.join(named)} as given" if named else ""
     return (
         f"the loops cannot be closed{held}; nearest to closed they leave{''.join(lines)}\n"
-        "change those parameters, or give other initial coordinates to start from"
+        "change what sets them, or give other initial coordinates to start from"
     )

@@ -19,13 +19,14 @@ from armillary.backends.llvm import llvm_text
 from armillary.errors import ArmillaryError, ParameterError, SimulationError, nearest
 from armillary.mechanics.assembly import Geometry
 from armillary.program.equations import Equations
-from armillary.program.roots import LOST, POOR, RANK, SWITCHING
+from armillary.program.roots import FLIP, LOST, POOR, RANK, SWITCHING
 from armillary.runtime.assembly import closed, consistent
 from armillary.runtime.integrators import METHODS, Functions, Integration, integrate
-from armillary.runtime.modes import Journey, Modes
+from armillary.runtime.modes import Modes, asks_for_mode
 from armillary.runtime.parameters import check_physical, number_in_text, parameter_table, plain_number
 from armillary.runtime.place import Place
 from armillary.runtime.progress import progress_line
+from armillary.runtime.travel import Journey, Traveller
 
 if TYPE_CHECKING:
     from armillary.results import Run
@@ -252,6 +253,10 @@ class CompiledModel:
             place, q=q, u=u, note=f"loops closed by moving {', '.join(guessed)}" if guessed else ""
         )
 
+    def reassembled(self, place: Place, named: set[str], parameters: Mapping[str, Any] | None) -> Place:
+        """The place with its loops closed anew and its speeds made to agree, what is named kept as it is."""
+        return self._constrained(place, named, parameters)
+
     def _check_place(self, name: str) -> None:
         system = self.equations.system
         known = [*self.coordinate_names, *(u.data.name for u in system.speeds)]
@@ -374,19 +379,34 @@ class CompiledModel:
             how["progress"] = report
             if self._changes_mode:
                 self._modes = self._modes or Modes(self)
-                journey = self._modes.travel(start, t_end, method=chosen, parameters=parameters, **how)
+                journey = Traveller(
+                    self._modes, start, t_end, method=chosen, parameters=parameters, **how
+                ).travel()
             else:
                 journey = self._straight(start, t_end, chosen, parameters, how)
-        result = journey.result()
+        result = self._with_last_row(journey, parameters)
         tolerances = {"rtol": rtol, "atol": str(atol)} if adaptive else {}
         run = self._run(result, values, {"method": chosen, "step": step or 0.0, **tolerances}, journey, start)
         raise_for(result, run, journey.model.culprit(result, parameters), adaptive)
         return run
 
+    def _with_last_row(self, journey: Journey, parameters: Mapping[str, Any] | None) -> Integration:
+        """The result with a row at its end where an event ended it between rows."""
+        result = journey.result()
+        if result.status != "event" or (len(result.time) and result.time[-1] >= result.t_stop):
+            return result
+        row = journey.model.outputs(result.t_stop, result.final_state, parameters, memory=result.final_memory)
+        return replace(
+            result,
+            time=np.append(result.time, result.t_stop),
+            samples=np.vstack([result.samples, list(row.values())]),
+        )
+
     @property
     def _changes_mode(self) -> bool:
         """Whether a run may need another program of the same system."""
-        return any(e.lock or e.unlock or e.name in (SWITCHING, RANK) for e in self.equations.targets.watched)
+        watched = self.equations.targets.watched
+        return any(e.name in (SWITCHING, RANK, FLIP) or asks_for_mode(e, self.equations) for e in watched)
 
     def _straight(
         self,
@@ -455,7 +475,7 @@ class CompiledModel:
             n_memory=len(program.memory),
             n_events=len(program.fire),
             event_directions=tuple(e.direction for e in events),
-            event_terminal=tuple(bool(e.stop or e.lock or e.unlock) for e in events),
+            event_terminal=tuple(e.stop or asks_for_mode(e, self.equations) for e in events),
             owner=self._code,
         )
 

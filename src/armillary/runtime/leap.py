@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.errors import SimulationError
+from armillary.errors import ArmillaryError
 from armillary.runtime.integrators.records import Integration
 from armillary.runtime.place import Place
 
@@ -67,11 +67,10 @@ def leap(
     solver.step()
     final = model.closed(end, solver.y, parameters, memory)
     if not np.max(np.abs(final - solver.y), initial=0.0) <= _TORN:
-        raise SimulationError(
+        raise ArmillaryError(
             f"the constraints of '{model.equations.system.name}' lose rank near t = {place.t:.6g} s and the "
             "motion could not be carried across; if directions of close_loop() are fixed in different bodies, "
-            "they may have become parallel: give directions of one body",
-            None,
+            "they may have become parallel: give directions of one body"
         )
     inside = solver.dense_output()
     rows = [

@@ -1,54 +1,30 @@
-"""Runs through several programs of one system: other dependent speeds, joints locked and unlocked.
+"""The programs of one system by mode: other dependent speeds, joints locked and unlocked.
 
-Each mode of a system has a program of its own, derived and compiled when a run first needs it and kept. The
-compiled loop ends where an event asks for another mode; here the state is carried over and the run goes on.
-All modes have the same outputs, so nobody sees the seams but in the report.
+Each mode has a program of its own, derived and compiled when a run first needs it and kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.errors import SimulationError
+from armillary.algebra.walk import symbols
+from armillary.errors import ArmillaryError
 from armillary.mechanics.constrained import Mode, Setting, full_tree
 from armillary.mechanics.impulse import after_impulse, full_mass_matrix
 from armillary.mechanics.partition import partition
 from armillary.mechanics.tree import numeric
 from armillary.model.records import Event
 from armillary.program.derive import derive
-from armillary.program.roots import POOR, RANK, SWITCHING
-from armillary.runtime.integrators import METHODS, Integration, integrate
-from armillary.runtime.integrators.sampling import SampleTimes
-from armillary.runtime.leap import leap, stride_across
+from armillary.program.equations import Equations
+from armillary.program.roots import POOR
 from armillary.runtime.place import Place
 
 if TYPE_CHECKING:
     from armillary.runtime.compiled import CompiledModel
-
-
-@dataclass
-class Journey:
-    """What a run through several modes gave: rows and counts together, and what happened on the way."""
-
-    model: CompiledModel  # of the last part
-    parts: list[Integration] = field(default_factory=list)
-    events: list[tuple[float, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def result(self) -> Integration:
-        last = self.parts[-1]
-        return replace(
-            last,
-            time=np.concatenate([p.time for p in self.parts]),
-            samples=np.concatenate([p.samples for p in self.parts]),
-            steps=sum(p.steps for p in self.parts),
-            rejected=sum(p.rejected for p in self.parts),
-            evaluations=sum(p.evaluations for p in self.parts),
-        )
 
 
 class Modes:
@@ -66,121 +42,25 @@ class Modes:
             self._models[mode] = again.compile()
         return self._models[mode]
 
-    def travel(
-        self,
-        place: Place,
-        t_end: float,
-        *,
-        method: str,
-        parameters: Mapping[str, Any] | None,
-        step: float | None,
-        sample: Any,
-        max_steps: int,
-        **how: Any,
-    ) -> Journey:
-        """The run from a place to an end, through as many modes as it takes."""
-        mode = self.suitable(place, self.first, parameters)
-        journey = Journey(self.model(mode))
-        self._note_exchange(place.t, self.first, mode, journey)
-        t0, times = place.t, _all_times(sample, place.t, t_end, step)
-        stops: list[float] = []
-        stride = 0.0
-        while True:
-            model = journey.model = self.model(mode)
-            end = t_end
-            if stride:
-                end = min(place.t + stride, t_end)
-            elif step and not METHODS[method].adaptive and place.t > t0:  # back to the grid of steps first
-                grid = t0 + step * np.ceil((place.t - t0) / step * (1 - 1e-12))
-                end = min(grid, t_end) if grid > place.t else t_end
-            due = times[((times > place.t) if journey.parts else (times >= place.t)) & (times <= end)]
-            if stride:
-                result = leap(model, place, end, due, parameters)
-            else:
-                result = integrate(
-                    model.run_functions(),
-                    method,
-                    t0=place.t,
-                    t_end=end,
-                    state=model.packed(place),
-                    memory=place.memory,
-                    constants=model.constants(parameters),
-                    step=step,
-                    sample=due,
-                    max_steps=max_steps - sum(p.steps + p.rejected for p in journey.parts),
-                    **how,
-                )
-            journey.parts.append(result)
-            place = model.place(result.t_stop, result.final_state, result.final_memory, parameters)
-            watched = model.equations.targets.watched
-            journey.events += [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
-            happened = [watched[k] for t, k in result.events if t == result.t_stop]
-            if result.status == "finished":
-                if end >= t_end:
-                    return journey
-                stride = 0.0
-                continue
-            changing = [e for e in happened if e.name in (SWITCHING, RANK) or e.lock or e.unlock]
-            stopping = [e for e in happened if e.stop and e.name not in (SWITCHING, RANK)]
-            if result.status != "event" or not changing or stopping:
-                return journey
-            stops.append(place.t)
-            _check_progress(stops, changing)
-            stride = 0.0
-            if any(e.name == RANK for e in changing):
-                stride, ahead = stride_across(model, place, parameters)
-                if stride:
-                    journey.notes.append(
-                        f"t = {place.t + ahead:.6g} s: passed a place where the constraints lose rank, in one "
-                        f"step of {stride:.3g} s"
-                    )
-            if any(e.name != RANK for e in changing):
-                place, mode = self._changed(place, mode, changing, parameters, journey)
+    def dependents(self, mode: Mode) -> set[str]:
+        """Names of the speeds that a mode gives up."""
+        return set(self.model(mode).equations.dependents)
 
-    # ------------------------------------------------------------ from mode to mode
-
-    def _changed(
-        self,
-        place: Place,
-        mode: Mode,
-        changing: list[Event],
-        parameters: Mapping[str, Any] | None,
-        journey: Journey,
+    def changed(
+        self, place: Place, mode: Mode, changing: list[Event], parameters: Mapping[str, Any] | None
     ) -> tuple[Place, Mode]:
+        """Where a run goes on after events that change its mode, and in which."""
         locked = set(mode.locked)
         for event in changing:
             locked |= {u.data.name for u in event.lock}
             locked -= {u.data.name for u in event.unlock}
+        named = {s.data.name for event in changing for s in event.changes}
+        if named and self.model(mode).equations.setting.rows:
+            place = self.model(mode).reassembled(place, named, parameters)
+        if locked - mode.locked:
+            place = replace(place, u=self._stopped(place, mode, sorted(locked), parameters))
         now = Mode(frozenset(locked), mode.dependents if locked == mode.locked else ())
-        new = locked - mode.locked
-        if new:
-            place = replace(place, u=self._stopped(place, sorted(locked), parameters))
-        chosen = self.suitable(place, now, parameters)
-        for event in changing:
-            if event.lock or event.unlock:
-                parts = [
-                    f"{verb} {', '.join(u.data.name for u in us)}"
-                    for verb, us in (("locks", event.lock), ("unlocks", event.unlock))
-                    if us
-                ]
-                journey.notes.append(f"t = {place.t:.6g} s: event '{event.name}' {' and '.join(parts)}")
-        if locked == mode.locked:
-            self._note_exchange(place.t, mode, chosen, journey)
-        return place, chosen
-
-    def _note_exchange(self, t: float, mode: Mode, chosen: Mode, journey: Journey) -> None:
-        before, after = self._dependents(mode), self._dependents(chosen)
-        if before != after:
-            journey.events.append((t, SWITCHING))
-            journey.notes.append(
-                f"t = {t:.6g} s: {', '.join(sorted(before - after))} became independent in place of "
-                f"{', '.join(sorted(after - before))}, whose motion did not tell that of the others there"
-            )
-
-    def _dependents(self, mode: Mode) -> set[str]:
-        setting = self.model(mode).equations.setting
-        names = [u.data.name for u in self.model(mode).equations.system.speeds]
-        return {names[d] for d in setting.elimination.factors}
+        return place, self.suitable(place, now, parameters)
 
     def suitable(self, place: Place, mode: Mode, parameters: Mapping[str, Any] | None) -> Mode:
         """The mode itself where its choice of dependent speeds is good at a place, else one that is."""
@@ -213,17 +93,18 @@ class Modes:
         chosen = partition(figures.jacobian, sizes, free, now)
         if len(chosen) < len(now):
             lost = [setting.rows[i].constraint.name for i, _ in now if i not in {row for row, _ in chosen}]
-            raise SimulationError(
+            raise ArmillaryError(
                 f"at t = {place.t:.6g} s the constraints of '{system.name}' lose rank "
                 f"({', '.join(lost)} says nothing new there), so the motion can go on in more than one way; "
-                "start a little away from there",
-                None,
+                "start a little away from there"
             )
         return Mode(mode.locked, tuple((setting.rows[i].constraint.name, names[j]) for i, j in chosen))
 
-    def _stopped(self, place: Place, locked: list[str], parameters: Mapping[str, Any] | None) -> np.ndarray:
+    def _stopped(
+        self, place: Place, mode: Mode, locked: list[str], parameters: Mapping[str, Any] | None
+    ) -> np.ndarray:
         """Speeds after joints have been locked: momentum is exchanged with all others."""
-        model = self.model(self.first)
+        model = self.model(mode)
         system, setting = model.equations.system, model.equations.setting
         names = [u.data.name for u in system.speeds]
         M = full_mass_matrix(numeric(full_tree(system), model.values_at(place, parameters)), len(names))
@@ -236,18 +117,12 @@ class Modes:
         return after_impulse(M, place.u, rows, known)
 
 
-def _all_times(sample: Any, t0: float, t_end: float, step: float | None) -> np.ndarray:
-    """Times of all rows; without ``sample`` the ends of steps."""
-    times = SampleTimes(step if sample is None else sample, t0, t_end)
-    found = np.asarray(times.times(0, times.count), dtype=float)
-    return np.append(found, t_end) if sample is None and found[-1] < t_end else found
-
-
-def _check_progress(stops: list[float], changing: list[Event]) -> None:
-    """An error for modes that change without end at one time."""
-    if len(stops) > 20 and stops[-1] - stops[-20] <= 1e-9 * max(abs(stops[-1]), 1.0):
-        raise SimulationError(
-            f"at t = {stops[-1]:.6g} s {', '.join(repr(e.name) for e in changing)} asks for another mode "
-            "again and again; the constraints are singular there",
-            None,
-        )
+def asks_for_mode(event: Event, equations: Equations) -> bool:
+    """Whether an event locks or unlocks, or sets something that loops have to be closed anew for."""
+    if event.lock or event.unlock:
+        return True
+    kept = [c.position for c in equations.system.constraints.values() if c.position is not None]
+    if not kept or not event.changes:
+        return False
+    held = set(symbols(*kept))
+    return any(s.data.role == "coordinate" or s in held for s in event.changes)

@@ -5,9 +5,9 @@ After each Runge–Kutta step, with everything at its end,
     [ M Bᵀ ; B 0 ] (Δ, ·) = (0, −gap)         d += Δ_d,  e += A(Δ_w) e, made unit
     [ M Bᵀ ; B 0 ] (Δ, ·) = (0, −speed)       v += Δ
 
-the smallest changes in the metric of kinetic energy. One step of Newton's method leaves the square of a gap
-that is of the order of the local error; constraints of speeds alone take no part in the first (σ is
-scheme.RIGID).
+the smallest changes in the metric of kinetic energy. The first is repeated until the gaps are below CLOSED,
+which is after one step of Newton's method as a rule: they are of the order of the local error, and it leaves
+their square. Constraints of speeds alone take no part in it (σ is scheme.RIGID).
 
 Source: Eich (1993), Convergence results for a coordinate projection method; Hairer & Wanner (1996), Solving
 Ordinary Differential Equations II, VII.2. Not taken: Baumgarte's terms, whose constants depend on the step,
@@ -18,23 +18,44 @@ stage.
 from __future__ import annotations
 
 from armillary.runtime import euler_parameters as euler
-from armillary.runtime.code import REAL, Value, Vector
+from armillary.runtime.code import REAL, Value, Variable, Vector
 from armillary.runtime.frame import Frame, Program
 from armillary.runtime.scheme import RIGID
 from armillary.runtime.staggered import ask, scheme_of
 
+CLOSED = 1e-12  # root of the sum of squares of all gaps, in the units of the model
+TRIES = 3
+
 
 def emit_projection(program: Program) -> Frame:
     """`project(t)`: the trial state onto its constraints, with accelerations and multipliers there."""
-    scheme = scheme_of(program)
+    move = _emit_move(program)
+    rows = scheme_of(program).rows
     f = program.function("project", arguments=(REAL,))
-    t, trial, work, answer = f.argument(2), f.vector("trial"), f.vector("work"), f.vector("answer")
+    t, trial, work, gaps = f.argument(2), f.vector("trial"), f.vector("work"), f.vector("gaps")
     f.normalise(t, trial)
-    f.copy(program.shape.states, trial, work)
-    f.residuals(t, work, f.vector("gaps"))
+    tries = Variable(f, f.whole(0))
+    with f.repeat() as newton:
+        f.copy(program.shape.states, trial, work)
+        f.residuals(t, work, gaps)
+        closed = f.total(rows, lambda i: gaps[i] * gaps[i]) <= CLOSED * CLOSED
+        with f.when((closed & (tries.get() > 0)) | (tries.get() >= TRIES)):
+            newton.leave()
+        f.internal(move, t)
+        tries.set(tries.get() + 1)
+    settle_speeds(f, t, trial)
+    f.give()
+    return f
+
+
+def _emit_move(program: Program) -> Frame:
+    """`move(t)`: the trial state after one step of Newton's method, from the gaps at the work vector."""
+    scheme = scheme_of(program)
+    f = program.function("move", arguments=(REAL,))
+    t, trial, answer = f.argument(2), f.vector("trial"), f.vector("answer")
     _aim(f, 0)
     ask(f, weight=0.0, soft=f.vector("settings")[1], soft_speeds=f.real(RIGID))
-    f.solve(t, work, answer)
+    f.solve(t, f.vector("work"), answer)
     for x, v, count in scheme.parts():
         change = v - scheme.first_speed
         for k in range(count):
@@ -44,7 +65,6 @@ def emit_projection(program: Program) -> Frame:
         turned = euler.rate(euler.take(answer, f.whole(change + count), 3), e)
         euler.put(trial, place, euler.unit(f, euler.plus(e, turned)))
     f.normalise(t, trial)
-    settle_speeds(f, t, trial)
     f.give()
     return f
 

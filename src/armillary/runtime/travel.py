@@ -1,0 +1,227 @@
+"""A run through several programs of one system, leg by leg.
+
+The compiled loop ends where an event asks for another mode; the place reached is carried over and the run goes
+on. All modes have the same outputs, so nobody sees the seams but in the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.errors import ArmillaryError
+from armillary.mechanics.constrained import Mode
+from armillary.model.records import Event
+from armillary.program.roots import FLIP, RANK, SWITCHING
+from armillary.runtime.integrators import METHODS, Integration, integrate
+from armillary.runtime.integrators.sampling import SampleTimes
+from armillary.runtime.leap import leap, stride_across
+from armillary.runtime.modes import Modes, asks_for_mode
+from armillary.runtime.place import Place
+
+if TYPE_CHECKING:
+    from armillary.runtime.compiled import CompiledModel
+
+_WATCHMEN = (SWITCHING, RANK, FLIP)
+_NEAR = 0.15  # radians or lengths of motion to either side of a place that one step jumped over
+
+
+@dataclass
+class Journey:
+    """What a run through several modes gave: rows and counts together, and what happened on the way."""
+
+    model: CompiledModel  # of the last leg
+    parts: list[Integration] = field(default_factory=list)
+    events: list[tuple[float, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    failure: str = ""  # why it could not go on
+
+    def result(self) -> Integration:
+        last = self.parts[-1]
+        return replace(
+            last,
+            time=np.concatenate([p.time for p in self.parts]),
+            samples=np.concatenate([p.samples for p in self.parts]),
+            steps=sum(p.steps for p in self.parts),
+            rejected=sum(p.rejected for p in self.parts),
+            evaluations=sum(p.evaluations for p in self.parts),
+        )
+
+
+@dataclass(frozen=True)
+class Slow:
+    """A stretch of time to be passed in short steps: a singular place is in it that a longer step jumped over."""
+
+    begin: float
+    end: float
+    step: float
+
+
+class Traveller:
+    """A run under way: where it is, in what mode, and how it goes on from there."""
+
+    def __init__(
+        self,
+        modes: Modes,
+        place: Place,
+        t_end: float,
+        *,
+        method: str,
+        parameters: Mapping[str, Any] | None,
+        step: float | None,
+        sample: Any,
+        max_steps: int,
+        max_step: float,
+        **how: Any,
+    ) -> None:
+        self.modes, self.place, self.t_end = modes, place, t_end
+        self.method, self.parameters, self.how = method, parameters, how
+        self.step, self.max_steps, self.max_step = step, max_steps, max_step
+        self.grid = step if step and not METHODS[method].adaptive else None
+        self.t0 = place.t
+        self.times = _all_times(sample, place.t, t_end, step)
+        self.mode = modes.suitable(place, modes.first, parameters)
+        self.journey = Journey(modes.model(self.mode))
+        self.stride = 0.0
+        self.slow: Slow | None = None
+        self.stops: list[float] = []
+        self._note_exchange(modes.first)
+
+    def travel(self) -> Journey:
+        """The whole run."""
+        try:
+            while self._leg():
+                pass
+        except ArmillaryError as error:
+            if not self.journey.parts:
+                raise
+            self.journey.failure = str(error)
+        return self.journey
+
+    def _leg(self) -> bool:
+        """One leg; whether another follows."""
+        model = self.journey.model = self.modes.model(self.mode)
+        origin, end = self.place, self._leg_end()
+        due = self.times[(self.times > origin.t) & (self.times <= end)]
+        if not self.journey.parts:
+            due = self.times[self.times <= end]
+        result = leap(model, origin, end, due, self.parameters) if self.stride else self._run(model, end, due)
+        watched = model.equations.targets.watched
+        happened = [watched[k] for t, k in result.events if t == result.t_stop]
+        if any(e.name == FLIP for e in happened) and self.slow is None:
+            self._slow_down(result, model)  # the leg is gone through again
+            return True
+        self.stride = 0.0
+        self.journey.parts.append(result)
+        self.journey.events += [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
+        self.place = model.place(result.t_stop, result.final_state, result.final_memory, self.parameters)
+        if self.slow is not None and self.place.t >= self.slow.end:
+            self.slow = None
+        if result.status == "finished":
+            return end < self.t_end
+        changing = [e for e in happened if e.name in _WATCHMEN or asks_for_mode(e, model.equations)]
+        stopping = [e for e in happened if e.stop and e.name not in _WATCHMEN]
+        if result.status != "event" or not changing or stopping:
+            return False
+        self._change(model, changing)
+        return True
+
+    def _leg_end(self) -> float:
+        """Where the next leg ends at the latest."""
+        t, ends = self.place.t, [self.t_end]
+        if self.stride:
+            return min(t + self.stride, self.t_end)
+        if self.slow is not None:
+            ends.append(self.slow.begin if t < self.slow.begin else self.slow.end)
+        elif self.grid and t > self.t0:  # back to the grid of steps first
+            grid = self.t0 + self.grid * np.ceil((t - self.t0) / self.grid * (1 - 1e-12))
+            ends += [grid] if grid > t else []
+        return min(ends)
+
+    def _run(self, model: CompiledModel, end: float, due: np.ndarray) -> Integration:
+        step, max_step = self.step, self.max_step
+        if self.slow is not None and self.place.t >= self.slow.begin:
+            step = min(self.grid, self.slow.step) if self.grid else None
+            max_step = min(max_step, self.slow.step)
+        return integrate(
+            model.run_functions(),
+            self.method,
+            t0=self.place.t,
+            t_end=end,
+            state=model.packed(self.place),
+            memory=self.place.memory,
+            constants=model.constants(self.parameters),
+            step=step,
+            sample=due,
+            max_step=max_step,
+            max_steps=self.max_steps - sum(p.steps + p.rejected for p in self.journey.parts),
+            **self.how,
+        )
+
+    def _slow_down(self, result: Integration, model: CompiledModel) -> None:
+        """Short steps about a place that was jumped over: the factor of a dependent speed changed its sign."""
+        rate = model.derivatives(
+            self.place.t, model.packed(self.place), self.parameters, memory=self.place.memory
+        )
+        near = _NEAR / max(float(np.max(np.abs(rate[: len(self.place.q)]))), 1e-300)
+        near = min(near, self.t_end - self.t0)
+        self.slow = Slow(max(self.place.t, result.t_stop - near), result.t_stop + near, near / 6)
+
+    def _change(self, model: CompiledModel, changing: list[Event]) -> None:
+        """Another mode, or a step across a singular place."""
+        self.stops.append(self.place.t)
+        _check_progress(self.stops, changing)
+        if any(e.name == RANK for e in changing):
+            self.stride, ahead = stride_across(model, self.place, self.parameters)
+            if self.stride:
+                self.journey.notes.append(
+                    f"t = {self.place.t + ahead:.6g} s: passed a place where the constraints lose rank, in one "
+                    f"step of {self.stride:.3g} s"
+                )
+        others = [e for e in changing if e.name not in (RANK, FLIP)]
+        if not others:
+            return
+        before = self.mode
+        try:
+            self.place, self.mode = self.modes.changed(self.place, before, others, self.parameters)
+        except ArmillaryError as error:
+            names = ", ".join(f"'{e.name}'" for e in others)
+            raise ArmillaryError(f"at t = {self.place.t:.6g} s, after event {names}: {error}") from None
+        for event in others:
+            if event.lock or event.unlock:
+                self.journey.notes.append(f"t = {self.place.t:.6g} s: event '{event.name}' {_deeds(event)}")
+        if before.locked == self.mode.locked:
+            self._note_exchange(before)
+
+    def _note_exchange(self, before: Mode) -> None:
+        gone, now = self.modes.dependents(before), self.modes.dependents(self.mode)
+        if gone != now:
+            self.journey.events.append((self.place.t, SWITCHING))
+            self.journey.notes.append(
+                f"t = {self.place.t:.6g} s: {', '.join(sorted(gone - now))} became independent in place of "
+                f"{', '.join(sorted(now - gone))}, whose motion did not tell that of the others there"
+            )
+
+
+def _deeds(event: Event) -> str:
+    both = (("locks", event.lock), ("unlocks", event.unlock))
+    return " and ".join(f"{verb} {', '.join(u.data.name for u in us)}" for verb, us in both if us)
+
+
+def _all_times(sample: Any, t0: float, t_end: float, step: float | None) -> np.ndarray:
+    """Times of all rows; without ``sample`` the ends of steps."""
+    times = SampleTimes(step if sample is None else sample, t0, t_end)
+    found = np.asarray(times.times(0, times.count), dtype=float)
+    return np.append(found, t_end) if sample is None and found[-1] < t_end else found
+
+
+def _check_progress(stops: list[float], changing: list[Event]) -> None:
+    """An error for modes that change without end at one time."""
+    if len(stops) > 20 and stops[-1] - stops[-20] <= 1e-9 * max(abs(stops[-1]), 1.0):
+        raise ArmillaryError(
+            f"at t = {stops[-1]:.6g} s {', '.join(repr(e.name) for e in changing)} asks for another mode "
+            "again and again; the constraints are singular there"
+        )
