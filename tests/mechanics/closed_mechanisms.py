@@ -1,17 +1,18 @@
-"""Random trees with loops closed on top, as plain data: an independent solution by multipliers in NumPy, and the
-system that a user would describe.
+"""Random trees with loops closed on top, as plain data: an independent solution by multipliers in NumPy, and
+the system that a user would describe.
 
     M u̇ − Jᵀ λ = f        J u̇ = −γ
 
 M and f are those of the tree (tests/mechanics/reference.py); each constraint is a function of the bodies'
-positions and velocities that is linear in the velocities, so its row of J follows from unit speeds and γ from a
-complex step along the motion.
+positions and velocities that is linear in the velocities, so its row of J follows from unit speeds and γ from
+a complex step along the motion.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ class Closure:
     first: tuple[int, Array]
     second: tuple[int, Array]
     axes: tuple[Array, Array]  # of the joint, in each body
+    turned: Array  # the first body's axes in those of the second
     length: float
 
 
@@ -73,11 +75,11 @@ def across_rate(c: Closure, s: State, a: Array, b: Array) -> Any:
 def rates_of(c: Closure) -> list[Rate]:
     """What must stay zero for a closure, as functions of the bodies' motion."""
     a, b = c.axes
-    ahead, aside = frame_about(b)
+    side, other = frame_about(a)
+    ahead, aside = c.turned @ side, c.turned @ other
     three: list[Rate] = [lambda s, d=d: line_rate(c, s, d, GROUND) for d in np.eye(3)]  # type: ignore[misc]
     upright: list[Rate] = [lambda s, d=d: across_rate(c, s, a, d) for d in (ahead, aside)]  # type: ignore[misc]
     slide: list[Rate] = [lambda s, d=d: line_rate(c, s, d, c.second[0]) for d in (ahead, aside)]  # type: ignore[misc]
-    side, _ = frame_about(a)
     twist: list[Rate] = [lambda s: across_rate(c, s, side, aside)]
     rod: list[Rate] = [
         lambda s: (
@@ -128,15 +130,18 @@ def accelerations(closed: Closed) -> Array:
 # ---------------------------------------------------------------- random ones
 
 
+@cache
 def closed_case(seed: int, kinds: tuple[str, ...]) -> Closed:
     """A random tree that keeps some freedom with closures of these kinds."""
     for attempt in range(1000):
         case = tree_case(10_000 * seed + attempt)
         rng = np.random.default_rng([seed, attempt])
-        if len(case.tree.bodies) > 6 or case.tree.nu > 16:
+        if len(case.tree.bodies) > 6 or case.tree.nu > 10:
             continue
         closures = [_closure(kind, case, rng) for kind in kinds]
         closed = Closed(case, closures)
+        if any(not np.any(jacobian(Closed(case, [c]), case.u)[0]) for c in closures):  # of welded bodies
+            continue
         J, _ = jacobian(closed, case.u)
         sizes = np.linalg.svd(J, compute_uv=False)
         rank = int(np.sum(sizes > 1e-9))
@@ -157,7 +162,8 @@ def _closure(kind: str, case: Case, rng: np.random.Generator) -> Closure:
     place = here.point((i, p))
     axis = rng.normal(size=3)
     axis /= np.linalg.norm(axis)
-    there = here.axes(j).T @ here.axes(i) @ axis
+    turned = here.axes(j).T @ here.axes(i)
+    there = turned @ axis
     origin = np.zeros(3) if j == GROUND else here.p[j]
     if kind == "universal":
         there, _ = frame_about(there)
@@ -165,14 +171,14 @@ def _closure(kind: str, case: Case, rng: np.random.Generator) -> Closure:
     if kind == "cylindrical":
         away = 0.4 * (here.axes(i) @ axis)
     second = here.axes(j).T @ (place + away - origin)
-    return Closure(kind, (i, p), (j, second), (axis, there), float(np.linalg.norm(away)))
+    return Closure(kind, (i, p), (j, second), (axis, there), turned, float(np.linalg.norm(away)))
 
 
 # ---------------------------------------------------------------- the system that a user would describe
 
 
 def describe(closed: Closed) -> arm.System:
-    """The system with its closures; for joints that fix a twist, the bodies' axes must be given."""
+    """The system with its closures; where these keep a twist, both ends need the same axes, and so an anchor."""
     s = build(closed.case)
     bodies = list(s.bodies.values())
 
@@ -181,13 +187,15 @@ def describe(closed: Closed) -> arm.System:
         return body.point([float(x) for x in place[1]])
 
     for n, c in enumerate(closed.closures):
-        pair = tuple(tuple(float(x) for x in axis) for axis in c.axes)
-        extra: dict[str, Any] = {}
-        if c.kind == "distance":
-            extra["length"] = c.length
-        elif c.kind != "spherical":
-            extra["axis"] = pair
-        s.close_joint(c.kind, point(c.first), point(c.second), name=f"closure {n}", **extra)
+        one, other = (tuple(float(x) for x in axis) for axis in c.axes)
+        extra: dict[str, Any] = {"distance": {"length": c.length}, "spherical": {}, "fixed": {}}.get(
+            c.kind, {"axis": (one, other)}
+        )
+        end = point(c.second)
+        if c.kind in ("prismatic", "fixed"):
+            end = s.body(f"anchor{n}", end.body, at=end.coordinates, orient=c.turned, mass=0, inertia=0)
+            extra = {"axis": one} if c.kind == "prismatic" else {}
+        s.close_joint(c.kind, point(c.first), end, name=f"closure {n}", **extra)
     s.start(dict(zip(s.coordinates, closed.case.q.tolist(), strict=True)))
     for u in s.speeds:
         s.output(f"rate of {u}", arm.time_derivative(u))

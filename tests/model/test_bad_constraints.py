@@ -30,7 +30,7 @@ class Model:
         s.parameter("w", 1.0, units="rad/s")
         s.memory("mem", 0.5)
         s.gravity(9.81, -s.ground.y)
-        self.O = arm.System("other").body("O", joint=arm.Revolute("x"), mass=1, inertia=0)  # noqa: E741
+        self.O = arm.System("other").body("O", joint=arm.Revolute("x"), mass=1, inertia=0)
 
 
 def contents(s: arm.System) -> dict[str, Any]:

@@ -58,7 +58,7 @@ DERIVED: Said = [
             lambda s: s.prescribe("A.u1", "w"),
             lambda s: s.constrain("A.u1 - C.u1", name="a", eliminate="A.u1"),
         ),
-        "'a' cannot eliminate 'A.u1'.*it could eliminate 'C.u1'",
+        "'a' cannot eliminate 'A.u1': it is prescribed",
     ),
     (
         "an event that sets a prescribed speed",
@@ -95,7 +95,7 @@ DERIVED: Said = [
     ),
     (
         "a load that depends on the force of a constraint",
-        lambda s: s.force("R", s.constrain("A.u1 - C.u1").force, s.ground.x, at="B"),
+        lambda s: s.moment("R", s.constrain("A.u1 - C.u1").force, s.ground.z, on="B"),
         "a load depends on 'force of constraint1'",
     ),
     (
@@ -199,7 +199,7 @@ def four_bar(rocker: float = 0.5) -> arm.System:
 
 
 def test_a_loop_that_cannot_close_says_what_remains_and_what_sets_it() -> None:
-    """Base, crank and coupler in a row reach 1.35 m from the hinge of a rocker of 3 m: 3 − 1.35 remains in all."""
+    """Base, crank and coupler in a row reach 1.35 m, a rocker of 3 m further: 3 − 1.35 remains in all."""
     model = four_bar().derive().compile()
     with pytest.raises(arm.ArmillaryError, match=r"(?s)cannot be closed.*B\.tip stays on C\.pin") as caught:
         model.simulate(0.1, parameters={"rocker": 3.0})
@@ -215,7 +215,7 @@ def test_given_motions_that_contradict_a_loop_are_named() -> None:
     s = four_bar()
     s.prescribe("A.q1", "2*t")
     s.prescribe("C.q1", "-3*t")
-    with pytest.raises(arm.ArmillaryError, match="(?s)pin along ground.*contradicts") as caught:
+    with pytest.raises(arm.ArmillaryError, match=r"(?s)pin along ground.*contradicts") as caught:
         s.derive()
     assert "A.q1" in str(caught.value)
     assert "C.q1" in str(caught.value)
@@ -224,14 +224,14 @@ def test_given_motions_that_contradict_a_loop_are_named() -> None:
 def test_nothing_left_to_move_is_over_constrained() -> None:
     s = four_bar()
     s.constrain("A.u1 - C.u1", name="extra")
-    with pytest.raises(arm.ArmillaryError, match="(?s)four-bar.*over-constrained.*'pin along.*'extra'"):
+    with pytest.raises(arm.ArmillaryError, match=r"(?s)four-bar.*over-constrained.*'pin along.*'extra'"):
         s.derive()
 
 
 def test_initial_speeds_that_contradict_a_constraint() -> None:
     s = four_bar()
     model = s.derive().compile()
-    with pytest.raises(arm.ArmillaryError, match="(?s)A.u1, B.u1, C.u1 contradict.*pin along"):
+    with pytest.raises(arm.ArmillaryError, match=r"(?s)A.u1, B.u1, C.u1 contradict.*pin along"):
         model.state({"A.u1": 1.0, "B.u1": 1.0, "C.u1": 7.0})
 
 
@@ -248,7 +248,7 @@ def test_given_coordinates_have_no_initial_value() -> None:
 
 
 def three_cranks() -> arm.System:
-    """Three equal cranks under one bar: each of the last two holds the bar parallel, so one row is redundant."""
+    """Three equal cranks under one bar: the second holds it parallel already, so one row is redundant."""
     s = arm.System("three cranks")
     N = s.ground
     one = (1, 1, 1)

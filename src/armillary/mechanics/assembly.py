@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 _TRIES = 100
-# Singular values of J, relative to the largest, that a step leaves alone; smaller ones only where these stall. With
-# redundant rows the smallest ones are as small as the gap and lead astray.
+# Singular values of J, relative to the largest, that a step leaves alone; smaller ones only where these
+# stall. With redundant rows the smallest ones are as small as the gap and lead astray.
 _WEAK = (1e-3, 1e-6, 1e-10)
 _CLOSED = 1e-13  # of a length of one, about rounding
 

@@ -55,7 +55,9 @@ def rows(system: System, plain: Undimensioned) -> list[Row]:
 
 
 def speed_places(system: System, plain: Undimensioned) -> dict[Expr, int]:
-    """Speeds as they are read, with their places; those that are read as something else are not among them."""
+    """Speeds as they are read, with their places; those that are read as something else are not among
+    them.
+    """
     read = [(plain(u), i) for i, u in enumerate(system.speeds)]
     return {u: i for u, i in read if u.kind == "symbol" and u.data.role == "speed"}
 

@@ -84,9 +84,9 @@ class Constraints(Reading):
         """An expression that stays zero: of coordinates (and time), or linear in the speeds.
 
         The derivation chooses the speed that each constraint eliminates, unless ``eliminate`` names it. Where
-        the force that keeps the constraint is known to act at a point along a direction, ``at`` and ``along`` say
-        so: reactions at joints need it. It acts on the point's body, or on the body ``on`` at that place: on a
-        wheel, at the point of its carrier that is above the road.
+        the force that keeps the constraint is known to act at a point along a direction, ``at`` and ``along``
+        say so: reactions at joints need it. It acts on the point's body, or on the body ``on`` at that place:
+        on a wheel, at the point of its carrier that is above the road.
         """
         label = self._constraint_name(name, "constraint")
         where = f"constraint '{label}'"

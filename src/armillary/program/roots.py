@@ -136,7 +136,7 @@ def check_rates(system: System, rates: Iterable[Any], plain: Undimensioned) -> N
 POOR = 0.01
 SWITCHING = "dependent speeds"
 # What is left of a row, squared, where the constraints are about to lose rank, whatever the choice.
-LOST = 0.01
+LOST = 0.25
 RANK = "rank of constraints"
 # The factors of the dependent speeds in their rows, multiplied: its sign changes where one of them fails.
 FLIP = "sign of pivots"

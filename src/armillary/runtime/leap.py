@@ -10,7 +10,8 @@ Wanner 1993, II.5), so the place is put in the middle of that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,28 +24,49 @@ if TYPE_CHECKING:
     from armillary.runtime.compiled import CompiledModel
 
 _MIDDLE = 0.46
-_LONGEST = 0.3  # radians or lengths of motion that one step may pass
+_STRIDE = 0.25  # radians or lengths of motion that one step passes: far enough from the place, near enough for its order
+_STEADY = 0.3  # share by which two forecasts of the time to the place may differ
 _ANY = 1e6  # a tolerance that accepts the step
+_BLIND = 0.1  # share of the step to either side of the place in which rows are not computed from states
+_AROUND = (0.0, 0.12, 0.24, 0.34, 0.58, 0.7, 0.84, 1.0)  # where they are computed instead
 _TORN = 1e-6  # a gap after the step that tells that it failed
 
 
-def stride_across(
-    model: CompiledModel, place: Place, parameters: Mapping[str, Any] | None
-) -> tuple[float, float]:
-    """The length of the step across such a place ahead, and the time to it; zeros where none is near."""
+@dataclass(frozen=True)
+class Forecast:
+    """The time at which the constraints will lose rank, and the length of the step across."""
+
+    singular: float
+    stride: float
+
+    @property
+    def begin(self) -> float:
+        """Where the step across begins."""
+        return self.singular - _MIDDLE * self.stride
+
+    def across(self, t: float) -> float:
+        """The step from t that has the place where no stage comes near."""
+        return (self.singular - t) / _MIDDLE
+
+    def agrees(self, later: Forecast | None, t: float) -> bool:
+        """Whether a later look, at t, sees the same place ahead: not a strength that only dips."""
+        return later is not None and abs(later.singular - self.singular) <= _STEADY * (later.singular - t)
+
+
+def forecast(model: CompiledModel, place: Place, parameters: Mapping[str, Any] | None) -> Forecast | None:
+    """What is ahead of a place if the strength of the constraints goes on to fall as it does."""
     y = model.packed(place)
     rate = model.derivatives(place.t, y, parameters, memory=place.memory)
     fast = float(np.max(np.abs(rate[: len(place.q)]), initial=0.0))
     if not 0.0 < fast < np.inf:
-        return 0.0, 0.0
+        return None
     dt = 1e-4 / fast
     here = model.strength(place.t, y, place.memory, parameters) ** 0.5
     there = model.strength(place.t + dt, y + dt * rate, place.memory, parameters) ** 0.5
     if there >= here:
-        return 0.0, 0.0
+        return None
     ahead = here * dt / (here - there)
-    stride = ahead / _MIDDLE
-    return (stride, ahead) if stride * fast <= _LONGEST else (0.0, 0.0)
+    return Forecast(place.t + ahead, min(_STRIDE / fast, ahead / _MIDDLE))
 
 
 def leap(
@@ -73,17 +95,14 @@ def leap(
             "they may have become parallel: give directions of one body"
         )
     inside = solver.dense_output()
-    rows = [
-        list(
-            model.outputs(
-                t, model.closed(t, inside(t), parameters, memory), parameters, memory=memory
-            ).values()
-        )
-        for t in due
-    ]
+
+    def row(t: float) -> list[float]:
+        y = model.closed(t, inside(t), parameters, memory)
+        return list(model.outputs(t, y, parameters, memory=memory).values())
+
     return Integration(
         time=due.copy(),
-        samples=np.array(rows).reshape(len(due), len(model.output_names)),
+        samples=_rows(row, place.t, h, due, len(model.output_names)),
         final_state=final,
         final_memory=memory.copy(),
         status="finished",
@@ -94,3 +113,24 @@ def leap(
         rejected=0,
         evaluations=solver.nfev,
     )
+
+
+def _rows(
+    row: Callable[[float], list[float]], t: float, h: float, due: np.ndarray, columns: int
+) -> np.ndarray:
+    """Rows at the times that are due; near the singular place from rows around it, by a polynomial."""
+    result = np.empty((len(due), columns))
+    share = (due - t) / h
+    near = np.abs(share - _MIDDLE) < _BLIND
+    for k in np.flatnonzero(~near):
+        result[k] = row(float(due[k]))
+    if near.any():
+        around = np.array([row(t + x * h) for x in _AROUND])
+        result[near] = [_interpolated(x, around) for x in share[near]]
+    return result
+
+
+def _interpolated(x: float, values: np.ndarray) -> np.ndarray:
+    """Lagrange's interpolation through the rows around."""
+    weights = [np.prod([(x - b) / (a - b) for b in _AROUND if b != a]) for a in _AROUND]
+    return np.array(weights) @ values

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.algebra.walk import symbols
-from armillary.errors import ArmillaryError
+from armillary.errors import SimulationError
 from armillary.mechanics.constrained import Mode, Setting, full_tree
 from armillary.mechanics.impulse import after_impulse, full_mass_matrix
 from armillary.mechanics.partition import partition
@@ -93,10 +93,11 @@ class Modes:
         chosen = partition(figures.jacobian, sizes, free, now)
         if len(chosen) < len(now):
             lost = [setting.rows[i].constraint.name for i, _ in now if i not in {row for row, _ in chosen}]
-            raise ArmillaryError(
+            raise SimulationError(
                 f"at t = {place.t:.6g} s the constraints of '{system.name}' lose rank "
                 f"({', '.join(lost)} says nothing new there), so the motion can go on in more than one way; "
-                "start a little away from there"
+                "start a little away from there",
+                None,
             )
         return Mode(mode.locked, tuple((setting.rows[i].constraint.name, names[j]) for i, j in chosen))
 

@@ -20,11 +20,11 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.program.redundant import EXACT, RedundantEquations
 from armillary.runtime.compiled import BACKENDS, CompiledModel, raise_for
 from armillary.runtime.integrators import Stepping, integrate
-from armillary.runtime.travel import Journey, Place
 from armillary.runtime.parameters import check_physical
 from armillary.runtime.progress import progress_line
 from armillary.runtime.redundant_start import Initial, Start
 from armillary.runtime.scheme import Scheme
+from armillary.runtime.travel import Journey, Place
 
 if TYPE_CHECKING:
     from armillary.results import Run

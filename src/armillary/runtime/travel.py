@@ -1,7 +1,7 @@
 """A run through several programs of one system, leg by leg.
 
-The compiled loop ends where an event asks for another mode; the place reached is carried over and the run goes
-on. All modes have the same outputs, so nobody sees the seams but in the report.
+The compiled loop ends where an event asks for another mode; the place reached is carried over and the run
+goes on. All modes have the same outputs, so nobody sees the seams but in the report.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constrained import Mode
 from armillary.model.records import Event
-from armillary.program.roots import FLIP, RANK, SWITCHING
+from armillary.program.roots import FLIP, LOST, RANK, SWITCHING
 from armillary.runtime.integrators import METHODS, Integration, integrate
 from armillary.runtime.integrators.sampling import SampleTimes
-from armillary.runtime.leap import leap, stride_across
+from armillary.runtime.leap import Forecast, forecast, leap
 from armillary.runtime.modes import Modes, asks_for_mode
 from armillary.runtime.place import Place
 
@@ -53,7 +53,9 @@ class Journey:
 
 @dataclass(frozen=True)
 class Slow:
-    """A stretch of time to be passed in short steps: a singular place is in it that a longer step jumped over."""
+    """A stretch of time to be passed in short steps: a singular place is in it that a longer step jumped
+    over.
+    """
 
     begin: float
     end: float
@@ -86,6 +88,7 @@ class Traveller:
         self.mode = modes.suitable(place, modes.first, parameters)
         self.journey = Journey(modes.model(self.mode))
         self.stride = 0.0
+        self.ahead: Forecast | None = None
         self.slow: Slow | None = None
         self.stops: list[float] = []
         self._note_exchange(modes.first)
@@ -104,6 +107,8 @@ class Traveller:
     def _leg(self) -> bool:
         """One leg; whether another follows."""
         model = self.journey.model = self.modes.model(self.mode)
+        if not self.stride and self.ahead is None:
+            self._look_ahead(model)
         origin, end = self.place, self._leg_end()
         due = self.times[(self.times > origin.t) & (self.times <= end)]
         if not self.journey.parts:
@@ -111,7 +116,8 @@ class Traveller:
         result = leap(model, origin, end, due, self.parameters) if self.stride else self._run(model, end, due)
         watched = model.equations.targets.watched
         happened = [watched[k] for t, k in result.events if t == result.t_stop]
-        if any(e.name == FLIP for e in happened) and self.slow is None:
+        jumped = any(e.name == FLIP for e in happened)
+        if jumped and (self.slow is None or result.t_stop < self.slow.begin):
             self._slow_down(result, model)  # the leg is gone through again
             return True
         self.stride = 0.0
@@ -121,6 +127,8 @@ class Traveller:
         if self.slow is not None and self.place.t >= self.slow.end:
             self.slow = None
         if result.status == "finished":
+            if self.ahead is not None and self.place.t >= self.ahead.begin:
+                self._leap_next(model)
             return end < self.t_end
         changing = [e for e in happened if e.name in _WATCHMEN or asks_for_mode(e, model.equations)]
         stopping = [e for e in happened if e.stop and e.name not in _WATCHMEN]
@@ -134,6 +142,8 @@ class Traveller:
         t, ends = self.place.t, [self.t_end]
         if self.stride:
             return min(t + self.stride, self.t_end)
+        if self.ahead is not None:
+            ends.append(self.ahead.begin)
         if self.slow is not None:
             ends.append(self.slow.begin if t < self.slow.begin else self.slow.end)
         elif self.grid and t > self.t0:  # back to the grid of steps first
@@ -162,7 +172,9 @@ class Traveller:
         )
 
     def _slow_down(self, result: Integration, model: CompiledModel) -> None:
-        """Short steps about a place that was jumped over: the factor of a dependent speed changed its sign."""
+        """Short steps about a place that was jumped over: the factor of a dependent speed changed its
+        sign.
+        """
         rate = model.derivatives(
             self.place.t, model.packed(self.place), self.parameters, memory=self.place.memory
         )
@@ -174,13 +186,6 @@ class Traveller:
         """Another mode, or a step across a singular place."""
         self.stops.append(self.place.t)
         _check_progress(self.stops, changing)
-        if any(e.name == RANK for e in changing):
-            self.stride, ahead = stride_across(model, self.place, self.parameters)
-            if self.stride:
-                self.journey.notes.append(
-                    f"t = {self.place.t + ahead:.6g} s: passed a place where the constraints lose rank, in one "
-                    f"step of {self.stride:.3g} s"
-                )
         others = [e for e in changing if e.name not in (RANK, FLIP)]
         if not others:
             return
@@ -195,6 +200,29 @@ class Traveller:
                 self.journey.notes.append(f"t = {self.place.t:.6g} s: event '{event.name}' {_deeds(event)}")
         if before.locked == self.mode.locked:
             self._note_exchange(before)
+
+    def _look_ahead(self, model: CompiledModel) -> None:
+        """A forecast, where the constraints are weak."""
+        if model.equations.setting.strength is None:
+            return
+        state = model.packed(self.place)
+        if model.strength(self.place.t, state, self.place.memory, self.parameters) > LOST * (1 + 1e-6):
+            return
+        self.ahead = forecast(model, self.place, self.parameters)
+        if self.ahead is not None and self.ahead.begin <= self.place.t:
+            self._leap_next(model)
+
+    def _leap_next(self, model: CompiledModel) -> None:
+        """A step across the singular place that was forecast, if it is still there."""
+        seen, self.ahead = self.ahead, None
+        now = forecast(model, self.place, self.parameters)
+        if seen is None or now is None or not seen.agrees(now, self.place.t):
+            return
+        self.stride = now.across(self.place.t)
+        self.journey.notes.append(
+            f"t = {now.singular:.6g} s: passed a place where the constraints lose rank, in one step of "
+            f"{self.stride:.3g} s"
+        )
 
     def _note_exchange(self, before: Mode) -> None:
         gone, now = self.modes.dependents(before), self.modes.dependents(self.mode)
