@@ -178,7 +178,7 @@ def _closure(kind: str, case: Case, rng: np.random.Generator) -> Closure:
 
 
 def describe(closed: Closed) -> arm.System:
-    """The system with its closures; where these keep a twist, both ends need the same axes, and so an anchor."""
+    """The system with its closures; where these keep a twist, both ends have the same axes: an anchor's."""
     s = build(closed.case)
     bodies = list(s.bodies.values())
 

@@ -66,13 +66,13 @@ def check(case: Case, formalism: str = "recursive", *, regroup: bool = True) -> 
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * np.max(np.abs(expected)))
 
 
-@pytest.mark.parametrize("joint", JOINTS[::3], ids=lambda j: f"{j.kind} {j.settings}")
+@pytest.mark.parametrize("joint", JOINTS[::4], ids=lambda j: f"{j.kind} {j.settings}")
 def test_every_joint_carries_what_newton_and_euler_ask(joint: Joint) -> None:
     """With loads of every kind across the joint; regrouping must not show."""
     check(joint_case(joint, seed=31, moving_parent=True))
 
 
-@pytest.mark.parametrize("seed", range(500, 508))
+@pytest.mark.parametrize("seed", range(500, 505))
 def test_random_trees_carry_what_newton_and_euler_ask(seed: int) -> None:
     check(tree_case(seed), ("kane", "recursive")[seed % 2], regroup=seed % 4 < 2)
 

@@ -68,7 +68,7 @@ ALLOWED = [
 ]
 
 
-@pytest.mark.parametrize("joint", ALLOWED[::3], ids=lambda j: f"{j.kind} {j.settings}")
+@pytest.mark.parametrize("joint", ALLOWED[::4], ids=lambda j: f"{j.kind} {j.settings}")
 def test_every_joint_with_its_coordinates_given(joint: Joint) -> None:
     """First and last coordinate that have speeds of their own; of a free body all three places."""
 
@@ -79,7 +79,7 @@ def test_every_joint_with_its_coordinates_given(joint: Joint) -> None:
     check(joint_case(joint, 51, moving_parent=True), chosen, "recursive", True)
 
 
-@pytest.mark.parametrize("seed", range(600, 606))
+@pytest.mark.parametrize("seed", range(600, 604))
 def test_random_coordinates_of_random_trees(seed: int) -> None:
     rng = np.random.default_rng(seed)
 
@@ -199,7 +199,6 @@ def slider_crank() -> tuple[arm.System, float, float]:
     )
     C = s.body("C", joint=arm.Prismatic("x"), mass=2, inertia=0)
     s.close_loop(B.point((rod, 0, 0)), C, [N.x, N.y], name="pin")
-    s.start({"C.q1": crank + rod})
     return s, crank, rod
 
 
@@ -208,6 +207,7 @@ def test_a_driven_slider_crank_is_pure_geometry(speed: str) -> None:
     """x = r cos θ + √(l² − r² sin² θ), and its acceleration by a complex step of the same."""
     s, r, rod = slider_crank()
     s.parameter("speed", 7.0, units="rad/s")
+    s.start({"C.q1": r + rod})
     s.prescribe("A.q1", speed)
     C = s.bodies["C"]
     s.output("acceleration", arm.time_derivative(C.u1))

@@ -6,7 +6,7 @@ through ``let`` nodes, so the derivative of an intermediate value is exact too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -135,25 +135,35 @@ def evaluate(expression: Expr, values: Mapping[Expr | str, Any]) -> Any:
 
 def evaluate_all(roots: Iterable[Expr], values: Mapping[Any, Any]) -> list[Any]:
     """Values of several expressions; what they share is computed once."""
+    return evaluator(roots)(values)
+
+
+def evaluator(roots: Iterable[Expr]) -> Callable[[Mapping[Any, Any]], list[Any]]:
+    """Several expressions as a function of values by symbol or by name; walks their graph only once."""
     roots = list(roots)
-    result: dict[Expr, Any] = {}
-    missing: list[str] = []
-    for node in operands_first(roots):
-        if node.kind == "number":
-            result[node] = node.data
-        elif node.kind == "symbol":
-            if node in values:
-                result[node] = values[node]
-            elif node.data.name in values:
-                result[node] = values[node.data.name]
+    order = operands_first(roots)
+
+    def evaluated(values: Mapping[Any, Any]) -> list[Any]:
+        result: dict[Expr, Any] = {}
+        missing: list[str] = []
+        for node in order:
+            if node.kind == "number":
+                result[node] = node.data
+            elif node.kind == "symbol":
+                if node in values:
+                    result[node] = values[node]
+                elif node.data.name in values:
+                    result[node] = values[node.data.name]
+                else:
+                    missing.append(node.data.name)
+                    result[node] = np.nan
             else:
-                missing.append(node.data.name)
-                result[node] = np.nan
-        else:
-            result[node] = _node_value(node, [result[a] for a in node.args])
-    if missing:
-        raise ExpressionError(f"no value for {', '.join(sorted(missing))}")
-    return [result[root] for root in roots]
+                result[node] = _node_value(node, [result[a] for a in node.args])
+        if missing:
+            raise ExpressionError(f"no value for {', '.join(sorted(missing))}")
+        return [result[root] for root in roots]
+
+    return evaluated
 
 
 def _node_value(node: Expr, args: list[Any]) -> Any:

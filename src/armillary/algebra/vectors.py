@@ -302,16 +302,22 @@ def cross(a: Vector, b: Vector) -> Vector:
     return result
 
 
-def magnitude(a: Vector) -> Any:
-    """Length of the vector."""
-    return fn.sqrt(dot(a, a))
+def magnitude(a: Vector, *, may_vanish: bool = True) -> Any:
+    """Length of the vector.
+
+    Of terms in several frames the square is a sum of products, which rounding may leave below zero where the
+    length is zero; one that never vanishes needs no care.
+    """
+    square = dot(a, a)
+    several = len({frame for frame, _ in a.terms}) > 1
+    return fn.sqrt(fn.maximum(square, 0)) if may_vanish and several else fn.sqrt(square)
 
 
 def direction(a: Vector) -> Vector:
     """Unit vector along the vector."""
     if not a.terms:
         raise ExpressionError("the zero vector has no direction")
-    return a / magnitude(a)
+    return a / magnitude(a, may_vanish=False)
 
 
 def project(a: Vector, normal: Vector) -> Vector:

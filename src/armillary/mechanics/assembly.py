@@ -60,13 +60,15 @@ class Geometry:
             rates[i, j] = v
         return Figures(numbers[:n_gaps], numbers[n_gaps:start], jacobian, rates)
 
-    def close(self, t: float, q: np.ndarray, moving: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def close(
+        self, t: float, q: np.ndarray, moving: np.ndarray, tries: int = _TRIES
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates near q whose gaps are closed by the speeds that may move, and the gaps that remain."""
         q = q.copy()
         allowed = np.asarray(moving, dtype=bool)
         here = self.at(t, q)
         weak = list(_WEAK)
-        for _ in range(_TRIES):
+        for _ in range(tries):
             finite = np.all(np.isfinite(here.gap)) and np.all(np.isfinite(here.jacobian))
             if not len(here.gap) or np.max(np.abs(here.gap)) <= _CLOSED or not allowed.any() or not finite:
                 break

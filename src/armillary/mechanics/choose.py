@@ -26,7 +26,8 @@ from armillary.mechanics.triples import times
 
 _WEAK = 0.2  # of the largest factor in a row, below which a speed is not given up by itself
 _OUTRUN = 5.0  # times an independent speed, beyond which a dependent one is better exchanged
-_NOTHING = 1e-8  # of the row's first size: nothing is left of it
+_NOISE = 1e-10  # a largest factor of this size is rounding: there is no row that says anything
+_NOTHING = 1e-8  # of the largest factor of its kind anywhere: rounding, nothing is left
 
 Evaluate = Callable[[Sequence[Any]], list[np.ndarray]]  # expressions → their values at places of the motion
 
@@ -39,14 +40,14 @@ def choose(
     *,
     kept_free: Collection[int] = (),
     wanted: Mapping[str, int] | None = None,
-    given: Mapping[Expr, Expr] | None = None,
+    given: Mapping[Expr, str] | None = None,
     locked: Collection[str] = (),
 ) -> Elimination:
     """The elimination of all rows, where speeds of one kind have one unit.
 
     ``wanted`` gives the speed for constraints whose choice is made already, in the order of elimination. Else
     rows that keep a position come first: where one of them and a row of speeds say the same, the position is
-    what has to be kept. ``given`` are prescribed speeds, for messages.
+    what has to be kept. ``given`` are prescribed speeds, with what is given in words.
     """
     sizes = _sizes(found, evaluate, kinds)
     in_order = sorted(found, key=lambda row: row.gap is None)
@@ -71,16 +72,15 @@ def _eliminated(
     sizes: Mapping[int, float],
     kept_free: Collection[int],
     wanted: Mapping[str, int],
-    given: Mapping[Expr, Expr],
+    given: Mapping[Expr, str],
     locked: Collection[str],
 ) -> Elimination:
     result = Elimination()
     shared = Counter(j for row in in_order for j in row.coefficients)
     for row in in_order:
         coefficients, known, uses = result.reduced(row)
-        before, scaled = _scaled(row.coefficients, sizes, evaluate), _scaled(coefficients, sizes, evaluate)
-        largest, first = _largest(scaled), _largest(before)
-        if largest <= _NOTHING * max(first, _NOTHING):
+        scaled = _scaled(coefficients, sizes, evaluate)
+        if _largest(scaled) <= _NOTHING:
             _check_nothing_left(row, known, result, evaluate, given)
             result.redundant.append(row)
             continue
@@ -155,7 +155,7 @@ def _sizes(found: Sequence[Row], evaluate: Evaluate, kinds: Sequence[Any]) -> di
     for row in found:
         for j, value in zip(row.coefficients, evaluate(list(row.coefficients.values())), strict=True):
             largest[kinds[j]] = max(largest.get(kinds[j], 0.0), float(np.max(np.abs(value))))
-    return {j: largest.get(kind, 0.0) or 1.0 for j, kind in enumerate(kinds)}
+    return {j: size if (size := largest.get(kind, 0.0)) > _NOISE else 1.0 for j, kind in enumerate(kinds)}
 
 
 def _scaled(
@@ -178,7 +178,7 @@ def _speed_to_give_up(
     names: Sequence[str],
     kept_free: Collection[int],
     wanted: Mapping[str, int],
-    given: Mapping[Expr, Expr],
+    given: Mapping[Expr, str],
     locked: Collection[str],
 ) -> int:
     name = row.constraint.name
@@ -221,7 +221,7 @@ def _simplicity(a: Any) -> int:
 
 
 def _check_nothing_left(
-    row: Row, known: Any, result: Elimination, evaluate: Evaluate, given: Mapping[Expr, Expr]
+    row: Row, known: Any, result: Elimination, evaluate: Evaluate, given: Mapping[Expr, str]
 ) -> None:
     """A row without variables must hold by itself."""
     value = float(np.max(np.abs(evaluate([known])[0])))
@@ -230,7 +230,7 @@ def _check_nothing_left(
     others = [r.constraint for r in result.kept if set(r.coefficients) & set(row.coefficients)]
     clash = "".join(f"\n  '{c.name}': {c.about}" for c in others)
     mine = [s for c in (row.constraint, *others) for s in symbols(c.speed) if s in given]
-    clash += "".join(f"\n  prescribed '{u}' = {given[u]}" for u in dict.fromkeys(mine))
+    clash += "".join(f"\n  prescribed {given[u]}" for u in dict.fromkeys(mine))
     raise ModelError(
         f"constraint '{row.constraint.name}' ({row.constraint.about}) contradicts what is already given"
         + (f":{clash}\n" if clash else "; ")

@@ -81,7 +81,7 @@ def first_mode(system: System) -> Mode:
 
 def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
     """The tree of a system with given, locked and dependent speeds as what they are."""
-    _check_events(system)
+    _check_given(system)
     given = dict(system.prescriptions)
     for u in system.speeds:
         if u.data.name in mode.locked:
@@ -125,8 +125,11 @@ def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
     )
 
 
-def _check_events(system: System) -> None:
-    """Errors for events that lock or set what cannot be locked or set."""
+def _check_given(system: System) -> None:
+    """Errors for events that lock or set what cannot be locked or set, and for starts of what is given."""
+    for p in system.prescriptions.values():
+        if p.coordinate in system.started or p.speed in system.started:
+            raise ModelError(f"start() gives {_in_words(p).split(' = ')[0]} a value, but it is prescribed")
     freed = {u for event in system.events.values() for u in event.unlock}
     asked = {c.eliminate: c.name for c in system.constraints.values() if c.eliminate is not None}
     for event in system.events.values():
@@ -187,7 +190,7 @@ def _chosen(system: System, found: list[Row], plain: Undimensioned, mode: Mode) 
         [u.dimension for u in system.speeds],
         kept_free=set_by_events,
         wanted={constraint: names.index(speed) for constraint, speed in mode.dependents},
-        given={u: p.value for u, p in system.prescriptions.items()},
+        given={u: _in_words(p) for u, p in system.prescriptions.items()},
         locked=mode.locked,
     )
     locked = {u for u in system.speeds if u.data.name in mode.locked}
@@ -200,6 +203,12 @@ def _chosen(system: System, found: list[Row], plain: Undimensioned, mode: Mode) 
             f"its {free} speeds, so nothing moves; remove one of{listed}"
         )
     return elimination
+
+
+def _in_words(given: Prescription) -> str:
+    if given.coordinate is not None:
+        return f"'{given.coordinate}' = {given.position}"
+    return f"'{given.speed}' = {given.value}"
 
 
 def _position_steps(system: System, elimination: Elimination, plain: Undimensioned) -> dict[Expr, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.calculus import directional_derivatives, evaluate_all
+from armillary.algebra.calculus import directional_derivatives, evaluate_all, evaluator
 from armillary.algebra.expression import UNIT, ZERO, Expr
 from armillary.algebra.units import parse_unit
 from armillary.algebra.walk import Undimensioned, symbols
@@ -22,6 +22,7 @@ from armillary.model.system import System
 
 _AWAY = 0.2  # how far the further places are from the first
 _SHUT = 1e-8
+_TRIES = 30
 _TIMES = (0.0, 0.37, 1.13, 2.9)
 
 
@@ -70,11 +71,12 @@ class Sample:
         for memory in system.memories.values():
             self.values[plain(memory.symbol)] = memory.initial
         expressions, layout, coordinates = geometry_expressions(system, found, plain)
+        evaluate = evaluator(expressions)
 
         def values(t: float, q: np.ndarray) -> np.ndarray:
             at = self.values | {time: t} | dict(zip(coordinates, q.tolist(), strict=True))
             with np.errstate(all="ignore"):
-                return np.array([float(v) for v in evaluate_all(expressions, at)])
+                return np.array([float(v) for v in evaluate(at)])
 
         geometry = Geometry(layout, values)
         free = set(coordinates)
@@ -100,13 +102,19 @@ def _closed(
 ) -> np.ndarray | None:
     """A place near the start at which all is a number, with its loops closed if that can be; None: no number.
 
-    Joints' own angles may be singular at the start, and loops may have to be closed from elsewhere.
+    Joints' own angles may be singular at the start, and loops may have to be closed from elsewhere. But the
+    constraints themselves must be numbers at the start.
     """
     open_place = None
-    for reach in (away, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3.0, 3.0):
+    layout = geometry.layout
+    own = len(layout.gaps) + layout.rows + len(layout.jacobian)
+    for reach in (away, 0.05, 0.2, 0.8, 3.0):
         place = geometry.normalised(start + chance.uniform(-reach, reach, start.shape))
-        if np.all(np.isfinite(geometry.values(t, place))):
-            place, gap = geometry.close(t, place, np.ones(geometry.layout.speeds, dtype=bool))
+        finite = np.isfinite(geometry.values(t, place))
+        if reach == 0.0 and not np.all(finite[:own]):
+            return None
+        if np.all(finite):
+            place, gap = geometry.close(t, place, np.ones(layout.speeds, dtype=bool), tries=_TRIES)
             if not gap.size or np.max(np.abs(gap)) <= _SHUT:
                 return place
             open_place = place if open_place is None else open_place

@@ -35,7 +35,7 @@ def undone_on_error(verb: Verb) -> Verb:
     @wraps(verb)
     def careful(self: Any, *args: Any, **options: Any) -> Any:
         kept = [dict(self.parameters), dict(self.constraints), dict(self.prescriptions), dict(self.initial)]
-        locked = list(self.locked)
+        locked, started = list(self.locked), list(self.started)
         try:
             return verb(self, *args, **options)
         except ArmillaryError:
@@ -43,7 +43,7 @@ def undone_on_error(verb: Verb) -> Verb:
             for table, before in zip(now, kept, strict=True):
                 table.clear()
                 table.update(before)
-            self.locked[:] = locked
+            self.locked[:], self.started[:] = locked, started
             raise
 
     return careful  # type: ignore[return-value]
@@ -60,6 +60,7 @@ class Constraints(Reading):
     constraints: dict[str, Constraint]
     prescriptions: dict[Expr, Prescription]
     locked: list[Expr]
+    started: list[Expr]
     coordinates: list[Expr]
     speeds: list[Expr]
     rates: dict[Expr, Expr]
@@ -404,6 +405,7 @@ class Constraints(Reading):
             if given.kind != "number":
                 raise ModelError(f"start: the value of '{node}' must be a number, not '{given}'")
             self.initial[node] = float(given.data)
+            self.started.append(node)
 
     # ------------------------------------------------------------ given motion
 

@@ -51,6 +51,7 @@ class System(Reactions, Contacts, Judgement, Energies):
         self.prescriptions: dict[Expr, Prescription] = {}
         self.constraints: dict[str, Constraint] = {}
         self.locked: list[Expr] = []
+        self.started: list[Expr] = []
         self.reactions: dict[str, tuple[Expr, ...]] = {}
         self.efforts: dict[Expr, Expr] = {}
         self.functions: dict[str, tuple[Callable[..., Any], Any]] = {}
@@ -414,7 +415,7 @@ class System(Reactions, Contacts, Judgement, Energies):
         line = motion.position(q, p)
         if not line.terms:
             raise ModelError(f"strut '{name}': its two points always coincide, so it has no direction")
-        length = fn.named(vec.magnitude(line), f"{name}_length")
+        length = fn.named(vec.magnitude(line, may_vanish=False), f"{name}_length")
         along = line / length
         rate = fn.named(vec.dot(motion.velocity(q, p), along), f"{name}_rate")
         if callable(law) and not isinstance(law, Expr):

@@ -42,6 +42,7 @@ def closed(
         moved, gap = geometry.close(t, q, last)
         if np.max(np.abs(gap)) <= _CLOSED:
             return moved
+    gap = _least_gap(geometry, t, q, attempts[-1], gap)
     raise ParameterError(_open_loops(geometry, setting, gap, [names[i] for i in sorted(named)]))
 
 
@@ -105,6 +106,25 @@ def _from_elsewhere(
         if np.max(np.abs(rest)) <= _CLOSED:
             found.append(moved)
     return (min(found, key=lambda x: float(np.linalg.norm(x - q))) if found else None), gap
+
+
+def _least_gap(
+    geometry: Geometry, t: float, q: np.ndarray, moving: np.ndarray, gap: np.ndarray
+) -> np.ndarray:
+    """The smallest gaps that can be reached, as a whole, from some starts."""
+    from scipy.optimize import least_squares  # slow to import, and only for the message
+
+    if not moving.any():
+        return gap
+    rates = geometry.at(t, q).rates[:, moving]
+    chance = np.random.default_rng(1987)
+    for reach in (0.0, 0.3, 1.0, 3.0):
+        found = least_squares(
+            lambda step: geometry.at(t, geometry.normalised(q + rates @ step)).gap,
+            chance.uniform(-reach, reach, rates.shape[1]),
+        )
+        gap = min(gap, found.fun, key=lambda g: float(np.linalg.norm(g)))
+    return gap
 
 
 def _open_loops(geometry: Geometry, setting: Setting, gap: np.ndarray, named: list[str]) -> str:

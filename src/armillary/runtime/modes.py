@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.calculus import evaluate
 from armillary.algebra.walk import symbols
 from armillary.errors import SimulationError
 from armillary.mechanics.constrained import Mode, Setting, full_tree
@@ -56,11 +57,25 @@ class Modes:
             locked -= {u.data.name for u in event.unlock}
         named = {s.data.name for event in changing for s in event.changes}
         if named and self.model(mode).equations.setting.rows:
-            place = self.model(mode).reassembled(place, named, parameters)
+            place = self.model(mode).reassembled(
+                replace(place, u=self._set(place, mode, changing, parameters)), named, parameters
+            )
         if locked - mode.locked:
             place = replace(place, u=self._stopped(place, mode, sorted(locked), parameters))
         now = Mode(frozenset(locked), mode.dependents if locked == mode.locked else ())
         return place, self.suitable(place, now, parameters)
+
+    def _set(
+        self, place: Place, mode: Mode, changing: list[Event], parameters: Mapping[str, Any] | None
+    ) -> np.ndarray:
+        """All speeds, with those that events set though they are dependent in this mode."""
+        model, u = self.model(mode), place.u.copy()
+        values: dict[Any, Any] = dict(model.values_at(place, parameters))
+        for event in changing:
+            for target, value in event.changes.items():
+                if target.data.name in model.equations.dependents:
+                    u[model.equations.system.speeds.index(target)] = evaluate(value, values)
+        return u
 
     def suitable(self, place: Place, mode: Mode, parameters: Mapping[str, Any] | None) -> Mode:
         """The mode itself where its choice of dependent speeds is good at a place, else one that is."""
@@ -84,13 +99,7 @@ class Modes:
         rows = {row.constraint.name: i for i, row in enumerate(setting.rows)}
         kept = setting.elimination.kept
         now = [(rows[kept[step.row].constraint.name], step.speed) for step in setting.elimination.steps]
-        free = {
-            names.index(target.data.name)
-            for event in system.events.values()
-            for target in event.changes
-            if target.data.role == "speed"
-        }
-        chosen = partition(figures.jacobian, sizes, free, now)
+        chosen = partition(figures.jacobian, sizes, (), now)
         if len(chosen) < len(now):
             lost = [setting.rows[i].constraint.name for i, _ in now if i not in {row for row, _ in chosen}]
             raise SimulationError(
@@ -122,8 +131,10 @@ def asks_for_mode(event: Event, equations: Equations) -> bool:
     """Whether an event locks or unlocks, or sets something that loops have to be closed anew for."""
     if event.lock or event.unlock:
         return True
-    kept = [c.position for c in equations.system.constraints.values() if c.position is not None]
-    if not kept or not event.changes:
+    constraints = equations.system.constraints.values()
+    if not constraints or not event.changes:
         return False
-    held = set(symbols(*kept))
-    return any(s.data.role == "coordinate" or s in held for s in event.changes)
+    held = set(symbols(*(c.position for c in constraints if c.position is not None)))
+    return any(
+        s.data.role == "coordinate" or s in held or s.data.name in equations.dependents for s in event.changes
+    )

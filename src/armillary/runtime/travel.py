@@ -83,7 +83,7 @@ class Traveller:
         self.method, self.parameters, self.how = method, parameters, how
         self.step, self.max_steps, self.max_step = step, max_steps, max_step
         self.grid = step if step and not METHODS[method].adaptive else None
-        self.t0 = place.t
+        self.t0, self.shown = place.t, -np.inf
         self.times = _all_times(sample, place.t, t_end, step)
         self.mode = modes.suitable(place, modes.first, parameters)
         self.journey = Journey(modes.model(self.mode))
@@ -110,9 +110,7 @@ class Traveller:
         if not self.stride and self.ahead is None:
             self._look_ahead(model)
         origin, end = self.place, self._leg_end()
-        due = self.times[(self.times > origin.t) & (self.times <= end)]
-        if not self.journey.parts:
-            due = self.times[self.times <= end]
+        due = self.times[(self.times > self.shown) & (self.times <= end)]
         result = leap(model, origin, end, due, self.parameters) if self.stride else self._run(model, end, due)
         watched = model.equations.targets.watched
         happened = [watched[k] for t, k in result.events if t == result.t_stop]
@@ -120,8 +118,13 @@ class Traveller:
         if jumped and (self.slow is None or result.t_stop < self.slow.begin):
             self._slow_down(result, model)  # the leg is gone through again
             return True
+        changing = [e for e in happened if e.name in _WATCHMEN or asks_for_mode(e, model.equations)]
+        if result.status == "event" and changing:  # rows at this time show what comes of it
+            before = result.time < result.t_stop
+            result = replace(result, time=result.time[before], samples=result.samples[before])
         self.stride = 0.0
         self.journey.parts.append(result)
+        self.shown = max(self.shown, *result.time[-1:], -np.inf)
         self.journey.events += [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
         self.place = model.place(result.t_stop, result.final_state, result.final_memory, self.parameters)
         if self.slow is not None and self.place.t >= self.slow.end:
@@ -130,7 +133,6 @@ class Traveller:
             if self.ahead is not None and self.place.t >= self.ahead.begin:
                 self._leap_next(model)
             return end < self.t_end
-        changing = [e for e in happened if e.name in _WATCHMEN or asks_for_mode(e, model.equations)]
         stopping = [e for e in happened if e.stop and e.name not in _WATCHMEN]
         if result.status != "event" or not changing or stopping:
             return False
