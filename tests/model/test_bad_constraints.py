@@ -282,11 +282,6 @@ def _both(first: Callable[[arm.System], Any], second: Callable[[arm.System], Any
 
 TWICE: Table = [
     (
-        "started and prescribed",
-        _both(lambda s: s.start({"A.q1": 1.0}), lambda s: s.prescribe("A.q1", "w*t")),
-        "'A.q1' has a start",
-    ),
-    (
         "prescribed and started",
         _both(lambda s: s.prescribe("A.q1", "w*t"), lambda s: s.start({"A.q1": 1.0})),
         "'A.q1' is prescribed",

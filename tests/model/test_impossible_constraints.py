@@ -84,6 +84,11 @@ DERIVED: Said = [
         "'A.u1'",
     ),
     (
+        "a start of what is prescribed",
+        many(lambda s: s.start({"A.q1": 1.0}), lambda s: s.prescribe("A.q1", "w*t")),
+        "'A.q1'.*is prescribed",
+    ),
+    (
         "a load that depends on a reaction",
         lambda s: s.force("R", arm.dot(s.reaction_force("A"), s.ground.x), s.ground.x, at="B"),
         "a load depends on 'A joint force",
