@@ -56,6 +56,10 @@ def improve(
     def folded(g: Graph) -> Graph:
         return fold(g, constants)
 
+    def shared_spread(g: Graph) -> Graph:
+        opened = spread(g)
+        return g if opened.roots == g.roots else share(opened)
+
     def written_out(g: Graph) -> Graph:
         return named(expand(g, constants)) if len(g.order) <= WRITTEN_OUT else g
 
@@ -65,7 +69,7 @@ def improve(
         ("reciprocals", reciprocals, False, False),
         ("factor", factor, False, True),
         ("share", share, False, True),
-        ("spread", lambda g: share(spread(g)), False, True),
+        ("spread", shared_spread, False, True),
         ("inline", inline, False, True),
         ("factor", factor, False, True),
         ("fold", folded, False, False),

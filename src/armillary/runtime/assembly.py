@@ -19,6 +19,7 @@ from armillary.mechanics.constrained import Setting
 
 _CLOSED = 1e-10
 _CONSISTENT = 1e-9
+_NEW = 1e-6  # singular values above this count
 _REACHES = (0.3,) * 10 + (1.0,) * 15 + (3.0,) * 15  # how far from the given values scattered starts lie
 
 Attempt = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -68,6 +69,22 @@ def consistent(
         f"the initial speeds {', '.join(names[j] for j in sorted(named))} contradict constraint "
         f"'{constraint.name}' ({constraint.about}), which they leave at {residual[worst]:.6g}; name fewer of them"
     )
+
+
+def check_redundant(geometry: Geometry, setting: Setting, t: float, q: np.ndarray) -> None:
+    """An error where constraints that said nothing new at the default parameters do so at these."""
+    if not setting.elimination.redundant:
+        return
+    J = geometry.at(t, q).jacobian
+    largest = np.max(np.abs(J), axis=0)
+    J = J / np.where(largest > _NEW * np.max(largest), largest, 1.0)
+    kept = [i for i, row in enumerate(setting.rows) if row in setting.elimination.kept]
+    if np.linalg.matrix_rank(J, _NEW) > np.linalg.matrix_rank(J[kept], _NEW):
+        names = ", ".join(f"'{row.constraint.name}'" for row in setting.elimination.redundant)
+        raise ParameterError(
+            f"constraint {names} says nothing new at the default parameters, but does at these: the system has "
+            "fewer degrees of freedom here; give the parameters defaults that are meant, and derive again"
+        )
 
 
 def _attempts(geometry: Geometry, setting: Setting, held: np.ndarray) -> list[np.ndarray]:

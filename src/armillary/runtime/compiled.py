@@ -20,7 +20,7 @@ from armillary.errors import ArmillaryError, ParameterError, SimulationError, ne
 from armillary.mechanics.assembly import Geometry
 from armillary.program.equations import Equations
 from armillary.program.roots import FLIP, LOST, POOR, RANK, SWITCHING
-from armillary.runtime.assembly import closed, consistent
+from armillary.runtime.assembly import check_redundant, closed, consistent
 from armillary.runtime.integrators import METHODS, Functions, Integration, integrate
 from armillary.runtime.modes import Modes, asks_for_mode
 from armillary.runtime.parameters import check_physical, number_in_text, parameter_table, plain_number
@@ -241,6 +241,7 @@ class CompiledModel:
         names = list(self.coordinate_names)
         at = {i for i, name in enumerate(names) if name in named}
         q = closed(geometry, setting, place.t, place.q, at, names)
+        check_redundant(geometry, setting, place.t, q)
         guessed = [
             f"{names[i]} from {place.q[i]:.6g} to {q[i]:.6g}"
             for i in sorted(at)
@@ -387,6 +388,8 @@ class CompiledModel:
         result = self._with_last_row(journey, parameters)
         tolerances = {"rtol": rtol, "atol": str(atol)} if adaptive else {}
         run = self._run(result, values, {"method": chosen, "step": step or 0.0, **tolerances}, journey, start)
+        if journey.failure:
+            raise SimulationError(f"{journey.failure}; the data so far are in the error's .run", run)
         raise_for(result, run, journey.model.culprit(result, parameters), adaptive)
         return run
 
