@@ -139,6 +139,9 @@ def _least_gap(
         found = least_squares(
             lambda step: geometry.at(t, geometry.normalised(q + rates @ step)).gap,
             chance.uniform(-reach, reach, rates.shape[1]),
+            xtol=1e-15,
+            ftol=1e-15,
+            gtol=1e-15,
         )
         gap = min(gap, found.fun, key=lambda g: float(np.linalg.norm(g)))
     return gap
@@ -146,8 +149,9 @@ def _least_gap(
 
 def _open_loops(geometry: Geometry, setting: Setting, gap: np.ndarray, named: list[str]) -> str:
     lines = []
+    shown = max(_CLOSED, 1e-6 * float(np.max(np.abs(gap))))
     for i, value in zip(geometry.layout.gaps, gap, strict=True):
-        if abs(value) > _CLOSED:
+        if abs(value) > shown:
             row = setting.rows[i]
             sets = [s.data.name for s in symbols(row.gap) if s.data.role == "parameter"]
             by = f", set by {', '.join(sets)}" if sets else ""
