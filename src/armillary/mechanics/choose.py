@@ -26,7 +26,7 @@ from armillary.mechanics.triples import times
 
 _WEAK = 0.2  # of the largest factor in a row, below which a speed is not given up by itself
 _OUTRUN = 5.0  # times an independent speed, beyond which a dependent one is better exchanged
-_NOISE = 1e-10  # a largest factor of this size is rounding: there is no row that says anything
+NOISE = 1e-10  # a largest factor of this size is rounding: there is no row that says anything
 _NOTHING = 1e-8  # of the largest factor of its kind anywhere: rounding, nothing is left
 
 Evaluate = Callable[[Sequence[Any]], list[np.ndarray]]  # expressions → their values at places of the motion
@@ -155,7 +155,7 @@ def _sizes(found: Sequence[Row], evaluate: Evaluate, kinds: Sequence[Any]) -> di
     for row in found:
         for j, value in zip(row.coefficients, evaluate(list(row.coefficients.values())), strict=True):
             largest[kinds[j]] = max(largest.get(kinds[j], 0.0), float(np.max(np.abs(value))))
-    return {j: size if (size := largest.get(kind, 0.0)) > _NOISE else 1.0 for j, kind in enumerate(kinds)}
+    return {j: size if (size := largest.get(kind, 0.0)) > NOISE else 1.0 for j, kind in enumerate(kinds)}
 
 
 def _scaled(

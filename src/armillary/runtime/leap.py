@@ -10,18 +10,15 @@ Wanner 1993, II.5), so the place is put in the middle of that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armillary.errors import ArmillaryError
+from armillary.runtime.instance import Instance
 from armillary.runtime.integrators.records import Integration
 from armillary.runtime.place import Place
-
-if TYPE_CHECKING:
-    from armillary.runtime.compiled import CompiledModel
 
 _MIDDLE = 0.46
 _STRIDE = 0.25  # radians or lengths of motion that one step passes: far enough from the place, near enough for its order
@@ -53,56 +50,51 @@ class Forecast:
         return later is not None and abs(later.singular - self.singular) <= _STEADY * (later.singular - t)
 
 
-def forecast(model: CompiledModel, place: Place, parameters: Mapping[str, Any] | None) -> Forecast | None:
+def forecast(instance: Instance, place: Place) -> Forecast | None:
     """What is ahead of a place if the strength of the constraints goes on to fall as it does."""
-    y = model.packed(place)
-    rate = model.derivatives(place.t, y, parameters, memory=place.memory)
+    y = instance.packed(place)
+    rate = instance.derivatives(place.t, y, place.memory)
     fast = float(np.max(np.abs(rate[: len(place.q)]), initial=0.0))
     if not 0.0 < fast < np.inf:
         return None
     dt = 1e-4 / fast
-    here = model.strength(place.t, y, place.memory, parameters) ** 0.5
-    there = model.strength(place.t + dt, y + dt * rate, place.memory, parameters) ** 0.5
+    here = instance.strength(place.t, y, place.memory) ** 0.5
+    there = instance.strength(place.t + dt, y + dt * rate, place.memory) ** 0.5
     if there >= here:
         return None
     ahead = here * dt / (here - there)
     return Forecast(place.t + ahead, min(_STRIDE / fast, ahead / _MIDDLE))
 
 
-def leap(
-    model: CompiledModel,
-    place: Place,
-    end: float,
-    due: np.ndarray,
-    parameters: Mapping[str, Any] | None,
-) -> Integration:
+def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integration:
     """The motion from a place to an end in one step, with rows at the times that are due."""
     from scipy.integrate import DOP853  # slow to import, and rarely needed
 
     memory = place.memory
 
     def rates(t: float, y: np.ndarray) -> np.ndarray:
-        return model.derivatives(t, model.closed(t, y, parameters, memory), parameters, memory=memory)
+        return instance.derivatives(t, instance.closed(t, y, memory), memory)
 
     h = end - place.t
-    solver = DOP853(rates, place.t, model.packed(place), end, max_step=h, first_step=h, rtol=_ANY, atol=_ANY)
+    solver = DOP853(
+        rates, place.t, instance.packed(place), end, max_step=h, first_step=h, rtol=_ANY, atol=_ANY
+    )
     solver.step()
-    final = model.closed(end, solver.y, parameters, memory)
+    final = instance.closed(end, solver.y, memory)
     if not np.max(np.abs(final - solver.y), initial=0.0) <= _TORN:
         raise ArmillaryError(
-            f"the constraints of '{model.equations.system.name}' lose rank near t = {place.t:.6g} s and the "
+            f"the constraints of '{instance.equations.system.name}' lose rank near t = {place.t:.6g} s and the "
             "motion could not be carried across; if directions of close_loop() are fixed in different bodies, "
             "they may have become parallel: give directions of one body"
         )
     inside = solver.dense_output()
 
-    def row(t: float) -> list[float]:
-        y = model.closed(t, inside(t), parameters, memory)
-        return list(model.outputs(t, y, parameters, memory=memory).values())
+    def row(t: float) -> np.ndarray:
+        return instance.outputs(t, instance.closed(t, inside(t), memory), memory)
 
     return Integration(
         time=due.copy(),
-        samples=_rows(row, place.t, h, due, len(model.output_names)),
+        samples=_rows(row, place.t, h, due, len(instance.model.output_names)),
         final_state=final,
         final_memory=memory.copy(),
         status="finished",
@@ -116,7 +108,7 @@ def leap(
 
 
 def _rows(
-    row: Callable[[float], list[float]], t: float, h: float, due: np.ndarray, columns: int
+    row: Callable[[float], np.ndarray], t: float, h: float, due: np.ndarray, columns: int
 ) -> np.ndarray:
     """Rows at the times that are due; near the singular place from rows around it, by a polynomial."""
     result = np.empty((len(due), columns))

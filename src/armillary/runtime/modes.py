@@ -14,7 +14,8 @@ import numpy as np
 from armillary.algebra.calculus import evaluate
 from armillary.algebra.walk import symbols
 from armillary.errors import SimulationError
-from armillary.mechanics.constrained import Mode, Setting, full_tree
+from armillary.mechanics.choose import NOISE
+from armillary.mechanics.constrained import Mode, full_tree
 from armillary.mechanics.impulse import after_impulse, full_mass_matrix
 from armillary.mechanics.partition import partition
 from armillary.mechanics.tree import numeric
@@ -22,6 +23,7 @@ from armillary.model.records import Event
 from armillary.program.derive import derive
 from armillary.program.equations import Equations
 from armillary.program.roots import POOR
+from armillary.runtime.instance import Instance
 from armillary.runtime.place import Place
 
 if TYPE_CHECKING:
@@ -29,73 +31,69 @@ if TYPE_CHECKING:
 
 
 class Modes:
-    """The programs of one system by mode; the first is the one that the user derived."""
+    """The programs of one system by mode, with the parameters of a run; the first is what the user
+    derived.
+    """
 
-    def __init__(self, model: CompiledModel) -> None:
-        self.first = model.equations.mode
-        self._models: dict[Mode, CompiledModel] = {self.first: model}
+    def __init__(
+        self, models: dict[Mode, CompiledModel], first: Mode, parameters: Mapping[str, Any] | None
+    ) -> None:
+        self.first, self.parameters = first, parameters
+        self._models = models
 
-    def model(self, mode: Mode) -> CompiledModel:
+    def __getitem__(self, mode: Mode) -> Instance:
         """The program of a mode, derived and compiled at its first use."""
         if mode not in self._models:
             equations = self._models[self.first].equations
             again = derive(equations.system, equations.formalism, mode=mode, **equations.options)
             self._models[mode] = again.compile()
-        return self._models[mode]
+        return Instance(self._models[mode], self.parameters)
 
     def dependents(self, mode: Mode) -> set[str]:
         """Names of the speeds that a mode gives up."""
-        return set(self.model(mode).equations.dependents)
+        return set(self[mode].equations.dependents)
 
-    def changed(
-        self, place: Place, mode: Mode, changing: list[Event], parameters: Mapping[str, Any] | None
-    ) -> tuple[Place, Mode]:
+    def changed(self, place: Place, mode: Mode, changing: list[Event]) -> tuple[Place, Mode]:
         """Where a run goes on after events that change its mode, and in which."""
         locked = set(mode.locked)
         for event in changing:
             locked |= {u.data.name for u in event.lock}
             locked -= {u.data.name for u in event.unlock}
         named = {s.data.name for event in changing for s in event.changes}
-        if named and self.model(mode).equations.setting.rows:
-            place = self.model(mode).reassembled(
-                replace(place, u=self._set(place, mode, changing, parameters)), named, parameters
-            )
+        if named and self[mode].equations.setting.rows:
+            place = self[mode].assembled(replace(place, u=self._set(place, mode, changing)), named)
         if locked - mode.locked:
-            place = replace(place, u=self._stopped(place, mode, sorted(locked), parameters))
+            place = replace(place, u=self._stopped(place, mode, sorted(locked)))
         now = Mode(frozenset(locked), mode.dependents if locked == mode.locked else ())
-        return place, self.suitable(place, now, parameters)
+        return place, self.suitable(place, now)
 
-    def _set(
-        self, place: Place, mode: Mode, changing: list[Event], parameters: Mapping[str, Any] | None
-    ) -> np.ndarray:
+    def _set(self, place: Place, mode: Mode, changing: list[Event]) -> np.ndarray:
         """All speeds, with those that events set though they are dependent in this mode."""
-        model, u = self.model(mode), place.u.copy()
-        values: dict[Any, Any] = dict(model.values_at(place, parameters))
+        instance, u = self[mode], place.u.copy()
+        equations, values = instance.equations, instance.values(place)
         for event in changing:
             for target, value in event.changes.items():
-                if target.data.name in model.equations.dependents:
-                    u[model.equations.system.speeds.index(target)] = evaluate(value, values)
+                if target.data.name in equations.dependents:
+                    u[equations.system.speeds.index(target)] = evaluate(value, values)
         return u
 
-    def suitable(self, place: Place, mode: Mode, parameters: Mapping[str, Any] | None) -> Mode:
+    def suitable(self, place: Place, mode: Mode) -> Mode:
         """The mode itself where its choice of dependent speeds is good at a place, else one that is."""
-        model = self.model(mode)
-        setting = model.equations.setting
-        if setting.quality is None or model.quality(place, parameters) > POOR:
+        instance = self[mode]
+        if instance.equations.setting.quality is None or instance.quality(place) > POOR:
             return mode
-        return self._better(place, mode, setting, parameters)
+        return self._better(place, mode, instance)
 
-    def _better(
-        self, place: Place, mode: Mode, setting: Setting, parameters: Mapping[str, Any] | None
-    ) -> Mode:
-        model = self.model(mode)
-        system = model.equations.system
+    def _better(self, place: Place, mode: Mode, instance: Instance) -> Mode:
+        """A mode with a choice of dependent speeds that is good at a place."""
+        system, setting = instance.equations.system, instance.equations.setting
         names = [u.data.name for u in system.speeds]
-        figures = model.geometry(parameters, place.memory).at(place.t, place.q)
+        figures = instance.geometry(place.memory).at(place.t, place.q)
         sizes = np.ones(len(names))
         for kind in {u.dimension for u in system.speeds}:
             same = [u.dimension is kind for u in system.speeds]
-            sizes[same] = np.max(np.abs(figures.jacobian[:, same]), initial=0.0) or 1.0
+            largest = float(np.max(np.abs(figures.jacobian[:, same]), initial=0.0))
+            sizes[same] = largest if largest > NOISE else 1.0
         rows = {row.constraint.name: i for i, row in enumerate(setting.rows)}
         kept = setting.elimination.kept
         now = [(rows[kept[step.row].constraint.name], step.speed) for step in setting.elimination.steps]
@@ -110,19 +108,17 @@ class Modes:
             )
         return Mode(mode.locked, tuple((setting.rows[i].constraint.name, names[j]) for i, j in chosen))
 
-    def _stopped(
-        self, place: Place, mode: Mode, locked: list[str], parameters: Mapping[str, Any] | None
-    ) -> np.ndarray:
+    def _stopped(self, place: Place, mode: Mode, locked: list[str]) -> np.ndarray:
         """Speeds after joints have been locked: momentum is exchanged with all others."""
-        model = self.model(mode)
-        system, setting = model.equations.system, model.equations.setting
+        instance = self[mode]
+        system, setting = instance.equations.system, instance.equations.setting
         names = [u.data.name for u in system.speeds]
-        M = full_mass_matrix(numeric(full_tree(system), model.values_at(place, parameters)), len(names))
+        M = full_mass_matrix(numeric(full_tree(system), instance.values(place)), len(names))
         rows = np.zeros((len(locked), len(names)))
         rows[range(len(locked)), [names.index(name) for name in locked]] = 1.0
         known = np.zeros(len(locked))
         if setting.rows:
-            figures = model.geometry(parameters, place.memory).at(place.t, place.q)
+            figures = instance.geometry(place.memory).at(place.t, place.q)
             rows, known = np.vstack([figures.jacobian, rows]), np.concatenate([figures.known, known])
         return after_impulse(M, place.u, rows, known)
 

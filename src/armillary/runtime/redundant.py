@@ -4,7 +4,6 @@ their own.
 
 from __future__ import annotations
 
-import ctypes
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -19,6 +18,8 @@ from armillary.backends.llvm import llvm_text
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.redundant import EXACT, RedundantEquations
 from armillary.runtime.compiled import BACKENDS, CompiledModel, raise_for
+from armillary.runtime.initial import initial_memory, vector
+from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import Stepping, integrate
 from armillary.runtime.parameters import check_physical
 from armillary.runtime.progress import progress_line
@@ -57,9 +58,6 @@ class RedundantModel(CompiledModel):
 
     def __init__(self, equations: RedundantEquations, code: Compiled, seconds: float) -> None:
         super().__init__(equations, code, seconds)
-        for section in equations.program.stepping:
-            kind = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.POINTER(ctypes.c_double)] * 4)
-            self._functions[section.name] = kind(code.address(section.name))
         assert equations.redundant is not None
         self._redundant = equations.redundant
         self.layout = self._scheme("staggered", 1, False)
@@ -78,11 +76,12 @@ class RedundantModel(CompiledModel):
 
     # ------------------------------------------------------------ values
 
-    def _vector(self, values: Any, length: int, what: str) -> np.ndarray:  # type: ignore[override]
-        """Numbers as a vector; a state without accelerations and multipliers gets zeros for them."""
-        if what == "state" and np.ndim(values) == 1 and len(values) == self.layout.first_acceleration:
-            values = [*values, *[0.0] * (length - len(values))]
-        return CompiledModel._vector(values, length, what)
+    def _state_vector(self, state: Any) -> np.ndarray:
+        """A state as a vector; one without accelerations and multipliers gets zeros for them."""
+        length = len(self.equations.program.state)
+        if np.ndim(state) == 1 and len(state) == self.layout.first_acceleration:
+            state = [*state, *[0.0] * (length - len(state))]
+        return vector(state, length, "state")
 
     def derivatives(
         self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
@@ -120,7 +119,7 @@ class RedundantModel(CompiledModel):
         """[coordinates, speeds] from the joints' coordinates and speeds by name (the rest as described), or
         from all of them in order. Loops are closed, and speeds made to agree with the constraints.
         """
-        start = Start(self, parameters, t, self._initial_memory())
+        start = Start(self, parameters, t, initial_memory(self.equations))
         return start.state(initial)[: self.layout.first_acceleration]
 
     @cached_property
@@ -198,7 +197,7 @@ class RedundantModel(CompiledModel):
         slip = EPSILON / mass if epsilon is None else float(epsilon)
         if not 0.0 < slip < np.inf:
             raise ArmillaryError(f"epsilon={epsilon!r} is not a positive number")
-        stored = self._memory(memory, t0)
+        stored = initial_memory(self.equations, memory, t0)
         y = Start(self, parameters, t0, stored).state(initial)
         how: dict[str, Any] = {"method": method, "step": step or 0.0}
         if method == "staggered":
@@ -225,7 +224,7 @@ class RedundantModel(CompiledModel):
         watched = self.equations.targets.watched
         events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
         start = Place(t0, y, np.empty(0), stored)
-        run = self._run(result, values, how, Journey(self, [result], events), start)
+        run = self._run(result, values, how, Journey(Instance(self, parameters), [result], events), start)
         raise_for(result, run, self.culprit(result, parameters), False)
         return run
 

@@ -14,7 +14,8 @@ from armillary.algebra.expression import as_expr
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ParameterError, nearest
 from armillary.program.redundant import EXACT
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.initial import vector
+from armillary.runtime.instance import Instance
 from armillary.runtime.parameters import number_in_text, plain_number
 from armillary.runtime.scheme import RIGID
 
@@ -37,7 +38,7 @@ def joint_values(
     symbols = [*system.coordinates, *system.speeds]
     values = {s.data.name: float(system.initial[s]) for s in symbols}
     if initial is not None and not isinstance(initial, Mapping):
-        given = CompiledModel._vector(initial, len(values), "initial state")
+        given = vector(initial, len(values), "initial state")
         values = dict(zip(values, given.tolist(), strict=True))
     else:
         dimensions = {s.data.name: s.dimension for s in symbols}
@@ -101,7 +102,7 @@ class Start:
         if initial is not None and not isinstance(initial, Mapping):
             return y
         model = self.model.minimal
-        place = model._start(initial, self.parameters, self.t, self.memory)
+        place = model.start(Instance(model, self.parameters), initial, self.t, self.memory)
         named = dict(zip(model.coordinate_names, place.q.tolist(), strict=True))
         q, _ = joint_values(self.model, named, self.parameters, self.t)
         return self._placed(q, place.u)
@@ -120,9 +121,7 @@ class Start:
         return y
 
     def _called(self, name: str, work: np.ndarray, length: int) -> np.ndarray:
-        out = np.empty(length)
-        self.model._call(name, self.t, work, self.parameters, self.memory, out)
-        return out
+        return Instance(self.model, self.parameters).call(name, length, self.t, work, self.memory)
 
     def _residuals(self, y: np.ndarray) -> np.ndarray:
         """Positions, then speeds, of all constraints."""

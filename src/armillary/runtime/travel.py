@@ -6,9 +6,8 @@ goes on. All modes have the same outputs, so nobody sees the seams but in the re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +15,12 @@ from armillary.errors import ArmillaryError
 from armillary.mechanics.constrained import Mode
 from armillary.model.records import Event
 from armillary.program.roots import FLIP, LOST, RANK, SWITCHING
+from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import METHODS, Integration, integrate
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.leap import Forecast, forecast, leap
 from armillary.runtime.modes import Modes, asks_for_mode
 from armillary.runtime.place import Place
-
-if TYPE_CHECKING:
-    from armillary.runtime.compiled import CompiledModel
 
 _WATCHMEN = (SWITCHING, RANK, FLIP)
 _NEAR = 0.15  # radians or lengths of motion to either side of a place that one step jumped over
@@ -33,22 +30,45 @@ _NEAR = 0.15  # radians or lengths of motion to either side of a place that one 
 class Journey:
     """What a run through several modes gave: rows and counts together, and what happened on the way."""
 
-    model: CompiledModel  # of the last leg
+    instance: Instance  # of the last leg
     parts: list[Integration] = field(default_factory=list)
     events: list[tuple[float, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     failure: str = ""  # why it could not go on
 
     def result(self) -> Integration:
+        """All legs as one, with a row at the end where an event ended the run between rows."""
         last = self.parts[-1]
+        time = np.concatenate([p.time for p in self.parts])
+        samples = np.concatenate([p.samples for p in self.parts])
+        if last.status == "event" and not (len(time) and time[-1] >= last.t_stop):
+            row = self.instance.outputs(last.t_stop, last.final_state, last.final_memory)
+            time, samples = np.append(time, last.t_stop), np.vstack([samples, row])
         return replace(
             last,
-            time=np.concatenate([p.time for p in self.parts]),
-            samples=np.concatenate([p.samples for p in self.parts]),
+            time=time,
+            samples=samples,
             steps=sum(p.steps for p in self.parts),
             rejected=sum(p.rejected for p in self.parts),
             evaluations=sum(p.evaluations for p in self.parts),
         )
+
+
+def straight(instance: Instance, start: Place, t_end: float, method: str, how: dict[str, Any]) -> Journey:
+    """A run through one program alone."""
+    result = integrate(
+        instance.model.run_functions(),
+        method,
+        t0=start.t,
+        t_end=t_end,
+        state=instance.packed(start),
+        memory=start.memory,
+        constants=instance.constants,
+        **how,
+    )
+    watched = instance.equations.targets.watched
+    events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
+    return Journey(instance, [result], events)
 
 
 @dataclass(frozen=True)
@@ -72,7 +92,6 @@ class Traveller:
         t_end: float,
         *,
         method: str,
-        parameters: Mapping[str, Any] | None,
         step: float | None,
         sample: Any,
         max_steps: int,
@@ -80,13 +99,13 @@ class Traveller:
         **how: Any,
     ) -> None:
         self.modes, self.place, self.t_end = modes, place, t_end
-        self.method, self.parameters, self.how = method, parameters, how
+        self.method, self.how = method, how
         self.step, self.max_steps, self.max_step = step, max_steps, max_step
         self.grid = step if step and not METHODS[method].adaptive else None
         self.t0, self.shown = place.t, -np.inf
         self.times = _all_times(sample, place.t, t_end, step)
-        self.mode = modes.suitable(place, modes.first, parameters)
-        self.journey = Journey(modes.model(self.mode))
+        self.mode = modes.suitable(place, modes.first)
+        self.journey = Journey(modes[self.mode])
         self.stride = 0.0
         self.ahead: Forecast | None = None
         self.slow: Slow | None = None
@@ -106,19 +125,19 @@ class Traveller:
 
     def _leg(self) -> bool:
         """One leg; whether another follows."""
-        model = self.journey.model = self.modes.model(self.mode)
+        instance = self.journey.instance = self.modes[self.mode]
         if not self.stride and self.ahead is None:
-            self._look_ahead(model)
+            self._look_ahead(instance)
         origin, end = self.place, self._leg_end()
         due = self.times[(self.times > self.shown) & (self.times <= end)]
-        result = leap(model, origin, end, due, self.parameters) if self.stride else self._run(model, end, due)
-        watched = model.equations.targets.watched
+        result = leap(instance, origin, end, due) if self.stride else self._run(instance, end, due)
+        watched = instance.equations.targets.watched
         happened = [watched[k] for t, k in result.events if t == result.t_stop]
         jumped = any(e.name == FLIP for e in happened)
         if jumped and (self.slow is None or result.t_stop < self.slow.begin):
-            self._slow_down(result, model)  # the leg is gone through again
+            self._slow_down(result, instance)  # the leg is gone through again
             return True
-        changing = [e for e in happened if e.name in _WATCHMEN or asks_for_mode(e, model.equations)]
+        changing = [e for e in happened if e.name in _WATCHMEN or asks_for_mode(e, instance.equations)]
         if result.status == "event" and changing:  # rows at this time show what comes of it
             before = result.time < result.t_stop
             result = replace(result, time=result.time[before], samples=result.samples[before])
@@ -126,17 +145,17 @@ class Traveller:
         self.journey.parts.append(result)
         self.shown = max(self.shown, *result.time[-1:], -np.inf)
         self.journey.events += [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
-        self.place = model.place(result.t_stop, result.final_state, result.final_memory, self.parameters)
+        self.place = instance.place(result.t_stop, result.final_state, result.final_memory)
         if self.slow is not None and self.place.t >= self.slow.end:
             self.slow = None
         if result.status == "finished":
             if self.ahead is not None and self.place.t >= self.ahead.begin:
-                self._leap_next(model)
+                self._leap_next(instance)
             return end < self.t_end
         stopping = [e for e in happened if e.stop and e.name not in _WATCHMEN]
         if result.status != "event" or not changing or stopping:
             return False
-        self._change(model, changing)
+        self._change(changing)
         return True
 
     def _leg_end(self) -> float:
@@ -153,19 +172,19 @@ class Traveller:
             ends += [grid] if grid > t else []
         return min(ends)
 
-    def _run(self, model: CompiledModel, end: float, due: np.ndarray) -> Integration:
+    def _run(self, instance: Instance, end: float, due: np.ndarray) -> Integration:
         step, max_step = self.step, self.max_step
         if self.slow is not None and self.place.t >= self.slow.begin:
             step = min(self.grid, self.slow.step) if self.grid else None
             max_step = min(max_step, self.slow.step)
         return integrate(
-            model.run_functions(),
+            instance.model.run_functions(),
             self.method,
             t0=self.place.t,
             t_end=end,
-            state=model.packed(self.place),
+            state=instance.packed(self.place),
             memory=self.place.memory,
-            constants=model.constants(self.parameters),
+            constants=instance.constants,
             step=step,
             sample=due,
             max_step=max_step,
@@ -173,18 +192,16 @@ class Traveller:
             **self.how,
         )
 
-    def _slow_down(self, result: Integration, model: CompiledModel) -> None:
+    def _slow_down(self, result: Integration, instance: Instance) -> None:
         """Short steps about a place that was jumped over: the factor of a dependent speed changed its
         sign.
         """
-        rate = model.derivatives(
-            self.place.t, model.packed(self.place), self.parameters, memory=self.place.memory
-        )
+        rate = instance.derivatives(self.place.t, instance.packed(self.place), self.place.memory)
         near = _NEAR / max(float(np.max(np.abs(rate[: len(self.place.q)]))), 1e-300)
         near = min(near, self.t_end - self.t0)
         self.slow = Slow(max(self.place.t, result.t_stop - near), result.t_stop + near, near / 6)
 
-    def _change(self, model: CompiledModel, changing: list[Event]) -> None:
+    def _change(self, changing: list[Event]) -> None:
         """Another mode, or a step across a singular place."""
         self.stops.append(self.place.t)
         _check_progress(self.stops, changing)
@@ -193,7 +210,7 @@ class Traveller:
             return
         before = self.mode
         try:
-            self.place, self.mode = self.modes.changed(self.place, before, others, self.parameters)
+            self.place, self.mode = self.modes.changed(self.place, before, others)
         except ArmillaryError as error:
             names = ", ".join(f"'{e.name}'" for e in others)
             raise ArmillaryError(f"at t = {self.place.t:.6g} s, after event {names}: {error}") from None
@@ -203,21 +220,21 @@ class Traveller:
         if before.locked == self.mode.locked:
             self._note_exchange(before)
 
-    def _look_ahead(self, model: CompiledModel) -> None:
+    def _look_ahead(self, instance: Instance) -> None:
         """A forecast, where the constraints are weak."""
-        if model.equations.setting.strength is None:
+        if instance.equations.setting.strength is None:
             return
-        state = model.packed(self.place)
-        if model.strength(self.place.t, state, self.place.memory, self.parameters) > LOST * (1 + 1e-6):
+        state = instance.packed(self.place)
+        if instance.strength(self.place.t, state, self.place.memory) > LOST * (1 + 1e-6):
             return
-        self.ahead = forecast(model, self.place, self.parameters)
+        self.ahead = forecast(instance, self.place)
         if self.ahead is not None and self.ahead.begin <= self.place.t:
-            self._leap_next(model)
+            self._leap_next(instance)
 
-    def _leap_next(self, model: CompiledModel) -> None:
+    def _leap_next(self, instance: Instance) -> None:
         """A step across the singular place that was forecast, if it is still there."""
         seen, self.ahead = self.ahead, None
-        now = forecast(model, self.place, self.parameters)
+        now = forecast(instance, self.place)
         if seen is None or now is None or not seen.agrees(now, self.place.t):
             return
         self.stride = now.across(self.place.t)

@@ -1,0 +1,129 @@
+"""A program with one set of parameter values: its numbers at places of a motion.
+
+The compiled functions as the rest of the runtime asks them, outside of the loop: for assembly, for changes of
+mode and for steps across singular places.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.mechanics.assembly import Geometry
+from armillary.program.equations import Equations
+from armillary.program.roots import LOST, POOR, RANK, SWITCHING
+from armillary.runtime.assembly import check_redundant, closed, consistent
+from armillary.runtime.place import Place
+
+if TYPE_CHECKING:
+    from armillary.runtime.compiled import CompiledModel
+
+_REALS = ctypes.POINTER(ctypes.c_double)
+_ORDINARY = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_REALS] * 4)
+_NORMALISE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_REALS] * 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A compiled model and the parameters of a run."""
+
+    model: CompiledModel
+    parameters: Mapping[str, Any] | None = None
+
+    @property
+    def equations(self) -> Equations:
+        return self.model.equations
+
+    @cached_property
+    def constants(self) -> np.ndarray:
+        return self.model.constants(self.parameters)
+
+    def call(self, name: str, length: int, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """The results of a generated function, by name."""
+        out, stored = np.empty(length), memory if memory.size else np.zeros(1)
+        y = np.ascontiguousarray(state, dtype=float)
+        places = (a.ctypes.data_as(_REALS) for a in (y, self.constants, stored, out))
+        _ORDINARY(self.model.address(name))(float(t), *places)
+        return out
+
+    def derivatives(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        return self.call("derivatives", len(state), t, state, memory)
+
+    def outputs(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        return self.call("outputs", len(self.model.output_names), t, state, memory)
+
+    def closed(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """The state with its loops closed and unit Euler parameters."""
+        y, stored = np.array(state, dtype=float), memory if memory.size else np.zeros(1)
+        if address := self.model.address("normalise"):
+            _NORMALISE(address)(float(t), *(a.ctypes.data_as(_REALS) for a in (y, self.constants, stored)))
+        return y
+
+    # ------------------------------------------------------------ places
+
+    def packed(self, place: Place) -> np.ndarray:
+        """The state of this program at a place."""
+        index = {u.data.name: j for j, u in enumerate(self.equations.system.speeds)}
+        return np.concatenate([place.q, place.u[[index[name] for name in self.model.speed_names]]])
+
+    def place(self, t: float, state: np.ndarray, memory: np.ndarray) -> Place:
+        """All coordinates and speeds of a state of this program."""
+        column = {name: i for i, name in enumerate(self.model.output_names)}
+        out = self.outputs(t, state, memory)
+        u = out[[column[s.data.name] for s in self.equations.system.speeds]]
+        return Place(t, state[: len(self.model.coordinate_names)].copy(), u, memory)
+
+    def values(self, place: Place) -> dict[Any, Any]:
+        """Values of all that expressions can hold at a place, by name."""
+        system = self.equations.system
+        values: dict[Any, Any] = self.model.inside(self.parameters)
+        values |= dict(zip(self.model.coordinate_names, place.q.tolist(), strict=True))
+        values |= {s.data.name: float(x) for s, x in zip(system.speeds, place.u, strict=True)}
+        values |= dict(zip(system.memories, place.memory.tolist(), strict=True))
+        return values | {system.time.data.name: place.t}
+
+    # ------------------------------------------------------------ constraints
+
+    def geometry(self, memory: np.ndarray) -> Geometry:
+        """The constraints as numbers of time and coordinates."""
+        layout = self.equations.setting.layout
+        assert layout is not None
+        length, still = len(self.equations.program.geometry.results), np.zeros(len(self.model.speed_names))
+        return Geometry(
+            layout, lambda t, q: self.call("geometry", length, t, np.concatenate([q, still]), memory)
+        )
+
+    def assembled(self, place: Place, named: set[str]) -> Place:
+        """The place with its loops closed and its speeds made to agree; what is named stays as it is."""
+        geometry, setting = self.geometry(place.memory), self.equations.setting
+        names = list(self.model.coordinate_names)
+        at = {i for i, name in enumerate(names) if name in named}
+        q = closed(geometry, setting, place.t, place.q, at, names)
+        check_redundant(geometry, setting, place.t, q)
+        guessed = [
+            f"{names[i]} from {place.q[i]:.6g} to {q[i]:.6g}"
+            for i in sorted(at)
+            if abs(q[i] - place.q[i]) > 1e-6
+        ]
+        speeds = [s.data.name for s in self.equations.system.speeds]
+        held = {j for j, name in enumerate(speeds) if name in named}
+        u = consistent(geometry, setting, place.t, q, place.u, held, speeds)
+        note = f"loops closed by moving {', '.join(guessed)}" if guessed else ""
+        return replace(place, q=q, u=u, note=note)
+
+    def quality(self, place: Place) -> float:
+        """How well the dependent speeds are told by the others at a place; 0: not at all."""
+        return self._watched(SWITCHING, place.t, self.packed(place), place.memory) + POOR
+
+    def strength(self, t: float, state: np.ndarray, memory: np.ndarray) -> float:
+        """What is left of the weakest constraint at a state, of 1 as elsewhere, squared; 0: rank is lost."""
+        return max(self._watched(RANK, t, state, memory) + LOST, 0.0)
+
+    def _watched(self, name: str, t: float, state: np.ndarray, memory: np.ndarray) -> float:
+        watched = [e.name for e in self.equations.targets.watched]
+        return float(self.call("events", len(watched), t, state, memory)[watched.index(name)])
