@@ -22,7 +22,7 @@ from armillary.runtime.place import Place
 
 _MIDDLE = 0.46
 _STRIDE = 0.25  # radians or lengths of motion that one step passes: far enough from the place, near enough for its order
-_STEADY = 0.3  # share by which two forecasts of the time to the place may differ
+_SOON = 0.15  # share of the time to the place that may be left when the step across begins
 _ANY = 1e6  # a tolerance that accepts the step
 _BLIND = 0.1  # share of the step to either side of the place in which rows are not computed from states
 _AROUND = (0.0, 0.12, 0.24, 0.34, 0.58, 0.7, 0.84, 1.0)  # where they are computed instead
@@ -31,23 +31,31 @@ _TORN = 1e-6  # a gap after the step that tells that it failed
 
 @dataclass(frozen=True)
 class Forecast:
-    """The time at which the constraints will lose rank, and the length of the step across."""
+    """The time at which the constraints will lose rank, and the length of the step across.
+
+    It is ``certain`` where a step has jumped over the place and found it.
+    """
 
     singular: float
     stride: float
+    certain: bool = False
 
     @property
     def begin(self) -> float:
         """Where the step across begins."""
         return self.singular - _MIDDLE * self.stride
 
+    def next_look(self, t: float) -> float:
+        """When to look again: half way there, as the motion may be quicker or slower by then."""
+        return self.begin if self.certain else t + 0.5 * (self.begin - t)
+
+    def at_hand(self, t: float) -> bool:
+        """Whether the step across can begin."""
+        return self.begin - t <= (1e-9 if self.certain else _SOON) * (self.singular - t)
+
     def across(self, t: float) -> float:
         """The step from t that has the place where no stage comes near."""
         return (self.singular - t) / _MIDDLE
-
-    def agrees(self, later: Forecast | None, t: float) -> bool:
-        """Whether a later look, at t, sees the same place ahead: not a strength that only dips."""
-        return later is not None and abs(later.singular - self.singular) <= _STEADY * (later.singular - t)
 
 
 def forecast(instance: Instance, place: Place) -> Forecast | None:
@@ -64,6 +72,13 @@ def forecast(instance: Instance, place: Place) -> Forecast | None:
         return None
     ahead = here * dt / (here - there)
     return Forecast(place.t + ahead, min(_STRIDE / fast, ahead / _MIDDLE))
+
+
+def found(instance: Instance, place: Place, singular: float) -> Forecast:
+    """The step across a place ahead whose time is known."""
+    rate = instance.derivatives(place.t, instance.packed(place), place.memory)
+    fast = float(np.max(np.abs(rate[: len(place.q)]), initial=1e-300))
+    return Forecast(singular, min(_STRIDE / fast, (singular - place.t) / _MIDDLE), certain=True)
 
 
 def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integration:

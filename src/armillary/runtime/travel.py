@@ -18,7 +18,7 @@ from armillary.program.roots import FLIP, LOST, RANK, SWITCHING
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import METHODS, Integration, integrate
 from armillary.runtime.integrators.sampling import SampleTimes
-from armillary.runtime.leap import Forecast, forecast, leap
+from armillary.runtime.leap import Forecast, forecast, found, leap
 from armillary.runtime.modes import Modes, asks_for_mode
 from armillary.runtime.place import Place
 
@@ -126,16 +126,15 @@ class Traveller:
     def _leg(self) -> bool:
         """One leg; whether another follows."""
         instance = self.journey.instance = self.modes[self.mode]
-        if not self.stride and self.ahead is None:
+        if not self.stride:
             self._look_ahead(instance)
         origin, end = self.place, self._leg_end()
         due = self.times[(self.times > self.shown) & (self.times <= end)]
         result = leap(instance, origin, end, due) if self.stride else self._run(instance, end, due)
         watched = instance.equations.targets.watched
         happened = [watched[k] for t, k in result.events if t == result.t_stop]
-        jumped = any(e.name == FLIP for e in happened)
-        if jumped and (self.slow is None or result.t_stop < self.slow.begin):
-            self._slow_down(result, instance)  # the leg is gone through again
+        if any(e.name == FLIP for e in happened) and result.t_stop > origin.t:
+            self._go_back(result, instance)  # the leg is gone through again
             return True
         changing = [e for e in happened if e.name in _WATCHMEN or asks_for_mode(e, instance.equations)]
         if result.status == "event" and changing:  # rows at this time show what comes of it
@@ -149,8 +148,6 @@ class Traveller:
         if self.slow is not None and self.place.t >= self.slow.end:
             self.slow = None
         if result.status == "finished":
-            if self.ahead is not None and self.place.t >= self.ahead.begin:
-                self._leap_next(instance)
             return end < self.t_end
         stopping = [e for e in happened if e.stop and e.name not in _WATCHMEN]
         if result.status != "event" or not changing or stopping:
@@ -164,7 +161,7 @@ class Traveller:
         if self.stride:
             return min(t + self.stride, self.t_end)
         if self.ahead is not None:
-            ends.append(self.ahead.begin)
+            ends.append(self.ahead.next_look(t))
         if self.slow is not None:
             ends.append(self.slow.begin if t < self.slow.begin else self.slow.end)
         elif self.grid and t > self.t0:  # back to the grid of steps first
@@ -192,10 +189,14 @@ class Traveller:
             **self.how,
         )
 
-    def _slow_down(self, result: Integration, instance: Instance) -> None:
-        """Short steps about a place that was jumped over: the factor of a dependent speed changed its
-        sign.
+    def _go_back(self, result: Integration, instance: Instance) -> None:
+        """Short steps about a place that was jumped over: the factor of a dependent speed changed its sign.
+
+        Where these jump over it again, no other choice of dependent speeds was better: rank is lost there.
         """
+        if self.slow is not None and self.slow.begin <= result.t_stop <= self.slow.end:
+            self.ahead = found(instance, self.place, result.t_stop)
+            return
         rate = instance.derivatives(self.place.t, instance.packed(self.place), self.place.memory)
         near = _NEAR / max(float(np.max(np.abs(rate[: len(self.place.q)]))), 1e-300)
         near = min(near, self.t_end - self.t0)
@@ -221,27 +222,22 @@ class Traveller:
             self._note_exchange(before)
 
     def _look_ahead(self, instance: Instance) -> None:
-        """A forecast, where the constraints are weak."""
+        """A forecast where the constraints are weak, and a step across the place that it tells, once at hand."""
         if instance.equations.setting.strength is None:
             return
-        state = instance.packed(self.place)
-        if instance.strength(self.place.t, state, self.place.memory) > LOST * (1 + 1e-6):
+        t = self.place.t
+        if self.ahead is None or not self.ahead.certain:
+            strength = instance.strength(t, instance.packed(self.place), self.place.memory)
+            weak = strength <= LOST * (1 + 1e-6)
+            self.ahead = forecast(instance, self.place) if weak else None
+        if self.ahead is None or not self.ahead.at_hand(t):
             return
-        self.ahead = forecast(instance, self.place)
-        if self.ahead is not None and self.ahead.begin <= self.place.t:
-            self._leap_next(instance)
-
-    def _leap_next(self, instance: Instance) -> None:
-        """A step across the singular place that was forecast, if it is still there."""
-        seen, self.ahead = self.ahead, None
-        now = forecast(instance, self.place)
-        if seen is None or now is None or not seen.agrees(now, self.place.t):
-            return
-        self.stride = now.across(self.place.t)
+        self.stride = self.ahead.across(t)
         self.journey.notes.append(
-            f"t = {now.singular:.6g} s: passed a place where the constraints lose rank, in one step of "
+            f"t = {self.ahead.singular:.6g} s: passed a place where the constraints lose rank, in one step of "
             f"{self.stride:.3g} s"
         )
+        self.ahead = None
 
     def _note_exchange(self, before: Mode) -> None:
         gone, now = self.modes.dependents(before), self.modes.dependents(self.mode)
