@@ -237,7 +237,7 @@ def test_rows_and_clocks_do_not_notice_another_choice_of_speeds(how: dict[str, A
     """A slider-crank that keeps its slider's speed until a dead centre comes near, at about t = 0.12."""
     run = crank().simulate(0.5, initial={"A.q1": 0.5, "A.u1": 20.0}, **how)
     spacing = how.get("sample", how.get("step"))
-    assert [e.name for e in run.events] == ["dependent speeds"]
+    assert not run.events  # an exchange is no event of the description
     assert run.time == pytest.approx(np.linspace(0.0, 0.5, round(0.5 / spacing) + 1), abs=1e-9)
     assert run["ticks"][-1] == 16  # 0.5/0.03
     q = run["A.q1"]

@@ -83,7 +83,7 @@ def test_a_linkage_that_cannot_close_says_so() -> None:
     """The crank's tip is then 0.815 m from the other hinge, and the bars between are 0.7 m long together."""
     with pytest.raises(ParameterError, match=r"cannot be closed with A\.q1 as given") as refused:
         model().state({"A.q1": -2.0})
-    assert "B.pin stays on C.pin along B.x" in str(refused.value)
+    assert "B.pin stays on C.pin along B.y" in str(refused.value)
     assert "set by L1, L4, L5" in str(refused.value)
 
 

@@ -161,8 +161,16 @@ def _bare(node: Expr) -> Form:
 def _equal_terms(
     terms: Sequence[Expr], forms: dict[Expr, Form], system: _System, where: str, node: Expr
 ) -> Form:
-    """The dimension that all terms of a node share; bare numbers take any."""
-    quantities = [term for term in terms if term.kind != "number"]
+    """The dimension that all terms of a node share; bare numbers take any, and so does what they multiply.
+
+    A product that hides a bare number is one node wherever it stands, though the number may have been a length
+    in one place and a weight in another.
+    """
+    quantities = [
+        term
+        for term in terms
+        if term.kind != "number" and not (term.kind == "product" and term in forms[term].unknowns)
+    ]
     if not quantities:
         return _bare(node)
     # The others are compared with a term of known dimension where there is one: messages are clearer so.

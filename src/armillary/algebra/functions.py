@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.dimension import ONE, Dimension
+from armillary.algebra.dimension import ONE, TIME, Dimension
 from armillary.algebra.expression import (
     UNIT,
     ZERO,
@@ -50,7 +50,10 @@ _ANY_DIMENSION = ("abs", "sign")
 
 def _dimensionless(name: str, x: Expr) -> None:
     if x.dimension is not None and x.dimension is not ONE:
-        raise UnitsError(f"{name}({x}) needs a dimensionless argument, but it has dimension [{x.dimension}]")
+        hint = f"; write {name}(w*{x}) with w in rad/s" if x.dimension is TIME else ""
+        raise UnitsError(
+            f"{name}({x}) needs a dimensionless argument, but it has dimension [{x.dimension}]{hint}"
+        )
 
 
 def _unary(name: str, x: Any) -> Any:

@@ -73,9 +73,8 @@ class Truncation:
         return self._series(found, rest)
 
     def flat(self, y: Expr, x: Expr) -> bool:
-        """Whether atan2(y, x) is a small angle: y is small beside an x that is taken to be positive."""
-        negative = (x.kind == "number" and x.data < 0) or (x.kind == "product" and x.data[0] < 0)
-        return y.smallness > x.smallness and not negative
+        """Whether atan2(y, x) is a small angle: y is small beside an x that is positive at the defaults."""
+        return y.smallness > x.smallness and _positive(x)
 
     def _length(self, order: float) -> int:
         """Number of series terms in powers of this order: all that may stay, and the first that goes."""
@@ -242,3 +241,12 @@ _COEFFICIENTS: dict[str, Callable[[Expr, int], list[Expr]]] = {
     "exp": _exponential,
     "log": _logarithm,
 }
+
+
+def _positive(x: Expr) -> bool:
+    """Whether a product of numbers and parameters is positive, as far as their defaults do not deny it."""
+    if x.kind == "number":
+        return x.data > 0
+    if x.kind == "symbol":
+        return x.constant and (x.data.default is None or x.data.default > 0)
+    return x.kind == "product" and x.data[0] > 0 and all(_positive(a) for a in x.args)

@@ -302,22 +302,23 @@ def cross(a: Vector, b: Vector) -> Vector:
     return result
 
 
-def magnitude(a: Vector, *, may_vanish: bool = True) -> Any:
-    """Length of the vector.
-
-    Of terms in several frames the square is a sum of products, which rounding may leave below zero where the
-    length is zero; one that never vanishes needs no care.
-    """
-    square = dot(a, a)
+def magnitude(a: Vector) -> Any:
+    """Length of the vector."""
+    # Of terms in several frames the square is a sum of products, which rounding may leave below zero.
     several = len({frame for frame, _ in a.terms}) > 1
-    return fn.sqrt(fn.maximum(square, 0)) if may_vanish and several else fn.sqrt(square)
+    return fn.sqrt(fn.maximum(dot(a, a), 0)) if several else length(a)
+
+
+def length(a: Vector) -> Any:
+    """Length of a vector that never vanishes."""
+    return fn.sqrt(dot(a, a))
 
 
 def direction(a: Vector) -> Vector:
     """Unit vector along the vector."""
     if not a.terms:
         raise ExpressionError("the zero vector has no direction")
-    return a / magnitude(a, may_vanish=False)
+    return a / length(a)
 
 
 def project(a: Vector, normal: Vector) -> Vector:

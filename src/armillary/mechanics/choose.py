@@ -199,12 +199,7 @@ def _speed_to_give_up(
             )
             + f"; it could eliminate {_listed(names, coefficients)}"
         )
-    allowed = [j for j in coefficients if j not in kept_free]
-    if not allowed:
-        raise ModelError(
-            f"constraint '{name}' ({row.constraint.about}) can only eliminate speeds that events set: "
-            f"{_listed(names, coefficients)}; say which with eliminate="
-        )
+    allowed = [j for j in coefficients if j not in kept_free] or list(coefficients)
     constant = [j for j in allowed if _simplicity(coefficients[j]) == 0 and scaled[j][0] > _NOTHING]
     at_start = {j: float(scaled[j][0]) for j in allowed}
     if max(at_start.values()) <= _NOTHING:  # a run starts in a singular place: the others tell more

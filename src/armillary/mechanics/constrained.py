@@ -53,7 +53,7 @@ class Setting:
     remainders: tuple[Any, ...] = ()  # γ of the kept rows, for the unknowns of the equations
     quality: Expr | None = None  # of the choice of dependent speeds: small where it becomes singular
     strength: Expr | None = None  # of the weakest constraint: small where any choice is singular
-    pivots: Expr | None = None  # product of the varying ones: of another sign beyond a singular place
+    pivots: tuple[Expr, ...] = ()  # those that vary: of another sign beyond a singular place
 
     def regrouped(self) -> Setting:
         """The same with its inertia regrouped."""
@@ -121,7 +121,7 @@ def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
         remainders=tuple(right),
         quality=quality,
         strength=strength,
-        pivots=reduce(lambda a, b: a * b, elimination.pivots) if elimination.pivots else None,
+        pivots=tuple(elimination.pivots),
     )
 
 
@@ -200,7 +200,9 @@ def _chosen(system: System, found: list[Row], plain: Undimensioned, mode: Mode) 
         listed = "".join(f"\n  '{row.constraint.name}': {row.constraint.about}" for row in elimination.kept)
         raise ModelError(
             f"system '{system.name}' is over-constrained: {len(elimination.kept)} constraints take all of "
-            f"its {free} speeds, so nothing moves; remove one of{listed}"
+            f"its {free} speeds, so nothing moves; remove one of{listed}\n"
+            "or, if they are all meant, say with start() where the coordinates are: in a flat position "
+            "constraints may seem to say more than they do elsewhere"
         )
     return elimination
 

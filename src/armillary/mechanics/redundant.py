@@ -33,6 +33,7 @@ from armillary.mechanics.absolute_place import placed
 from armillary.mechanics.bordered import Bordered, Form, Inputs, total_mass
 from armillary.mechanics.triples import is_zero
 from armillary.model.system import System
+from armillary.model.unit_system import default_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +175,8 @@ def _sample(system: System, parts: Parts, place: dict[Expr, Expr], plain: Undime
             size = np.sqrt(sum(values[q] ** 2 for q in e))
             values |= {q: float(values[q] / size) for q in e}
     for p in system.parameters.values():
-        values[plain(p)] = 1.0 if p.data.default is None else float(p.data.default)
+        default = default_value(p)
+        values[plain(p)] = 1.0 if default is None else default
     coordinates = [c for part in parts.parts for c in part.coordinates]
     elements = [place[c] for c in coordinates]
     values |= {s: 1.0 for s in symbols(*elements) if s not in values}

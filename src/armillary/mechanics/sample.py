@@ -13,12 +13,12 @@ import numpy as np
 
 from armillary.algebra.calculus import directional_derivatives, evaluate_all, evaluator
 from armillary.algebra.expression import UNIT, ZERO, Expr
-from armillary.algebra.units import parse_unit
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError
 from armillary.mechanics.assembly import Geometry, Layout
 from armillary.mechanics.constraints import Row, speed_places
 from armillary.model.system import System
+from armillary.model.unit_system import default_value
 
 _AWAY = 0.2  # how far the further places are from the first
 _SHUT = 1e-8
@@ -67,7 +67,8 @@ class Sample:
         time = plain(system.time)
         self.values: dict[Expr, Any] = {}
         for node in system.parameters.values():
-            self.values[plain(node)] = _default(system, node, chance)
+            default = default_value(node)
+            self.values[plain(node)] = float(chance.uniform(0.5, 1.5)) if default is None else default
         for memory in system.memories.values():
             self.values[plain(memory.symbol)] = memory.initial
         expressions, layout, coordinates = geometry_expressions(system, found, plain)
@@ -133,10 +134,3 @@ def _not_numbers(system: System, found: Sequence[Row], values: np.ndarray, layou
         f"constraint '{constraint.name}' ({constraint.about}) is not a number where runs start; check its "
         "parameters, or say with start() where the coordinates are"
     )
-
-
-def _default(system: System, node: Expr, chance: np.random.Generator) -> float:
-    symbol = node.data
-    if symbol.default is None:
-        return float(chance.uniform(0.5, 1.5))
-    return symbol.default * (system.units.factor(parse_unit(symbol.units)) if symbol.units else 1.0)

@@ -499,8 +499,19 @@ def _across(axis: Any) -> Any:
 
 
 def _axis_text(axis: Vector) -> str:
-    names = [f"{frame.name}.{'xyz'[i]}" for (frame, i), c in axis.terms.items() if c == 1]
-    return names[0] if len(axis.terms) == 1 and names else str(axis)
+    """A direction in words: the name of an axis where it is one, else its components, rounded."""
+    parts = []
+    for (frame, i), c in axis.terms.items():
+        value = (
+            float(c) if isinstance(c, int | float) or (isinstance(c, Expr) and c.kind == "number") else None
+        )
+        name = f"{frame.name}.{'xyz'[i]}"
+        if value is None:
+            parts.append(f"{c}*{name}")
+        elif abs(value) > _ROUNDING:
+            size = "" if abs(abs(value) - 1) <= _ROUNDING else f"{abs(value):.4g}*"
+            parts.append(f"{'-' if value < 0 else ''}{size}{name}")
+    return " + ".join(parts).replace("+ -", "- ")
 
 
 def _point_text(p: Point) -> str:

@@ -25,6 +25,7 @@ from armillary.model.laws import SmoothFriction, StickSlip, contact_force, frict
 from armillary.model.reading import Reading
 from armillary.model.records import Load
 from armillary.model.sticking import Limits, sticking_friction
+from armillary.model.unit_system import default_value
 
 
 class Contacts(Reading):
@@ -310,7 +311,7 @@ def _check_static(sliding: Expr, sticking: Expr, where: str) -> None:
 
 
 def _known(node: Expr) -> float | None:
-    """The value of a number, or the default of a parameter."""
+    """The value of a number, or the default of a parameter, in the units of the model."""
     if node.kind == "number":
         return float(node.data)
-    return node.data.default if node.kind == "symbol" else None
+    return default_value(node) if node.kind == "symbol" else None

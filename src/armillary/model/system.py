@@ -415,7 +415,7 @@ class System(Reactions, Contacts, Judgement, Energies):
         line = motion.position(q, p)
         if not line.terms:
             raise ModelError(f"strut '{name}': its two points always coincide, so it has no direction")
-        length = fn.named(vec.magnitude(line, may_vanish=False), f"{name}_length")
+        length = fn.named(vec.length(line), f"{name}_length")
         along = line / length
         rate = fn.named(vec.dot(motion.velocity(q, p), along), f"{name}_rate")
         if callable(law) and not isinstance(law, Expr):

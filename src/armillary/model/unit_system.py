@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import prod
 
 from armillary.algebra.dimension import ONE, Dimension
+from armillary.algebra.expression import Expr
 from armillary.algebra.units import Unit, parse_unit, si_text
 from armillary.errors import ModelError, nearest
 
@@ -69,3 +70,13 @@ def unit_system(name: str) -> UnitSystem:
             f"unknown unit system '{name}'{nearest(str(name), SYSTEMS)}; known: {', '.join(SYSTEMS)}"
         )
     return SYSTEMS[name]
+
+
+def default_value(node: Expr) -> float | None:
+    """The default of a parameter in the units of its system; None where it has none."""
+    parameter = node.data
+    if parameter.default is None:
+        return None
+    return parameter.default * (
+        parameter.owner.units.factor(parse_unit(parameter.units)) if parameter.units else 1.0
+    )

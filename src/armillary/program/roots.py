@@ -138,8 +138,9 @@ SWITCHING = "dependent speeds"
 # What is left of a row, squared, where the constraints are about to lose rank, whatever the choice.
 LOST = 0.25
 RANK = "rank of constraints"
-# The factors of the dependent speeds in their rows, multiplied: its sign changes where one of them fails.
+# The factor of a dependent speed in its row: its sign changes where it fails.
 FLIP = "sign of pivots"
+WATCHMEN = (SWITCHING, RANK, FLIP)  # events that only the runtime knows
 
 
 def _switching(setting: Setting) -> list[Event]:
@@ -147,7 +148,7 @@ def _switching(setting: Setting) -> list[Event]:
     watched = (
         (SWITCHING, setting.quality, POOR, -1),
         (RANK, setting.strength, LOST, -1),
-        (FLIP, setting.pivots, 0.0, 0),
+        *((FLIP, pivot, 0.0, 0) for pivot in setting.pivots),
     )
     return [
         Event(name, value - least, direction, {}, True, "", hidden=True)

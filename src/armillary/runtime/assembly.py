@@ -29,9 +29,9 @@ def closed(
     geometry: Geometry, setting: Setting, t: float, q: np.ndarray, named: Collection[int], names: list[str]
 ) -> np.ndarray:
     """Coordinates that close all loops; ``named`` are the places of those that the user gave."""
-    rates = geometry.at(t, q).rates
-    held = np.any(rates[sorted(named)] != 0.0, axis=0) if named else np.zeros(rates.shape[1], dtype=bool)
-    *attempts, last = _attempts(geometry, setting, held)
+    held = np.zeros(geometry.layout.speeds, dtype=bool)
+    held[[j for i, j in geometry.layout.rates if i in named]] = True
+    *attempts, last = _attempts(geometry, setting, held, positions=True)
     for moving in attempts:
         moved, gap = geometry.close(t, q, moving)
         if not gap.size or np.max(np.abs(gap)) <= _CLOSED:
@@ -87,11 +87,17 @@ def check_redundant(geometry: Geometry, setting: Setting, t: float, q: np.ndarra
         )
 
 
-def _attempts(geometry: Geometry, setting: Setting, held: np.ndarray) -> list[np.ndarray]:
-    dependent = np.array([j in setting.elimination.factors for j in range(geometry.layout.speeds)])
-    jacobian = np.zeros(geometry.layout.speeds, dtype=bool)
-    jacobian[[j for _, j in geometry.layout.jacobian]] = True
-    return [dependent & ~held, jacobian & ~held, dependent | (jacobian & ~held)]
+def _attempts(
+    geometry: Geometry, setting: Setting, held: np.ndarray, *, positions: bool = False
+) -> list[np.ndarray]:
+    """Which speeds may move, attempt by attempt; for ``positions`` only those that rows of positions hold."""
+    rows = set(geometry.layout.gaps) if positions else set(range(geometry.layout.rows))
+    kept = [setting.rows.index(row) for row in setting.elimination.kept]
+    dependent = np.zeros(geometry.layout.speeds, dtype=bool)
+    dependent[[step.speed for step in setting.elimination.steps if kept[step.row] in rows]] = True
+    holding = np.zeros(geometry.layout.speeds, dtype=bool)
+    holding[[j for i, j in geometry.layout.jacobian if i in rows]] = True
+    return [dependent & ~held, holding & ~held, dependent | (holding & ~held)]
 
 
 def _too_many_named(geometry: Geometry, t: float, q: np.ndarray, moving: np.ndarray) -> bool:

@@ -17,11 +17,12 @@ from armillary.backends.jit import Compiled
 from armillary.backends.llvm import llvm_text
 from armillary.errors import ArmillaryError, SimulationError, nearest
 from armillary.mechanics.constrained import Mode
+from armillary.model.records import Event
 from armillary.program.equations import Equations
 from armillary.program.roots import FLIP, RANK, SWITCHING
 from armillary.runtime.initial import initial_memory, initial_values, vector
 from armillary.runtime.instance import Instance
-from armillary.runtime.integrators import METHODS, Functions, Integration
+from armillary.runtime.integrators import METHODS, Functions, Integration, check_run
 from armillary.runtime.modes import Modes, asks_for_mode
 from armillary.runtime.parameters import check_physical, parameter_table
 from armillary.runtime.place import Place
@@ -196,6 +197,7 @@ class CompiledModel:
         raises a SimulationError whose ``run`` holds the data so far; Ctrl-C returns what was computed.
         """
         chosen = method or ("rk4" if step is not None else "dop853")
+        check_run(chosen, t0, t_end, step)
         values = self._table.values(parameters)
         check_physical(self.equations.system, self._table, values)
         instance = Instance(self, parameters)
@@ -241,6 +243,14 @@ class CompiledModel:
         place = int(strange[0]) if strange.size and result.status == "diverged" else result.failed_state
         return self.equations.program.state[place].data.name
 
+    def _ends(self, event: Event) -> bool:
+        """Whether the compiled loop returns at an event."""
+        return event.stop or asks_for_mode(event, self.equations)
+
+    def ends_a_leg(self, k: int) -> bool:
+        """Whether the compiled loop returns at an event, by its number."""
+        return self._ends(self.equations.targets.watched[k])
+
     def run_functions(self) -> Functions:
         """Addresses and sizes of the generated functions, for an integrator."""
         program, events = self.equations.program, self.equations.targets.watched
@@ -258,7 +268,7 @@ class CompiledModel:
             n_memory=len(program.memory),
             n_events=len(program.fire),
             event_directions=tuple(e.direction for e in events),
-            event_terminal=tuple(e.stop or asks_for_mode(e, self.equations) for e in events),
+            event_terminal=tuple(self._ends(e) for e in events),
             owner=self._code,
         )
 
@@ -270,7 +280,8 @@ class CompiledModel:
         journey: Journey,
         start: Place,
     ) -> Run:
-        from armillary.results import Event, Run
+        from armillary.results import Event as Happening
+        from armillary.results import Run
 
         columns = self.equations.targets.columns
         info = {
@@ -295,7 +306,7 @@ class CompiledModel:
             parameters=values,
             parameter_units=dict(zip(self._table.names, self._table.units, strict=True)),
             info=info,
-            events=tuple(Event(t, name) for t, name in journey.events),
+            events=tuple(Happening(t, name) for t, name in journey.events),
         )
 
     def __repr__(self) -> str:

@@ -52,7 +52,8 @@ def _number(equations: Equations, name: str, value: Any) -> float:
     known = [*equations.coordinates, *(u.data.name for u in system.speeds)]
     given = {p.speed.data.name for p in equations.setting.given.values()}
     if name in given or (name not in known and any(name == q.data.name for q in system.coordinates)):
-        raise ParameterError(f"'{name}' is prescribed or locked, so it has no initial value")
+        how = "locked" if name in equations.mode.locked else "prescribed"
+        raise ParameterError(f"'{name}' is {how}, so it has no initial value")
     if name not in known:
         raise ParameterError(f"there is no coordinate or speed '{name}'{nearest(name, known)}")
     where = f"the initial value of '{name}'"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.errors import ArmillaryError
 from armillary.mechanics.assembly import Geometry
 from armillary.program.equations import Equations
 from armillary.program.roots import LOST, POOR, RANK, SWITCHING
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 _ORDINARY = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_REALS] * 4)
+_FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[_REALS] * 5)
+_OFF = 1e-5  # by which a constraint may fail before a run is stopped: far more than any method leaves
 _NORMALISE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_REALS] * 3)
 
 
@@ -56,6 +59,48 @@ class Instance:
 
     def outputs(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         return self.call("outputs", len(self.model.output_names), t, state, memory)
+
+    def events(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        return self.call("events", len(self.equations.targets.watched), t, state, memory)
+
+    def updated(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """The memory that a step begins with."""
+        return self.call("update", len(memory), t, state, memory) if self.model.address("update") else memory
+
+    def fired(self, k: int, t: float, state: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """State and memory after an event."""
+        new_state, new_memory = np.array(state, dtype=float), np.array(memory, dtype=float)
+        arrays = (np.array(state, dtype=float), self.constants, memory, new_memory, new_state)
+        padded = [a if a.size else np.zeros(1) for a in arrays]
+        _FIRE(self.model.address("fire"))(k, float(t), *(a.ctypes.data_as(_REALS) for a in padded))
+        return padded[4], padded[3][: len(memory)]
+
+    def check(self, place: Place) -> None:
+        """An error where a place does not satisfy the constraints, or this program cannot tell its speeds."""
+        if not self.equations.setting.rows:
+            return
+        here = self.geometry(place.memory).at(place.t, place.q)
+        again = self.place(place.t, self.packed(place), place.memory).u
+        scale = 1.0 + float(np.max(np.abs(place.u), initial=0.0))
+        speeds = here.jacobian @ place.u + here.known
+        wrong = [
+            i
+            for i, v in zip(self.geometry(place.memory).layout.gaps, here.gap, strict=True)
+            if not abs(v) < _OFF
+        ]
+        wrong += [i for i, v in enumerate(speeds) if not abs(v) < _OFF * scale]
+        if wrong:
+            constraint = self.equations.setting.rows[wrong[0]].constraint
+            raise ArmillaryError(
+                f"at t = {place.t:.6g} s constraint '{constraint.name}' ({constraint.about}) does not hold any "
+                "more: what was redundant or prescribed elsewhere contradicts it here"
+            )
+        told = [u not in self.equations.setting.given for u in self.equations.system.speeds]
+        if not np.max(np.abs(again - place.u)[told], initial=0.0) < 1e-3 * scale:
+            raise ArmillaryError(
+                f"at t = {place.t:.6g} s the constraints of '{self.equations.system.name}' lose rank, so the "
+                "motion can go on in more than one way; start a little away from there"
+            )
 
     def closed(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """The state with its loops closed and unit Euler parameters."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.errors import ArmillaryError
+from armillary.program.roots import WATCHMEN
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators.records import Integration
 from armillary.runtime.place import Place
@@ -76,16 +77,24 @@ def forecast(instance: Instance, place: Place) -> Forecast | None:
 
 def found(instance: Instance, place: Place, singular: float) -> Forecast:
     """The step across a place ahead whose time is known."""
-    rate = instance.derivatives(place.t, instance.packed(place), place.memory)
-    fast = float(np.max(np.abs(rate[: len(place.q)]), initial=1e-300))
-    return Forecast(singular, min(_STRIDE / fast, (singular - place.t) / _MIDDLE), certain=True)
+    return Forecast(
+        singular, min(horizon(instance, place, _STRIDE), (singular - place.t) / _MIDDLE), certain=True
+    )
+
+
+def horizon(instance: Instance, place: Place, distance: float) -> float:
+    """Seconds in which a motion covers a distance, in radians or lengths of its quickest coordinate."""
+    rate = np.abs(instance.derivatives(place.t, instance.packed(place), place.memory))
+    n = len(place.q)
+    fast, quickens = (float(np.max(part, initial=1e-300)) for part in (rate[:n], rate[n:]))
+    return min(distance / fast, (2 * distance / quickens) ** 0.5)
 
 
 def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integration:
     """The motion from a place to an end in one step, with rows at the times that are due."""
     from scipy.integrate import DOP853  # slow to import, and rarely needed
 
-    memory = place.memory
+    memory = instance.updated(place.t, instance.packed(place), place.memory)
 
     def rates(t: float, y: np.ndarray) -> np.ndarray:
         return instance.derivatives(t, instance.closed(t, y, memory), memory)
@@ -104,22 +113,71 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
         )
     inside = solver.dense_output()
 
+    def state(t: float) -> np.ndarray:
+        return instance.closed(t, inside(t), memory)
+
+    happening = _first_event(instance, place, end, state, memory)
+    if happening is not None:
+        t, k = happening
+        new_state, new_memory = instance.fired(k, t, state(t), memory)
+        due = due[due < t]
+        end, final, memory = t, new_state, new_memory
+
+    kept = (
+        place.memory if happening is None else instance.updated(place.t, instance.packed(place), place.memory)
+    )
+
     def row(t: float) -> np.ndarray:
-        return instance.outputs(t, instance.closed(t, inside(t), memory), memory)
+        return instance.outputs(t, state(t), kept)
 
     return Integration(
         time=due.copy(),
         samples=_rows(row, place.t, h, due, len(instance.model.output_names)),
         final_state=final,
         final_memory=memory.copy(),
-        status="finished",
+        status="event" if happening is not None and instance.model.ends_a_leg(happening[1]) else "finished",
         failed_state=None,
         t_stop=end,
-        events=[],
+        events=[] if happening is None else [happening],
         steps=1,
         rejected=0,
         evaluations=solver.nfev,
     )
+
+
+def _first_event(
+    instance: Instance, place: Place, end: float, state: Callable[[float], np.ndarray], memory: np.ndarray
+) -> tuple[float, int] | None:
+    """(time, number) of the first event of the description inside the step, just after it."""
+    watched = [(k, e) for k, e in enumerate(instance.equations.targets.watched) if e.name not in WATCHMEN]
+    if not watched:
+        return None
+
+    def values(t: float) -> np.ndarray:
+        return instance.events(t, state(t), memory)
+
+    h = end - place.t
+    times = [place.t + x * h for x in (*_AROUND[:-1], 1.0)]
+    looks = [values(t) for t in times]
+    found: list[tuple[float, int]] = []
+    for k, event in watched:
+        for a, b, before, after in zip(times, times[1:], looks, looks[1:], strict=False):
+            crossed = before[k] * after[k] < 0 or (before[k] != 0 and after[k] == 0)
+            if crossed and event.direction * after[k] >= 0 and event.direction * before[k] <= 0:
+                found.append((_located(lambda t, k=k: float(values(t)[k]), a, b), k))  # type: ignore[misc]
+                break
+    return min(found, default=None)
+
+
+def _located(g: Callable[[float], float], a: float, b: float) -> float:
+    """The time just after the zero of g between a and b."""
+    sign = g(a)
+    for _ in range(60):
+        middle = 0.5 * (a + b)
+        if not a < middle < b:
+            break
+        a, b = (middle, b) if g(middle) * sign > 0 else (a, middle)
+    return b
 
 
 def _rows(

@@ -60,20 +60,24 @@ class Modes:
             locked |= {u.data.name for u in event.lock}
             locked -= {u.data.name for u in event.unlock}
         named = {s.data.name for event in changing for s in event.changes}
+        place = replace(place, u=self._set(place, mode, changing, locked))
         if named and self[mode].equations.setting.rows:
-            place = self[mode].assembled(replace(place, u=self._set(place, mode, changing)), named)
+            place = self[mode].assembled(place, named)
         if locked - mode.locked:
             place = replace(place, u=self._stopped(place, mode, sorted(locked)))
         now = Mode(frozenset(locked), mode.dependents if locked == mode.locked else ())
         return place, self.suitable(place, now)
 
-    def _set(self, place: Place, mode: Mode, changing: list[Event]) -> np.ndarray:
-        """All speeds, with those that events set though they are dependent in this mode."""
+    def _set(self, place: Place, mode: Mode, changing: list[Event], locked: set[str]) -> np.ndarray:
+        """All speeds, with those that events set though they are no states of this mode: dependent ones, and
+        those that were locked and are no more.
+        """
         instance, u = self[mode], place.u.copy()
         equations, values = instance.equations, instance.values(place)
         for event in changing:
             for target, value in event.changes.items():
-                if target.data.name in equations.dependents:
+                name = target.data.name
+                if name in equations.dependents or (name in mode.locked and name not in locked):
                     u[equations.system.speeds.index(target)] = evaluate(value, values)
         return u
 

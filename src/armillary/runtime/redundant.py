@@ -16,6 +16,7 @@ from armillary.algebra.expression import as_expr
 from armillary.backends.jit import Compiled
 from armillary.backends.llvm import llvm_text
 from armillary.errors import ArmillaryError, nearest
+from armillary.model.records import Event
 from armillary.program.redundant import EXACT, RedundantEquations
 from armillary.runtime.compiled import BACKENDS, CompiledModel, raise_for
 from armillary.runtime.initial import initial_memory, vector
@@ -75,6 +76,9 @@ class RedundantModel(CompiledModel):
         )
 
     # ------------------------------------------------------------ values
+
+    def _ends(self, event: Event) -> bool:
+        return event.stop
 
     def _state_vector(self, state: Any) -> np.ndarray:
         """A state as a vector; one without accelerations and multipliers gets zeros for them."""

@@ -14,15 +14,14 @@ import numpy as np
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constrained import Mode
 from armillary.model.records import Event
-from armillary.program.roots import FLIP, LOST, RANK, SWITCHING
+from armillary.program.roots import FLIP, LOST, RANK, WATCHMEN
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import METHODS, Integration, integrate
 from armillary.runtime.integrators.sampling import SampleTimes
-from armillary.runtime.leap import Forecast, forecast, found, leap
+from armillary.runtime.leap import Forecast, forecast, found, horizon, leap
 from armillary.runtime.modes import Modes, asks_for_mode
 from armillary.runtime.place import Place
 
-_WATCHMEN = (SWITCHING, RANK, FLIP)
 _NEAR = 0.15  # radians or lengths of motion to either side of a place that one step jumped over
 
 
@@ -68,7 +67,13 @@ def straight(instance: Instance, start: Place, t_end: float, method: str, how: d
     )
     watched = instance.equations.targets.watched
     events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
-    return Journey(instance, [result], events)
+    journey = Journey(instance, [result], events)
+    if result.status in ("finished", "event"):
+        try:
+            instance.check(instance.place(result.t_stop, result.final_state, result.final_memory))
+        except ArmillaryError as error:
+            journey.failure = str(error)
+    return journey
 
 
 @dataclass(frozen=True)
@@ -108,9 +113,11 @@ class Traveller:
         self.journey = Journey(modes[self.mode])
         self.stride = 0.0
         self.ahead: Forecast | None = None
+        self.brief = np.inf
         self.slow: Slow | None = None
         self.stops: list[float] = []
         self._note_exchange(modes.first)
+        self.journey.instance.check(place)
 
     def travel(self) -> Journey:
         """The whole run."""
@@ -136,7 +143,7 @@ class Traveller:
         if any(e.name == FLIP for e in happened) and result.t_stop > origin.t:
             self._go_back(result, instance)  # the leg is gone through again
             return True
-        changing = [e for e in happened if e.name in _WATCHMEN or asks_for_mode(e, instance.equations)]
+        changing = [e for e in happened if e.name in WATCHMEN or asks_for_mode(e, instance.equations)]
         if result.status == "event" and changing:  # rows at this time show what comes of it
             before = result.time < result.t_stop
             result = replace(result, time=result.time[before], samples=result.samples[before])
@@ -145,11 +152,13 @@ class Traveller:
         self.shown = max(self.shown, *result.time[-1:], -np.inf)
         self.journey.events += [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
         self.place = instance.place(result.t_stop, result.final_state, result.final_memory)
+        if result.status in ("finished", "event") and not any(e.changes for e in happened):
+            instance.check(self.place)
         if self.slow is not None and self.place.t >= self.slow.end:
             self.slow = None
         if result.status == "finished":
             return end < self.t_end
-        stopping = [e for e in happened if e.stop and e.name not in _WATCHMEN]
+        stopping = [e for e in happened if e.stop and e.name not in WATCHMEN]
         if result.status != "event" or not changing or stopping:
             return False
         self._change(changing)
@@ -160,6 +169,7 @@ class Traveller:
         t, ends = self.place.t, [self.t_end]
         if self.stride:
             return min(t + self.stride, self.t_end)
+        ends.append(t + self.brief)  # near a weak place, to look again
         if self.ahead is not None:
             ends.append(self.ahead.next_look(t))
         if self.slow is not None:
@@ -197,9 +207,7 @@ class Traveller:
         if self.slow is not None and self.slow.begin <= result.t_stop <= self.slow.end:
             self.ahead = found(instance, self.place, result.t_stop)
             return
-        rate = instance.derivatives(self.place.t, instance.packed(self.place), self.place.memory)
-        near = _NEAR / max(float(np.max(np.abs(rate[: len(self.place.q)]))), 1e-300)
-        near = min(near, self.t_end - self.t0)
+        near = min(horizon(instance, self.place, _NEAR), self.t_end - self.t0)
         self.slow = Slow(max(self.place.t, result.t_stop - near), result.t_stop + near, near / 6)
 
     def _change(self, changing: list[Event]) -> None:
@@ -230,6 +238,7 @@ class Traveller:
             strength = instance.strength(t, instance.packed(self.place), self.place.memory)
             weak = strength <= LOST * (1 + 1e-6)
             self.ahead = forecast(instance, self.place) if weak else None
+            self.brief = horizon(instance, self.place, _NEAR) if weak and self.ahead is None else np.inf
         if self.ahead is None or not self.ahead.at_hand(t):
             return
         self.stride = self.ahead.across(t)
@@ -242,7 +251,6 @@ class Traveller:
     def _note_exchange(self, before: Mode) -> None:
         gone, now = self.modes.dependents(before), self.modes.dependents(self.mode)
         if gone != now:
-            self.journey.events.append((self.place.t, SWITCHING))
             self.journey.notes.append(
                 f"t = {self.place.t:.6g} s: {', '.join(sorted(gone - now))} became independent in place of "
                 f"{', '.join(sorted(now - gone))}, whose motion did not tell that of the others there"

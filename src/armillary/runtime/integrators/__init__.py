@@ -43,6 +43,20 @@ _METHODS = (
 METHODS: dict[str, Method] = {method.name: method for method in _METHODS}
 
 
+def check_run(method: str, t0: float, t_end: float, step: float | None) -> None:
+    """Errors for a method that there is not, a time that does not pass and a step that cannot be taken."""
+    if method not in METHODS:
+        raise ArmillaryError(
+            f"no integration method '{method}'{nearest(method, METHODS)}; there are {', '.join(METHODS)}"
+        )
+    if not (isfinite(t0) and isfinite(t_end) and t0 <= t_end):
+        raise ArmillaryError(f"a run must lead from one finite time to a later one, not from {t0} to {t_end}")
+    if step is None and not METHODS[method].adaptive:
+        raise ArmillaryError(f"method '{method}' takes steps of one size: give it, e.g. step=1e-3")
+    if step is not None and not 0.0 < step < inf:
+        raise ArmillaryError(f"the step must be positive, not {step}")
+
+
 def integrate(
     functions: Functions,
     method: str,
@@ -76,18 +90,9 @@ def integrate(
     should hold (Ctrl-C while its loop is still being compiled is raised: there is nothing to keep); nothing
     is raised but errors of the input.
     """
-    if method not in METHODS:
-        raise ArmillaryError(
-            f"no integration method '{method}'{nearest(method, METHODS)}; there are {', '.join(METHODS)}"
-        )
+    check_run(method, t0, t_end, step)
     chosen = METHODS[method]
     _check_kind(chosen, stepping)
-    if not (isfinite(t0) and isfinite(t_end) and t0 <= t_end):
-        raise ArmillaryError(f"a run must lead from one finite time to a later one, not from {t0} to {t_end}")
-    if step is None and not chosen.adaptive:
-        raise ArmillaryError(f"method '{method}' takes steps of one size: give it, e.g. step=1e-3")
-    if step is not None and not 0.0 < step < inf:
-        raise ArmillaryError(f"the step must be positive, not {step}")
     if not max_step > 0.0:
         raise ArmillaryError(f"the largest step must be positive, not {max_step}")
     tolerances = np.array(atol, dtype=float)
