@@ -163,8 +163,8 @@ def _equal_terms(
 ) -> Form:
     """The dimension that all terms of a node share; bare numbers take any, and so does what they multiply.
 
-    A product that hides a bare number is one node wherever it stands, though the number may have been a length
-    in one place and a weight in another.
+    A product that hides a bare number is one node wherever it stands, though the number may have been a
+    length in one place and a weight in another.
     """
     quantities = [
         term

@@ -144,7 +144,8 @@ def _check_given(system: System) -> None:
                 raise ModelError(f"{where}: '{target}' is locked and nothing unlocks it; it cannot be set")
             if target in asked:
                 raise ModelError(
-                    f"{where}: '{target}' is eliminated by constraint '{asked[target]}', which the other speeds "
+                    f"{where}: '{target}' is eliminated by constraint '{asked[target]}', which the other "
+                    "speeds "
                     "decide; set one of those, or let the constraint eliminate another"
                 )
 

@@ -109,7 +109,8 @@ def _joint_wrenches(
         if load is None:
             raise ModelError(
                 f"the reaction at the joint of '{next(iter(bodies))}' needs to know where the force of "
-                f"constraint '{name}' acts: give its point and direction, at= and along=, or close it with close_loop()"
+                f"constraint '{name}' acts: give its point and direction, at= and along=, or close it "
+                "with close_loop()"
             )
         for link, (n, f) in load_wrenches(load, tree, setting.plain):
             if link >= 0:

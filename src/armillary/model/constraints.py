@@ -116,7 +116,8 @@ class Constraints(Reading):
         roles = {s.data.role for s in symbols(value)}
         for table in _straight_tables(value):
             raise ModelError(
-                f"{where}: table '{table}' is made of straight pieces, whose slopes jump, and with them speeds; "
+                f"{where}: table '{table}' is made of straight pieces, whose slopes jump, and with them "
+                "speeds; "
                 "give the table kind='smooth'"
             )
         if "variable" in roles:
@@ -289,7 +290,7 @@ class Constraints(Reading):
         ``kind``: "spherical", "revolute", "universal", "prismatic", "cylindrical", "fixed" or "distance".
         ``axis`` is a letter or three numbers where both bodies have the same components, or a pair, one in
         the axes of each body; a universal joint takes the two axes of its cross. ``length`` is that of a rod
-        between the points ("distance").
+        between the points ("distance"), whose force is positive where it pushes them apart.
         """
         if kind not in JOINTS:
             hint = nearest(kind, JOINTS) if isinstance(kind, str) else ""

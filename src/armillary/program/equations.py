@@ -62,7 +62,8 @@ class Equations:
     @property
     def freedom(self) -> str:
         """How much can move, in words."""
-        return f"{len(self.speeds)} degrees of freedom"
+        count = len(self.speeds)
+        return f"{count} degree{'' if count == 1 else 's'} of freedom"
 
     @property
     def parameters(self) -> dict[str, float | None]:

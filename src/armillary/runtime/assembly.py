@@ -67,7 +67,8 @@ def consistent(
     constraint = setting.rows[worst].constraint
     raise ParameterError(
         f"the initial speeds {', '.join(names[j] for j in sorted(named))} contradict constraint "
-        f"'{constraint.name}' ({constraint.about}), which they leave at {residual[worst]:.6g}; name fewer of them"
+        f"'{constraint.name}' ({constraint.about}), which they leave at {residual[worst]:.6g}; name fewer "
+        "of them"
     )
 
 
@@ -82,7 +83,8 @@ def check_redundant(geometry: Geometry, setting: Setting, t: float, q: np.ndarra
     if np.linalg.matrix_rank(J, _NEW) > np.linalg.matrix_rank(J[kept], _NEW):
         names = ", ".join(f"'{row.constraint.name}'" for row in setting.elimination.redundant)
         raise ParameterError(
-            f"constraint {names} says nothing new at the default parameters, but does at these: the system has "
+            f"constraint {names} says nothing new at the default parameters, but does at these: the "
+            "system has "
             "fewer degrees of freedom here; give the parameters defaults that are meant, and derive again"
         )
 

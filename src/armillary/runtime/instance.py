@@ -92,7 +92,8 @@ class Instance:
         if wrong:
             constraint = self.equations.setting.rows[wrong[0]].constraint
             raise ArmillaryError(
-                f"at t = {place.t:.6g} s constraint '{constraint.name}' ({constraint.about}) does not hold any "
+                f"at t = {place.t:.6g} s constraint '{constraint.name}' ({constraint.about}) does not "
+                "hold any "
                 "more: what was redundant or prescribed elsewhere contradicts it here"
             )
         told = [u not in self.equations.setting.given for u in self.equations.system.speeds]

@@ -22,7 +22,9 @@ from armillary.runtime.integrators.records import Integration
 from armillary.runtime.place import Place
 
 _MIDDLE = 0.46
-_STRIDE = 0.25  # radians or lengths of motion that one step passes: far enough from the place, near enough for its order
+# Radians or lengths of motion that one step passes: its stages far enough from the place, its order near
+# enough.
+_STRIDE = 0.25
 _SOON = 0.15  # share of the time to the place that may be left when the step across begins
 _ANY = 1e6  # a tolerance that accepts the step
 _BLIND = 0.1  # share of the step to either side of the place in which rows are not computed from states
@@ -107,8 +109,10 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
     final = instance.closed(end, solver.y, memory)
     if not np.max(np.abs(final - solver.y), initial=0.0) <= _TORN:
         raise ArmillaryError(
-            f"the constraints of '{instance.equations.system.name}' lose rank near t = {place.t:.6g} s and the "
-            "motion could not be carried across; if directions of close_loop() are fixed in different bodies, "
+            f"the constraints of '{instance.equations.system.name}' lose rank near t = {place.t:.6g} s "
+            "and the "
+            "motion could not be carried across; if directions of close_loop() are fixed in different "
+            "bodies, "
             "they may have become parallel: give directions of one body"
         )
     inside = solver.dense_output()

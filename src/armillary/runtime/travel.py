@@ -230,7 +230,8 @@ class Traveller:
             self._note_exchange(before)
 
     def _look_ahead(self, instance: Instance) -> None:
-        """A forecast where the constraints are weak, and a step across the place that it tells, once at hand."""
+        """A forecast where the constraints are weak, and a step across the place that it tells, once at "
+        "hand."""
         if instance.equations.setting.strength is None:
             return
         t = self.place.t
@@ -243,7 +244,8 @@ class Traveller:
             return
         self.stride = self.ahead.across(t)
         self.journey.notes.append(
-            f"t = {self.ahead.singular:.6g} s: passed a place where the constraints lose rank, in one step of "
+            f"t = {self.ahead.singular:.6g} s: passed a place where the constraints lose rank, in one "
+            "step of "
             f"{self.stride:.3g} s"
         )
         self.ahead = None
