@@ -89,7 +89,10 @@ def test_sections_are_there_whether_used_or_not() -> None:
     plain = arm.System("plain")
     plain.body("A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
     names = [s.name for s in plain.derive().program.sections()]
-    assert names == ["precompute", "derivatives", "outputs", "events", "update", "normalise", "correct", "geometry"]
+    assert names == [
+        *("precompute", "derivatives", "outputs", "events", "update"),
+        *("normalise", "correct", "geometry"),
+    ]
     names = [s.name for s in everything().derive().program.sections()]
     assert names == [
         *("precompute", "derivatives", "outputs", "events", "update"),
