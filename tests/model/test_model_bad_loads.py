@@ -116,7 +116,7 @@ LOADS: Table = [
         lambda m: m.s.gravity("F0", -m.s.ground.y),
         r"gravity: 'F0' has dimension .* \(m/s\^2\) is needed",
     ),
-    ("gravity's arguments swapped", lambda m: m.s.gravity(-m.s.ground.y, 9.81), "gravity:.*is not a number"),
+    ("gravity's arguments swapped", lambda m: m.s.gravity(-m.s.ground.y, 9.81), "gravity:.*is a vector"),
     (
         "prescribed twice",
         lambda m: [m.s.prescribe("A.u1", 1) for _ in "12"],

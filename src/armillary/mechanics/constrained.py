@@ -219,8 +219,7 @@ def _position_steps(system: System, elimination: Elimination, plain: Undimension
     if all(row.gap is None for row in elimination.kept):
         return {}
     delta = elimination.solve([row.gap if row.gap is not None else 0 for row in elimination.kept], "delta")
-    _, layout, free = geometry_expressions(system, [], plain)
-    values = geometry_expressions(system, [], plain)[0]
+    values, layout, free = geometry_expressions(system, [], plain)
     steps: dict[Expr, Any] = {}
     for (i, j), n in zip(layout.rates, values, strict=True):
         if j in delta:

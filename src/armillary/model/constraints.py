@@ -8,6 +8,7 @@ with their distance are left out (Sayers 1990, section 8.3, "no-movement").
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar
@@ -91,6 +92,12 @@ class Constraints(Reading):
         """
         label = self._constraint_name(name, "constraint")
         where = f"constraint '{label}'"
+        if isinstance(expression, str) and re.search(r"(?<![<>=!])=(?!=)", expression):
+            left, right = re.split(r"(?<![<>=!])=(?!=)", expression, maxsplit=1)
+            raise ModelError(
+                f"{where}: '{expression}' is an equation; give what stays zero: "
+                f"'{left.strip()} - ({right.strip()})'"
+            )
         value = self.expression(expression, where)
         self._check_variables(value, where)
         moving = any(s.data.role == "speed" for s in symbols(value))

@@ -20,6 +20,7 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ExpressionError, ModelError, UnitsError, nearest
 from armillary.model.body import Body, Point
 from armillary.model.inertia_input import dimensioned, finite_number
+from armillary.model.joints import JointType
 from armillary.model.text_functions import MODEL_FUNCTIONS, giving_nodes
 
 if TYPE_CHECKING:
@@ -69,11 +70,14 @@ class Reading:
         elif isinstance(value, Expr):
             node = value
             self._check_own(node, where)
+        elif isinstance(value, Vector):
+            node = value
         else:
             node = self._number(value, where, dimension)
         if not isinstance(node, Expr):
+            hint = "; take a component with dot(), or magnitude()" if isinstance(node, Vector) else ""
             raise ExpressionError(
-                f"{where}: '{value}' is a {type(node).__name__.lower()}, a scalar is needed here"
+                f"{where}: '{value}' is a {type(node).__name__.lower()}, a scalar is needed here{hint}"
             )
         self._must_have(node, dimension, where)
         return node
@@ -207,6 +211,10 @@ class Reading:
                     f"{where}: there is no body '{body}'{nearest(body, [*self.bodies, 'ground'])}"
                 )
             return self.bodies[body]
+        if isinstance(body, JointType):
+            raise ModelError(
+                f"{where}: a joint is not a body; give it by name, joint={type(body).__name__}(…)"
+            )
         if not isinstance(body, Body):
             raise ModelError(f"{where}: {body!r} is not a body")
         if body.system is not self:

@@ -221,7 +221,9 @@ class CompiledModel:
         run = self._run(result, values, {"method": chosen, "step": step or 0.0, **tolerances}, journey, start)
         if journey.failure:
             raise SimulationError(f"{journey.failure}; the data so far are in the error's .run", run)
-        raise_for(result, run, journey.instance.model.culprit(result, parameters), adaptive)
+        system = self.equations.system
+        hint = _OUT_OF_REACH if system.constraints and system.prescriptions else ""
+        raise_for(result, run, journey.instance.model.culprit(result, parameters), adaptive, hint)
         return run
 
     @property
@@ -335,10 +337,11 @@ _REMEDIES_FIXED_STEP = _REMEDIES | {
     "diverged": "a value is no longer finite: use a smaller step or check the loads and parameters",
     "too many steps": "raise max_steps, or use a larger step",
 }
+_OUT_OF_REACH = "; or a loop cannot follow what is prescribed any further: look where its points have to go"
 _ACCUMULATES = "its effects come faster and faster; end the run there with stop=True, or use a contact force"
 
 
-def raise_for(result: Integration, run: Run, culprit: str, adaptive: bool) -> None:
+def raise_for(result: Integration, run: Run, culprit: str, adaptive: bool, hint: str = "") -> None:
     """An error for a run that had to stop, with the data so far."""
     if result.status == "events accumulate":
         what = f"event '{culprit}' accumulates at t = {result.t_stop:.6g} s: {_ACCUMULATES}"
@@ -347,7 +350,7 @@ def raise_for(result: Integration, run: Run, culprit: str, adaptive: bool) -> No
         where = f" in '{culprit}'" if culprit else ""
         what = (
             f"simulation of '{run.system}' stopped at t = {result.t_stop:.6g} s "
-            f"({result.status}{where}): {remedy}"
+            f"({result.status}{where}): {remedy}{hint}"
         )
     else:
         return
