@@ -12,6 +12,7 @@ from typing import Any
 
 from armillary.algebra.calculus import derivative, directional_derivatives
 from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.functions import named
 from armillary.algebra.vectors import Frame, Vector, ancestors, cross
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
@@ -94,6 +95,27 @@ def _origin_velocity(body: Body) -> Vector:
         if walker.parent is not None:
             v = v + walker.drift + cross(angular_velocity(walker.parent), walker.displacement)
     return v
+
+
+def velocity_along_chain(point: Any) -> Vector:
+    """Velocity of a point in its body's axes, passed on from body to body as intermediate values.
+
+    What ``velocity`` writes out in full grows with the square of a chain's length; this grows in proportion.
+    """
+    end = _place(point, "velocity")
+    w, v = Vector({}), Vector({})
+    for body in reversed(list(lineage(end.body))):
+        if body.parent is None:
+            continue
+        frame = body.frame
+        v = v + body.drift + cross(w, body.displacement)
+        for step in ancestors(frame):
+            if step is body.parent.frame:
+                break
+            w = w + step.rate
+        w = frame.vector([named(x, f"w_{body.name}") for x in w.components(frame)])
+        v = frame.vector([named(x, f"v_{body.name}") for x in v.components(frame)])
+    return v + cross(w, end.body.frame.vector(end.coordinates))
 
 
 def time_derivative(quantity: Any) -> Any:
