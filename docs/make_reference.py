@@ -52,6 +52,8 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     ),
     (armillary.Run, "Made by `CompiledModel.simulate`.", ()),
 )
+# Methods that other parts of the runtime call, and no user.
+INTERNAL = {"place_at_start", "inside", "ends_a_leg", "run_functions"}
 HEAD = """# Reference
 
 One line for every public name, made from the code by `docs/make_reference.py`; `help(arm.System.body)` tells
@@ -94,7 +96,7 @@ def _members(cls: type) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for owner in cls.__mro__[:-1]:
         for name, member in vars(owner).items():
-            if name.startswith("_") or name in seen or not inspect.getdoc(member):
+            if name.startswith("_") or name in seen or name in INTERNAL or not inspect.getdoc(member):
                 continue
             seen.add(name)
             if isinstance(member, property):

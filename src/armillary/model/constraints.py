@@ -51,8 +51,8 @@ def undone_on_error(verb: Verb) -> Verb:
 
 
 _ROUNDING = 1e-12
-# Bodies to the ground beyond which a velocity is passed on along the chain. On a ring of 64 that saves two thirds of
-# the operations; on a Bricard mechanism (6) it costs 6 % more.
+# Bodies to the ground beyond which a velocity is passed on along the chain. On a ring of 64 that saves two
+# thirds of the operations; on a Bricard mechanism (6) it costs 6 % more.
 _LONG = 10
 JOINTS = ("revolute", "spherical", "universal", "prismatic", "cylindrical", "distance", "fixed")
 

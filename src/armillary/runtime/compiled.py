@@ -20,6 +20,7 @@ from armillary.mechanics.constrained import Mode
 from armillary.model.records import Event
 from armillary.program.equations import Equations
 from armillary.program.roots import FLIP, RANK, SWITCHING
+from armillary.runtime.failure import raise_for
 from armillary.runtime.initial import initial_memory, initial_values, vector
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import METHODS, Functions, Integration, check_run
@@ -148,9 +149,9 @@ class CompiledModel:
         are made unit, loops are closed, and speeds made to agree with the constraints.
         """
         instance = Instance(self, parameters)
-        return instance.packed(self.start(instance, initial, t, initial_memory(self.equations)))
+        return instance.packed(self.place_at_start(instance, initial, t, initial_memory(self.equations)))
 
-    def start(
+    def place_at_start(
         self,
         instance: Instance,
         initial: Mapping[str, float] | Sequence[float] | None,
@@ -201,7 +202,7 @@ class CompiledModel:
         values = self._table.values(parameters)
         check_physical(self.equations.system, self._table, values)
         instance = Instance(self, parameters)
-        start = self.start(instance, initial, t0, initial_memory(self.equations, memory, t0))
+        start = self.place_at_start(instance, initial, t0, initial_memory(self.equations, memory, t0))
         adaptive = chosen in METHODS and METHODS[chosen].adaptive
         if sample is None and adaptive and t_end > t0:
             sample = (t_end - t0) / _SAMPLES
@@ -221,9 +222,7 @@ class CompiledModel:
         run = self._run(result, values, {"method": chosen, "step": step or 0.0, **tolerances}, journey, start)
         if journey.failure:
             raise SimulationError(f"{journey.failure}; the data so far are in the error's .run", run)
-        system = self.equations.system
-        hint = _OUT_OF_REACH if system.constraints and system.prescriptions else ""
-        raise_for(result, run, journey.instance.model.culprit(result, parameters), adaptive, hint)
+        raise_for(result, run, journey.instance, adaptive)
         return run
 
     @property
@@ -231,19 +230,6 @@ class CompiledModel:
         """Whether a run may need another program of the same system."""
         watched = self.equations.targets.watched
         return any(e.name in (SWITCHING, RANK, FLIP) or asks_for_mode(e, self.equations) for e in watched)
-
-    def culprit(self, result: Integration, parameters: Mapping[str, Any] | None) -> str:
-        """The event that accumulates, or the state that a run failed in: the one whose own rate is not
-        finite, before those it spoiled.
-        """
-        if result.failed_event is not None:
-            return self.equations.targets.watched[result.failed_event].name
-        if result.failed_state is None:
-            return ""
-        rates = self.derivatives(result.t_stop, result.final_state, parameters, memory=result.final_memory)
-        strange = np.flatnonzero(~np.isfinite(rates))
-        place = int(strange[0]) if strange.size and result.status == "diverged" else result.failed_state
-        return self.equations.program.state[place].data.name
 
     def _ends(self, event: Event) -> bool:
         """Whether the compiled loop returns at an event."""
@@ -324,34 +310,3 @@ def _versions() -> dict[str, str]:
         "numpy": np.__version__,
         "llvmlite": version("llvmlite"),
     }
-
-
-_REMEDIES = {
-    "diverged": "a value is no longer finite: look for a singularity, or check the loads and parameters",
-    "step too small": "no step is small enough for the tolerance: look for a singularity or a stiff part "
-    "(method='scipy:Radau'), or loosen rtol and atol",
-    "too many steps": "raise max_steps, or loosen rtol and atol",
-    "too many rows": "give sample=, the time between rows",
-}
-_REMEDIES_FIXED_STEP = _REMEDIES | {
-    "diverged": "a value is no longer finite: use a smaller step or check the loads and parameters",
-    "too many steps": "raise max_steps, or use a larger step",
-}
-_OUT_OF_REACH = "; or a loop cannot follow what is prescribed any further: look where its points have to go"
-_ACCUMULATES = "its effects come faster and faster; end the run there with stop=True, or use a contact force"
-
-
-def raise_for(result: Integration, run: Run, culprit: str, adaptive: bool, hint: str = "") -> None:
-    """An error for a run that had to stop, with the data so far."""
-    if result.status == "events accumulate":
-        what = f"event '{culprit}' accumulates at t = {result.t_stop:.6g} s: {_ACCUMULATES}"
-    elif result.status in _REMEDIES:
-        remedy = (_REMEDIES if adaptive else _REMEDIES_FIXED_STEP)[result.status]
-        where = f" in '{culprit}'" if culprit else ""
-        what = (
-            f"simulation of '{run.system}' stopped at t = {result.t_stop:.6g} s "
-            f"({result.status}{where}): {remedy}{hint}"
-        )
-    else:
-        return
-    raise SimulationError(f"{what}; the data so far are in the error's .run", run)

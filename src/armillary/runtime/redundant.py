@@ -18,7 +18,8 @@ from armillary.backends.llvm import llvm_text
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.records import Event
 from armillary.program.redundant import EXACT, RedundantEquations
-from armillary.runtime.compiled import BACKENDS, CompiledModel, raise_for
+from armillary.runtime.compiled import BACKENDS, CompiledModel
+from armillary.runtime.failure import raise_for
 from armillary.runtime.initial import initial_memory, vector
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import Stepping, integrate
@@ -228,8 +229,9 @@ class RedundantModel(CompiledModel):
         watched = self.equations.targets.watched
         events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
         start = Place(t0, y, np.empty(0), stored)
-        run = self._run(result, values, how, Journey(Instance(self, parameters), [result], events), start)
-        raise_for(result, run, self.culprit(result, parameters), False)
+        instance = Instance(self, parameters)
+        run = self._run(result, values, how, Journey(instance, [result], events), start)
+        raise_for(result, run, instance, False)
         return run
 
     def __repr__(self) -> str:

@@ -102,7 +102,7 @@ class Start:
         if initial is not None and not isinstance(initial, Mapping):
             return y
         model = self.model.minimal
-        place = model.start(Instance(model, self.parameters), initial, self.t, self.memory)
+        place = model.place_at_start(Instance(model, self.parameters), initial, self.t, self.memory)
         named = dict(zip(model.coordinate_names, place.q.tolist(), strict=True))
         q, _ = joint_values(self.model, named, self.parameters, self.t)
         return self._placed(q, place.u)

@@ -1,0 +1,59 @@
+"""Runs that had to stop: what failed, where, and what would help."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from armillary.errors import SimulationError
+from armillary.runtime.instance import Instance
+from armillary.runtime.integrators import Integration
+
+_REMEDIES = {
+    "diverged": "a value is no longer finite: look for a singularity, or check the loads and parameters",
+    "step too small": "no step is small enough for the tolerance: look for a singularity or a stiff part "
+    "(method='scipy:Radau'), or loosen rtol and atol",
+    "too many steps": "raise max_steps, or loosen rtol and atol",
+    "too many rows": "give sample=, the time between rows",
+}
+_REMEDIES_FIXED_STEP = _REMEDIES | {
+    "diverged": "a value is no longer finite: use a smaller step or check the loads and parameters",
+    "too many steps": "raise max_steps, or use a larger step",
+}
+_OUT_OF_REACH = "; or a loop cannot follow what is prescribed any further: look where its points have to go"
+_ACCUMULATES = "its effects come faster and faster; end the run there with stop=True, or use a contact force"
+
+
+def raise_for(result: Integration, run: Any, instance: Instance, adaptive: bool) -> None:
+    """An error for a run that had to stop, with the data so far."""
+    culprit = _culprit(result, instance)
+    if result.status == "events accumulate":
+        what = f"event '{culprit}' accumulates at t = {result.t_stop:.6g} s: {_ACCUMULATES}"
+    elif result.status in _REMEDIES:
+        remedy = (_REMEDIES if adaptive else _REMEDIES_FIXED_STEP)[result.status]
+        system = instance.equations.system
+        if system.constraints and system.prescriptions:
+            remedy += _OUT_OF_REACH
+        where = f" in '{culprit}'" if culprit else ""
+        what = (
+            f"simulation of '{run.system}' stopped at t = {result.t_stop:.6g} s "
+            f"({result.status}{where}): {remedy}"
+        )
+    else:
+        return
+    raise SimulationError(f"{what}; the data so far are in the error's .run", run)
+
+
+def _culprit(result: Integration, instance: Instance) -> str:
+    """The event that accumulates, or the state that a run failed in: the one whose own rate is not finite,
+    before those it spoiled.
+    """
+    if result.failed_event is not None:
+        return instance.equations.targets.watched[result.failed_event].name
+    if result.failed_state is None:
+        return ""
+    rates = instance.derivatives(result.t_stop, result.final_state, result.final_memory)
+    strange = np.flatnonzero(~np.isfinite(rates))
+    place = int(strange[0]) if strange.size and result.status == "diverged" else result.failed_state
+    return instance.equations.program.state[place].data.name
