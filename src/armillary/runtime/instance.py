@@ -92,9 +92,9 @@ class Instance:
         if wrong:
             constraint = self.equations.setting.rows[wrong[0]].constraint
             raise ArmillaryError(
-                f"at t = {place.t:.6g} s constraint '{constraint.name}' ({constraint.about}) does not "
-                "hold any "
-                "more: what was redundant or prescribed elsewhere contradicts it here"
+                f"at t = {place.t:.6g} s constraint '{constraint.name}' ({constraint.about}) does not hold "
+                "any more: what was redundant or prescribed elsewhere contradicts it here, or a loop cannot "
+                "follow what is prescribed"
             )
         told = [u not in self.equations.setting.given for u in self.equations.system.speeds]
         if not np.max(np.abs(again - place.u)[told], initial=0.0) < 1e-3 * scale:

@@ -147,13 +147,14 @@ class Traveller:
         if result.status == "event" and changing:  # rows at this time show what comes of it
             before = result.time < result.t_stop
             result = replace(result, time=result.time[before], samples=result.samples[before])
+        reached = instance.place(result.t_stop, result.final_state, result.final_memory)
+        if result.status in ("finished", "event") and not any(e.changes for e in happened):
+            instance.check(reached)  # before its rows are taken over
         self.stride = 0.0
         self.journey.parts.append(result)
         self.shown = max(self.shown, *result.time[-1:], -np.inf)
         self.journey.events += [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
-        self.place = instance.place(result.t_stop, result.final_state, result.final_memory)
-        if result.status in ("finished", "event") and not any(e.changes for e in happened):
-            instance.check(self.place)
+        self.place = reached
         if self.slow is not None and self.place.t >= self.slow.end:
             self.slow = None
         if result.status == "finished":
