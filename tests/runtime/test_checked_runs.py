@@ -1,4 +1,4 @@
-"""Runs that are checked as they go: constraints that stop to hold, locks with sets, bad input, named starts."""
+"""Runs checked as they go: constraints that no longer hold, locks with sets, bad input, named starts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_speed_constraint_that_was_redundant_and_is_not_any_more_stops_the_run
     s.constrain("A.u1 - B.u1 - a*max(t - 5, 0)", name="c2")
     equations = s.derive()
     assert equations.redundant_constraints == ("c2",)
-    with pytest.raises(SimulationError, match="constraint 'c2'.*does not hold any more") as stopped:
+    with pytest.raises(SimulationError, match=r"constraint 'c2'.*does not hold any more") as stopped:
         equations.compile().simulate(8.0, initial={"A.u1": 1.0}, **how)
     run = stopped.value.run
     assert run.time[-1] > 5.0
@@ -57,7 +57,7 @@ def test_two_motors_that_part_tear_a_loop_and_stop_the_run() -> None:
     assert len(equations.redundant_constraints) == 1
     model = equations.compile()
     assert model.simulate(5.0, sample=0.1).info["status"] == "finished"
-    with pytest.raises(SimulationError, match="'pin along ground.*does not hold any more") as stopped:
+    with pytest.raises(SimulationError, match=r"'pin along ground.*does not hold any more") as stopped:
         model.simulate(6.0, sample=0.1)
     assert stopped.value.run.time[-1] >= 5.0
 
@@ -157,7 +157,7 @@ def test_redundant_coordinates_go_on_after_an_event_that_sets_one(method: str) -
 @pytest.mark.xfail(
     strict=True,
     raises=AssertionError,
-    reason="the loop stays open by 0.19 (staggered), or is closed by moving the crank that was set (projected)",
+    reason="the loop stays open by 0.19 (staggered), or the crank that was set is moved (projected)",
 )
 @pytest.mark.parametrize("method", ["staggered", "projected"])
 def test_redundant_coordinates_are_closed_after_an_event_as_minimal_ones_are(method: str) -> None:

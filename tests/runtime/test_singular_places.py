@@ -187,7 +187,7 @@ def test_events_inside_the_step_across_happen_once_and_in_time(how: dict[str, An
 
 
 @pytest.mark.xfail(
-    strict=True, reason="the run stops where an event ends the step across in the place itself"
+    strict=True, raises=SimulationError, reason="an event that ends the step across in the place itself"
 )
 @pytest.mark.parametrize("how", METHODS.values(), ids=METHODS)
 def test_an_event_at_the_flat_position_itself_happens_and_the_run_goes_on(how: dict[str, Any]) -> None:

@@ -87,6 +87,12 @@ def redundant_targets(system: System, plain: Undimensioned) -> tuple[Targets, Re
                 f"event '{event.name}' locks or unlocks joints, which redundant coordinates cannot do; use "
                 "formalism='kane'"
             )
+        moved = [s for s in event.changes if s.data.role == "coordinate"]
+        if moved and any(c.position is not None for c in system.constraints.values()):
+            raise ModelError(
+                f"event '{event.name}' sets '{moved[0]}', after which loops have to be closed anew, which "
+                "redundant coordinates cannot do; use formalism='kane'"
+            )
     found = columns(system)
     shown = resolved([c.expression for c in found])
     shown_columns = [Column(c.name, c.units, c.about, e) for c, e in zip(found, shown, strict=True)]
