@@ -19,7 +19,7 @@ from armillary.algebra.calculus import (
     gradient,
     solve_for,
 )
-from armillary.algebra.expression import UNIT, ZERO, Expr, let, number
+from armillary.algebra.expression import UNIT, ZERO, Expr, let, number, symbol
 from armillary.algebra.functions import cos, maximum, sin
 from armillary.algebra.walk import operands_first, symbols
 from armillary.errors import ExpressionError
@@ -41,7 +41,7 @@ def largest(roots: list[Expr], at: dict[str, float]) -> float:
 # ---------------------------------------------------------------- gradient
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(smooth_trees, smooth_trees, points)
 def test_a_gradient_holds_the_derivatives(tree: Any, inner: Any, at: dict[str, float]) -> None:
     """Backwards from the expression or forwards from each symbol, also through a value used twice."""
@@ -80,7 +80,7 @@ def test_a_gradient_by_symbols_that_are_not_held_is_zero() -> None:
 
 def test_a_gradient_of_many_symbols_shares_its_parts() -> None:
     """sin(Σ x²) of a hundred: one cosine, and each element the product of it and of one symbol."""
-    many = [arm.System("s").parameter(f"x{i}", 1.0) for i in range(100)]
+    many = [symbol(f"x{i}", "parameter") for i in range(100)]
     whole = let(sum((x * x for x in many[1:]), many[0] * many[0]), "z")
     parts = gradient(sin(whole), many)
     order = operands_first(parts)
@@ -129,8 +129,8 @@ def test_an_evaluator_names_all_that_is_missing_and_can_be_asked_again() -> None
     ("expression", "part"),
     [
         (a + sin(q), a), (a * b + 2 + q, a * b + 2), (a + b, a + b), (number(3), number(3)), (sin(a), sin(a)),
-        (sin(q), ZERO), (a * q, ZERO), (q + r, ZERO), (2 * q - 5, number(-5)), (3 * a - 2 * b + q - 1, 3 * a - 2 * b - 1),
-        ((a + q) * (b + r), ZERO), (a - a + q, ZERO),
+        (sin(q), ZERO), (a * q, ZERO), (q + r, ZERO), (2 * q - 5, number(-5)),
+        (3 * a - 2 * b + q - 1, 3 * a - 2 * b - 1), ((a + q) * (b + r), ZERO), (a - a + q, ZERO),
     ],
 )  # fmt: skip
 def test_the_constant_part_of_a_sum(expression: Expr, part: Expr) -> None:
@@ -149,7 +149,7 @@ def test_what_is_left_without_the_constant_part_has_none(tree: Any, at: dict[str
 # ---------------------------------------------------------------- solutions
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(smooth_trees, smooth_trees, points)
 def test_the_solution_of_a_linear_expression_makes_it_zero(
     tree: Any, other: Any, at: dict[str, float]
@@ -185,21 +185,14 @@ def test_solutions_by_hand() -> None:
         (sin(u) - a, "is not linear in 'u1'"),
         (1 / u + a, "is not linear in 'u1'"),
         (u * q + u**3, "is not linear in 'u1'"),
+        (abs(u) - a, "is not linear in 'u1'"),
+        (maximum(u, 0) - a, "is not linear in 'u1'"),
     ],
 )
 def test_what_cannot_be_solved_is_named(expression: Expr, message: str) -> None:
     with pytest.raises(ExpressionError, match=message) as refused:
         solve_for(expression, u)
     assert str(expression) in str(refused.value)
-
-
-@pytest.mark.xfail(
-    strict=True, raises=pytest.fail.Exception, reason="a piecewise linear expression is solved as if linear"
-)
-@pytest.mark.parametrize("expression", [abs(u) - a, maximum(u, 0) - a], ids=["abs", "max"])
-def test_an_expression_with_a_kink_in_the_unknown_is_not_linear(expression: Expr) -> None:
-    with pytest.raises(ExpressionError, match="is not linear in 'u1'"):
-        solve_for(expression, u)
 
 
 # ---------------------------------------------------------------- lengths

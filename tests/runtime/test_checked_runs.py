@@ -37,7 +37,8 @@ def test_a_speed_constraint_that_was_redundant_and_is_not_any_more_stops_the_run
     assert run["A.q1"][run.time <= 5.0] == pytest.approx(run.time[run.time <= 5.0], abs=1e-9)
 
 
-def test_two_motors_that_part_tear_a_loop_and_stop_the_run() -> None:
+@cache
+def two_motors() -> CompiledModel:
     """Both cranks of a parallelogram are driven; the second runs away from 5 s on."""
     s = arm.System("two motors")
     N = s.ground
@@ -48,18 +49,30 @@ def test_two_motors_that_part_tear_a_loop_and_stop_the_run() -> None:
     s.body("D", joint=arm.Revolute("z"), mass=1, inertia=INERTIA)  # so that something is left to move
     s.parameter("w", 1.0, units="1/s")
     s.parameter("r", 0.1, units="1/s2")
-    end = B.point("e", (1, 0, 0)), C.point("e", (0.3, 0, 0))
-    s.close_loop(*end, [N.x, N.y], name="pin")
+    s.close_loop(B.point("e", (1, 0, 0)), C.point("e", (0.3, 0, 0)), [N.x, N.y], name="pin")
     s.prescribe("A.q1", "1.0 + 0.2*sin(w*t)")
     s.prescribe("C.q1", "1.0 + 0.2*sin(w*t) + r*max(t - 5, 0)*max(t - 5, 0)")
     s.start({"B.q1": -1.0})
     equations = s.derive()
     assert len(equations.redundant_constraints) == 1
-    model = equations.compile()
-    assert model.simulate(5.0, sample=0.1).info["status"] == "finished"
-    with pytest.raises(SimulationError, match=r"'pin along ground.*does not hold any more") as stopped:
-        model.simulate(6.0, sample=0.1)
-    assert stopped.value.run.time[-1] >= 5.0
+    return equations.compile()
+
+
+def test_two_motors_that_part_tear_a_loop_and_stop_the_run() -> None:
+    assert two_motors().simulate(5.0, sample=0.1).info["status"] == "finished"
+    with pytest.raises(ArmillaryError, match=r"'pin along ground.*does not hold any more"):
+        two_motors().simulate(6.0, sample=0.1)
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=ArmillaryError,
+    reason="an error in the first leg of a run has no .run, not even an empty one",
+)
+def test_the_error_of_a_torn_loop_has_the_run_so_far() -> None:
+    with pytest.raises(SimulationError) as stopped:
+        two_motors().simulate(6.0, sample=0.1)
+    assert stopped.value.run.time[0] == 0.0
 
 
 def test_a_lock_that_contradicts_a_constraint_of_time_names_the_event_and_its_time() -> None:
@@ -126,46 +139,48 @@ def test_a_set_at_the_time_of_an_unlock_is_kept() -> None:
 # ---------------------------------------------------------------- redundant coordinates
 
 
-@cache
-def kicked() -> arm.System:
-    """A four-bar linkage whose crank an event puts 0.2 rad further."""
-    s = arm.System("four-bar")
+def rods(closed: bool) -> arm.System:
+    """Two rods, their end on a third one or free; an event puts the first 0.2 rad further."""
+    s = arm.System("rods")
     N = s.ground
     moments = (0.01, 0.02, 0.03)
     A = s.body("A", joint=arm.Revolute("z"), com=(0.15, 0, 0), mass=1, inertia=moments)
     B = s.body("B", A, arm.Revolute("z"), at=(0.3, 0, 0), com=(0.35, 0.05, 0), mass=2, inertia=moments)
-    C = s.body("C", joint=arm.Revolute("z"), at=(0.8, 0, 0), com=(0.25, 0, 0), mass=1.5, inertia=moments)
-    s.close_loop(B.point("e", (0.7, 0, 0)), C.point("e", (0.5, 0, 0)), [N.x, N.y], name="pin")
     s.gravity(9.81, -N.y)
-    s.start({"A.q1": 0.9, "C.q1": 1.5})
+    if closed:
+        C = s.body("C", joint=arm.Revolute("z"), at=(0.8, 0, 0), com=(0.25, 0, 0), mass=1.5, inertia=moments)
+        s.close_loop(B.point("e", (0.7, 0, 0)), C.point("e", (0.5, 0, 0)), [N.x, N.y], name="pin")
+        s.start({"C.q1": 1.5})
+    s.start({"A.q1": 0.9})
     s.event("kick", "t - 0.1", set={"A.q1": "A.q1 + 0.2"})
     return s
 
 
-@cache
-def redundant() -> CompiledModel:
-    return kicked().derive("redundant").compile()
+def test_redundant_coordinates_refuse_an_event_that_would_open_a_loop() -> None:
+    with pytest.raises(ModelError, match=r"event 'kick' sets 'A\.q1', after which loops .* formalism='kane'"):
+        rods(True).derive("redundant")
+    run = rods(True).derive("kane").compile().simulate(0.3, step=1e-3, initial={"A.u1": 1.0})
+    q = [run[name] for name in ("A.q1", "B.q1", "C.q1")]
+    x = 0.3 * np.cos(q[0]) + 0.7 * np.cos(q[0] + q[1]) - 0.8 - 0.5 * np.cos(q[2])
+    assert np.max(np.abs(x)) < 1e-10
+    kick = np.flatnonzero(run.time > 0.1 - 1e-9)[0]
+    assert q[0][kick + 1] - q[0][kick - 1] == pytest.approx(0.2, abs=5e-3)  # 2 ms of motion in it
 
 
-@pytest.mark.parametrize("method", ["staggered", "projected"])
-def test_redundant_coordinates_go_on_after_an_event_that_sets_one(method: str) -> None:
-    run = redundant().simulate(0.3, initial={"A.u1": 1.0}, step=1e-3, method=method)
-    assert run.info["status"] == "finished" and run.time[-1] == pytest.approx(0.3, abs=1e-12)
-    assert [(e.name, round(e.time, 9)) for e in run.events] == [("kick", 0.1)]
+def test_redundant_coordinates_without_loops_go_on_after_an_event_that_sets_one() -> None:
+    """Against the minimal equations: of second order in the step (staggered), or to 1e-8 (projected)."""
+    start, times = {"A.u1": 1.0}, {"sample": 0.01}
+    minimal = rods(False).derive("kane").compile().simulate(0.3, initial=start, **times)
+    model = rods(False).derive("redundant").compile()
 
+    def error(method: str, step: float) -> float:
+        run = model.simulate(0.3, initial=start, step=step, method=method, **times)
+        assert [(e.name, round(e.time, 9)) for e in run.events] == [("kick", 0.1)]
+        return max(float(np.max(np.abs(run[name] - minimal[name]))) for name in ("A.q1", "B.q1"))
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the loop stays open by 0.19 (staggered), or the crank that was set is moved (projected)",
-)
-@pytest.mark.parametrize("method", ["staggered", "projected"])
-def test_redundant_coordinates_are_closed_after_an_event_as_minimal_ones_are(method: str) -> None:
-    minimal = kicked().derive("kane").compile().simulate(0.3, initial={"A.u1": 1.0}, sample=0.01)
-    run = redundant().simulate(0.3, initial={"A.u1": 1.0}, step=1e-3, sample=0.01, method=method)
-    after = run.time > 0.1 + 1e-9
-    assert np.max(run["constraint error"][after]) < 1e-6
-    assert run["A.q1"][after] == pytest.approx(minimal["A.q1"][after], abs=1e-4)
+    coarse, fine = error("staggered", 1e-3), error("staggered", 5e-4)
+    assert fine < 1e-5 and 3.5 < coarse / fine < 4.5
+    assert error("projected", 1e-3) < 1e-8
 
 
 # ---------------------------------------------------------------- bad input with loops and locks
@@ -275,9 +290,8 @@ def test_a_third_crank_is_redundant_only_while_it_is_as_long_as_the_others() -> 
     assert run["E.q1"] == pytest.approx(run["K.q1"], abs=1e-9)
     both = model.simulate(0.5, sample=0.01, parameters={"L": 1.05, "M": 1.05})
     assert both["E.q1"] == pytest.approx(both["K.q1"], abs=1e-9)
-    for last in (0.95, 1.05):
-        with pytest.raises(ParameterError, match=r"says nothing new at the default|cannot be closed"):
-            model.simulate(0.5, parameters={"M": last})
+    with pytest.raises(ParameterError, match="says nothing new at the default parameters, but does at these"):
+        model.simulate(0.5, parameters={"M": 1.05})
 
 
 def test_a_third_crank_of_another_length_leaves_no_motion() -> None:

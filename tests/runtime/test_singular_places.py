@@ -86,7 +86,7 @@ def test_parallelograms_released_at_rest_keep_their_energy(
 @pytest.mark.parametrize(("how", "tolerance"), HOW.values(), ids=HOW)
 def test_parallelograms_started_at_random_keep_their_energy(how: dict[str, Any], tolerance: float) -> None:
     chance = np.random.default_rng(4)
-    for _ in range(20):
+    for _ in range(15):
         q, u = chance.uniform(0.1, 1.4), chance.uniform(-4.0, 4.0)
         run = model().simulate(2.0, sample=0.01, initial=started(q, u), **how)
         assert np.ptp(run["energy"]) < tolerance, (q, u)
