@@ -6,7 +6,7 @@ matrix: J δ = −Φ. Gauss and Newton's method, with the shortest δ among thos
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,9 +61,12 @@ class Geometry:
         return Figures(numbers[:n_gaps], numbers[n_gaps:start], jacobian, rates)
 
     def close(
-        self, t: float, q: np.ndarray, moving: np.ndarray, tries: int = _TRIES
+        self, t: float, q: np.ndarray, moving: np.ndarray, tries: int = _TRIES, kept: Sequence[int] = ()
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates near q whose gaps are closed by the speeds that may move, and the gaps that remain."""
+        """Coordinates near q whose gaps are closed by the speeds that may move, and the gaps that remain.
+
+        Coordinates in ``kept`` stay where they are: the step changes them by nothing, (N δ)_k = 0.
+        """
         q = q.copy()
         allowed = np.asarray(moving, dtype=bool)
         here = self.at(t, q)
@@ -73,9 +76,11 @@ class Geometry:
             if not len(here.gap) or np.max(np.abs(here.gap)) <= _CLOSED or not allowed.any() or not finite:
                 break
             J = here.jacobian[list(self.layout.gaps)][:, allowed]
-            step = np.linalg.lstsq(J, -here.gap, rcond=weak[0])[0]
+            held = here.rates[list(kept)][:, allowed]
+            right = np.concatenate([-here.gap, np.zeros(len(kept))])
+            step = np.linalg.lstsq(np.vstack([J, held]), right, rcond=weak[0])[0]
             step *= min(1.0, 0.5 / max(np.max(np.abs(step)), 1e-300))  # not further than a model may be bent
-            moved, there = self._tried(t, q, here, allowed, step)
+            moved, there = self._tried(t, q, here, allowed, step, kept)
             slow = there is None or np.linalg.norm(there.gap) > 0.9 * np.linalg.norm(here.gap)
             if there is not None:
                 q, here = moved, there
@@ -86,11 +91,18 @@ class Geometry:
         return q, here.gap
 
     def _tried(
-        self, t: float, q: np.ndarray, here: Figures, allowed: np.ndarray, step: np.ndarray
+        self,
+        t: float,
+        q: np.ndarray,
+        here: Figures,
+        allowed: np.ndarray,
+        step: np.ndarray,
+        kept: Sequence[int] = (),
     ) -> tuple[np.ndarray, Figures | None]:
         """The longest of several shares of a step that makes the gaps smaller."""
         for _ in range(12):
             moved = self.normalised(q + here.rates[:, allowed] @ step)
+            moved[list(kept)] = q[list(kept)]  # a step along a tangent leaves them but for its square
             there = self.at(t, moved)
             if np.linalg.norm(there.gap) < np.linalg.norm(here.gap):
                 return moved, there

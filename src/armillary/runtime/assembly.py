@@ -29,21 +29,21 @@ def closed(
     geometry: Geometry, setting: Setting, t: float, q: np.ndarray, named: Collection[int], names: list[str]
 ) -> np.ndarray:
     """Coordinates that close all loops; ``named`` are the places of those that the user gave."""
-    held = np.zeros(geometry.layout.speeds, dtype=bool)
-    held[[j for i, j in geometry.layout.rates if i in named]] = True
-    *attempts, last = _attempts(geometry, setting, held, positions=True)
+    kept = sorted(named)
+    free = np.zeros(geometry.layout.speeds, dtype=bool)
+    attempts = _attempts(geometry, setting, free, positions=True)[:2]
     for moving in attempts:
-        moved, gap = geometry.close(t, q, moving)
+        moved, gap = geometry.close(t, q, moving, kept=kept)
         if not gap.size or np.max(np.abs(gap)) <= _CLOSED:
             return moved
-    nearest, gap = _from_elsewhere(geometry, t, q, attempts[-1], gap)
+    nearest, gap = _from_elsewhere(geometry, t, q, attempts[-1], gap, kept)
     if nearest is not None:
         return nearest
-    if _too_many_named(geometry, t, q, attempts[-1]):
-        moved, gap = geometry.close(t, q, last)
+    if _too_many_named(geometry, t, q, kept):
+        moved, gap = geometry.close(t, q, attempts[0])
         if np.max(np.abs(gap)) <= _CLOSED:
             return moved
-    gap = _least_gap(geometry, t, q, attempts[-1], gap)
+    gap = _least_gap(geometry, t, q, kept, gap)
     raise ParameterError(_open_loops(geometry, setting, gap, [names[i] for i in sorted(named)]))
 
 
@@ -102,21 +102,21 @@ def _attempts(
     return [dependent & ~held, holding & ~held, dependent | (holding & ~held)]
 
 
-def _too_many_named(geometry: Geometry, t: float, q: np.ndarray, moving: np.ndarray) -> bool:
-    """Whether the speeds that may move cannot close the loops in number, wherever they are."""
+def _too_many_named(geometry: Geometry, t: float, q: np.ndarray, kept: list[int]) -> bool:
+    """Whether more is named than the loops leave free, wherever they are."""
     chance = np.random.default_rng(1987)
     gaps = list(geometry.layout.gaps)
-    ranks = []
+    free = []
     for _ in range(3):
-        J = geometry.at(t, geometry.normalised(q + chance.uniform(-0.3, 0.3, q.shape))).jacobian[gaps]
-        ranks.append(
-            (np.linalg.matrix_rank(J[:, moving], 1e-8) if moving.any() else 0, np.linalg.matrix_rank(J, 1e-8))
-        )
-    return max(r for r, _ in ranks) < max(r for _, r in ranks)
+        here = geometry.at(t, geometry.normalised(q + chance.uniform(-0.3, 0.3, q.shape)))
+        J, N = here.jacobian[gaps], here.rates[kept]
+        ranks = [np.linalg.matrix_rank(m, 1e-8) if m.size else 0 for m in (J, N, np.vstack([J, N]))]
+        free.append(ranks[0] + ranks[1] - ranks[2])
+    return min(free) > 0
 
 
 def _from_elsewhere(
-    geometry: Geometry, t: float, q: np.ndarray, moving: np.ndarray, gap: np.ndarray
+    geometry: Geometry, t: float, q: np.ndarray, moving: np.ndarray, gap: np.ndarray, kept: list[int]
 ) -> tuple[np.ndarray | None, np.ndarray]:
     """Of the ways to close the loops that scattered starts lead to, the one nearest to q (None: none does),
     and the smallest gaps met.
@@ -126,31 +126,31 @@ def _from_elsewhere(
     for reach in _REACHES if moving.any() else ():
         rates = geometry.at(t, q).rates[:, moving]
         start = geometry.normalised(q + rates @ chance.uniform(-reach, reach, rates.shape[1]))
-        moved, rest = geometry.close(t, start, moving)
+        start[kept] = q[kept]
+        moved, rest = geometry.close(t, start, moving, kept=kept)
         gap = min(gap, rest, key=lambda g: float(np.linalg.norm(g)))
         if np.max(np.abs(rest)) <= _CLOSED:
             found.append(moved)
     return (min(found, key=lambda x: float(np.linalg.norm(x - q))) if found else None), gap
 
 
-def _least_gap(
-    geometry: Geometry, t: float, q: np.ndarray, moving: np.ndarray, gap: np.ndarray
-) -> np.ndarray:
-    """The smallest gaps that can be reached, as a whole, from some starts."""
+def _least_gap(geometry: Geometry, t: float, q: np.ndarray, kept: list[int], gap: np.ndarray) -> np.ndarray:
+    """The smallest gaps that can be reached, as a whole, from some starts with what is named kept."""
     from scipy.optimize import least_squares  # slow to import, and only for the message
 
-    if not moving.any():
+    free = [i for i in range(len(q)) if i not in kept]
+    if not free:
         return gap
-    rates = geometry.at(t, q).rates[:, moving]
+
+    def gaps(x: np.ndarray) -> np.ndarray:
+        moved = q.copy()
+        moved[free] = x
+        return geometry.at(t, geometry.normalised(moved)).gap
+
     chance = np.random.default_rng(1987)
     for reach in (0.0, 0.3, 1.0, 3.0):
-        found = least_squares(
-            lambda step: geometry.at(t, geometry.normalised(q + rates @ step)).gap,
-            chance.uniform(-reach, reach, rates.shape[1]),
-            xtol=1e-15,
-            ftol=1e-15,
-            gtol=1e-15,
-        )
+        start = q[free] + chance.uniform(-reach, reach, len(free))
+        found = least_squares(gaps, start, xtol=1e-15, ftol=1e-15, gtol=1e-15)
         gap = min(gap, found.fun, key=lambda g: float(np.linalg.norm(g)))
     return gap
 

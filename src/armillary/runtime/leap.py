@@ -74,7 +74,7 @@ def forecast(instance: Instance, place: Place) -> Forecast | None:
     if there >= here:
         return None
     ahead = here * dt / (here - there)
-    return Forecast(place.t + ahead, min(_STRIDE / fast, ahead / _MIDDLE))
+    return Forecast(place.t + ahead, min(horizon(instance, place, _STRIDE), ahead / _MIDDLE))
 
 
 def found(instance: Instance, place: Place, singular: float) -> Forecast:
@@ -96,10 +96,10 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
     """The motion from a place to an end in one step, with rows at the times that are due."""
     from scipy.integrate import DOP853  # slow to import, and rarely needed
 
-    memory = instance.updated(place.t, instance.packed(place), place.memory)
+    memory = begun = instance.updated(place.t, instance.packed(place), place.memory)
 
     def rates(t: float, y: np.ndarray) -> np.ndarray:
-        return instance.derivatives(t, instance.closed(t, y, memory), memory)
+        return instance.derivatives(t, instance.closed(t, y, begun), begun)
 
     h = end - place.t
     solver = DOP853(
@@ -118,7 +118,7 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
     inside = solver.dense_output()
 
     def state(t: float) -> np.ndarray:
-        return instance.closed(t, inside(t), memory)
+        return instance.closed(t, inside(t), begun)
 
     happening = _first_event(instance, place, end, state, memory)
     if happening is not None:
@@ -127,12 +127,8 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
         due = due[due < t]
         end, final, memory = t, new_state, new_memory
 
-    kept = (
-        place.memory if happening is None else instance.updated(place.t, instance.packed(place), place.memory)
-    )
-
     def row(t: float) -> np.ndarray:
-        return instance.outputs(t, state(t), kept)
+        return instance.outputs(t, state(t), begun)
 
     return Integration(
         time=due.copy(),

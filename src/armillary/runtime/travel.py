@@ -6,6 +6,7 @@ goes on. All modes have the same outputs, so nobody sees the seams but in the re
 
 from __future__ import annotations
 
+from bisect import bisect
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -72,6 +73,8 @@ def straight(instance: Instance, start: Place, t_end: float, method: str, how: d
         try:
             instance.check(instance.place(result.t_stop, result.final_state, result.final_memory))
         except ArmillaryError as error:
+            sound = bisect(range(len(result.time)), 0, key=lambda k: _broken(instance, result, k))
+            journey.parts = [replace(result, time=result.time[:sound], samples=result.samples[:sound])]
             journey.failure = str(error)
     return journey
 
@@ -144,12 +147,14 @@ class Traveller:
             self._go_back(result, instance)  # the leg is gone through again
             return True
         changing = [e for e in happened if e.name in WATCHMEN or asks_for_mode(e, instance.equations)]
+        if any(asks_for_mode(e, instance.equations) for e in changing):
+            changing += [e for e in happened if e.changes and e not in changing]
         if result.status == "event" and changing:  # rows at this time show what comes of it
             before = result.time < result.t_stop
             result = replace(result, time=result.time[before], samples=result.samples[before])
         reached = instance.place(result.t_stop, result.final_state, result.final_memory)
         if result.status in ("finished", "event") and not any(e.changes for e in happened):
-            instance.check(reached)  # before its rows are taken over
+            self._check(instance, reached, result)  # before its rows are taken over
         self.stride = 0.0
         self.journey.parts.append(result)
         self.shown = max(self.shown, *result.time[-1:], -np.inf)
@@ -164,6 +169,16 @@ class Traveller:
             return False
         self._change(changing)
         return True
+
+    def _check(self, instance: Instance, reached: Place, result: Integration) -> None:
+        """An error where a constraint is broken at the end of a leg; rows are kept as far as all hold."""
+        try:
+            instance.check(reached)
+        except ArmillaryError:
+            sound = bisect(range(len(result.time)), 0, key=lambda k: _broken(instance, result, k))
+            kept = replace(result, time=result.time[:sound], samples=result.samples[:sound])
+            self.journey.parts.append(kept)
+            raise
 
     def _leg_end(self) -> float:
         """Where the next leg ends at the latest."""
@@ -258,6 +273,18 @@ class Traveller:
                 f"t = {self.place.t:.6g} s: {', '.join(sorted(gone - now))} became independent in place of "
                 f"{', '.join(sorted(now - gone))}, whose motion did not tell that of the others there"
             )
+
+
+def _broken(instance: Instance, result: Integration, k: int) -> int:
+    """1 where a constraint is broken in a row, else 0."""
+    row = dict(zip(instance.model.output_names, result.samples[k], strict=True))
+    q = np.array([row[name] for name in instance.model.coordinate_names])
+    u = np.array([row[s.data.name] for s in instance.equations.system.speeds])
+    try:
+        instance.check(Place(float(result.time[k]), q, u, result.final_memory))
+    except ArmillaryError:
+        return 1
+    return 0
 
 
 def _deeds(event: Event) -> str:
