@@ -43,7 +43,7 @@ def closed(
         moved, gap = geometry.close(t, q, attempts[0])
         if np.max(np.abs(gap)) <= _CLOSED:
             return moved
-    gap = _least_gap(geometry, t, q, kept, gap)
+    gap = _least_gap(geometry, t, q, attempts[-1], kept, gap)
     raise ParameterError(_open_loops(geometry, setting, gap, [names[i] for i in sorted(named)]))
 
 
@@ -134,11 +134,13 @@ def _from_elsewhere(
     return (min(found, key=lambda x: float(np.linalg.norm(x - q))) if found else None), gap
 
 
-def _least_gap(geometry: Geometry, t: float, q: np.ndarray, kept: list[int], gap: np.ndarray) -> np.ndarray:
+def _least_gap(
+    geometry: Geometry, t: float, q: np.ndarray, moving: np.ndarray, kept: list[int], gap: np.ndarray
+) -> np.ndarray:
     """The smallest gaps that can be reached, as a whole, from some starts with what is named kept."""
     from scipy.optimize import least_squares  # slow to import, and only for the message
 
-    free = [i for i in range(len(q)) if i not in kept]
+    free = sorted({i for i, j in geometry.layout.rates if moving[j] and i not in kept})
     if not free:
         return gap
 
