@@ -21,12 +21,11 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.mechanics.constraints import Elimination, Row, constant_part, shares
-from armillary.mechanics.partition import partition
+from armillary.mechanics.partition import partition, sizes_by_kind
 from armillary.mechanics.triples import times
 
 _WEAK = 0.2  # of the largest factor in a row, below which a speed is not given up by itself
 _OUTRUN = 5.0  # times an independent speed, beyond which a dependent one is better exchanged
-NOISE = 1e-10  # a largest factor of this size is rounding: there is no row that says anything
 _NOTHING = 1e-8  # of the largest factor of its kind anywhere: rounding, nothing is left
 
 Evaluate = Callable[[Sequence[Any]], list[np.ndarray]]  # expressions → their values at places of the motion
@@ -151,11 +150,11 @@ def _by_numbers(
 
 def _sizes(found: Sequence[Row], evaluate: Evaluate, kinds: Sequence[Any]) -> dict[int, float]:
     """The largest factor of each kind of speed in any row, which takes the place of units."""
-    largest: dict[Any, float] = {}
+    largest = np.zeros(len(kinds))
     for row in found:
         for j, value in zip(row.coefficients, evaluate(list(row.coefficients.values())), strict=True):
-            largest[kinds[j]] = max(largest.get(kinds[j], 0.0), float(np.max(np.abs(value))))
-    return {j: size if (size := largest.get(kind, 0.0)) > NOISE else 1.0 for j, kind in enumerate(kinds)}
+            largest[j] = max(largest[j], float(np.max(np.abs(value))))
+    return dict(enumerate(sizes_by_kind(largest, kinds).tolist()))
 
 
 def _scaled(

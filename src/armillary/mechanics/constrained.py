@@ -145,8 +145,7 @@ def _check_given(system: System) -> None:
             if target in asked:
                 raise ModelError(
                     f"{where}: '{target}' is eliminated by constraint '{asked[target]}', which the other "
-                    "speeds "
-                    "decide; set one of those, or let the constraint eliminate another"
+                    "speeds decide; set one of those, or let the constraint eliminate another"
                 )
 
 

@@ -15,9 +15,20 @@ import numpy as np
 
 _STRONG = 0.5  # of the largest element, above which a present choice stays
 _OUTRUN = 2.0  # a factor of which a dependent speed is exchanged
+_NOISE = 1e-10  # a largest factor of this size is rounding: there is no row that says anything
 _NOTHING = 1e-8
 
 Pairs = list[tuple[int, int]]  # (row, speed), in the order of elimination
+
+
+def sizes_by_kind(largest: np.ndarray, kinds: Sequence[object]) -> np.ndarray:
+    """The largest factor of each kind of speed, which takes the place of units; ``largest`` is by speed."""
+    sizes = np.ones(len(largest))
+    for kind in set(kinds):
+        same = [k is kind for k in kinds]
+        size = float(np.max(largest[same]))
+        sizes[same] = size if size > _NOISE else 1.0
+    return sizes
 
 
 def partition(

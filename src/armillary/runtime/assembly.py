@@ -8,7 +8,7 @@ what way a loop is closed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import numpy as np
 
@@ -22,8 +22,6 @@ _CONSISTENT = 1e-9
 _NEW = 1e-6  # singular values above this count
 _REACHES = (0.3,) * 10 + (1.0,) * 15 + (3.0,) * 15  # how far from the given values scattered starts lie
 
-Attempt = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-
 
 def closed(
     geometry: Geometry, setting: Setting, t: float, q: np.ndarray, named: Collection[int], names: list[str]
@@ -31,7 +29,7 @@ def closed(
     """Coordinates that close all loops; ``named`` are the places of those that the user gave."""
     kept = sorted(named)
     free = np.zeros(geometry.layout.speeds, dtype=bool)
-    attempts = _attempts(geometry, setting, free, positions=True)[:2]
+    attempts = _attempts(geometry, setting, free, positions=True)
     for moving in attempts:
         moved, gap = geometry.close(t, q, moving, kept=kept)
         if not gap.size or np.max(np.abs(gap)) <= _CLOSED:
@@ -44,7 +42,7 @@ def closed(
         if np.max(np.abs(gap)) <= _CLOSED:
             return moved
     gap = _least_gap(geometry, t, q, attempts[-1], kept, gap)
-    raise ParameterError(_open_loops(geometry, setting, gap, [names[i] for i in sorted(named)]))
+    raise ParameterError(_open_loops(geometry, setting, gap, [names[i] for i in kept]))
 
 
 def consistent(
@@ -59,7 +57,7 @@ def consistent(
     """Speeds that satisfy all constraints; ``named`` are the places of those that the user gave."""
     held = np.array([j in named for j in range(len(u))])
     scale = 1.0 + np.max(np.abs(u), initial=0.0)
-    for moving in _attempts(geometry, setting, held)[:2]:
+    for moving in _attempts(geometry, setting, held):
         found, residual = geometry.consistent(t, q, u, moving)
         if not residual.size or np.max(np.abs(residual)) <= _CONSISTENT * scale:
             return found
@@ -84,8 +82,8 @@ def check_redundant(geometry: Geometry, setting: Setting, t: float, q: np.ndarra
         names = ", ".join(f"'{row.constraint.name}'" for row in setting.elimination.redundant)
         raise ParameterError(
             f"constraint {names} says nothing new at the default parameters, but does at these: the "
-            "system has "
-            "fewer degrees of freedom here; give the parameters defaults that are meant, and derive again"
+            "system has fewer degrees of freedom here; give the parameters defaults that are meant, and "
+            "derive again"
         )
 
 
@@ -99,7 +97,7 @@ def _attempts(
     dependent[[step.speed for step in setting.elimination.steps if kept[step.row] in rows]] = True
     holding = np.zeros(geometry.layout.speeds, dtype=bool)
     holding[[j for i, j in geometry.layout.jacobian if i in rows]] = True
-    return [dependent & ~held, holding & ~held, dependent | (holding & ~held)]
+    return [dependent & ~held, holding & ~held]
 
 
 def _too_many_named(geometry: Geometry, t: float, q: np.ndarray, kept: list[int]) -> bool:

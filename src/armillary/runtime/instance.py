@@ -79,15 +79,12 @@ class Instance:
         """An error where a place does not satisfy the constraints, or this program cannot tell its speeds."""
         if not self.equations.setting.rows:
             return
-        here = self.geometry(place.memory).at(place.t, place.q)
+        geometry = self.geometry(place.memory)
+        here = geometry.at(place.t, place.q)
         again = self.place(place.t, self.packed(place), place.memory).u
         scale = 1.0 + float(np.max(np.abs(place.u), initial=0.0))
         speeds = here.jacobian @ place.u + here.known
-        wrong = [
-            i
-            for i, v in zip(self.geometry(place.memory).layout.gaps, here.gap, strict=True)
-            if not abs(v) < _OFF
-        ]
+        wrong = [i for i, v in zip(geometry.layout.gaps, here.gap, strict=True) if not abs(v) < _OFF]
         wrong += [i for i, v in enumerate(speeds) if not abs(v) < _OFF * scale]
         if wrong:
             constraint = self.equations.setting.rows[wrong[0]].constraint

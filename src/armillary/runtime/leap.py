@@ -110,10 +110,8 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
     if not np.max(np.abs(final - solver.y), initial=0.0) <= _TORN:
         raise ArmillaryError(
             f"the constraints of '{instance.equations.system.name}' lose rank near t = {place.t:.6g} s "
-            "and the "
-            "motion could not be carried across; if directions of close_loop() are fixed in different "
-            "bodies, "
-            "they may have become parallel: give directions of one body"
+            "and the motion could not be carried across; if directions of close_loop() are fixed in "
+            "different bodies, they may have become parallel: give directions of one body"
         )
     inside = solver.dense_output()
 
@@ -157,7 +155,7 @@ def _first_event(
         return instance.events(t, state(t), memory)
 
     h = end - place.t
-    times = [place.t + x * h for x in (*_AROUND[:-1], 1.0)]
+    times = [place.t + x * h for x in _AROUND]
     looks = [values(t) for t in times]
     found: list[tuple[float, int]] = []
     for k, event in watched:

@@ -14,10 +14,9 @@ import numpy as np
 from armillary.algebra.calculus import evaluate
 from armillary.algebra.walk import symbols
 from armillary.errors import SimulationError
-from armillary.mechanics.choose import NOISE
 from armillary.mechanics.constrained import Mode, full_tree
 from armillary.mechanics.impulse import after_impulse, full_mass_matrix
-from armillary.mechanics.partition import partition
+from armillary.mechanics.partition import partition, sizes_by_kind
 from armillary.mechanics.tree import numeric
 from armillary.model.records import Event
 from armillary.program.derive import derive
@@ -93,11 +92,8 @@ class Modes:
         system, setting = instance.equations.system, instance.equations.setting
         names = [u.data.name for u in system.speeds]
         figures = instance.geometry(place.memory).at(place.t, place.q)
-        sizes = np.ones(len(names))
-        for kind in {u.dimension for u in system.speeds}:
-            same = [u.dimension is kind for u in system.speeds]
-            largest = float(np.max(np.abs(figures.jacobian[:, same]), initial=0.0))
-            sizes[same] = largest if largest > NOISE else 1.0
+        kinds = [u.dimension for u in system.speeds]
+        sizes = sizes_by_kind(np.max(np.abs(figures.jacobian), axis=0, initial=0.0), kinds)
         rows = {row.constraint.name: i for i, row in enumerate(setting.rows)}
         kept = setting.elimination.kept
         now = [(rows[kept[step.row].constraint.name], step.speed) for step in setting.elimination.steps]

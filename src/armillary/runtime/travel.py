@@ -56,16 +56,7 @@ class Journey:
 
 def straight(instance: Instance, start: Place, t_end: float, method: str, how: dict[str, Any]) -> Journey:
     """A run through one program alone."""
-    result = integrate(
-        instance.model.run_functions(),
-        method,
-        t0=start.t,
-        t_end=t_end,
-        state=instance.packed(start),
-        memory=start.memory,
-        constants=instance.constants,
-        **how,
-    )
+    result = _integrated(instance, start, t_end, method, **how)
     watched = instance.equations.targets.watched
     events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
     journey = Journey(instance, [result], events)
@@ -73,10 +64,23 @@ def straight(instance: Instance, start: Place, t_end: float, method: str, how: d
         try:
             instance.check(instance.place(result.t_stop, result.final_state, result.final_memory))
         except ArmillaryError as error:
-            sound = bisect(range(len(result.time)), 0, key=lambda k: _broken(instance, result, k))
-            journey.parts = [replace(result, time=result.time[:sound], samples=result.samples[:sound])]
+            journey.parts = [_sound(instance, result)]
             journey.failure = str(error)
     return journey
+
+
+def _integrated(instance: Instance, place: Place, t_end: float, method: str, **how: Any) -> Integration:
+    """The motion of one program from a place."""
+    return integrate(
+        instance.model.run_functions(),
+        method,
+        t0=place.t,
+        t_end=t_end,
+        state=instance.packed(place),
+        memory=place.memory,
+        constants=instance.constants,
+        **how,
+    )
 
 
 @dataclass(frozen=True)
@@ -175,9 +179,7 @@ class Traveller:
         try:
             instance.check(reached)
         except ArmillaryError:
-            sound = bisect(range(len(result.time)), 0, key=lambda k: _broken(instance, result, k))
-            kept = replace(result, time=result.time[:sound], samples=result.samples[:sound])
-            self.journey.parts.append(kept)
+            self.journey.parts.append(_sound(instance, result))
             raise
 
     def _leg_end(self) -> float:
@@ -200,14 +202,11 @@ class Traveller:
         if self.slow is not None and self.place.t >= self.slow.begin:
             step = min(self.grid, self.slow.step) if self.grid else None
             max_step = min(max_step, self.slow.step)
-        return integrate(
-            instance.model.run_functions(),
+        return _integrated(
+            instance,
+            self.place,
+            end,
             self.method,
-            t0=self.place.t,
-            t_end=end,
-            state=instance.packed(self.place),
-            memory=self.place.memory,
-            constants=instance.constants,
             step=step,
             sample=due,
             max_step=max_step,
@@ -246,8 +245,7 @@ class Traveller:
             self._note_exchange(before)
 
     def _look_ahead(self, instance: Instance) -> None:
-        """A forecast where the constraints are weak, and a step across the place that it tells, once at "
-        "hand."""
+        """A forecast where the constraints are weak, and the step across its place, once that is at hand."""
         if instance.equations.setting.strength is None:
             return
         t = self.place.t
@@ -261,8 +259,7 @@ class Traveller:
         self.stride = self.ahead.across(t)
         self.journey.notes.append(
             f"t = {self.ahead.singular:.6g} s: passed a place where the constraints lose rank, in one "
-            "step of "
-            f"{self.stride:.3g} s"
+            f"step of {self.stride:.3g} s"
         )
         self.ahead = None
 
@@ -273,6 +270,12 @@ class Traveller:
                 f"t = {self.place.t:.6g} s: {', '.join(sorted(gone - now))} became independent in place of "
                 f"{', '.join(sorted(now - gone))}, whose motion did not tell that of the others there"
             )
+
+
+def _sound(instance: Instance, result: Integration) -> Integration:
+    """The result with its rows as far as all constraints hold."""
+    count = bisect(range(len(result.time)), 0, key=lambda k: _broken(instance, result, k))
+    return replace(result, time=result.time[:count], samples=result.samples[:count])
 
 
 def _broken(instance: Instance, result: Integration, k: int) -> int:
