@@ -186,6 +186,17 @@ def let(definition: Expr, name: str = "z") -> Expr:
     return _node("let", (definition,), name, definition.dimension, ("let", definition))
 
 
+class Shown(str):
+    """The name of an intermediate value that is not dissolved into its user."""
+
+
+def shown(definition: Expr, name: str) -> Expr:
+    """An intermediate value with a line of its own in the generated program, however often it is used."""
+    if definition.constant:
+        return definition
+    return _node("let", (definition,), Shown(name), definition.dimension, ("let", definition, name))
+
+
 def judged(definition: Expr, smallness: float, name: str = "z") -> Expr:
     """An intermediate value of a declared order of smallness, whatever the order of its definition."""
     key = ("let", definition, smallness)

@@ -28,6 +28,7 @@ from armillary.algebra.expression import (
     number,
     power,
     scale,
+    shown,
 )
 from armillary.algebra.node import TRUNCATION
 from armillary.errors import ExpressionError, UnitsError
@@ -260,6 +261,11 @@ def not_(a: Any) -> Any:
 def named(x: Any, name: str) -> Any:
     """An intermediate value: a ``let`` for expressions, the value itself for numbers and arrays."""
     return let(x, name) if isinstance(x, Expr) else x
+
+
+def displayed(x: Any, name: str) -> Any:
+    """An intermediate value that the generated program shows; the value itself for numbers and arrays."""
+    return shown(x, name) if isinstance(x, Expr) else x
 
 
 _BUILDERS: dict[str, Callable[..., Any]] = {

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, Self
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import ZERO, Expr, scale, total
+from armillary.algebra.expression import ZERO, Expr, number, scale, total
 from armillary.errors import ExpressionError
 
 Triple = tuple[Any, Any, Any]
@@ -71,6 +71,25 @@ def times(a: Any, b: Any) -> Any:
     if isinstance(b, Expr) and isinstance(a, int | float):
         return scale(b, a)
     return a * b
+
+
+def combined(columns: Sequence[Triple], factors: Sequence[Any]) -> Triple:
+    """Σ column·factor, each component as one sum."""
+    return tuple(combination([c[i] for c in columns], factors) for i in range(3))  # type: ignore[return-value]
+
+
+def combination(coefficients: Sequence[Any], values: Sequence[Any]) -> Any:
+    """Σ c·v over any scalars, as one wide sum."""
+    pairs = [(c, v) for c, v in zip(coefficients, values, strict=True) if not is_zero(c) and not is_zero(v)]
+    if not any(isinstance(x, Expr) for pair in pairs for x in pair):
+        return sum(c * v for c, v in pairs) if pairs else 0
+    plain = [(float(c), v) for c, v in pairs if not isinstance(c, Expr) and isinstance(v, Expr)]
+    rest = [(1, _expression(c) * v) for c, v in pairs if isinstance(c, Expr) or not isinstance(v, Expr)]
+    return total([*plain, *rest])
+
+
+def _expression(x: Any) -> Expr:
+    return x if isinstance(x, Expr) else number(float(x), None)
 
 
 class Frame:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import (
     Expr,
+    Shown,
     call,
     general_power,
     judged,
     let,
     number,
     power,
+    shown,
     symbol,
     total,
 )
@@ -61,6 +63,8 @@ def rebuild(node: Expr, args: list[Expr]) -> Expr:
         coefficient, exponents = node.data
         return product_of([number(coefficient), *map(power, args, exponents)])
     if node.kind == "let":
+        if isinstance(node.data, Shown):
+            return shown(args[0], node.data)
         declared = node.smallness != node.args[0].smallness
         return judged(args[0], node.smallness, node.data) if declared else let(args[0], node.data)
     if node.kind == "call":

@@ -19,7 +19,7 @@ from armillary.mechanics.constraints import Elimination, Row, remainders, rows
 from armillary.mechanics.kinematics import corrections
 from armillary.mechanics.regroup import regroup
 from armillary.mechanics.sample import Sample, geometry_expressions
-from armillary.mechanics.tree import Tree, plant
+from armillary.mechanics.tree import Freedom, Tree, plant
 from armillary.mechanics.triples import plus, times
 from armillary.model.joints import Drift
 from armillary.model.records import Prescription
@@ -228,10 +228,8 @@ def _position_steps(system: System, elimination: Elimination, plain: Undimension
 
 def _with_rates(tree: Tree, rates: Mapping[int, Any]) -> Tree:
     """The tree with the known parts of dependent speeds' rates."""
-    links = []
-    for link in tree.links:
-        freedoms = tuple(
-            replace(d, rate=rates[d.index], dependent=True) if d.index in rates else d for d in link.freedoms
-        )
-        links.append(replace(link, freedoms=freedoms))
-    return replace(tree, links=tuple(links))
+
+    def known(d: Freedom) -> Freedom:
+        return replace(d, rate=rates[d.index], dependent=True) if d.index in rates else d
+
+    return replace(tree, links=tuple(link.with_degrees(known) for link in tree.links))

@@ -22,7 +22,7 @@ def speed_rates(tree: Tree, x: dict[int, Any]) -> dict[int, Any]:
     """u̇ by speed index, prescribed ones included."""
     rates: dict[int, Any] = {}
     for link in tree.links:
-        for d in link.freedoms:
+        for d in link.degrees:
             rates[d.index] = d.rate if d.prescribed else x[d.index]
         if link.step == "drift":
             _drift_rates(tree, link, x, rates)

@@ -12,7 +12,8 @@ from typing import Any
 from armillary.algebra.vectors import Triple, matrix_vector
 from armillary.mechanics.kinematics import Motion, motions
 from armillary.mechanics.loads import Applied, Wrench
-from armillary.mechanics.tree import Link, Tree
+from armillary.mechanics.modal import added_wrench, remainder
+from armillary.mechanics.tree import Link, Tree, deformed
 from armillary.mechanics.triples import (
     add,
     cross_triples,
@@ -30,12 +31,34 @@ def net_wrenches(tree: Tree, applied: Applied) -> list[Wrench]:
     """(n, f) of every link for its acceleration remainders, less what is applied to it."""
     found: list[Wrench] = []
     for i, (link, motion) in enumerate(zip(tree.links, motions(tree), strict=True)):
-        n, f = inertia_force(link, motion)
+        n, f = inertia_force(deformed(link), motion)
+        if link.modes is not None:
+            n_modes, f_modes = added_wrench(link.modes, motion, link.name)
+            n, f = add(n, n_modes), add(f, f_modes)
         if i in applied.wrenches:
             n_ext, f_ext = applied.wrenches[i]
             n, f = add(n, scaled(n_ext, -1)), add(f, scaled(f_ext, -1))
         found.append((n, f))
     return found
+
+
+def modal_remainders(tree: Tree) -> dict[int, Any]:
+    """What is left of every mode's equation for acceleration remainders, by speed index."""
+    if all(link.modes is None for link in tree.links):
+        return {}
+    return {
+        d.index: remainder(link.modes, motion, p)
+        for link, motion in zip(tree.links, motions(tree), strict=True)
+        if link.modes is not None
+        for p, d in enumerate(link.modes.freedoms)
+    }
+
+
+def modal_forces(tree: Tree, applied: Applied, *, still: bool = False) -> dict[int, Any]:
+    """Right sides of the modes' equations, by speed index; ``still`` without remainders."""
+    modes = [d.index for link in tree.links if link.modes is not None for d in link.modes.freedoms]
+    rest = dict.fromkeys(modes, 0) if still else modal_remainders(tree)
+    return {k: minus(applied.forces.get(k, 0), rest[k]) for k in modes}
 
 
 def inertia_force(link: Link, motion: Motion) -> Wrench:

@@ -16,20 +16,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors import Matrix, Triple, cross_triples
-from armillary.mechanics.inertia_force import net_wrenches
-from armillary.mechanics.loads import Applied, along, to_parent
+from armillary.algebra.vectors import Matrix, Triple, cross_triples, matrix_vector
+from armillary.mechanics.inertia_force import modal_remainders, net_wrenches
+from armillary.mechanics.loads import Applied, Wrench, along, along_modes, to_parent, twist_dot
+from armillary.mechanics.modal_block import Block, blocks, feel
 from armillary.mechanics.rotation import symmetric_named
 from armillary.mechanics.tree import (
     LINEAR,
     Freedom,
     Link,
     Tree,
+    deformed,
     matrix_sum,
     moment_inertia,
     point_mass_inertia,
 )
-from armillary.mechanics.triples import add, minus, named, plus, scaled, times, unit
+from armillary.mechanics.triples import ZEROS, add, minus, named, plus, scaled, times, unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,18 +50,19 @@ def implicit_equations(tree: Tree, applied: Applied) -> Implicit:
     """Mass matrix and force array of a tree under loads."""
     matrix = mass_matrix(tree)
     force = _force_array(tree, applied)
-    names = {d.index: d.name for link in tree.links for d in free(link)}
+    names = {d.index: d.name for link in tree.links for d in link.degrees if not d.prescribed}
     return Implicit(matrix, force, names)
 
 
 def free(link: Link) -> list[Freedom]:
-    """Degrees of freedom whose speeds are not prescribed."""
+    """Degrees of freedom of the link's joint whose speeds are not prescribed."""
     return [d for d in link.freedoms if not d.prescribed]
 
 
 def _force_array(tree: Tree, applied: Applied) -> dict[int, Any]:
     """f_r: applied generalised forces less the inertia forces of the acceleration remainders."""
     wrenches = net_wrenches(tree, applied)
+    modal = modal_remainders(tree)
     force: dict[int, Any] = {}
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
@@ -67,6 +70,12 @@ def _force_array(tree: Tree, applied: Applied) -> dict[int, Any]:
         for d in free(link):
             value = minus(applied.forces.get(d.index, 0), along(d, n, f))
             force[d.index] = fn.named(value, f"f_{d.index + 1}")
+        for mode, value in along_modes(tree, i, (n, f)).items():
+            modal[mode] = plus(modal[mode], value)
+        for d in link.modes.freedoms if link.modes is not None else ():
+            if not d.prescribed:
+                value = minus(applied.forces.get(d.index, 0), modal[d.index])
+                force[d.index] = fn.named(value, f"f_{d.index + 1}")
         if link.parent >= 0:
             up = to_parent(tree, i, n, f)
             before = wrenches[link.parent]
@@ -82,40 +91,72 @@ class Composite:
     first: Triple
     inertia: Matrix
 
+    @classmethod
+    def of(cls, link: Link) -> Composite:
+        """That of a link alone, in its present shape."""
+        link = deformed(link)
+        return cls(link.mass, link.first, link.inertia)
+
+    def momentum(self, w: Triple, v: Triple) -> Wrench:
+        """(angular momentum about the joint's point, momentum) for a twist."""
+        n = add(matrix_vector(self.inertia, w), cross_triples(self.first, v))
+        return n, add(scaled(v, self.mass), cross_triples(w, self.first))
+
+    def named(self, name: str) -> Composite:
+        """The same as intermediate values."""
+        return Composite(
+            self.mass, named(self.first, f"h_{name}"), symmetric_named(self.inertia, f"J_{name}")
+        )
+
+    def turned(self, link: Link) -> Composite:
+        """The same in the axes of the link's parent."""
+        return Composite(
+            self.mass,
+            named(link.rotation.to_parent(self.first), f"hp_{link.name}"),
+            link.rotation.symmetric_to_parent(self.inertia, f"Jp_{link.name}"),
+        )
+
 
 def mass_matrix(tree: Tree) -> dict[tuple[int, int], Any]:
     """M by (row, column), row ≤ column, of all speeds that are not prescribed."""
-    composites = [Composite(link.mass, link.first, link.inertia) for link in tree.links]
+    composites = [Composite.of(link) for link in tree.links]
     matrix: dict[tuple[int, int], Any] = {}
+    modal = blocks(tree)
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
-        own = Composite(
-            composites[i].mass,
-            named(composites[i].first, f"h_{link.name}"),
-            symmetric_named(composites[i].inertia, f"J_{link.name}"),
-        )
+        own = composites[i].named(link.name)
         _own_block(link, own, matrix)
+        feel(tree, i, modal, own.momentum, (ZEROS, ZEROS))
+        if i in modal:
+            _modal_block(tree, i, modal[i], matrix)
         if link.parent < 0:
             continue
-        turned = Composite(
-            own.mass,
-            named(link.rotation.to_parent(own.first), f"hp_{link.name}"),
-            link.rotation.symmetric_to_parent(own.inertia, f"Jp_{link.name}"),
-        )
-        composites[link.parent] = _joined(composites[link.parent], turned, link.offset)
+        turned = own.turned(link)
+        composites[link.parent] = joined(composites[link.parent], turned, link.offset)
         for d in free(link):
-            axis = link.rotation.to_parent(scaled(unit(d.direction % 3), d.sign))
-            if link.step in ("turn", "slide"):  # the axis is constant in the parent
-                n, f = _column(turned, axis, d.direction >= LINEAR)
-            else:
-                n, f = _column(own, scaled(unit(d.direction % 3), d.sign), d.direction >= LINEAR)
-                n, f = link.rotation.to_parent(n), named(link.rotation.to_parent(f), "col_f")
-            n = named(add(n, cross_triples(link.offset, f)), f"col_{d.index + 1}_n")
-            _carry_column(tree, link.parent, n, named(f, f"col_{d.index + 1}_f"), d, matrix)
+            n, f = parent_column(link, own, turned, d)
+            _carry_column(tree, link.parent, n, f, d, matrix)
     return matrix
 
 
-def _column(body: Composite, axis: Triple, linear: bool) -> tuple[Triple, Triple]:
+def parent_column(link: Link, own: Composite, turned: Composite, d: Freedom) -> Wrench:
+    """A column in the axes of the link's parent, about its origin."""
+    axis = scaled(unit(d.direction % 3), d.sign)
+    if link.step in ("turn", "slide"):  # the axis is constant in the parent
+        n, f = _momenta(turned, link.rotation.to_parent(axis), d.direction >= LINEAR)
+    else:
+        n, f = _momenta(own, axis, d.direction >= LINEAR)
+        n, f = link.rotation.to_parent(n), named(link.rotation.to_parent(f), "col_f")
+    n = named(add(n, cross_triples(link.offset, f)), f"col_{d.index + 1}_n")
+    return n, named(f, f"col_{d.index + 1}_f")
+
+
+def column(body: Composite, d: Freedom) -> Wrench:
+    """A column of M in the link's axes: what a unit of the speed gives the composite body."""
+    return _momenta(body, scaled(unit(d.direction % 3), d.sign), d.direction >= LINEAR)
+
+
+def _momenta(body: Composite, axis: Triple, linear: bool) -> Wrench:
     """(angular momentum about the joint's point, momentum) of a composite body for a unit speed."""
     if linear:
         return cross_triples(body.first, axis), scaled(axis, body.mass)
@@ -133,9 +174,24 @@ def _dot(a: Triple, b: Triple) -> Any:
 def _own_block(link: Link, body: Composite, matrix: dict[tuple[int, int], Any]) -> None:
     freedoms = free(link)
     for position, d in enumerate(freedoms):
-        n, f = _column(body, scaled(unit(d.direction % 3), d.sign), d.direction >= LINEAR)
+        n, f = column(body, d)
         for other in freedoms[: position + 1]:
             _set(matrix, other, d, along(other, n, f))
+
+
+def _modal_block(tree: Tree, index: int, block: Block, matrix: dict[tuple[int, int], Any]) -> None:
+    """Rows of a flexible link's modes: among themselves, with its joint, and towards the ground."""
+    link = tree.links[index]
+    block.name()
+    for (p, q), value in block.masses.items():
+        _set(matrix, block.freedoms[p], block.freedoms[q], value)
+    for p, (n, f) in block.wrenches.items():
+        d = block.freedoms[p]
+        for other in free(link):
+            _set(matrix, other, d, along(other, n, f))
+        if link.parent >= 0:
+            n, f = to_parent(tree, index, n, f)
+            _carry_column(tree, link.parent, n, f, d, matrix)
 
 
 def _carry_column(
@@ -144,18 +200,30 @@ def _carry_column(
     while index >= 0:
         for other in free(tree.links[index]):
             _set(matrix, other, d, along(other, n, f))
-        if tree.links[index].parent < 0:
+        link = tree.links[index]
+        if link.carrier >= 0:
+            for mode, column in zip(modal_freedoms(tree, index), link.columns, strict=True):
+                if not mode.prescribed:
+                    _set(matrix, mode, d, twist_dot(column, (n, f)))
+        if link.parent < 0:
             return
         n, f = to_parent(tree, index, n, f)
         index = tree.links[index].parent
 
 
+def modal_freedoms(tree: Tree, index: int) -> tuple[Freedom, ...]:
+    """The modes that move a flexed link."""
+    modes = tree.links[tree.links[index].carrier].modes
+    return () if modes is None else modes.freedoms
+
+
 def _set(matrix: dict[tuple[int, int], Any], a: Freedom, b: Freedom, value: Any) -> None:
+    """An element of M; where modes meet a joint twice on its way, through a node and the held body, the sum."""
     i, j = sorted((a.index, b.index))
-    matrix[i, j] = fn.named(value, f"M_{i + 1}_{j + 1}")
+    matrix[i, j] = fn.named(plus(matrix.get((i, j), 0), value), f"M_{i + 1}_{j + 1}")
 
 
-def _joined(parent: Composite, child: Composite, r: Triple) -> Composite:
+def joined(parent: Composite, child: Composite, r: Triple) -> Composite:
     """A parent's composite with a child's, which is in the parent's axes about a point at r."""
     first = add(parent.first, child.first, scaled(r, child.mass))
     shift = matrix_sum(moment_inertia(child.first, r), point_mass_inertia(child.mass, r))

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors import Matrix, Triple, matrix_vector
+from armillary.algebra.vectors import Matrix, Triple, combined, matrix_vector
 from armillary.mechanics.tree import LINEAR, Link, Tree
 from armillary.mechanics.triples import ZEROS, add, cross_triples, minus, named, plus, scaled, times, unit
 
@@ -61,6 +61,8 @@ def motions(tree: Tree) -> list[Motion]:
 
 
 def _motion(link: Link, parent: Motion, tree: Tree) -> Motion:
+    if link.step == "flexed":
+        return _flexed(link, parent, tree)
     relative = _speeds(link, range(3))
     carried = named(link.rotation.to_child(parent.w), f"wp_{link.name}")
     w = named(add(carried, relative), f"w_{link.name}")
@@ -78,6 +80,36 @@ def _motion(link: Link, parent: Motion, tree: Tree) -> Motion:
         slide = _speeds(link, range(LINEAR, LINEAR + 3))
         a = add(a, scaled(cross_triples(w, slide), 2), _rates(link, range(LINEAR, LINEAR + 3)))
     return Motion(link.name, w, alpha, named(a, f"a_{link.name}"))
+
+
+def _flexed(link: Link, parent: Motion, tree: Tree) -> Motion:
+    """Motion of a link that modes move.
+
+    α = Rᵀα_p + (Rᵀω_p) × ω_r + Θ̇ξ        a = Rᵀ(a_p + U_p r) + 2 (Rᵀω_p) × v_r + v̇_r
+
+    with ω_r = Θξ and v_r = Ψξ, whose rates at steady ξ are the link's bias.
+    """
+    modes = tree.links[link.carrier].modes
+    assert modes is not None
+    xi, rates = modes.speeds, modes.known_rates
+    turning, moving = [c[0] for c in link.columns], [c[1] for c in link.columns]
+    relative = named(combined(turning, xi), f"wr_{link.name}")
+    carried = named(link.rotation.to_child(parent.w), f"wp_{link.name}")
+    alpha = add(
+        link.rotation.to_child(parent.alpha),
+        cross_triples(carried, relative),
+        link.bias[0],
+        combined(turning, rates),
+    )
+    place = named(add(parent.a, matrix_vector(parent.U, link.offset)), f"aj_{link.name}")
+    a = add(
+        link.rotation.to_child(place),
+        scaled(cross_triples(carried, named(combined(moving, xi), f"vr_{link.name}")), 2),
+        link.bias[1],
+        combined(moving, rates),
+    )
+    w = named(add(carried, relative), f"w_{link.name}")
+    return Motion(link.name, w, named(alpha, f"alpha_{link.name}"), named(a, f"a_{link.name}"))
 
 
 def _speeds(link: Link, directions: range) -> Triple:

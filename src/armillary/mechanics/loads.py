@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.vectors import Triple, Vector, cross_triples, matrix_vector
+from armillary.algebra.vectors import Triple, Vector, cross_triples, matrix_vector, sum_of_products
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree import LINEAR, Freedom, Tree
 from armillary.mechanics.triples import ZEROS, add, named, plus, scaled, times
@@ -108,6 +108,8 @@ def _along_path(
             for freedom in part.freedoms:
                 value = along(freedom, n, f)
                 forces[freedom.index] = plus(forces.get(freedom.index, 0), value)
+            for mode, value in along_modes(tree, here, (n, f)).items():
+                forces[mode] = plus(forces.get(mode, 0), value)
             n, f = to_parent(tree, here, n, f)
             here = part.parent
 
@@ -115,6 +117,23 @@ def _along_path(
 def along(freedom: Freedom, n: Triple, f: Triple) -> Any:
     """Component of a wrench along a degree of freedom."""
     return times((f if freedom.direction >= LINEAR else n)[freedom.direction % 3], freedom.sign)
+
+
+def twist_dot(column: tuple[Triple, Triple], wrench: Wrench) -> Any:
+    """φ·w = θ·n + ψ·f."""
+    turning = sum_of_products(zip(column[0], wrench[0], strict=True))
+    return plus(turning, sum_of_products(zip(column[1], wrench[1], strict=True)))
+
+
+def along_modes(tree: Tree, index: int, wrench: Wrench) -> dict[int, Any]:
+    """Components of a wrench on a flexed link along the modes that move it, by speed index."""
+    link = tree.links[index]
+    modes = tree.links[link.carrier].modes if link.carrier >= 0 else None
+    if modes is None:
+        return {}
+    return {
+        d.index: twist_dot(column, wrench) for d, column in zip(modes.freedoms, link.columns, strict=True)
+    }
 
 
 def to_parent(tree: Tree, index: int, n: Triple, f: Triple) -> Wrench:

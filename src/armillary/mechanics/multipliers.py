@@ -11,20 +11,31 @@ that is closed once costs little more than an open one. The columns X_k share al
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from armillary.algebra import functions as fn
 from armillary.mechanics.constraints import Elimination
 from armillary.mechanics.kane import Implicit
 from armillary.mechanics.loads import Applied
-from armillary.mechanics.recursive import accelerations
 from armillary.mechanics.tree import Tree
 from armillary.mechanics.triples import plus, times
 from armillary.mechanics.uncouple import uncouple
 
 
+class Formalism(Protocol):
+    """A way to the accelerations of a tree; ``still`` at rest and without gravity, from the loads alone."""
+
+    def __call__(self, tree: Tree, applied: Applied, *, still: bool = False) -> dict[int, Any]:
+        """x by speed index."""
+
+
 def constrained_accelerations(
-    tree: Tree, applied: Applied, elimination: Elimination, remainders: list[Any]
+    accelerations: Formalism,
+    tree: Tree,
+    applied: Applied,
+    elimination: Elimination,
+    remainders: Sequence[Any],
 ) -> dict[int, Any]:
     """x by speed index, of a tree whose dependent speeds are free and have their constrained values."""
     free = accelerations(tree, applied)

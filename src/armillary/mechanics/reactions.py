@@ -17,10 +17,10 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors import matrix_vector, transposed
 from armillary.errors import ModelError
 from armillary.mechanics.constrained import Setting
-from armillary.mechanics.inertia_force import net_wrenches
-from armillary.mechanics.loads import Wrench, along, applied_loads, load_wrenches, to_parent
-from armillary.mechanics.tree import Tree, plant
-from armillary.mechanics.triples import ZEROS, add, minus, named, times
+from armillary.mechanics.inertia_force import modal_remainders, net_wrenches
+from armillary.mechanics.loads import Wrench, along, along_modes, applied_loads, load_wrenches, to_parent
+from armillary.mechanics.tree import Freedom, Tree, plant
+from armillary.mechanics.triples import ZEROS, add, minus, named, plus, times
 from armillary.model.system import System
 
 
@@ -41,6 +41,7 @@ def reaction_values(
     own = net_wrenches(tree, applied_loads(system, tree, setting.plain, whole=True))
     passed = _passed(tree, own)
     tau = {d.index: along(d, *passed[i]) for i, link in enumerate(tree.links) for d in link.freedoms}
+    tau |= _modal_efforts(tree, passed)
     forces = _constraint_forces(system, setting, tau)
     values: dict[Expr, Any] = {c.force: forces.get(c.name, 0) for c in system.constraints.values()}
     for speed, stands_for in system.efforts.items():
@@ -52,14 +53,20 @@ def reaction_values(
 
 def _moving(tree: Tree, rates: Mapping[int, Any]) -> Tree:
     """The tree with every acceleration given."""
-    links = [
-        replace(
-            link,
-            freedoms=tuple(replace(d, rate=rates[d.index], dependent=False) for d in link.freedoms),
-        )
-        for link in tree.links
-    ]
-    return replace(tree, links=tuple(links))
+
+    def given(d: Freedom) -> Freedom:
+        return replace(d, rate=rates[d.index], dependent=False)
+
+    return replace(tree, links=tuple(link.with_degrees(given) for link in tree.links))
+
+
+def _modal_efforts(tree: Tree, passed: list[Wrench]) -> dict[int, Any]:
+    """What the modes' equations leave to constraints and given motion."""
+    tau = modal_remainders(tree)
+    for i in range(len(tree.links)):
+        for mode, value in along_modes(tree, i, passed[i]).items():
+            tau[mode] = plus(tau[mode], value)
+    return tau
 
 
 def _passed(tree: Tree, own: list[Wrench]) -> list[Wrench]:

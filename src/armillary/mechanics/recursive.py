@@ -11,9 +11,7 @@ element; eliminating x leaves
 
     I − U Uᵀ/D,   p + U (τ − p_d)/D
 
-whose d-th row and column vanish. The rest goes to the parent: turned, then moved by the offset r,
-
-    M' = M     H' = H + r̃ M     J' = J − H r̃ + r̃ H'ᵀ.
+whose d-th row and column vanish. The rest goes to the parent, turned and moved.
 
 Source: Featherstone (1983), with two changes. All acceleration remainders are taken out beforehand (Kane), so
 that no articulated inertia is ever multiplied with a bias acceleration, and remainders meet only the
@@ -26,25 +24,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors import Matrix, Triple, cross_triples
-from armillary.mechanics.inertia_force import net_wrenches
+from armillary.algebra.vectors import Matrix, Triple
+from armillary.mechanics.articulated import Articulated, arriving, carried, joined
+from armillary.mechanics.inertia_force import modal_forces, net_wrenches
 from armillary.mechanics.kane import free
-from armillary.mechanics.loads import Applied, along, to_parent
-from armillary.mechanics.rotation import general_named, symmetric_named
-from armillary.mechanics.tree import LINEAR, Freedom, Link, Tree, matrix_sum
-from armillary.mechanics.triples import ZEROS, add, minus, named, plus, times, total
+from armillary.mechanics.loads import Applied, along
+from armillary.mechanics.modal_block import blocks, feel
+from armillary.mechanics.modal_elimination import Bent, flexed, without_modes
+from armillary.mechanics.tree import LINEAR, Freedom, Tree, deformed
+from armillary.mechanics.triples import ZEROS, minus, named, plus, times, total
 from armillary.mechanics.uncouple import pivot_inverse
-
-
-@dataclass(frozen=True, eq=False)
-class Articulated:
-    """Inertia felt at a link's origin and the wrench p that it takes to leave it without acceleration."""
-
-    J: Matrix
-    H: Matrix
-    M: Matrix
-    n: Triple
-    f: Triple
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,37 +48,32 @@ class Solved:
 def accelerations(tree: Tree, applied: Applied, *, still: bool = False) -> dict[int, Any]:
     """x by speed index; ``still`` at rest and without gravity, from the applied loads alone."""
     felt = _rigid(tree, applied, still)
+    modal = blocks(tree, modal_forces(tree, applied, still=still))
+    bent: dict[int, list[Bent]] = {}
     solved: list[list[Solved]] = [[] for _ in tree.links]
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
-        body = _named(felt[i], link.name)
+        body = felt[i].named(link.name)
+        feel(tree, i, modal, body.answer, (body.n, body.f))
+        if i in modal:
+            body, bent[i] = without_modes(body, modal[i])
         for d in reversed(free(link)):
             body, found = _eliminated(body, d, applied.forces.get(d.index, 0))
             solved[i].append(found)
         if link.parent >= 0:
-            felt[link.parent] = _joined(felt[link.parent], _carried(tree, i, body))
-    return _outward(tree, solved)
+            felt[link.parent] = joined(felt[link.parent], carried(tree, i, body))
+    return _outward(tree, solved, bent)
 
 
 def _rigid(tree: Tree, applied: Applied, still: bool) -> list[Articulated]:
     found = []
     wrenches = [(ZEROS, ZEROS)] * len(tree.links) if still else net_wrenches(tree, applied)
-    for link, (n, f) in zip(tree.links, wrenches, strict=True):
+    for link, (n, f) in zip(map(deformed, tree.links), wrenches, strict=True):
         x, y, z = link.first
         m = link.mass
         H: Matrix = ((0, minus(0, z), y), (z, 0, minus(0, x)), (minus(0, y), x, 0))
         found.append(Articulated(link.inertia, H, ((m, 0, 0), (0, m, 0), (0, 0, m)), n, f))
     return found
-
-
-def _named(body: Articulated, name: str) -> Articulated:
-    return Articulated(
-        symmetric_named(body.J, f"J_{name}"),
-        general_named(body.H, f"H_{name}"),
-        symmetric_named(body.M, f"M_{name}"),
-        named(body.n, f"n_{name}"),
-        named(body.f, f"f_{name}"),
-    )
 
 
 def _eliminated(body: Articulated, d: Freedom, applied: Any) -> tuple[Articulated, Solved]:
@@ -135,51 +119,14 @@ def _less(
     return tuple(tuple(r) for r in out)  # type: ignore[return-value]
 
 
-def _carried(tree: Tree, index: int, body: Articulated) -> Articulated:
-    """A link's articulated inertia at its parent's origin, in the parent's axes."""
-    link = tree.links[index]
-    M = link.rotation.symmetric_to_parent(body.M, f"Mp_{link.name}")
-    H = link.rotation.general_to_parent(body.H, f"Hp_{link.name}")
-    J = link.rotation.symmetric_to_parent(body.J, f"Jp_{link.name}")
-    n, f = to_parent(tree, index, body.n, body.f)
-    r = link.offset
-    shifted = general_named(matrix_sum(H, _tilde_times(r, M)), f"Hs_{link.name}")
-    moved = matrix_sum(matrix_sum(J, _minus_times_tilde(H, r)), _tilde_times(r, _transposed(shifted)))
-    return Articulated(_upper(moved), shifted, M, n, f)
-
-
-def _transposed(a: Matrix) -> Matrix:
-    return tuple(zip(*a, strict=True))  # type: ignore[return-value]
-
-
-def _tilde_times(r: Triple, a: Matrix) -> Matrix:
-    """r̃ a: the cross product of r with each column."""
-    columns = [cross_triples(r, column) for column in _transposed(a)]
-    return _transposed(tuple(columns))  # type: ignore[arg-type]
-
-
-def _minus_times_tilde(a: Matrix, r: Triple) -> Matrix:
-    """−a r̃: r × each row, since a r̃ = −(r̃ aᵀ)ᵀ."""
-    return tuple(cross_triples(r, row) for row in a)  # type: ignore[return-value]
-
-
-def _upper(a: Matrix) -> Matrix:
-    """A symmetric matrix from its upper half, whose elements may be written differently below."""
-    return tuple(tuple(a[min(i, j)][max(i, j)] for j in range(3)) for i in range(3))  # type: ignore[return-value]
-
-
-def _joined(a: Articulated, b: Articulated) -> Articulated:
-    return Articulated(
-        matrix_sum(a.J, b.J), matrix_sum(a.H, b.H), matrix_sum(a.M, b.M), add(a.n, b.n), add(a.f, b.f)
-    )
-
-
-def _outward(tree: Tree, solved: list[list[Solved]]) -> dict[int, Any]:
-    """x of every joint, ground first, with the accelerations that they give the links."""
+def _outward(tree: Tree, solved: list[list[Solved]], bent: dict[int, list[Bent]]) -> dict[int, Any]:
+    """x of every joint and mode, ground first, with the accelerations that they give the links."""
     x: dict[int, Any] = {}
     reached: list[tuple[Triple, Triple]] = []
     for i, link in enumerate(tree.links):
-        alpha, a = _arriving(link, reached)
+        alpha, a = arriving(link, reached)
+        if link.carrier not in (-1, i):
+            alpha, a = flexed(tree, i, alpha, a, x)
         for found in reversed(solved[i]):
             d = found.freedom
             here = (*alpha, *a)
@@ -191,14 +138,9 @@ def _outward(tree: Tree, solved: list[list[Solved]]) -> dict[int, Any]:
             moved = list(here)
             moved[d.direction] = reached_d
             alpha, a = tuple(moved[:3]), tuple(moved[3:])
+        for mode in reversed(bent.get(i, ())):
+            x[mode.freedom.index] = mode.rate(alpha, a, x)
+        if link.carrier == i:
+            alpha, a = flexed(tree, i, alpha, a, x)
         reached.append((alpha, a))
     return x
-
-
-def _arriving(link: Link, reached: list[tuple[Triple, Triple]]) -> tuple[Triple, Triple]:
-    if link.parent < 0:
-        return ZEROS, ZEROS
-    alpha, a = reached[link.parent]
-    place = named(add(a, cross_triples(alpha, link.offset)), f"ap_{link.name}")
-    turned, moved = link.rotation.to_child(alpha), link.rotation.to_child(place)
-    return named(turned, f"al_{link.name}"), named(moved, f"al_{link.name}")

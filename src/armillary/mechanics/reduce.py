@@ -48,7 +48,7 @@ def dependent_rates(
     """x of all speeds: those of the dependent ones from the independent ones and their known parts."""
     result = dict(x)
     for link in tree.links:
-        for d in link.freedoms:
+        for d in link.degrees:
             if d.dependent:
                 value = d.rate
                 for r, a in factors[d.index].items():

@@ -6,6 +6,7 @@ moved there, leaves first. With m, h, J about the joint's point and k the axis:
     turn      m,  h_k k,  λ (1 − k kᵀ)  for any λ        the child keeps h ⟂ k and J − λ (1 − k kᵀ)
     slide     J                                            the child does not turn in its parent
     tumble    m                                            the point is fixed in both
+    fixed     all of it
 
 λ is free: J_aa or J_bb make a diagonal element vanish; (J_aa + J_bb − J_kk)/2, the second moment along the
 axis, makes the child a flat figure across it. Parts that reach the ground vanish. All this happens on
@@ -36,7 +37,7 @@ def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
     links = list(tree.links)
     for i in reversed(range(len(links))):
         child = links[i]
-        if child.step == "drift":
+        if child.step in ("drift", "flexed"):
             continue
         kept, mass, first, inertia = _split(child, choice)
         links[i] = kept
@@ -52,6 +53,8 @@ def _split(child: Link, choice: str) -> tuple[Link, Any, Triple, Matrix]:
         return replace(child, inertia=none), 0, ZEROS, child.inertia
     if child.step == "tumble":
         return replace(child, mass=0), child.mass, ZEROS, none
+    if child.step == "fixed":
+        return replace(child, mass=0, first=ZEROS, inertia=none), child.mass, child.first, child.inertia
     k = child.freedoms[0].direction
     a, b = (k + 1) % 3, (k + 2) % 3
     J = child.inertia
@@ -99,9 +102,9 @@ def _received(parent: Link, child: Link, mass: Any, first: Triple, inertia: Matr
 def _constant_rotation(child: Link) -> Rotation:
     """What turns a moved part into the parent's axes.
 
-    The part looks the same before and after a turn about k, so of a turn only its constant half matters; a
-    slide's rotation is constant altogether.
+    The part looks the same before and after a turn about k, so of a turn only its constant half matters; the
+    rotation of a slide or a weld is constant altogether.
     """
-    if child.step == "slide":
+    if child.step in ("slide", "fixed"):
         return child.rotation
     return child.rotation.first if isinstance(child.rotation, Chain) else Same()

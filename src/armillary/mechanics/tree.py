@@ -25,10 +25,11 @@ from armillary.algebra.vectors import (
     transposed,
 )
 from armillary.algebra.walk import Undimensioned
+from armillary.mechanics.modal import Modal, modal
 from armillary.mechanics.rotation import Chain, General, Principal, Rotation, Same
 from armillary.mechanics.triples import ZEROS, add, is_zero, minus, plus, scaled, times, unit
 from armillary.model.body import Body
-from armillary.model.joints import Drift, Slide, Tumble, Turn
+from armillary.model.joints import Drift, Flexed, Slide, Step, Tumble, Turn
 from armillary.model.joints.base import across
 from armillary.model.motion import time_derivative
 from armillary.model.records import Prescription
@@ -36,6 +37,7 @@ from armillary.model.system import System
 
 SAME = Same()
 ANGULAR, LINEAR = 0, 3  # directions 0 to 2 turn about, 3 to 5 move along the link's x, y, z
+MODAL = 6  # not a direction: a mode of a flexible link
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +67,14 @@ class Link:
     """A rigid part and the step by which it moves on its parent link (−1: the ground).
 
     ``offset`` leads from the parent's origin to this one in the parent's axes. Mass m, first moment h and
-    inertia J are about this link's origin, in its axes.
+    inertia J are about this link's origin, in its axes; those of a flexible link are without deformation,
+    and ``modes`` tells the rest. A "flexed" link is moved by the modes of its ``carrier``, a flexible link:
+    its parent, or itself where it is held at one of its own nodes.
     """
 
     name: str
     parent: int
-    step: str  # "turn", "slide", "tumble", "drift", or "fixed" where a weld is to be told apart
+    step: str  # "turn", "slide", "tumble", "drift", "flexed", or "fixed" where a weld is to be told apart
     offset: Triple
     rotation: Rotation
     freedoms: tuple[Freedom, ...]
@@ -79,6 +83,22 @@ class Link:
     inertia: Matrix = (ZEROS, ZEROS, ZEROS)
     velocity: str = ""  # of a drift: whose axes its linear speeds are in
     velocity_axes: Rotation = SAME  # of a drift in its parent's axes: those, from the parent's link
+    modes: Modal | None = None
+    carrier: int = -1
+    columns: tuple[tuple[Triple, Triple], ...] = ()  # (θ, ψ): motion per unit of the carrier's modal speeds
+    bias: tuple[Triple, Triple] = (ZEROS, ZEROS)  # acceleration of that motion at steady modal speeds
+
+    @property
+    def degrees(self) -> tuple[Freedom, ...]:
+        """The joint's degrees of freedom, then the modes."""
+        return self.freedoms if self.modes is None else (*self.freedoms, *self.modes.freedoms)
+
+    def with_degrees(self, change: Callable[[Freedom], Freedom]) -> Link:
+        """The link with every degree of freedom passed through a function."""
+        modes = self.modes
+        if modes is not None:
+            modes = replace(modes, freedoms=tuple(map(change, modes.freedoms)))
+        return replace(self, freedoms=tuple(map(change, self.freedoms)), modes=modes)
 
     def map(self, f: Callable[[Any], Any]) -> Link:
         """The same link with every scalar passed through a function."""
@@ -94,7 +114,14 @@ class Link:
             first=tuple(f(x) for x in self.first),
             inertia=General(self.inertia).map(f).matrix,
             velocity_axes=self.velocity_axes.map(f),
+            modes=None if self.modes is None else self.modes.map(f),
+            columns=tuple((_mapped(a, f), _mapped(b, f)) for a, b in self.columns),
+            bias=(_mapped(self.bias[0], f), _mapped(self.bias[1], f)),
         )
+
+
+def _mapped(triple: Triple, f: Callable[[Any], Any]) -> Triple:
+    return tuple(f(x) for x in triple)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +200,8 @@ class _Planter:
         self.links: list[Link] = []
         self.placements = {"ground": Placement(-1, IDENTITY, ZEROS)}
         self.speed_index = {speed: i for i, speed in enumerate(system.speeds)}
+        self.carriers: dict[str, int] = {}  # links of flexible bodies
+        self.total_mass = system.total_mass() if system.flexibles else 0
 
     def add(self, body: Body) -> None:
         """Links for the body's joint, and the body's inertia on the last of them."""
@@ -180,7 +209,8 @@ class _Planter:
         base = self.placements[body.parent.name]
         here, turned, offset = base.link, base.rotation, base.point(body.at)
         oriented = False
-        for count, step in enumerate(body.assembly.steps, start=1):
+        steps, flexed = _parted(body.assembly.steps)
+        for count, step in enumerate(steps, start=1):
             name = body.name if count == len(body.assembly.steps) else f"{body.name}_{count}"
             if isinstance(step, Turn):
                 here, turned = self._turn(name, here, offset, turned, step)
@@ -196,9 +226,54 @@ class _Planter:
             here, offset = self._append(Link(body.name, here, "fixed", offset, Same(), ())), ZEROS
         if body.orient is not None and not oriented:
             turned = matrix_product(turned, body.orient)
+        if flexed is not None:
+            here = self._flexed(body.name, here, offset, turned, flexed)
+            turned, offset = IDENTITY, ZEROS
+        if body.flex is not None:
+            if not body.assembly.steps or turned != IDENTITY or offset != ZEROS:
+                axes: Rotation = Same() if turned == IDENTITY else General(turned)
+                here = self._append(Link(body.name, here, "fixed", offset, axes, ()))
+                turned, offset = IDENTITY, ZEROS
+            self._make_flexible(body, here)
         self.placements[body.name] = Placement(here, turned, offset)
         if here >= 0:
             self.links[here] = carrying(self.links[here], *self._inertia(body))
+
+    def _make_flexible(self, body: Body, here: int) -> None:
+        """Modes for the link, whose axes and origin are the body's."""
+        flex = body.flex
+        assert flex is not None
+        freedoms = tuple(self._freedom(u, MODAL) for u in flex.speeds)
+        part = flex.part
+        link = carrying(
+            self.links[here], part.mass, tuple(part.first.tolist()), tuple(map(tuple, part.inertia.tolist()))
+        )
+        self.links[here] = replace(link, modes=modal(body.name, flex, freedoms, self.total_mass))
+        self.carriers[body.name] = here
+
+    def _flexed(self, name: str, here: int, offset: Triple, turned: Matrix, step: Flexed) -> int:
+        """A link that modes move: a node of a flexible body, or the body in the node that holds it."""
+        own = len(self.links)
+        rotation: Rotation
+        if turned != IDENTITY:
+            rotation = General(matrix_product(turned, step.rotation, f"E_{name}"))
+        elif step.axis is not None:
+            rotation = Principal(step.axis, fn.cos(step.angle), fn.sin(step.angle))
+        else:
+            rotation = Same() if step.rotation == IDENTITY else General(step.rotation)
+        return self._append(
+            Link(
+                name,
+                here,
+                "flexed",
+                add(offset, matrix_vector(turned, step.position)),
+                rotation,
+                (),
+                carrier=self.carriers.get(step.flexible, own),
+                columns=tuple(zip(step.turning, step.moving, strict=True)),
+                bias=(step.turned, step.moved),
+            )
+        )
 
     def _freedom(self, speed: Expr, direction: int, sign: int = 1) -> Freedom:
         given = self.given.get(speed)
@@ -298,6 +373,13 @@ class _Planter:
         return body.mass, first, matrix_sum(own, point_mass_inertia(body.mass, centre))
 
 
+def _parted(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], Flexed | None]:
+    """(steps of the joint, the motion by modes that comes last, if there is one)."""
+    if steps and isinstance(steps[-1], Flexed):
+        return steps[:-1], steps[-1]
+    return steps, None
+
+
 def carrying(link: Link, mass: Any, first: Triple, inertia: Matrix) -> Link:
     """The link with more mass, first moment and inertia."""
     return replace(
@@ -306,6 +388,14 @@ def carrying(link: Link, mass: Any, first: Triple, inertia: Matrix) -> Link:
         first=tuple(_settled(x) for x in add(link.first, first)),
         inertia=General(matrix_sum(link.inertia, inertia)).map(_settled).matrix,
     )
+
+
+def deformed(link: Link) -> Link:
+    """A flexible link with the first moment and inertia of its present shape; a rigid one as it is."""
+    modes = link.modes
+    if modes is None:
+        return link
+    return replace(link, first=add(link.first, modes.first), inertia=matrix_sum(link.inertia, modes.inertia))
 
 
 def _settled(x: Any) -> Any:

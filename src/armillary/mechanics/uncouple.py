@@ -7,6 +7,8 @@ in the model.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
@@ -17,12 +19,36 @@ from armillary.mechanics.triples import is_zero, minus, times
 ORDERS = ("leaves first", "fewest neighbours", "root first")
 
 
+@dataclass(frozen=True, eq=False)
+class Eliminated:
+    """Unknowns taken out of M x = f one after the other, and the equations that this leaves of the others."""
+
+    steps: tuple[tuple[int, Any, dict[int, Any]], ...]  # unknown, 1/pivot, its row
+    rows: dict[int, dict[int, Any]]
+    force: dict[int, Any]
+
+    def solution(self, others: Mapping[int, Any]) -> dict[int, Any]:
+        """x of the eliminated unknowns, from those of the others."""
+        x = dict(others)
+        for k, inverse, row in reversed(self.steps):
+            value = self.force[k]
+            for j in sorted(row):
+                value = minus(value, times(row[j], x[j]))
+            x[k] = fn.named(times(value, inverse), f"x_{k + 1}")
+        return {k: x[k] for k in reversed([step[0] for step in self.steps])}
+
+
 def uncouple(equations: Implicit, order: str) -> dict[int, Any]:
     """x by speed index, eliminated in the named order."""
+    return eliminate(equations, order).solution({})
+
+
+def eliminate(equations: Implicit, order: str, keep: Collection[int] = ()) -> Eliminated:
+    """All unknowns but those to keep, eliminated in the named order; kept ones have negative numbers."""
     rows = _rows(equations)
     force = dict(equations.force)
     eliminated: list[tuple[int, Any, dict[int, Any]]] = []
-    remaining = set(force)
+    remaining = set(force).difference(keep)
     while remaining:
         k = _next(remaining, rows, order)
         remaining.discard(k)
@@ -31,7 +57,7 @@ def uncouple(equations: Implicit, order: str) -> dict[int, Any]:
         row = {j: v for j, v in rows.pop(k).items() if not is_zero(v)}
         _eliminate(k, row, inverse, rows, force)
         eliminated.append((k, inverse, row))
-    return _back_substitution(eliminated, force)
+    return Eliminated(tuple(eliminated), rows, force)
 
 
 def pivot_inverse(pivot: Any, speed: str, index: int) -> Any:
@@ -63,24 +89,22 @@ def _next(remaining: set[int], rows: dict[int, dict[int, Any]], order: str) -> i
 def _eliminate(
     k: int, row: dict[int, Any], inverse: Any, rows: dict[int, dict[int, Any]], force: dict[int, Any]
 ) -> None:
-    """M_ij −= M_ik M_kj / M_kk and f_i −= M_ik f_k / M_kk for all that couple with k."""
+    """M_ij −= M_ik M_kj / M_kk and f_i −= M_ik f_k / M_kk for all that couple with k.
+
+    What is left of kept unknowns stays one sum: who kept them gives it a name.
+    """
     neighbours = sorted(row)
     for position, i in enumerate(neighbours):
         rows[i].pop(k, None)
-        factor = fn.named(times(row[i], inverse), f"l_{i + 1}_{k + 1}")
+        factor = fn.named(times(row[i], inverse), f"l_{_label(i)}_{k + 1}")
         for j in neighbours[position:]:
-            value = fn.named(minus(rows[i].get(j, 0), times(factor, row[j])), f"M_{i + 1}_{j + 1}_{k + 1}")
+            value = minus(rows[i].get(j, 0), times(factor, row[j]))
+            if j >= 0:
+                value = fn.named(value, f"M_{_label(i)}_{j + 1}_{k + 1}")
             rows[i][j] = rows[j][i] = value
-        force[i] = fn.named(minus(force[i], times(factor, force[k])), f"f_{i + 1}_{k + 1}")
+        rest = minus(force[i], times(factor, force[k]))
+        force[i] = rest if i < 0 else fn.named(rest, f"f_{i + 1}_{k + 1}")
 
 
-def _back_substitution(
-    eliminated: list[tuple[int, Any, dict[int, Any]]], force: dict[int, Any]
-) -> dict[int, Any]:
-    x: dict[int, Any] = {}
-    for k, inverse, row in reversed(eliminated):
-        value = force[k]
-        for j in sorted(row):
-            value = minus(value, times(row[j], x[j]))
-        x[k] = fn.named(times(value, inverse), f"x_{k + 1}")
-    return x
+def _label(i: int) -> str:
+    return f"{i + 1}" if i >= 0 else f"h{-i}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from armillary.algebra.vectors import Frame, Matrix, Triple, Vector, cross, matrix_product
-from armillary.model.joints import Drift, Slide, Step, Tumble, Turn
+from armillary.algebra.vectors import Frame, Matrix, Triple, Vector, combined, cross, matrix_product
+from armillary.model.joints import Drift, Flexed, Slide, Step, Tumble, Turn
 from armillary.model.joints.base import axis_rotation
 
 
@@ -17,8 +17,14 @@ def build_frames(
     parent).
 
     Each turn gets a frame of its own, so that mixed-frame vectors stay short; the last one is also turned by
-    ``orient``: v_parent = R_joint(q) R_orient v_child.
+    ``orient``: v_parent = R_joint(q) R_orient v_child. A flexible body held at one of its nodes moves in
+    that node's axes last of all.
     """
+    if steps and isinstance(steps[-1], Flexed) and (len(steps) > 1 or orient is not None):
+        held, displacement, drift = build_frames(f"{name}'", parent, place, steps[:-1], orient)
+        frame, moved, moving = build_frames(name, held, (0, 0, 0), steps[-1:], None)
+        turning = sum((f.rate for f in _between(held, parent)), Vector({}))
+        return frame, displacement + moved, drift + moving + cross(turning, moved)
     frame = parent
     displacement = parent.vector(place)
     drift = Vector({})
@@ -40,16 +46,32 @@ def build_frames(
             axes = frame if step.velocity == "body" else before
             displacement = displacement + moved
             drift = drift + axes.vector([step.linear.get(i, 0) for i in range(3)]) + cross(turned, moved)
+        elif isinstance(step, Flexed):
+            moved = before.vector(step.position)
+            displacement = displacement + moved
+            drift = drift + frame.vector(combined(step.moving, step.speeds)) + cross(turned, moved)
         turned = turned + frame.rate
     if not steps or isinstance(steps[-1], Slide):
         frame = Frame(name, frame) if orient is None else Frame(name, frame, orient)
     return frame, displacement, drift
 
 
-def _rate(step: Turn | Tumble | Drift, before: Frame) -> Any:
+def _between(frame: Frame, parent: Frame) -> list[Frame]:
+    """The frames of a joint, without the parent's."""
+    found = []
+    while frame is not parent:
+        found.append(frame)
+        assert frame.parent is not None
+        frame = frame.parent
+    return found
+
+
+def _rate(step: Turn | Tumble | Drift | Flexed, before: Frame) -> Any:
     """Angular velocity of the new frame in the one before; a joint's speeds are in the child's axes."""
     if isinstance(step, Turn):
         return lambda frame: before.vector(step.axis) * step.speed
     if isinstance(step, Tumble):
         return lambda frame: frame.vector(step.speeds)
+    if isinstance(step, Flexed):
+        return lambda frame: frame.vector(combined(step.turning, step.speeds))
     return lambda frame: frame.vector([step.angular.get(i, 0) for i in range(3)])

@@ -13,6 +13,8 @@ from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly, JointType
 
 if TYPE_CHECKING:
+    from armillary.model.flexible.hooking import Flexible
+    from armillary.model.flexible.part import FlexiblePart
     from armillary.model.system import System
 
 
@@ -53,9 +55,42 @@ class Body:
     com_coordinates: Triple
     displacement: Vector  # from the parent's origin to this one
     drift: Vector  # velocity of this origin in the parent's frame
-    coordinates: tuple[Expr, ...] = ()
-    speeds: tuple[Expr, ...] = ()
+    joint_coordinates: tuple[Expr, ...] = ()
+    joint_speeds: tuple[Expr, ...] = ()
     points: dict[str, Point] = field(default_factory=dict)
+
+    @property
+    def flex(self) -> Flexible | None:
+        """The flexible part with its modes, None for a rigid body."""
+        return self.system.flexibles.get(self.name)
+
+    @property
+    def coordinates(self) -> tuple[Expr, ...]:
+        """Coordinates of the joint, then those of the modes."""
+        return self.joint_coordinates + (self.flex.coordinates if self.flex else ())
+
+    @property
+    def speeds(self) -> tuple[Expr, ...]:
+        """Speeds of the joint, then those of the modes."""
+        return self.joint_speeds + (self.flex.speeds if self.flex else ())
+
+    def flexible(self, *source: Any, held: str | None = None, **options: Any) -> FlexiblePart:
+        """Modes for this body, from a ``Beam`` or ``Plate``, nodes with shapes, matrices, or integrals.
+
+        The part's mass and inertia are added to the body's own, which are zero where they were left out.
+        Its places are counted from the body's origin in its axes, and its modes become the body's last
+        coordinates and speeds. ``held`` names the node at which the joint holds the body where that node
+        moves with the modes; without it the origin is what the joint holds. Returns the part: frequencies,
+        modal integrals, ``table()``.
+        """
+        return self.system._make_flexible(self, source, held, options)
+
+    def node(self, name: Any) -> Body:
+        """A flexible point: a massless body that moves and turns with the deflection there.
+
+        Bodies hang on it (``parent=boom.node("tip")``), forces and moments act on it.
+        """
+        return self.system._node(self, name)
 
     @property
     def x(self) -> Vector:
@@ -134,8 +169,11 @@ class Body:
             )
         if name in self.points:
             return self.points[name]
+        if self.flex is not None and name in self.flex.part.nodes:
+            return self.node(name)
         known = [
             *self.points,
+            *(self.flex.part.nodes if self.flex is not None else ()),
             *_NAMED,
             *(s.data.name.split(".")[-1] for s in (*self.coordinates, *self.speeds)),
         ]

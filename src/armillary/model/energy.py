@@ -7,6 +7,7 @@ number of bodies; nothing is computed unless an output asks for it. They never s
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
@@ -22,6 +23,7 @@ from armillary.algebra.vectors import (
     matrix_vector,
     plus,
     sum_of_products,
+    times,
     transposed,
 )
 from armillary.errors import ModelError
@@ -39,13 +41,21 @@ class Energies:
     gravities: list[Gravity]
     ground: Body
 
-    def kinetic_energy(self) -> Expr:
-        """Σ ½ m v·v + ½ ω·I·ω over all bodies, v of the mass centre."""
+    def kinetic_energy(self, about: str | None = None) -> Expr:
+        """Σ ½ m v·v + ½ ω·I·ω over all bodies, v of the mass centre; about="mass centre" leaves out the
+        motion of the system's mass centre, to full precision however fast that is."""
+        if about not in (None, "mass centre"):
+            raise ModelError(f"kinetic_energy: about={about!r} is not 'mass centre' or None")
+        still = None if about is None else self._first_with_mass("kinetic_energy")
         result: Any = ZERO
-        for body, w, v in self._motions():
+        for body, w, v in self._motions(still):
             spin = matrix_vector(body.inertia, w)
             result = plus(result, HALF * body.mass * sum_of_products(zip(v, v, strict=True)))
             result = plus(result, HALF * sum_of_products(zip(w, spin, strict=True)))
+        if still is not None:
+            drift = named_triple(list(self._momentum(still).components(self.ground.frame)), "p_centre")
+            square = sum_of_products(zip(drift, drift, strict=True))
+            result = plus(result, -HALF * square / self.total_mass())
         return as_expr(result)
 
     def potential_energy(self) -> Expr:
@@ -62,7 +72,7 @@ class Energies:
                 step = sum_of_products(zip(place, fall[body.parent.frame], strict=True))
                 reached = as_expr(plus(depth[body.parent.name], step))
                 depth[body.name] = fn.named(reached, f"{body.name}_depth")
-                fall[body.frame] = _carried(body, fall[body.parent.frame], "fall")
+                fall[body.frame] = carried(body, fall[body.parent.frame], "fall")
                 centre = sum_of_products(zip(body.com_coordinates, fall[body.frame], strict=True))
                 height = plus(depth[body.name], centre)
                 result = plus(result, -gravity.magnitude * body.mass * height)
@@ -83,36 +93,76 @@ class Energies:
             raise ModelError("a system without mass has no mass centre")
         return moment / self.total_mass()
 
+    def composites(self) -> dict[str, tuple[Expr, Triple]]:
+        """(mass, first moment about the origin in own axes) of each body with all that hangs on it, by name;
+        of the whole system by "ground". Summed up from the leaves as intermediate values."""
+        found: dict[str, tuple[Any, Triple]] = {}
+        nothing: tuple[Any, Triple] = (ZERO, (ZERO, ZERO, ZERO))
+        for body in [*reversed(self.bodies.values()), self.ground]:
+            mass, moment = found.get(body.name, nothing)
+            mass = as_expr(plus(mass, body.mass))
+            moment = named_triple(_sum(moment, _scaled(body.com_coordinates, body.mass)), f"h_{body.name}")
+            found[body.name] = mass, moment
+            if body.parent is not None:
+                for frame in reversed(_joint_frames(body)):
+                    moment = named_triple(list(matrix_vector(frame.rotation, moment)), f"h_{frame.name}")
+                shift = _scaled(body.displacement.components(body.parent.frame), mass)
+                above_mass, above = found.get(body.parent.name, nothing)
+                found[body.parent.name] = plus(above_mass, mass), tuple(_sum(above, moment, shift))
+        return found
+
     def momentum(self) -> Vector:
         """Linear momentum Σ m v."""
-        return sum((b.frame.vector(v) * b.mass for b, _, v in self._motions()), Vector({}))
+        return self._momentum(None)
+
+    def _momentum(self, still: Body | None) -> Vector:
+        return sum((b.frame.vector(v) * b.mass for b, _, v in self._motions(still)), Vector({}))
 
     def angular_momentum(self, about: Point | Body | str | None = None) -> Vector:
         """Angular momentum Σ (I·ω + m r × v), about the ground's origin, a point, or "mass centre"."""
+        if about == "mass centre":
+            return self._central_momentum()
         if about is None:
             start = Vector({})
-        elif about == "mass centre":
-            start = self.mass_centre()
         elif isinstance(about, Point | Body):
             start = motion.position(about)
         else:
             raise ModelError(f"angular_momentum: about={about!r} is not a point, a body or 'mass centre'")
-        total = Vector({})
-        moving = Vector({})
-        for body, w, v in self._motions():
-            p = body.frame.vector(v) * body.mass
-            total = (
-                total
-                + body.frame.vector(matrix_vector(body.inertia, w))
-                + cross(motion.position(body.com), p)
-            )
-            moving = moving + p
+        total, moving = self._moment_of_momentum(None)
         return total - cross(start, moving) if start.terms else total
 
-    def _motions(self) -> Iterator[tuple[Body, Triple, Triple]]:
-        """(body, ω, velocity of the mass centre), both in the body's axes, parents first."""
+    def _central_momentum(self) -> Vector:
+        """About the mass centre, from places and velocities relative to a body: on an orbit the products of
+        absolute ones are 10¹¹ times what they leave."""
+        still = self._first_with_mass("angular_momentum")
+        total, moving = self._moment_of_momentum(still)
+        places = (motion.position(b.com, still.origin) * b.mass for b in self.bodies.values())
+        return total - cross(sum(places, Vector({})), moving / self.total_mass())
+
+    def _moment_of_momentum(self, still: Body | None) -> tuple[Vector, Vector]:
+        """(Σ I·ω + m r × v, Σ m v), relative to the origin of a body that counts as still where one is
+        given."""
+        total = Vector({})
+        moving = Vector({})
+        for body, w, v in self._motions(still):
+            p = body.frame.vector(v) * body.mass
+            place = motion.position(body.com, None if still is None else still.origin)
+            total = total + body.frame.vector(matrix_vector(body.inertia, w)) + cross(place, p)
+            moving = moving + p
+        return total, moving
+
+    def _first_with_mass(self, verb: str) -> Body:
+        for body in self.bodies.values():
+            if not is_zero(body.mass):
+                return body
+        raise ModelError(f"{verb}: a system without mass has no mass centre")
+
+    def _motions(self, still: Body | None = None) -> Iterator[tuple[Body, Triple, Triple]]:
+        """(body, ω, velocity of the mass centre), both in the body's axes, parents first; velocities relative
+        to the origin of a body that counts as still, where one is given."""
         zero: Triple = (ZERO, ZERO, ZERO)
-        known: dict[Frame, tuple[Triple, Triple]] = {self.ground.frame: (zero, zero)}
+        back = zero if still is None else (-motion.velocity(still)).components(self.ground.frame)
+        known: dict[Frame, tuple[Triple, Triple]] = {self.ground.frame: (zero, back)}
         for body in self.bodies.values():
             assert body.parent is not None
             w, v = known[body.parent.frame]
@@ -121,12 +171,14 @@ class Energies:
             swept = [plus(a, b) for a, b in zip(v, cross_triples(w, place), strict=True)]
             turned = matrix_vector(transposed(direction_cosines(body.parent.frame, body.frame)), swept)
             drift = body.drift.components(body.frame)
-            v_own = _named([plus(a, b) for a, b in zip(turned, drift, strict=True)], f"v_{body.name}")
+            v_own = named_triple([plus(a, b) for a, b in zip(turned, drift, strict=True)], f"v_{body.name}")
+            if body is still:
+                v_own = zero
             known[body.frame] = (w_own, v_own)
             at_centre = [
                 plus(a, b) for a, b in zip(v_own, cross_triples(w_own, body.com_coordinates), strict=True)
             ]
-            yield body, w_own, _named(at_centre, f"vc_{body.name}")
+            yield body, w_own, named_triple(at_centre, f"vc_{body.name}")
 
 
 def _joint_frames(body: Body) -> list[Frame]:
@@ -140,10 +192,10 @@ def _joint_frames(body: Body) -> list[Frame]:
     return frames[::-1]
 
 
-def _carried(body: Body, vector: Triple, name: str) -> Triple:
+def carried(body: Body, vector: Triple, name: str) -> Triple:
     """A vector in a body's own axes from its components in the parent's, turn by turn."""
     for frame in _joint_frames(body):
-        vector = _named(list(matrix_vector(transposed(frame.rotation), vector)), f"{name}_{frame.name}")
+        vector = named_triple(list(matrix_vector(transposed(frame.rotation), vector)), f"{name}_{frame.name}")
     return vector
 
 
@@ -152,9 +204,17 @@ def _carried_rotation(body: Body, w: Triple) -> Triple:
     for frame in _joint_frames(body):
         own = frame.rate.components(frame)
         turned = matrix_vector(transposed(frame.rotation), w)
-        w = _named([plus(a, b) for a, b in zip(turned, own, strict=True)], f"w_{frame.name}")
+        w = named_triple([plus(a, b) for a, b in zip(turned, own, strict=True)], f"w_{frame.name}")
     return w
 
 
-def _named(values: list[Any], name: str) -> Triple:
+def named_triple(values: list[Any], name: str) -> Triple:
     return tuple(fn.named(as_expr(v), f"{name}_{a}") for v, a in zip(values, "xyz", strict=True))
+
+
+def _sum(*triples: Triple) -> list[Any]:
+    return [reduce(plus, column) for column in zip(*triples, strict=True)]
+
+
+def _scaled(triple: Triple, factor: Any) -> Triple:
+    return tuple(ZERO if is_zero(x) or is_zero(factor) else times(x, factor) for x in triple)

@@ -22,6 +22,7 @@ from armillary.model.body import Body, Point
 from armillary.model.constraints import undone_on_error
 from armillary.model.contact import Contacts
 from armillary.model.energy import Energies
+from armillary.model.flexible.hooking import Flexible, Flexibles
 from armillary.model.inertia_input import finite_number, read_inertia, read_mass
 from armillary.model.joints import Assembly, Fixed, JointType, Maker
 from armillary.model.judgement import Judgement
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from armillary.program.equations import Equations
 
 
-class System(Reactions, Contacts, Judgement, Energies):
+class System(Reactions, Contacts, Judgement, Energies, Flexibles):
     """A mechanical system under description. SI units unless ``units`` names another system."""
 
     def __init__(self, name: str, units: str = "SI") -> None:
@@ -44,6 +45,7 @@ class System(Reactions, Contacts, Judgement, Energies):
         self.time = symbol("t", "time", dimension=TIME, owner=self, units="s", about="time")
         self.parameters: dict[str, Expr] = {}
         self.bodies: dict[str, Body] = {}
+        self.flexibles: dict[str, Flexible] = {}
         self.loads: dict[str, Load] = {}
         self.outputs: dict[str, Output] = {}
         self.memories: dict[str, Memory] = {}
@@ -300,17 +302,15 @@ class System(Reactions, Contacts, Judgement, Energies):
         self.speeds += u
         self.rates.update(zip(q, assembly.rates, strict=True))
         for node in u:
-            dimension = node.dimension / TIME if node.dimension is not None else None
-            dot = symbol(
-                node.data.name + "'",
-                "acceleration",
-                dimension=dimension,
-                owner=self,
-                about=f"rate of {node.data.name}",
-            )
-            self.rates[node] = dot
-            self.accelerations[node] = dot
+            self._make_acceleration(node)
         return assembly, q, u
+
+    def _make_acceleration(self, speed: Expr) -> None:
+        name = speed.data.name
+        dimension = speed.dimension / TIME if speed.dimension is not None else None
+        dot = symbol(f"{name}'", "acceleration", dimension=dimension, owner=self, about=f"rate of {name}")
+        self.rates[speed] = dot
+        self.accelerations[speed] = dot
 
     def _make_ground(self) -> Body:
         frame = Frame("ground")

@@ -14,10 +14,12 @@ from armillary.algebra.neglected import NeglectedTerms
 from armillary.algebra.node import truncated
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError, nearest
+from armillary.mechanics import back_substitution, recursive
 from armillary.mechanics.constrained import Mode, Setting, constrained, first_mode
 from armillary.mechanics.explicit import speed_rates
 from armillary.mechanics.kane import implicit_equations
 from armillary.mechanics.loads import Applied, applied_loads
+from armillary.mechanics.multipliers import Formalism as TreeFormalism
 from armillary.mechanics.multipliers import constrained_accelerations
 from armillary.mechanics.reduce import dependent_rates, reduced
 from armillary.mechanics.tree import Tree
@@ -27,6 +29,7 @@ from armillary.model.system import System
 from armillary.program.equations import Equations, Stage
 from armillary.program.improve import Gain, improve
 from armillary.program.judged import Judged, check_vanished, explain_singular, reader, truncated_targets
+from armillary.program.momentum import MomentumEquations, check_momentum, momentum_targets
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.program import Program, section
 from armillary.program.redundant import RedundantEquations, redundant_targets
@@ -44,12 +47,21 @@ def _kane(setting: Setting, loads: Applied) -> dict[int, Any]:
     return dependent_rates(setting.tree, uncouple(equations, "fewest neighbours"), factors)
 
 
-def _recursive(setting: Setting, loads: Applied) -> dict[int, Any]:
-    tree = setting.free_tree or setting.tree
-    return constrained_accelerations(tree, loads, setting.elimination, list(setting.remainders))
+def _by_tree(accelerations: TreeFormalism) -> Callable[[Setting, Applied], dict[int, Any]]:
+    """A formalism for trees; constraints by their forces on top of it."""
+
+    def solved(setting: Setting, loads: Applied) -> dict[int, Any]:
+        tree = setting.free_tree or setting.tree
+        return constrained_accelerations(accelerations, tree, loads, setting.elimination, setting.remainders)
+
+    return solved
 
 
-FORMALISMS: dict[str, Callable[[Setting, Applied], dict[int, Any]]] = {"kane": _kane, "recursive": _recursive}
+FORMALISMS: dict[str, Callable[[Setting, Applied], dict[int, Any]]] = {
+    "kane": _kane,
+    "recursive": _by_tree(recursive.accelerations),
+    "back_substitution": _by_tree(back_substitution.accelerations),
+}
 
 
 def derive(
@@ -63,6 +75,7 @@ def derive(
 ) -> Equations:
     """The equations of motion of a system, by the named formalism or the cheapest of those worth trying.
 
+    Momenta and redundant coordinates have states of their own, so "auto" leaves them to who asks for them.
     What is declared small or large is used, unless ``small`` is False: sums keep their leading order and
     ``keep`` orders above it.
     """
@@ -74,6 +87,9 @@ def derive(
         clock.stage("check units")
         if formalism == "redundant":
             return _redundant(system, units, clock)
+        if formalism == "momentum":
+            check_momentum(system, declared)
+            return _momentum(system, units, clock, mode or first_mode(system), regroup)
         plain = reader(declared, keep)
         with truncated(plain.truncation):
             setting = constrained(system, plain, mode or first_mode(system))
@@ -123,6 +139,21 @@ def _redundant(system: System, units: dict[str, str], clock: _Clock) -> Equation
         system, "redundant", program, wanted, units, stages, tuple(gains), setting, Mode(), {},
         redundant=redundant,
     )  # fmt: skip
+
+
+def _momentum(system: System, units: dict[str, str], clock: _Clock, mode: Mode, regrouped: bool) -> Equations:
+    """Equations in coordinates and momenta; see program/momentum.py."""
+    plain = Undimensioned()
+    setting = constrained(system, plain, mode)
+    clock.stage("plant")
+    wanted, more = momentum_targets(system, setting, mode, regrouped=regrouped)
+    clock.stage("momentum")
+    program, gains = _program(system, wanted, plain)
+    clock.stage("improve", program.derivatives.operations)
+    stages, options = tuple(clock.stages), {"regroup": regrouped, "small": False}
+    return MomentumEquations(
+        system, "momentum", program, wanted, units, stages, tuple(gains), mode=mode, options=options, **more
+    )
 
 
 @dataclass(frozen=True)
@@ -178,11 +209,11 @@ def _worth_trying(setting: Setting, formalism: str) -> list[str]:
         return [formalism]
     depths: list[int] = []
     for link in setting.tree.links:
-        depths.append((depths[link.parent] if link.parent >= 0 else 0) + len(link.freedoms))
+        depths.append((depths[link.parent] if link.parent >= 0 else 0) + len(link.degrees))
     mean = sum(depths) / max(len(depths), 1)
     constraints, speeds = (
         len(setting.elimination.kept),
-        sum(len(link.freedoms) for link in setting.tree.links),
+        sum(len(link.degrees) for link in setting.tree.links),
     )
     if 2 * constraints > speeds:
         return ["kane"]  # few speeds are left: their equations are the shortest
@@ -190,7 +221,7 @@ def _worth_trying(setting: Setting, formalism: str) -> list[str]:
 
 
 def _check(system: System, formalism: str) -> None:
-    known = ["auto", *FORMALISMS, "redundant"]
+    known = ["auto", *FORMALISMS, "momentum", "redundant"]
     if formalism not in known:
         raise ModelError(
             f"unknown formalism '{formalism}'{nearest(formalism, known)}; there are {', '.join(known)}"
@@ -204,9 +235,7 @@ def _check(system: System, formalism: str) -> None:
 def _program(system: System, wanted: Targets, plain: Undimensioned) -> tuple[Program, list[Gain]]:
     """All sections, improved one by one over shared constants."""
     constants = Constants(taken=system.parameters)
-    # In redundant coordinates the search finds one to three per cent, for half of the derivation's time.
-    search = not wanted.stepping
-    rates, gains = improve(wanted.rates, constants, search=search)
+    rates, gains = improve(wanted.rates, constants, search=wanted.search)
     outputs = hoist(Graph([c.expression for c in wanted.columns]), constants).roots
     events = hoist(Graph(wanted.events), constants).roots
     updates = hoist(Graph(wanted.updates), constants).roots
@@ -216,7 +245,7 @@ def _program(system: System, wanted: Targets, plain: Undimensioned) -> tuple[Pro
     memory_labels = [m.data.name for m in wanted.memory]
     corrections = hoist(Graph(wanted.corrections), constants).roots
     geometry = hoist(Graph(wanted.geometry), constants).roots
-    stepping = [improve(s.results, constants, search=search)[0] for s in wanted.stepping]
+    stepping = [improve(s.results, constants, search=False)[0] for s in wanted.stepping]
     everything = [
         *rates,
         *outputs,

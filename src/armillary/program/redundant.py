@@ -128,6 +128,7 @@ def redundant_targets(system: System, plain: Undimensioned) -> tuple[Targets, Re
         carried=carried,
         inputs=(*(plain(u) for u in system.speeds), *r.inputs.all),
         stepping=_stepping(system, r, plain),
+        search=False,  # it finds one to three per cent, for half of the derivation's time
     )
     return wanted, r
 

@@ -59,6 +59,7 @@ class Targets:
     carried: tuple[Expr, ...] = ()  # states after the speeds that steps hand on, with no rates of their own
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
     stepping: tuple[Stepping, ...] = ()
+    search: bool = True  # for what the rates have in common
 
 
 def targets(system: System, speed_rates: Mapping[int, Any], setting: Setting) -> Targets:

@@ -41,13 +41,17 @@ BACKENDS = ("llvm",)
 
 def compile_equations(equations: Equations, backend: str = "llvm") -> CompiledModel:
     """Equations compiled by a backend."""
+    return CompiledModel(equations, *machine_code(equations, backend))
+
+
+def machine_code(equations: Equations, backend: str) -> tuple[Compiled, float]:
+    """The functions of a program as machine code, and the seconds that it took."""
     if backend not in BACKENDS:
         raise ArmillaryError(
             f"unknown backend '{backend}'{nearest(backend, BACKENDS)}; there is {', '.join(BACKENDS)}"
         )
     start = time.perf_counter()
-    code = Compiled(llvm_text(equations.program))
-    return CompiledModel(equations, code, time.perf_counter() - start)
+    return Compiled(llvm_text(equations.program)), time.perf_counter() - start
 
 
 class CompiledModel:
@@ -85,8 +89,8 @@ class CompiledModel:
             "fire": not program.fire,
             "normalise": not program.quaternions and not program.corrected,
             "geometry": not program.geometry.results,
-            "solve": not program.stepping,
-            "residuals": not program.stepping,
+            "solve": all(s.name != "solve" for s in program.stepping),
+            "residuals": all(s.name != "residuals" for s in program.stepping),
         }
         return 0 if absent.get(name) else self._code.address(name)
 
@@ -127,6 +131,12 @@ class CompiledModel:
         y = self._state_vector(state)
         out = self._call("outputs", len(self.output_names), t, y, parameters, memory)
         return dict(zip(self.output_names, out.tolist(), strict=True))
+
+    def second_half(
+        self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
+    ) -> np.ndarray:
+        """What follows the coordinates in a state, from the speeds of ``speed_names``: these themselves."""
+        return u
 
     def _state_vector(self, state: Any) -> np.ndarray:
         return vector(state, len(self.equations.program.state), "state")

@@ -112,7 +112,8 @@ class Instance:
     def packed(self, place: Place) -> np.ndarray:
         """The state of this program at a place."""
         index = {u.data.name: j for j, u in enumerate(self.equations.system.speeds)}
-        return np.concatenate([place.q, place.u[[index[name] for name in self.model.speed_names]]])
+        u = place.u[[index[name] for name in self.model.speed_names]]
+        return np.concatenate([place.q, self.model.second_half(self, place.t, place.q, u, place.memory)])
 
     def place(self, t: float, state: np.ndarray, memory: np.ndarray) -> Place:
         """All coordinates and speeds of a state of this program."""

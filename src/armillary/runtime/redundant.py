@@ -4,7 +4,6 @@ their own.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,11 +13,10 @@ import numpy as np
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.backends.jit import Compiled
-from armillary.backends.llvm import llvm_text
-from armillary.errors import ArmillaryError, nearest
+from armillary.errors import ArmillaryError
 from armillary.model.records import Event
 from armillary.program.redundant import EXACT, RedundantEquations
-from armillary.runtime.compiled import BACKENDS, CompiledModel
+from armillary.runtime.compiled import CompiledModel, machine_code
 from armillary.runtime.failure import raise_for
 from armillary.runtime.initial import initial_memory, vector
 from armillary.runtime.instance import Instance
@@ -39,13 +37,7 @@ EPSILON = 1e-10
 
 def compile_redundant(equations: RedundantEquations, backend: str = "llvm") -> RedundantModel:
     """Equations in redundant coordinates compiled by a backend."""
-    if backend not in BACKENDS:
-        raise ArmillaryError(
-            f"unknown backend '{backend}'{nearest(backend, BACKENDS)}; there is {', '.join(BACKENDS)}"
-        )
-    start = time.perf_counter()
-    code = Compiled(llvm_text(equations.program))
-    return RedundantModel(equations, code, time.perf_counter() - start)
+    return RedundantModel(equations, *machine_code(equations, backend))
 
 
 class RedundantModel(CompiledModel):

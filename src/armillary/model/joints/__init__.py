@@ -1,4 +1,4 @@
-"""Joints: each answers ``assemble`` with steps (turn, slide, tumble, drift) and coordinate rates q̇ = N(q) u.
+"""Joints: each answers ``assemble`` with steps (turn, slide, …) and coordinate rates q̇ = N(q) u.
 
 Enters: settings such as an axis. Leaves: an Assembly of steps that the mechanics knows. Read ``steps.py``
 first, then ``simple.py`` (turns and slides) and ``free.py`` (ball joint and free body). A new joint is one
@@ -8,13 +8,14 @@ class here.
 from armillary.model.joints.base import Assembly, JointType, Maker
 from armillary.model.joints.free import Free, Spherical
 from armillary.model.joints.simple import Cylindrical, Fixed, Gimbal, Joint, Planar, Prismatic, Revolute
-from armillary.model.joints.steps import Drift, Slide, Step, Tumble, Turn
+from armillary.model.joints.steps import Drift, Flexed, Slide, Step, Tumble, Turn
 
 __all__ = [
     "Assembly",
     "Cylindrical",
     "Drift",
     "Fixed",
+    "Flexed",
     "Free",
     "Gimbal",
     "Joint",

@@ -53,4 +53,26 @@ class Drift:
     velocity: str
 
 
-Step = Turn | Slide | Tumble | Drift
+@dataclass(frozen=True, eq=False)
+class Flexed:
+    """Motion by the modes of a flexible body: of one of its nodes in it, or of it in the node that holds it.
+
+    The origin moves to ``position`` (axes before) and the axes turn by R, v_before = R v_after. A unit of a
+    mode's speed gives the new axes the angular velocity ``turning`` and their origin the velocity ``moving``,
+    both relative to the axes before and resolved in the new ones; ``turned`` and ``moved`` are what these
+    have of acceleration where the modal speeds stay as they are.
+    """
+
+    flexible: str  # the flexible body's name
+    position: Triple
+    rotation: Matrix
+    speeds: tuple[Expr, ...]
+    turning: tuple[Triple, ...]
+    moving: tuple[Triple, ...]
+    turned: Triple
+    moved: Triple
+    axis: int | None = None  # where the rotation is about one coordinate axis, by ``angle``
+    angle: Expr | None = None
+
+
+Step = Turn | Slide | Tumble | Drift | Flexed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armillary.algebra.expression import Expr
+from armillary.algebra.expression import Expr, Shown
 from armillary.program.passes.graph import Graph, same_or_rebuilt
 
 
@@ -10,7 +10,7 @@ def inline(graph: Graph) -> Graph:
     """Intermediate values that are used once, dissolved into their user: sums and products meet and
     simplify further.
 
-    A product that its user squares stays whole: (a b)² is two multiplications, a² b² three.
+    Values to be shown stay. A product that its user squares stays whole: (a b)² is two multiplications, a² b² three.
     """
     counted = graph.uses
     squared: set[Expr] = set()
@@ -22,6 +22,7 @@ def inline(graph: Graph) -> Graph:
         if (
             node.kind == "let"
             and counted[node] == 1
+            and not isinstance(node.data, Shown)
             and not (node in squared and node.args[0].kind == "product")
         ):
             return args[0]

@@ -1,0 +1,33 @@
+"""MBDYFL: everything small, on the vehicle of MBDYFN.
+
+The matrix is that of MBDYFN with all angles and deflections zero, so it is constant and factored once. The right
+side has no products of rates; attitudes in it are products of 1 + γ_h [g_h], so a few second-order terms stay.
+
+    E_k = T_k + Σ_r D_kr × F_r + c_k × (M_k/M F − F_k)        Q_m = −C η̇ − K η + φᵀλ − P_mᵀ F/M
+
+Source: Fleischer and Likins (1975), section V.
+"""
+
+from __future__ import annotations
+
+from armillary.mechanics.appendages import modal
+from armillary.mechanics.appendages.attitude import attitude
+from armillary.mechanics.appendages.barycentres import barycentres
+from armillary.mechanics.appendages.blocks import Blocks, applied, loaded
+from armillary.mechanics.appendages.equations import Assembled
+from armillary.mechanics.appendages.mbdyfn import coupled, deflections, modal_force, shifts
+from armillary.mechanics.appendages.vehicle import Vehicle
+from armillary.mechanics.triples import ZEROS, scaled
+
+
+def assembled(vehicle: Vehicle) -> Assembled:
+    """The equations of MBDYFL."""
+    fixed = barycentres(vehicle)
+    still = Blocks(vehicle, fixed, attitude(vehicle, "none"), [ZEROS] * len(vehicle.substructures))
+    turned = attitude(vehicle, "first")
+    moved = Blocks(vehicle, fixed, turned, shifts(vehicle))
+    loads = applied(moved, deflections(vehicle))
+    rows = moved.hinge_rows([loaded(moved, loads, k) for k in range(moved.count)])
+    pull = scaled(loads.total, 1 / vehicle.mass)
+    forces = [modal_force(part, turned.back(k, pull)) for k, part in vehicle.appendages]
+    return modal.assembled(still, rows, coupled(vehicle), forces)

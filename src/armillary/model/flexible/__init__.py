@@ -1,0 +1,1 @@
+"""Flexible bodies: parts of modes, made from nodes, matrices, integrals, beams or plates."""

@@ -1,0 +1,158 @@
+"""Flexible parts from modal integrals that another program computed: Stoneking's, or JPL's coupling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from armillary.errors import ModelError
+from armillary.model.flexible.checks import (
+    AXES,
+    mode_names,
+    node_places,
+    node_records,
+    numbers,
+    per_node,
+    positive,
+    semidefinite,
+    symmetric,
+)
+from armillary.model.flexible.modal import modal_damping, modal_mass, modal_stiffness
+from armillary.model.flexible.part import Array, FlexiblePart, Node
+
+
+def from_integrals(
+    where: str,
+    *,
+    m: Any,
+    c: Any,
+    J: Any,
+    P: Any,
+    H: Any,
+    M: Any,
+    Q: Any = None,
+    R: Any = None,
+    S: Any = None,
+    K: Any = None,
+    C: Any = None,
+    frequencies: Any = None,
+    damping: Any = None,
+    nodes: Any = None,
+    shapes: Any = None,
+    rotations: Any = None,
+    second_order: bool = True,
+) -> FlexiblePart:
+    """A part from Stoneking's integrals about the body's origin in body axes.
+
+        m, c = ∫r, J = −∫r̃r̃, P = ∫ψ (3 × N), H = ∫r̃ψ (3 × N), M = ∫ψᵀψ (N × N),
+        Q[:, p, q] = ∫ψ_q × ψ_p (3 × N × N), R_p = ∫ψ̃_p r̃ (N × 3 × 3), S_pq = ∫ψ̃_p ψ̃_q (N × N × 3 × 3)
+
+    so J(η) = J − Σ η_p (R_p + R_pᵀ) − Σ η_p η_q S_pq and H(η) = H + Qη. S is missing in Stoneking (2010);
+    without it, or Q, that term is dropped. Stiffness: K, or frequencies (rad/s); damping: C, or ratios.
+    """
+    modal = symmetric(_modal_matrix(M, where, "M"), where, "M", mode_names(np.shape(M)[0]))
+    count = len(modal)
+    inertia = symmetric(numbers(J, where, "J", (3, 3)), where, "J", AXES)
+    semidefinite(inertia, where, "J", AXES)
+    momentum = numbers(P, where, "P", (3, count))
+    modal = modal_mass(modal, where)
+    K_matrix = modal_stiffness(
+        modal, where, frequencies=frequencies, stiffness=K, P=momentum, total_mass=None
+    )
+    first = np.zeros((count, 3, 3)) if R is None else numbers(R, where, "R", (count, 3, 3))
+    J2 = H1 = None
+    if second_order and S is not None:
+        second = numbers(S, where, "S", (count, count, 3, 3))
+        second = -(second + np.swapaxes(second, 0, 1))
+        J2 = 0.5 * (second + np.swapaxes(second, 2, 3))
+    if second_order and Q is not None:
+        H1 = np.transpose(numbers(Q, where, "Q", (3, count, count)), (2, 0, 1))
+    return FlexiblePart(
+        mass=positive(m, where, "m", zero=True),
+        first=numbers(c, where, "c", (3,)),
+        inertia=inertia,
+        P=momentum,
+        H=numbers(H, where, "H", (3, count)),
+        M=modal,
+        K=K_matrix,
+        C=modal_damping(modal, K_matrix, where, damping=damping, damping_matrix=C),
+        J1=-(first + np.swapaxes(first, 1, 2)),
+        J2=J2,
+        H1=H1,
+        nodes=_nodes(nodes, shapes, rotations, count, where),
+    )
+
+
+def from_coupling(
+    where: str,
+    *,
+    coupling: Any,
+    frequencies: Any,
+    damping: Any = None,
+    damping_matrix: Any = None,
+    about: Any = (0.0, 0.0, 0.0),
+    total_mass: Any = None,
+    nodes: Any = None,
+    shapes: Any = None,
+    rotations: Any = None,
+) -> FlexiblePart:
+    """An appendage known by its rigid-elastic coupling alone: JPL TR 32-1598, eqs. 62-63.
+
+    ``coupling`` = (P, Δᵀ), both 3 × N: linear momentum and angular momentum about ``about`` per unit of each
+    modal rate. The appendage's mass is in the rigid body already, so the part adds none, and inertia does not
+    change with the deformation. Modes have unit modal mass φᵀMφ = 1; with ``total_mass`` it is the
+    reduced one of JPL, φᵀ(M − MΣΣᵀM/m)φ = 1, so that M = 1 + PᵀP/m here.
+    """
+    if not isinstance(coupling, list | tuple) or len(coupling) != 2:
+        raise ModelError(f"{where}: coupling is the pair (P, Delta), each 3 × N for N modes")
+    P = numbers(coupling[0], where, "P of the coupling")
+    if P.ndim != 2 or P.shape[0] != 3 or P.shape[1] < 1:
+        raise ModelError(f"{where}: P of the coupling must be 3 × N for N modes, not {np.shape(P)}")
+    count = P.shape[1]
+    delta = numbers(coupling[1], where, "Delta of the coupling", (3, count))
+    M = np.eye(count)
+    if total_mass is not None:
+        M = M + P.T @ P / positive(total_mass, where, "total_mass")
+    K = modal_stiffness(M, where, frequencies=frequencies, stiffness=None, P=P, total_mass=total_mass)
+    return FlexiblePart(
+        mass=0.0,
+        first=np.zeros(3),
+        inertia=np.zeros((3, 3)),
+        P=P,
+        H=delta + np.cross(numbers(about, where, "about", (3,)), P, axisb=0, axisc=0),
+        M=M,
+        K=K,
+        C=_ratios(K, M, P, total_mass, damping, damping_matrix, where),
+        J1=np.zeros((count, 3, 3)),
+        nodes=_nodes(nodes, shapes, rotations, count, where),
+    )
+
+
+def _ratios(
+    K: Array, M: Array, P: Array, total_mass: Any, damping: Any, damping_matrix: Any, where: str
+) -> Array:
+    """Damping of modes whose ratios belong to their reduced modal mass, which is 1."""
+    return modal_damping(np.eye(len(M)), K, where, damping=damping, damping_matrix=damping_matrix)
+
+
+def _modal_matrix(value: Any, where: str, what: str) -> Array:
+    found = numbers(value, where, what)
+    if found.ndim != 2 or found.shape[0] != found.shape[1] or not len(found):
+        raise ModelError(f"{where}: {what} must be N × N for N modes, not {np.shape(value)}")
+    return found
+
+
+def _nodes(nodes: Any, shapes: Any, rotations: Any, modes: int, where: str) -> dict[str, Node]:
+    if nodes is None:
+        if shapes is not None or rotations is not None:
+            raise ModelError(f"{where}: shapes are given without nodes=; give the nodes' positions too")
+        return {}
+    names, positions = node_places(nodes, where)
+    if shapes is None:
+        raise ModelError(f"{where}: nodes of given integrals need shapes= ({len(names)} × 3 × {modes})")
+    moved = numbers(per_node(shapes, names, where, "shapes"), where, "shapes", (len(names), 3, modes))
+    turned = np.zeros_like(moved)
+    if rotations is not None:
+        turned = numbers(per_node(rotations, names, where, "rotations"), where, "rotations", moved.shape)
+    return node_records(names, positions, np.concatenate([moved, turned], axis=1))

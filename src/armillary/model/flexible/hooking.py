@@ -1,0 +1,200 @@
+"""Flexible parts on the bodies of a system: their coordinates, speeds and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra.expression import ZERO, Expr, symbol
+from armillary.algebra.vectors import Matrix
+from armillary.errors import ModelError, nearest
+from armillary.model.assembling import build_frames
+from armillary.model.body import Body, Point
+from armillary.model.flexible.kinematics import held_step, node_step
+from armillary.model.flexible.part import FlexiblePart
+from armillary.model.joints import Assembly, JointType, Maker
+
+if TYPE_CHECKING:
+    from armillary.model.records import Load, Output
+
+
+@dataclass(frozen=True, eq=False)
+class Flexible:
+    """A flexible part as it sits on a body: its numbers, and the symbols of its modes."""
+
+    part: FlexiblePart
+    coordinates: tuple[Expr, ...]
+    speeds: tuple[Expr, ...]
+    held: str | None = None
+    nodes: dict[str, Body] = field(default_factory=dict)  # those that were asked for
+
+
+class Nodal(JointType):
+    """What ties a node to its body: the modes alone."""
+
+    def __init__(self, body: str, node: str) -> None:
+        super().__init__()
+        self.words = f"node {node} of {body}"
+
+    def assemble(self, maker: Maker) -> Assembly:
+        raise NotImplementedError("nodes are made by their flexible body")
+
+    def describe(self) -> str:
+        return self.words
+
+
+class Flexibles:
+    """Flexible bodies of a system; a part of ``System``."""
+
+    bodies: dict[str, Body]
+    flexibles: dict[str, Flexible]
+    parameters: dict[str, Expr]
+    coordinates: list[Expr]
+    speeds: list[Expr]
+    rates: dict[Expr, Expr]
+    initial: dict[Expr, float]
+    loads: dict[str, Load]
+    outputs: dict[str, Output]
+
+    def _make_flexible(
+        self, body: Body, source: Sequence[Any], held: str | None, options: dict[str, Any]
+    ) -> FlexiblePart:
+        from armillary.model.flexible.reading import flexible_part
+
+        where = f"body '{body.name}'"
+        if body.parent is None:
+            raise ModelError("the ground is rigid: give a body of its own to what is flexible")
+        if isinstance(body.joint, Nodal):
+            raise ModelError(f"{where} is a node of a flexible body and has no modes of its own")
+        if body.flex is not None:
+            raise ModelError(f"{where} is flexible already; one body has one set of modes")
+        part = flexible_part(where, *source, com=_numbers(body), **options)
+        if held is not None and held not in part.nodes:
+            raise ModelError(f"{where}: held='{held}' is not one of its nodes{nearest(held, part.nodes)}")
+        if held is not None:
+            self._check_untouched(body)
+        eta = tuple(self._modal_symbol(body, "q", p) for p in range(part.modes))
+        xi = tuple(self._modal_symbol(body, "u", p) for p in range(part.modes))
+        self._insert(body, eta, xi)
+        self._without_defaults(body)
+        if held is not None:
+            step = held_step(body.name, part.nodes[held], eta, xi)
+            assembly = body.assembly
+            steps = (*assembly.steps, step)
+            frame, displacement, drift = build_frames(
+                body.name, body.parent.frame, body.at, steps, body.orient
+            )
+            _set(body, assembly=Assembly(steps, assembly.rates, assembly.quaternions))
+            _set(body, frame=frame, displacement=displacement, drift=drift)
+        self.flexibles[body.name] = Flexible(part, eta, xi, held)
+        return part
+
+    def _modal_symbol(self, body: Body, letter: str, mode: int) -> Expr:
+        role, series, noun = (
+            ("coordinate", body.joint_coordinates, "amplitude")
+            if letter == "q"
+            else ("speed", body.joint_speeds, "rate")
+        )
+        label = f"{body.name}.{letter}{len(series) + mode + 1}"
+        return symbol(label, role, owner=self, units="", about=f"{noun} of mode {mode + 1} of {body.name}")
+
+    def _insert(self, body: Body, eta: tuple[Expr, ...], xi: tuple[Expr, ...]) -> None:
+        """The modes after the body's joint, whatever bodies were added since."""
+        before = list(self.bodies.values())[: list(self.bodies).index(body.name) + 1]
+        q, u = sum(len(b.coordinates) for b in before), sum(len(b.speeds) for b in before)
+        self.coordinates[q:q] = eta
+        self.speeds[u:u] = xi
+        for amplitude, rate in zip(eta, xi, strict=True):
+            self.initial[amplitude] = self.initial[rate] = 0.0
+            self.rates[amplitude] = rate
+            self._make_acceleration(rate)
+
+    def _make_acceleration(self, speed: Expr) -> None:
+        raise NotImplementedError
+
+    def _without_defaults(self, body: Body) -> None:
+        """Mass and inertia that were left out are the part's, not parameters."""
+        if self.parameters.get(f"{body.name}.mass") is body.mass:
+            del self.parameters[f"{body.name}.mass"]
+            _set(body, mass=ZERO)
+        moments = [f"{body.name}.I{i}{i}" for i in (1, 2, 3)]
+        if self.parameters.get(moments[0]) is body.inertia[0][0]:
+            for name in moments:
+                del self.parameters[name]
+            zero: Matrix = ((ZERO,) * 3,) * 3
+            _set(body, inertia=zero)
+
+    def _check_untouched(self, body: Body) -> None:
+        children = [b.name for b in self.bodies.values() if b.parent is body]
+        loads = [load.name for load in self.loads.values() if body in (load.body, load.reaction_body)]
+        points = [p for p in body.points if p not in ("origin", "com")]
+        if used := [*children, *loads, *points]:
+            raise ModelError(
+                f"body '{body.name}' is used by '{used[0]}' already; held= moves its origin, so make the body "
+                "flexible right after it is made"
+            )
+
+    def _node(self, body: Body, name: Any) -> Body:
+        flex = body.flex
+        if flex is None:
+            raise ModelError(
+                f"body '{body.name}' is rigid and has no nodes; make it flexible first, with "
+                f"{body.name}.flexible(…)"
+            )
+        part, label = flex.part, str(name)
+        if label not in part.nodes:
+            raise ModelError(
+                f"body '{body.name}' has no node '{label}'{nearest(label, part.nodes)}; its nodes are "
+                + ", ".join(list(part.nodes)[:20])
+            )
+        if label not in flex.nodes:
+            flex.nodes[label] = self._make_node(body, flex, label)
+        return flex.nodes[label]
+
+    def _make_node(self, body: Body, flex: Flexible, label: str) -> Body:
+        name = f"{body.name}_{label}"
+        if name in self.bodies:
+            raise ModelError(
+                f"the node '{label}' of body '{body.name}' would be body '{name}', which exists already; "
+                "rename that one"
+            )
+        step = node_step(body.name, flex.part.nodes[label], flex.coordinates, flex.speeds)
+        assembly = Assembly((step,), ())
+        frame, displacement, drift = build_frames(name, body.frame, _ZERO, assembly.steps, None)
+        zero: Matrix = (_ZERO, _ZERO, _ZERO)
+        joint = Nodal(body.name, label)
+        node = Body(
+            body.system,
+            name,
+            body,
+            joint,
+            assembly,
+            frame,
+            _ZERO,
+            None,
+            ZERO,
+            zero,
+            _ZERO,
+            displacement,
+            drift,
+        )
+        node.points["origin"] = Point("origin", node, _ZERO)
+        node.points["com"] = Point("com", node, _ZERO)
+        self.bodies[name] = node
+        return node
+
+
+_ZERO = (ZERO, ZERO, ZERO)
+
+
+def _set(body: Body, **values: Any) -> None:
+    """New values for what a body was made with, while nobody has used them."""
+    for name, value in values.items():
+        object.__setattr__(body, name, value)
+
+
+def _numbers(body: Body) -> tuple[float, ...] | None:
+    """The mass centre as numbers, None where it holds parameters."""
+    values = [c.data if c.kind == "number" else None for c in body.com_coordinates]
+    return None if None in values else tuple(float(v) for v in values)  # type: ignore[arg-type]

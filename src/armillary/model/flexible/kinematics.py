@@ -1,0 +1,227 @@
+"""How modes move and turn a node of a flexible body, exactly.
+
+A node's small rotation b = Θη is the vector of a finite one, so that its axes stay orthonormal and energy is
+conserved however large the modes grow. With x = b·b
+
+    Exp(b) = 1 + A b̃ + B b̃b̃        Jl(b) = 1 + B b̃ + C b̃b̃        ω = Jl(b) ḃ   (in the axes before)
+
+    A = sin √x/√x        B = (1 − cos √x)/x        C = (√x − sin √x)/(x √x)
+
+A, B, C are power series in x, without a singular place at zero; the terms kept here are exact to rounding up
+to rotations of 1.5 rad, far beyond what linear mode shapes mean. Source: corrected statement of
+momentum-state dynamics (Stoneking 2010), joints at flexible nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import factorial
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr, number
+from armillary.algebra.vectors import (
+    IDENTITY,
+    Matrix,
+    Triple,
+    combined,
+    cross_triples,
+    is_zero,
+    plus,
+    sum_of_products,
+    times,
+    transposed,
+)
+from armillary.model.flexible.part import Node
+from armillary.model.joints.base import principal_rotation
+from armillary.model.joints.steps import Flexed
+
+_TERMS = 10
+
+
+def node_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
+    """The motion of a node's axes in its body's."""
+    shapes, turns = _columns(node.shape), _columns(node.rotation)
+    place = _sum_of(_numbers(node.position), combined(shapes, eta))
+    label = f"{body}_{node.name}"
+    turning = _Turning(turns, eta, xi, label)
+    inverse = transposed(turning.matrix)
+    moving = tuple(_named(_times(inverse, column), f"psi_{label}") for column in shapes)
+    rates = turning.rates(-1)
+    return Flexed(
+        body,
+        place,
+        turning.matrix,
+        tuple(xi),
+        rates.columns,
+        moving,
+        turned=rates.bias,
+        moved=(0, 0, 0),
+        axis=turning.axis,
+        angle=turning.angle,
+    )
+
+
+def held_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
+    """The motion of a body's axes in those of the node that holds it: the inverse of the node's motion."""
+    shapes, turns = _columns(node.shape), _columns(node.rotation)
+    place = _named(_sum_of(_numbers(node.position), combined(shapes, eta)), f"held_{body}")
+    turning = _Turning(turns, eta, xi, f"{body}_{node.name}")
+    inverse = transposed(turning.matrix)
+    rates = turning.rates(1)
+    columns = tuple(_negative(c) for c in rates.columns)
+    bias = _negative(rates.bias)
+    moving = tuple(
+        _named(_sum_of(cross_triples(place, turn), _negative(shape)), f"held_psi_{body}")
+        for turn, shape in zip(columns, shapes, strict=True)
+    )
+    # v = −ω × x − Ψξ in the body's axes, and its rate as seen from the node's
+    spin, drift = combined(columns, xi), combined(shapes, xi)
+    v = combined(moving, xi)
+    moved = _sum_of(cross_triples(spin, v), cross_triples(place, bias), _negative(cross_triples(spin, drift)))
+    position = _negative(_times(inverse, place))
+    return Flexed(
+        body,
+        position,
+        inverse,
+        tuple(xi),
+        columns,
+        moving,
+        turned=bias,
+        moved=_named(moved, f"held_a_{body}"),
+        axis=turning.axis,
+        angle=None if turning.angle is None else -turning.angle,
+    )
+
+
+class _Rates:
+    """Angular velocity per modal speed, and the angular acceleration that remains at steady ones."""
+
+    def __init__(self, columns: tuple[Triple, ...], bias: Triple) -> None:
+        self.columns = columns
+        self.bias = bias
+
+
+class _Turning:
+    """A node's rotation by its modes."""
+
+    def __init__(self, turns: Sequence[Triple], eta: Sequence[Expr], xi: Sequence[Expr], label: str) -> None:
+        self.turns = turns
+        self.label = label
+        self.b = _named(combined(turns, eta), f"b_{label}")
+        self.v = _named(combined(turns, xi), f"bd_{label}")
+        axes = [i for i in range(3) if not is_zero(self.b[i])]
+        self.single = len(axes) <= 1
+        self.x: Any = 0
+        self.axis: int | None = axes[0] if len(axes) == 1 else None
+        self.angle: Expr | None = None if self.axis is None else self.b[self.axis]
+        if not axes:
+            self.matrix: Matrix = IDENTITY
+        elif self.axis is not None:
+            self.matrix = principal_rotation(self.axis, fn.cos(self.angle), fn.sin(self.angle))
+        else:
+            self.x = fn.named(sum_of_products(zip(self.b, self.b, strict=True)), f"bb_{label}")
+            self.matrix = self._exponential()
+
+    def _exponential(self) -> Matrix:
+        A, B = (fn.named(_series(self.x, first), f"{n}_{self.label}") for n, first in (("A", 1), ("B", 2)))
+        tilde, square = _tilde(self.b), _tilde_squared(self.b, self.x)
+        rows = []
+        for i in range(3):
+            row = []
+            for j in range(3):
+                value = plus(_product(A, tilde[i][j]), _product(B, square[i][j]))
+                row.append(fn.named(plus(value, 1.0) if i == j else value, f"E_{self.label}"))
+            rows.append(tuple(row))
+        return tuple(rows)  # type: ignore[return-value]
+
+    def rates(self, sign: int) -> _Rates:
+        """Columns of Jl(±b)Θ and the bias of Jl(±b)ḃ."""
+        if self.single:
+            return _Rates(tuple(self.turns), (0, 0, 0))
+        label, b, v = self.label, self.b, self.v
+        B, C = (fn.named(_series(self.x, first), f"{n}_{label}") for n, first in (("B", 2), ("C", 3)))
+        columns = []
+        for turn in self.turns:
+            once = cross_triples(b, turn)
+            twice = cross_triples(b, once)
+            column = _sum_of(turn, _scaled(once, _product(B, sign)), _scaled(twice, C))
+            columns.append(_named(column, f"theta_{label}"))
+        growth = fn.named(2.0 * sum_of_products(zip(b, v, strict=True)), f"xd_{label}")
+        B_rate, C_rate = (_product(_slope(self.x, first), growth) for first in (2, 3))
+        once = _named(cross_triples(b, v), f"bxv_{label}")
+        bias = _sum_of(
+            _scaled(once, _product(B_rate, sign)),
+            _scaled(cross_triples(b, once), C_rate),
+            _scaled(cross_triples(v, once), C),
+        )
+        return _Rates(tuple(columns), _named(bias, f"bias_{label}"))
+
+
+def _series(x: Expr, first: int) -> Expr:
+    """Σ (−x)^k/(2k + first)!: A for first = 1, B for 2, C for 3."""
+    return _horner([(-1.0) ** k / factorial(2 * k + first) for k in range(_TERMS)], x)
+
+
+def _slope(x: Expr, first: int) -> Expr:
+    """The derivative of that series by x."""
+    return _horner([k * (-1.0) ** k / factorial(2 * k + first) for k in range(1, _TERMS + 1)], x)
+
+
+def _horner(coefficients: list[float], x: Expr) -> Expr:
+    value: Any = number(coefficients[-1], None)
+    for c in reversed(coefficients[:-1]):
+        value = fn.named(value * x + number(c, None), "series")
+    return value
+
+
+def _columns(matrix: Any) -> list[Triple]:
+    """Columns of a 3 × N array as triples of plain numbers, zeros exactly zero."""
+    return [_numbers(column) for column in matrix.T]
+
+
+def _numbers(triple: Any) -> Triple:
+    return tuple(float(a) if a else 0 for a in triple)  # type: ignore[return-value]
+
+
+def _product(a: Any, b: Any) -> Any:
+    return 0 if is_zero(a) or is_zero(b) else times(a, b)
+
+
+def _times(matrix: Matrix, v: Sequence[Any]) -> Triple:
+    return tuple(sum_of_products(zip(row, v, strict=True)) for row in matrix)
+
+
+def _scaled(v: Triple, c: Any) -> Triple:
+    return tuple(_product(a, c) for a in v)
+
+
+def _negative(v: Triple) -> Triple:
+    return tuple(-a if not is_zero(a) else 0 for a in v)
+
+
+def _sum_of(*triples: Triple) -> Triple:
+    result: list[Any] = [0, 0, 0]
+    for t in triples:
+        result = [plus(a, b) for a, b in zip(result, t, strict=True)]
+    return tuple(result)
+
+
+def _named(v: Triple, name: str) -> Triple:
+    return tuple(fn.named(a, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True))
+
+
+def _tilde(b: Triple) -> Matrix:
+    x, y, z = b
+    n = _negative(b)
+    return ((0, n[2], y), (z, 0, n[0]), (n[1], x, 0))
+
+
+def _tilde_squared(b: Triple, x: Any) -> Matrix:
+    """b̃b̃ = b bᵀ − (b·b) 1."""
+    rows = []
+    for i in range(3):
+        row = [_product(b[i], b[j]) for j in range(3)]
+        row[i] = plus(row[i], -x)
+        rows.append(tuple(row))
+    return tuple(rows)  # type: ignore[return-value]

@@ -1,0 +1,103 @@
+"""Modal mass, stiffness and damping of a part: from frequencies and ratios or from matrices, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from armillary.errors import ModelError
+from armillary.model.flexible.checks import mode_names, numbers, semidefinite, symmetric, times
+from armillary.model.flexible.part import Array, coherence
+
+# Shapes printed with three digits are orthogonal to about this; a wrong mass model is off by more.
+_ORTHOGONAL = 1e-2
+
+
+def modal_mass(M: Array, where: str) -> Array:
+    """A modal mass matrix that is positive definite; the mode that spoils it is named."""
+    for p, own in enumerate(np.diag(M)):
+        if own <= 0:
+            raise ModelError(
+                f"{where}: mode {p + 1} moves no mass (modal mass {own:g}); leave it out, or give the nodes "
+                "that it moves their masses"
+            )
+    scale = 1 / np.sqrt(np.diag(M))
+    values, vectors = np.linalg.eigh(M * np.outer(scale, scale))
+    if values[0] < 1e-12 * values[-1]:
+        p, q = np.argsort(-np.abs(vectors[:, 0]))[:2] + 1
+        raise ModelError(
+            f"{where}: the modal mass matrix is singular: modes {min(p, q)} and {max(p, q)} (or more) move the "
+            "masses in the same way; leave one out"
+        )
+    return M
+
+
+def modal_stiffness(
+    M: Array, where: str, *, frequencies: Any, stiffness: Any, P: Array, total_mass: Any
+) -> Array:
+    """K from angular frequencies (K_pp = M_pp ω_p², for orthogonal modes only) or as a matrix.
+
+    Modes of a whole vehicle are orthogonal in the mass matrix that its freedom to move reduces, M − PᵀP/m
+    with its total mass m (JPL TR 32-1598, sect. II); ``total_mass`` says that they are.
+    """
+    if (frequencies is None) == (stiffness is None):
+        what = "both given" if stiffness is not None else "missing"
+        raise ModelError(f"{where}: frequencies (rad/s) and stiffness are {what}; give exactly one of them")
+    count = len(M)
+    if stiffness is not None:
+        matrix = numbers(stiffness, where, "the modal stiffness", (count, count))
+        matrix = symmetric(matrix, where, "the modal stiffness", mode_names(count))
+        semidefinite(matrix, where, "the modal stiffness", mode_names(count))
+        return matrix
+    rates = np.atleast_1d(numbers(frequencies, where, "frequencies"))
+    if rates.shape != (count,):
+        raise ModelError(f"{where}: {count} modes need {count} frequencies, not {times(rates.shape)}")
+    if np.any(rates <= 0):
+        p = int(np.argmin(rates))
+        raise ModelError(
+            f"{where}: frequency {rates[p]:g} of mode {p + 1} is not positive; a mode without stiffness is "
+            "rigid motion, which the body has already: leave it out"
+        )
+    own = M if total_mass is None else M - P.T @ P / float(numbers(total_mass, where, "total_mass", ()))
+    worst, p, q = coherence(own)
+    if worst > _ORTHOGONAL:
+        raise ModelError(
+            f"{where}: modes {p + 1} and {q + 1} are not orthogonal (coherence {worst:.3g} in the modal mass "
+            "matrix), so frequencies say too little; check masses and shapes, or give the modal stiffness="
+        )
+    return np.diag(np.diag(own) * rates**2)
+
+
+def modal_damping(M: Array, K: Array, where: str, *, damping: Any, damping_matrix: Any) -> Array:
+    """C from damping ratios ζ (C_pp = 2 ζ_p ω_p M_pp; one for all, or one per mode) or as a matrix.
+
+    Coupled modes with one ratio get C = M Φ 2ζω Φᵀ M with their own modes Φ.
+    """
+    count = len(M)
+    if damping is not None and damping_matrix is not None:
+        raise ModelError(f"{where}: damping (ratios) and damping_matrix are both given; give one of them")
+    if damping_matrix is not None:
+        matrix = numbers(damping_matrix, where, "damping_matrix", (count, count))
+        matrix = symmetric(matrix, where, "damping_matrix", mode_names(count))
+        semidefinite(matrix, where, "damping_matrix", mode_names(count))
+        return matrix
+    ratios = numbers(0.0 if damping is None else damping, where, "damping")
+    if ratios.shape not in ((), (count,)):
+        raise ModelError(f"{where}: damping is one ratio or {count}, one per mode, not {times(ratios.shape)}")
+    if np.any(ratios < 0):
+        p = int(np.argmin(ratios)) if ratios.ndim else 0
+        raise ModelError(
+            f"{where}: the damping ratio {np.min(ratios):g} of mode {p + 1} is negative; a mode loses energy"
+        )
+    if max(coherence(M)[0], coherence(K)[0]) < 1e-9:
+        return np.diag(2 * ratios * np.sqrt(np.diag(K) * np.diag(M)))
+    if ratios.ndim and np.ptp(ratios) > 0:
+        raise ModelError(
+            f"{where}: these modes are coupled through mass or stiffness, so a ratio per mode has no meaning; "
+            "give one ratio for all, or damping_matrix="
+        )
+    root = np.linalg.inv(np.linalg.cholesky(M))
+    squares, vectors = np.linalg.eigh(root @ K @ root.T)
+    modes = M @ root.T @ vectors
+    return (modes * (2 * np.max(ratios) * np.sqrt(np.maximum(squares, 0)))) @ modes.T

@@ -1,0 +1,237 @@
+"""Flexible parts from nodes: positions, masses, inertias, and mode shapes or a stiffness between the nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from armillary.errors import ModelError
+from armillary.model.flexible.bases import Structure, reduce_structure
+from armillary.model.flexible.checks import (
+    AXES,
+    node_places,
+    node_records,
+    numbers,
+    per_node,
+    semidefinite,
+    symmetric,
+    times,
+)
+from armillary.model.flexible.integrals import lumped, modal_integrals
+from armillary.model.flexible.modal import modal_damping, modal_mass, modal_stiffness
+from armillary.model.flexible.part import Array, FlexiblePart, Lumps
+
+_SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+
+
+def from_nodes(
+    where: str,
+    *,
+    nodes: Any,
+    masses: Any,
+    inertias: Any = None,
+    shapes: Any = None,
+    rotations: Any = None,
+    frequencies: Any = None,
+    stiffness: Any = None,
+    damping: Any = None,
+    damping_matrix: Any = None,
+    total_mass: Any = None,
+    shortening: Any = None,
+    modes: int | None = None,
+    basis: str = "fixed",
+    second_order: bool = True,
+    stiffening: bool = False,
+) -> FlexiblePart:
+    """A part of separate masses, n nodes moved by N modes.
+
+    ``nodes``: positions by name, or in order (then named "1", "2", …). ``masses``: one per node, or one for
+    all. ``inertias``: per node three moments, six elements (11, 22, 33, 12, 13, 23) or 3 × 3, about the node
+    in body axes. ``shapes``: n × 3 × N, n × 6 × N with rotations, or stacked node after node (3n × N, 6n × N);
+    ``rotations``: n × 3 × N. ``frequencies`` in rad/s, or ``stiffness``: modal (N × N) or between the nodes
+    (6n × 6n, or 3n × 3n). Without shapes the modes are computed from that; ``modes`` says how many.
+    ``shortening``: n × 3 × N × N, second-order displacements ½ η_p η_q G_pq, needed for ``stiffening``.
+    """
+    names, positions = node_places(nodes, where)
+    weights = _masses(masses, names, where)
+    tensors = _inertias(inertias, names, where)
+    nodal = None
+    if shapes is None:
+        for option, value in (("rotations", rotations), ("frequencies", frequencies)):
+            if value is not None:
+                raise ModelError(f"{where}: {option} are given without shapes=; give the mode shapes too")
+        squares, moved, nodal = _computed(where, names, positions, weights, tensors, stiffness, basis, modes)
+        frequencies, stiffness = np.sqrt(squares), None
+    else:
+        moved = _shapes(shapes, rotations, names, where)
+        if modes is not None:
+            moved = _first(moved, modes, where)
+    count = moved.shape[2]
+    if stiffness is not None:
+        stiffness, nodal = _modal(stiffness, moved, names, where)
+    bend = _shortening(shortening, stiffening, names, count, where)
+    found = modal_integrals(
+        lumped(weights, tensors), positions, moved, second_order=second_order, shortening=bend
+    )
+    M = modal_mass(found["M"], where)
+    if frequencies is not None and modes is not None:
+        frequencies = np.atleast_1d(numbers(frequencies, where, "frequencies"))[:modes]
+    K = modal_stiffness(
+        M, where, frequencies=frequencies, stiffness=stiffness, P=found["P"], total_mass=total_mass
+    )
+    C = modal_damping(M, K, where, damping=damping, damping_matrix=damping_matrix)
+    return FlexiblePart(
+        **found,
+        K=K,
+        C=C,
+        nodes=node_records(names, positions, moved, bend),
+        lumps=Lumps(weights, tensors, positions, moved.reshape(-1, count), nodal),
+    )
+
+
+def _masses(value: Any, names: list[str], where: str) -> Array:
+    found = numbers(per_node(value, names, where, "masses"), where, "masses")
+    if found.shape not in ((), (len(names),)):
+        raise ModelError(f"{where}: {len(names)} nodes need {len(names)} masses, not {times(found.shape)}")
+    found = np.broadcast_to(found, (len(names),)).copy()
+    if np.any(found < 0):
+        s = int(np.argmin(found))
+        raise ModelError(f"{where}: the mass {found[s]:g} of node '{names[s]}' is negative")
+    return found
+
+
+def _inertias(value: Any, names: list[str], where: str) -> Array:
+    """Inertia tensors, n × 3 × 3."""
+    count = len(names)
+    if value is None:
+        return np.zeros((count, 3, 3))
+    given = per_node(value, names, where, "inertias")
+    if not hasattr(given, "__len__") or len(given) != count:
+        raise ModelError(f"{where}: {count} nodes need {count} inertias, not {given!r}")
+    tensors = np.zeros((count, 3, 3))
+    for s, name in enumerate(names):
+        what = f"the inertia of node '{name}'"
+        own = numbers(given[s], where, what)
+        if own.shape == (3, 3):
+            tensors[s] = symmetric(own, where, what, AXES)
+        elif own.shape in ((3,), (6,)):
+            for (i, j), element in zip(_SIX, own, strict=False):
+                tensors[s, i, j] = tensors[s, j, i] = element
+        elif own.shape != () or own != 0:
+            raise ModelError(
+                f"{where}: {what} must be 0, three moments, six elements (11, 22, 33, 12, 13, 23) or 3 × 3, "
+                f"not {times(own.shape)}"
+            )
+        semidefinite(tensors[s], where, what, AXES)
+    return tensors
+
+
+def _shapes(value: Any, rotations: Any, names: list[str], where: str) -> Array:
+    """Shapes with rotations, n × 6 × N."""
+    count = len(names)
+    found = numbers(per_node(value, names, where, "shapes"), where, "shapes")
+    if found.ndim == 2 and found.shape[0] in (3 * count, 6 * count):
+        found = found.reshape(count, -1, found.shape[1])
+    if found.ndim != 3 or found.shape[0] != count or found.shape[1] not in (3, 6) or found.shape[2] < 1:
+        raise ModelError(
+            f"{where}: shapes of {count} nodes must be {count} × 3 × N, {count} × 6 × N, {3 * count} × N or "
+            f"{6 * count} × N for N modes, not {times(found.shape)}"
+        )
+    if rotations is None:
+        turned = np.zeros((count, 3, found.shape[2])) if found.shape[1] == 3 else found[:, 3:]
+    elif found.shape[1] == 6:
+        raise ModelError(f"{where}: shapes hold rotations already (6 per node); leave out rotations=")
+    else:
+        turned = numbers(per_node(rotations, names, where, "rotations"), where, "rotations")
+        if turned.ndim == 2 and turned.shape[0] == 3 * count:
+            turned = turned.reshape(count, 3, -1)
+        turned = numbers(turned, where, "rotations", found.shape)
+    return np.concatenate([found[:, :3], turned], axis=1)
+
+
+def _first(shapes: Array, modes: int, where: str) -> Array:
+    there = shapes.shape[2]
+    if not 1 <= modes <= there:
+        raise ModelError(f"{where}: modes={modes} asked, but there are shapes of {there}")
+    return shapes[:, :, :modes]
+
+
+def _full(stiffness: Any, count: int, where: str) -> Array | None:
+    """A stiffness between the nodes as 6n × 6n, or None where it is not of that size."""
+    found = numbers(stiffness, where, "stiffness")
+    if found.shape == (6 * count, 6 * count):
+        return found
+    if found.shape == (3 * count, 3 * count):
+        whole = np.zeros((count, 6, count, 6))
+        whole[:, :3, :, :3] = found.reshape(count, 3, count, 3)
+        return whole.reshape(6 * count, 6 * count)
+    return None
+
+
+def _computed(
+    where: str,
+    names: list[str],
+    positions: Array,
+    masses: Array,
+    inertias: Array,
+    stiffness: Any,
+    basis: str,
+    modes: int | None,
+) -> tuple[Array, Array, Array]:
+    """ω² and shapes of masses between which a stiffness acts, and that stiffness (6n × 6n)."""
+    count = len(names)
+    if stiffness is None:
+        raise ModelError(f"{where}: shapes are missing; give shapes=, or the stiffness= between the nodes")
+    whole = _full(stiffness, count, where)
+    if whole is None:
+        raise ModelError(
+            f"{where}: without shapes the stiffness of {count} nodes must be {3 * count} × {3 * count} or "
+            f"{6 * count} × {6 * count}, not {times(np.shape(stiffness))}"
+        )
+    labels = [f"node '{name}' {axis}" for name in names for axis in AXES]
+    whole = symmetric(whole, where, "stiffness", labels)
+    dofs = 3 if np.shape(stiffness)[0] == 3 * count else 6
+    mass = np.zeros((count, dofs, count, dofs))
+    for s in range(count):
+        mass[s, :3, s, :3] = masses[s] * np.eye(3)
+        if dofs == 6:
+            mass[s, 3:, s, 3:] = inertias[s]
+    size = dofs * count
+    moving = whole.reshape(count, 6, count, 6)[:, :dofs, :, :dofs].reshape(size, size)
+    structure = Structure(where, names, positions, mass.reshape(size, size), moving)
+    return *reduce_structure(structure, basis=basis, modes=modes), whole
+
+
+def _modal(stiffness: Any, shapes: Array, names: list[str], where: str) -> tuple[Array, Array | None]:
+    """The modal stiffness, and that between the nodes where it is what was given."""
+    modes = shapes.shape[2]
+    found = numbers(stiffness, where, "stiffness")
+    if found.shape == (modes, modes):
+        return found, None
+    whole = _full(found, len(names), where)
+    if whole is None:
+        raise ModelError(
+            f"{where}: stiffness must be modal ({modes} × {modes}) or between the nodes "
+            f"({6 * len(names)} × {6 * len(names)}), not {times(found.shape)}"
+        )
+    labels = [f"node '{name}' {axis}" for name in names for axis in AXES]
+    whole = symmetric(whole, where, "stiffness", labels)
+    flat = shapes.reshape(-1, modes)
+    return flat.T @ whole @ flat, whole
+
+
+def _shortening(value: Any, asked: bool, names: list[str], modes: int, where: str) -> Array | None:
+    """Foreshortening, n × 3 × N × N, symmetric in its modes."""
+    if value is None:
+        if asked:
+            raise ModelError(
+                f"{where}: stiffening needs shortening=, the second-order displacement of every node "
+                f"({len(names)} × 3 × {modes} × {modes}): masses and shapes do not tell how the part shortens"
+            )
+        return None
+    if not asked:
+        raise ModelError(f"{where}: shortening= acts only with stiffening=True; give both or none")
+    found = numbers(per_node(value, names, where, "shortening"), where, "shortening")
+    found = numbers(found, where, "shortening", (len(names), 3, modes, modes))
+    return 0.5 * (found + np.swapaxes(found, 2, 3))

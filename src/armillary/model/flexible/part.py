@@ -1,0 +1,181 @@
+"""The numbers of a flexible part: everything that the equations of motion need of its modes.
+
+About the origin of the part's body, in its axes, with v and ω the origin's velocity and the body's angular
+velocity, η and ξ the modal coordinates and their rates, the kinetic energy is
+
+    T = ½ m v·v + v·(ω × c) + ½ ω·Jω + v·Pξ + ω·Hξ + ½ ξ·Mξ
+
+    c(η) = c + Pη + ½ Σ η_p η_q g_pq              P_p(η) = P_p + Σ η_q g_pq
+    J(η) = J + Σ η_p J1_p + ½ Σ η_p η_q J2_pq      H_p(η) = H_p + Σ η_q H1_qp
+
+which is exact to second order in the deformation, and energy is conserved whether the second-order terms g,
+J2 and H1 are there or not. With r a particle's undeformed place and ψ_p its shapes, P = ∫ψ, H = ∫r×ψ, M =
+∫ψ·ψ, J1 = ∫(2 r·ψ 1 − rψᵀ − ψrᵀ) and so on (Stoneking 2010; corrected there by the second-order terms).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from armillary.errors import ModelError, nearest
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A place of a flexible part: where it is undeformed, and how the modes move and turn it.
+
+    It stands at r + Ψη + ½ Σ η_p η_q G_pq; the last term, the foreshortening, is there only where stiffening
+    was asked for.
+    """
+
+    name: str
+    position: Array  # 3
+    shape: Array  # Ψ, 3 × N
+    rotation: Array  # Θ, 3 × N: rotation vector per unit of each mode
+    shortening: Array | None = None  # G, 3 × N × N
+
+    def truncated(self, modes: int) -> Node:
+        """The same place moved by the first modes only."""
+        return replace(
+            self,
+            shape=self.shape[:, :modes],
+            rotation=self.rotation[:, :modes],
+            shortening=None if self.shortening is None else self.shortening[:, :modes, :modes],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Lumps:
+    """The masses behind a part, node by node, where it was made from such.
+
+    ``stiffness`` couples the six displacements of each node (three translations, three rotations, node after
+    node), and ``shapes`` are the modes in them. Nodes that cannot move are left out here; their mass is in
+    the part's own.
+    """
+
+    masses: Array  # n
+    inertias: Array  # n × 3 × 3
+    positions: Array  # n × 3
+    shapes: Array  # 6n × N
+    stiffness: Array | None = None  # 6n × 6n
+
+
+@dataclass(frozen=True, eq=False)
+class FlexiblePart:
+    """Modal integrals of a flexible part with N modes, about its body's origin in the body's axes."""
+
+    mass: float
+    first: Array  # c, 3
+    inertia: Array  # J, 3 × 3
+    P: Array  # 3 × N
+    H: Array  # 3 × N
+    M: Array  # N × N
+    K: Array  # N × N
+    C: Array  # N × N
+    J1: Array  # N × 3 × 3
+    J2: Array | None = None  # N × N × 3 × 3
+    H1: Array | None = None  # N × 3 × N: H1[q][:, p] = ∂H_p/∂η_q
+    g: Array | None = None  # N × N × 3
+    nodes: dict[str, Node] = field(default_factory=dict)
+    lumps: Lumps | None = None
+    spin: Array | None = (
+        None  # 3: angular velocity about which the part is meant to turn, where one was given
+    )
+    anywhere: Callable[[Any], Node] | None = None  # a node at any station of a beam, any (x, y) of a plate
+
+    @property
+    def modes(self) -> int:
+        """How many modes there are."""
+        return len(self.M)
+
+    @property
+    def frequencies(self) -> Array:
+        """Angular frequencies in rad/s with the body held: √(K_pp / M_pp) mode by mode.
+
+        Where the modes are coupled through M or K no frequency belongs to one mode; then these are the
+        coupled ones, lowest first.
+        """
+        if self.check_orthogonal() < 1e-9:
+            squares = np.diag(self.K) / np.diag(self.M)
+        else:
+            scale = 1 / np.sqrt(np.diag(self.M))
+            root = np.linalg.inv(np.linalg.cholesky(self.M * np.outer(scale, scale))) * scale
+            squares = np.linalg.eigvalsh(root @ self.K @ root.T)
+        return np.sqrt(np.maximum(squares, 0.0))
+
+    @property
+    def damping(self) -> Array:
+        """Damping ratio of each mode, C_pp / (2 √(K_pp M_pp)), or 0 without stiffness."""
+        critical = 2 * np.sqrt(np.diag(self.K) * np.diag(self.M))
+        return np.divide(np.diag(self.C), critical, out=np.zeros(self.modes), where=critical > 0)
+
+    @property
+    def effective_masses(self) -> Array:
+        """Mass that each mode moves along x, y, z when the body is shaken: P_p² / M_pp, N × 3.
+
+        Over all modes of a clamped part they add up to its mass, so what is missing is what truncation lost.
+        """
+        return (self.P**2 / np.diag(self.M)).T
+
+    def check_orthogonal(self) -> float:
+        """The largest |A_pq| / √(A_pp A_qq) of two different modes, in M or in K: 0 when orthogonal."""
+        return max(coherence(self.M)[0], coherence(self.K)[0])
+
+    def node(self, where: Any) -> Node:
+        """A node by name; on beams and plates also by place: a station s, or (x, y)."""
+        if isinstance(where, str):
+            if where in self.nodes:
+                return self.nodes[where]
+            known = ", ".join(f"'{name}'" for name in list(self.nodes)[:8]) or "none"
+            raise ModelError(f"there is no node '{where}'{nearest(where, self.nodes)}; known nodes: {known}")
+        if self.anywhere is None:
+            raise ModelError(f"node {where!r}: only beams and plates have nodes by place; give a name")
+        return self.anywhere(where)
+
+    def truncated(self, modes: int) -> FlexiblePart:
+        """The same part with its first modes only."""
+        if not 1 <= modes <= self.modes:
+            raise ModelError(f"{modes} modes asked, but there are {self.modes}; ask for 1 to {self.modes}")
+        few = slice(modes)
+        lumps, anywhere = self.lumps, self.anywhere
+        return replace(
+            self,
+            P=self.P[:, few],
+            H=self.H[:, few],
+            M=self.M[few, few],
+            K=self.K[few, few],
+            C=self.C[few, few],
+            J1=self.J1[few],
+            J2=None if self.J2 is None else self.J2[few, few],
+            H1=None if self.H1 is None else self.H1[few, :, few],
+            g=None if self.g is None else self.g[few, few],
+            nodes={name: node.truncated(modes) for name, node in self.nodes.items()},
+            lumps=lumps and replace(lumps, shapes=lumps.shapes[:, few]),
+            anywhere=anywhere and (lambda place: anywhere(place).truncated(modes)),
+        )
+
+    def table(self) -> str:
+        """Modes as text: frequency, damping ratio, and effective mass along x, y, z."""
+        lines = ["mode   frequency [Hz]   damping   effective mass x, y, z"]
+        rows = zip(self.frequencies / (2 * np.pi), self.damping, self.effective_masses, strict=True)
+        for i, (hertz, ratio, masses) in enumerate(rows, 1):
+            lines.append(f"{i:4d} {hertz:16.6g} {ratio:9.4g}   " + " ".join(f"{m:10.4g}" for m in masses))
+        return "\n".join(lines)
+
+
+def coherence(matrix: Array) -> tuple[float, int, int]:
+    """The largest |A_pq| / √(A_pp A_qq) off the diagonal of a symmetric matrix, with its p and q."""
+    if len(matrix) < 2:
+        return 0.0, 0, 0
+    diagonal = np.abs(np.diag(matrix))
+    scale = np.sqrt(np.outer(diagonal, diagonal))
+    ratio = np.divide(np.abs(matrix), scale, out=(matrix != 0).astype(float), where=scale > 0)
+    np.fill_diagonal(ratio, 0.0)
+    p, q = np.unravel_index(np.argmax(ratio), ratio.shape)
+    return float(ratio[p, q]), int(p), int(q)

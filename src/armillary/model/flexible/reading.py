@@ -1,0 +1,74 @@
+"""The reader of flexible parts: which of the ways to describe one is meant, and whether it is complete."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from armillary.errors import ModelError, nearest
+from armillary.model.flexible.checks import numbers
+from armillary.model.flexible.given import from_coupling, from_integrals
+from armillary.model.flexible.nodes import from_nodes
+from armillary.model.flexible.part import FlexiblePart
+
+# The option that tells a way from the others, the first that is given decides; what to call that way; and who
+# reads it. Everything that a way understands is a keyword of its reader.
+WAYS: dict[str, tuple[str, Callable[..., FlexiblePart]]] = {
+    "coupling": ("rigid-elastic coupling", from_coupling),
+    "P": ("modal integrals", from_integrals),
+    "nodes": ("nodes", from_nodes),
+}
+
+
+def flexible_part(where: str, source: Any = None, *, com: Any = None, **options: Any) -> FlexiblePart:
+    """A flexible part from a ready ``Beam`` or ``Plate``, or from options; ``where`` starts every message.
+
+    ``com`` is the body's mass centre, about which coupling coefficients are taken where ``about`` is left
+    out. ``spin`` (rad/s, body axes) may go with every way: the steady rotation about which modes are meant.
+    """
+    spin = options.pop("spin", None)
+    if source is not None:
+        if not hasattr(source, "flexible_part"):
+            raise ModelError(
+                f"{where}: {source!r} is not a Beam or Plate; give one, or name the options (nodes=, …)"
+            )
+        part = _call(source.flexible_part, f"a {type(source).__name__}", where, options)
+    else:
+        mark = next((mark for mark in WAYS if mark in options), None)
+        if mark is None:
+            marks = "; ".join(f"{m}= ({kind})" for m, (kind, _) in WAYS.items())
+            _known(where, options)
+            raise ModelError(
+                f"{where}: nothing says what is flexible; give a Beam or Plate, or one of: {marks}"
+            )
+        kind, reader = WAYS[mark]
+        if mark == "coupling" and com is not None:
+            options.setdefault("about", com)
+        part = _call(reader, kind, where, options)
+    return part if spin is None else replace(part, spin=numbers(spin, where, "spin", (3,)))
+
+
+def _call(
+    reader: Callable[..., FlexiblePart], kind: str, where: str, options: dict[str, Any]
+) -> FlexiblePart:
+    """A reader with options that it has and all that it needs."""
+    wanted = inspect.signature(reader).parameters
+    for name in options:
+        if name not in wanted:
+            _known(where, [name], *wanted)
+            raise ModelError(f"{where}: {name}= does not go with {kind}; describe the part in one way only")
+    needed = [p.name for p in wanted.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if missing := [name for name in needed if name not in options]:
+        raise ModelError(f"{where}: {kind} need {', '.join(f'{name}=' for name in missing)} too")
+    return reader(where, **options)
+
+
+def _known(where: str, given: Any, *more: str) -> None:
+    names = {"spin", "held", *more}
+    for _, reader in WAYS.values():
+        names.update(p.name for p in inspect.signature(reader).parameters.values() if p.name != "where")
+    for name in given:
+        if name not in names:
+            raise ModelError(f"{where}: flexible() has no option {name}={nearest(name, sorted(names))}")

@@ -1,0 +1,239 @@
+"""Attracting bodies: their gravity on every body of a system, also on those added later.
+
+Nothing is made when an attractor is declared: ``all_gravities`` and ``all_loads`` tell, when asked, what acts
+on the bodies that there are. What all bodies share is a uniform field, which lets relative motion be free of
+it; to a body far from the mass centre comes the difference, in the body's own axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.dimension import LENGTH, ONE, TIME
+from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.vectors import Triple, is_zero
+from armillary.errors import ModelError, nearest
+from armillary.model import motion
+from armillary.model.body import Body
+from armillary.model.energy import Energies, carried, named_triple
+from armillary.model.reading import Reading
+from armillary.model.records import Gravity, Load
+from armillary.model.space.checking import bounded, ground_place
+from armillary.model.space.fields import (
+    NOWHERE,
+    Source,
+    acceleration,
+    acceleration_change,
+    add,
+    dot,
+    extended,
+    potential,
+    scaled,
+)
+
+FIELDS = ("mass centre", "gradient", "bodies")
+_GRAVITATION = LENGTH**3 / TIME**2
+
+
+@dataclass(frozen=True, eq=False)
+class Attractor:
+    """A body that attracts and is not itself part of the system; places and axis are in the ground's axes."""
+
+    name: str
+    mu: Expr
+    place: Triple
+    field: str
+    indirect: bool
+    J2: Expr
+    radius: Expr | None
+    axis: Triple
+
+    @property
+    def source(self) -> Source:
+        """Its field, in the ground's axes."""
+        if is_zero(self.J2):
+            return Source(self.mu)
+        assert self.radius is not None
+        return Source(self.mu, fn.named(self.mu * self.J2 * self.radius**2 * 0.5, self.name), self.axis)
+
+
+@dataclass(frozen=True, eq=False)
+class _Spot:
+    """A body's mass centre, in its own axes: from the attractor's centre to the reference point, and from
+    there."""
+
+    body: Body
+    source: Source
+    base: Triple
+    step: Triple
+
+    @property
+    def place(self) -> Triple:
+        return named_triple(list(add(self.base, self.step)), f"r_{self.body.name}")
+
+
+class Attraction(Reading, Energies):
+    """Gravity of attracting bodies; a part of ``System``."""
+
+    attractors: dict[str, Attractor]
+
+    def attractor(
+        self,
+        name: str,
+        mu: Any,
+        *,
+        at: Any = (0, 0, 0),
+        J2: Any = 0,
+        radius: Any = None,
+        axis: Any = None,
+        field: str = "mass centre",
+        indirect: bool = False,
+    ) -> None:
+        """A planet, moon or star that attracts all bodies, with gravitational parameter ``mu`` in m³/s².
+
+        ``at``: its centre in the ground's axes, which may be a function of time. ``J2`` with the equatorial
+        ``radius`` is its oblateness about ``axis`` (the ground's z where left out). ``field``:
+
+        - "mass centre": the field at the system's mass centre acts uniformly on all bodies, so that orbit and
+          attitude do not mix.
+        - "gradient": each body feels the field at its own mass centre, and the moment and force that the
+          field's gradient gives its inertia, to second order in its size.
+        - "bodies": the field at each body's mass centre alone.
+
+        ``indirect`` subtracts the acceleration that the ground's origin has in this field: for third bodies,
+        where the ground falls with the planet at its origin. Several attractors add up.
+        """
+        where = f"attractor '{name}'"
+        self._new_name(name, "attractor")
+        if name in self.attractors:
+            raise ModelError(f"{where} exists already; choose another name")
+        if field not in FIELDS:
+            hint = nearest(field, FIELDS) if isinstance(field, str) else ""
+            raise ModelError(f"{where}: there is no field {field!r}{hint}; there are {', '.join(FIELDS)}")
+        strength = bounded(self, mu, f"mu of {where}", _GRAVITATION)
+        size = None if radius is None else bounded(self, radius, f"radius of {where}", LENGTH, positive=True)
+        oblateness = self._constant_reader(f"J2 of {where}", ONE)(J2)
+        if not is_zero(oblateness) and size is None:
+            raise ModelError(f"{where} has J2 but no radius; give its equatorial radius with radius=")
+        pole = self._direction(self.ground.z if axis is None else axis, f"axis of {where}")
+        own = pole.components(self.ground.frame)
+        if any(isinstance(x, Expr) and not x.constant for x in own):
+            raise ModelError(f"{where}: its axis {axis} is not fixed in the ground; give one such as ground.z")
+        place = ground_place(self, at, f"'at' of {where}")
+        if indirect and all(is_zero(x) for x in place):
+            raise ModelError(
+                f"{where} is at the ground's origin, whose fall in its field is without bounds; "
+                "indirect= is for attractors elsewhere"
+            )
+        self.attractors[name] = Attractor(
+            name, strength, place, field, bool(indirect), oblateness, size, own
+        )
+
+    # ------------------------------------------------------------ what acts
+
+    def all_gravities(self) -> list[Gravity]:
+        """Uniform fields: those of ``gravity``, and what attractors give to all bodies alike."""
+        found = list(self.gravities)
+        for attractor in self.attractors.values():
+            common = self._common(attractor)
+            for axis, value in zip(self.ground.frame.axes, common, strict=True):
+                found.append(Gravity(fn.named(as_expr(value), f"{attractor.name}_g"), axis))
+        return found
+
+    def all_loads(self) -> list[Load]:
+        """The user's loads, and what attractors give to each body besides their uniform part."""
+        found = list(self.loads.values())
+        for attractor in self.attractors.values():
+            for spot in self._spots(attractor):
+                force, moment = _own_load(attractor, spot)
+                body, name = spot.body, f"{attractor.name}_{spot.body.name}"
+                for kind, value in (("force", force), ("moment", moment)):
+                    if any(not is_zero(x) for x in value):
+                        at = body.com if kind == "force" else None
+                        size = fn.sqrt(as_expr(dot(value, value)))
+                        found.append(Load(f"{name}_{kind}", kind, size, body.frame.vector(value), body, at))
+        return found
+
+    def potential_energy(self) -> Expr:
+        """Of uniform gravity, −Σ m g·r, and of attractors; add the energy of your own springs."""
+        result = super().potential_energy()
+        for attractor in self.attractors.values():
+            result = result + self._attraction_energy(attractor)
+        return as_expr(result)
+
+    def _attraction_energy(self, attractor: Attractor) -> Expr:
+        """The energy whose gradient the field is; with moving attractors it depends on time."""
+        source, result = attractor.source, ZERO
+        if attractor.field == "mass centre":
+            place = add(self._mass_place(), scaled(attractor.place, -1))
+            result = self.total_mass() * potential(source, named_triple(list(place), f"r_{attractor.name}"))
+        else:
+            for spot in self._spots(attractor):
+                result = result + spot.body.mass * potential(spot.source, spot.place)
+                if attractor.field == "gradient":
+                    result = result + extended(spot.source, spot.place, spot.body.inertia).energy
+        if attractor.indirect:
+            fall = acceleration(source, scaled(attractor.place, -1))
+            result = result + self.total_mass() * dot(fall, self._mass_place())
+        return as_expr(result)
+
+    # ------------------------------------------------------------ where
+
+    def _common(self, attractor: Attractor) -> Triple:
+        """The acceleration that all bodies share, in the ground's axes."""
+        if attractor.field == "mass centre":
+            here = self._mass_place()
+        else:
+            here = motion.position(self._reference().origin).components(self.ground.frame)
+        here = named_triple(list(here), f"at_{attractor.name}")
+        away = scaled(attractor.place, -1)
+        if attractor.indirect:
+            return acceleration_change(attractor.source, away, here)
+        return acceleration(attractor.source, named_triple(list(add(here, away)), f"r_{attractor.name}"))
+
+    def _spots(self, attractor: Attractor) -> Iterator[_Spot]:
+        """Bodies that feel more than the uniform part, each with its place in its own axes."""
+        if attractor.field == "mass centre":
+            return
+        reference, ground = self._reference(), self.ground
+        start = motion.position(reference.origin).components(ground.frame)
+        base = {"ground": named_triple(list(add(start, scaled(attractor.place, -1))), f"r_{attractor.name}")}
+        step = {"ground": scaled(start, -1)}
+        pole = {"ground": attractor.axis}
+        for body in self.bodies.values():
+            assert body.parent is not None
+            above = body.parent.name
+            base[body.name] = carried(body, base[above], f"r_{attractor.name}")
+            pole[body.name] = carried(body, pole[above], f"axis_{attractor.name}")
+            if body is reference:
+                step[body.name] = NOWHERE
+            else:
+                reached = add(step[above], body.displacement.components(body.parent.frame))
+                step[body.name] = carried(body, reached, "step")
+            if not is_zero(body.mass):
+                centre = named_triple(list(add(step[body.name], body.com_coordinates)), f"step_{body.name}")
+                yield _Spot(body, attractor.source.along(pole[body.name]), base[body.name], centre)
+
+    def _reference(self) -> Body:
+        """The first body with mass, at whose origin the uniform part is taken."""
+        return self._first_with_mass("attractor")
+
+    def _mass_place(self) -> Triple:
+        """Place of the system's mass centre in the ground's axes."""
+        self._first_with_mass("attractor")
+        mass, moment = self.composites()["ground"]
+        return tuple(x / mass for x in moment)  # type: ignore[return-value]
+
+
+def _own_load(attractor: Attractor, spot: _Spot) -> tuple[Triple, Triple]:
+    """(force, moment) on a body besides its share of the uniform field, in its own axes."""
+    force, moment = NOWHERE, NOWHERE
+    if any(not is_zero(x) for x in spot.step):
+        force = scaled(acceleration_change(spot.source, spot.base, spot.step), spot.body.mass)
+    if attractor.field == "gradient" and any(not is_zero(x) for row in spot.body.inertia for x in row):
+        more = extended(spot.source, spot.place, spot.body.inertia)
+        force, moment = add(force, more.force), more.moment
+    return force, moment

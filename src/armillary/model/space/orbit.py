@@ -1,0 +1,253 @@
+"""Orbits about an attracting body by their classical elements, in numbers.
+
+With periapsis direction and normal given by raan Ω, inclination i and argument of periapsis ω (the turns z, x,
+z of the ground's axes), true anomaly ν and semi-latus rectum p:
+
+    r = p/(1 + e cos ν),   position = r (cos ν, sin ν, 0),   velocity = √(μ/p) (−sin ν, e + cos ν, 0)
+
+Source: Montenbruck & Gill (2000), Satellite Orbits, section 2.2.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from armillary.algebra.arithmetic import plain_float
+from armillary.algebra.dimension import ONE
+from armillary.algebra.units import parse_unit
+from armillary.errors import ModelError
+
+_FLAT = 1e-11  # eccentricities and inclinations below this have no periapsis or node of their own
+
+
+class Orbit:
+    """A Kepler orbit. Its size is said in one of four ways: ``a`` (semi-major axis, negative for a
+    hyperbola), ``p`` (semi-latus rectum), ``periapsis`` (least distance), or ``altitude`` of the periapsis
+    above the ``radius`` of the attracting body.
+
+    Angles are in radians, or texts with a unit such as "51.6 deg". ``position`` and ``velocity`` are relative
+    to the attracting body, in the ground's axes; ``mu``, ``p``, ``e``, ``a`` (infinite for a parabola) and the
+    angles ``i``, ``raan``, ``argp`` and ``nu`` are numbers in the units of ``mu``, and radians.
+    """
+
+    mu: Final[float]
+    p: Final[float]
+    e: Final[float]
+    a: Final[float]
+    i: Final[float]
+    raan: Final[float]
+    argp: Final[float]
+    nu: Final[float]
+
+    def __init__(
+        self,
+        mu: float,
+        *,
+        a: float | None = None,
+        p: float | None = None,
+        periapsis: float | None = None,
+        altitude: float | None = None,
+        radius: float | None = None,
+        e: float = 0.0,
+        i: float | str = 0.0,
+        raan: float | str = 0.0,
+        argp: float | str = 0.0,
+        nu: float | str = 0.0,
+    ) -> None:
+        strength, shape = _number(mu, "mu"), _number(e, "e")
+        if strength <= 0:
+            raise ModelError(f"Orbit: mu={mu!r} is not positive; an orbit needs an attracting body")
+        if shape < 0:
+            raise ModelError(f"Orbit: the eccentricity e={e!r} is negative; give 0 for a circle")
+        size = _parameter(a=a, p=p, periapsis=periapsis, altitude=altitude, radius=radius, e=shape)
+        tilt, node, turn, anomaly = (
+            _angle(value, name) for name, value in (("i", i), ("raan", raan), ("argp", argp), ("nu", nu))
+        )
+        if 1 + shape * math.cos(anomaly) <= 0:
+            raise ModelError(
+                f"Orbit: nu={nu!r} is beyond the asymptote of a path with e={shape:g}; its true anomaly "
+                f"stays within ±{math.degrees(math.acos(-1 / shape)):.6g} deg"
+            )
+        self.mu, self.p, self.e = strength, size, shape
+        self.a = math.inf if shape == 1 else size / (1 - shape**2)
+        self.i, self.raan, self.argp, self.nu = tilt, node, turn, anomaly
+
+    @classmethod
+    def from_state(cls, mu: float, position: Any, velocity: Any) -> Orbit:
+        """The orbit through a position with a velocity; a circle's periapsis is at its node, and the node of
+        an equatorial orbit on the x axis."""
+        r, v = (_vector(x, name) for x, name in ((position, "position"), (velocity, "velocity")))
+        strength, distance = _number(mu, "mu"), float(np.linalg.norm(r))
+        if strength <= 0:
+            raise ModelError(f"Orbit: mu={mu!r} is not positive; an orbit needs an attracting body")
+        h = np.cross(r, v)
+        size = float(np.linalg.norm(h))
+        if size <= _FLAT * distance * float(np.linalg.norm(v)) or distance == 0:
+            raise ModelError(
+                "Orbit.from_state: position and velocity are along one line, so the path is not an orbit"
+            )
+        eccentric = np.cross(v, h) / strength - r / distance
+        e = float(np.linalg.norm(eccentric))
+        normal = h / size
+        tilt = math.atan2(math.hypot(normal[0], normal[1]), normal[2])
+        flat = math.hypot(normal[0], normal[1]) <= _FLAT
+        raan = 0.0 if flat else math.atan2(normal[0], -normal[1])
+        node = np.array([math.cos(raan), math.sin(raan), 0.0])
+        aside = np.cross(normal, node)
+        argp = 0.0 if e <= _FLAT else math.atan2(eccentric @ aside, eccentric @ node)
+        nu = math.atan2(r @ aside, r @ node) - argp
+        p = size * size / strength
+        return cls(strength, p=p, e=e, i=tilt, raan=raan, argp=argp, nu=math.remainder(nu, 2 * math.pi))
+
+    @property
+    def period(self) -> float:
+        """Time of one revolution; infinite where the path is not closed."""
+        return 2 * math.pi / self.mean_motion if self.e < 1 else math.inf
+
+    @property
+    def mean_motion(self) -> float:
+        """√(μ/|a|³), in rad per unit of time; of a parabola √(μ/p³)."""
+        return math.sqrt(self.mu / abs(self.p if self.e == 1 else self.a) ** 3)
+
+    @property
+    def position(self) -> np.ndarray:
+        """Position from the attracting body, in the ground's axes."""
+        r = self.p / (1 + self.e * math.cos(self.nu))
+        return np.asarray(self._axes @ [r * math.cos(self.nu), r * math.sin(self.nu)])
+
+    @property
+    def velocity(self) -> np.ndarray:
+        """Velocity relative to the attracting body, in the ground's axes."""
+        factor = math.sqrt(self.mu / self.p)
+        return np.asarray(
+            self._axes @ [-factor * math.sin(self.nu), factor * (self.e + math.cos(self.nu))]
+        )
+
+    @property
+    def _axes(self) -> np.ndarray:
+        """Columns: the direction of periapsis, and the one a quarter turn ahead."""
+        (co, so), (ci, si), (cw, sw) = (
+            (math.cos(x), math.sin(x)) for x in (self.raan, self.i, self.argp)
+        )
+        return np.array(
+            [
+                [co * cw - so * ci * sw, -co * sw - so * ci * cw],
+                [so * cw + co * ci * sw, -so * sw + co * ci * cw],
+                [si * sw, si * cw],
+            ]
+        )
+
+    def after(self, time: float) -> Orbit:
+        """The same orbit so much later, by Kepler's equation."""
+        e, n = self.e, self.mean_motion
+        passed = _mean_from_true(self.nu, e) + n * _number(time, "time")
+        nu = _true_from_mean(passed, e)
+        return Orbit(self.mu, p=self.p, e=e, i=self.i, raan=self.raan, argp=self.argp, nu=nu)
+
+    def __repr__(self) -> str:
+        angles = ", ".join(
+            f"{name}={math.degrees(getattr(self, name)):.6g} deg" for name in ("i", "raan", "argp", "nu")
+        )
+        return f"Orbit(p={self.p:.8g}, e={self.e:.6g}, {angles})"
+
+
+def _parameter(
+    *,
+    a: float | None,
+    p: float | None,
+    periapsis: float | None,
+    altitude: float | None,
+    radius: float | None,
+    e: float,
+) -> float:
+    """Semi-latus rectum from the one size that is given."""
+    sizes = {"a": a, "p": p, "periapsis": periapsis, "altitude": altitude}
+    given = {name: _number(value, name) for name, value in sizes.items() if value is not None}
+    if len(given) != 1:
+        found = ", ".join(given) or "none"
+        raise ModelError(f"Orbit: give one of a, p, periapsis or altitude, not {found}")
+    ((name, size),) = given.items()
+    if (name == "altitude") != (radius is not None):
+        raise ModelError("Orbit: altitude= and radius=, that of the attracting body, go together")
+    if name == "altitude":
+        size = size + _number(radius, "radius")
+    if name == "a":
+        if e == 1 or size * (1 - e) <= 0:
+            need = "a parabola has none; give p or periapsis" if e == 1 else (
+                "give a positive one for an ellipse" if e < 1 else "that of a hyperbola is negative"
+            )
+            raise ModelError(f"Orbit: the semi-major axis a={size:g} does not go with e={e:g}: {need}")
+        return size * (1 - e * e)
+    if size <= 0:
+        raise ModelError(f"Orbit: {name}={given[name]:g} leaves no distance from the attracting body")
+    return size if name == "p" else size * (1 + e)
+
+
+def _mean_from_true(nu: float, e: float) -> float:
+    """Mean anomaly; of a parabola ½ (D + D³/3), with D = tan ν/2 and time in units of √(p³/μ)."""
+    half = math.tan(nu / 2)
+    if e == 1:
+        return 0.5 * (half + half**3 / 3)
+    if e < 1:
+        E = 2 * math.atan2(math.sqrt(1 - e) * math.sin(nu / 2), math.sqrt(1 + e) * math.cos(nu / 2))
+        return E - e * math.sin(E)
+    F = 2 * math.atanh(math.sqrt((e - 1) / (e + 1)) * half)
+    return e * math.sinh(F) - F
+
+
+def _true_from_mean(mean: float, e: float) -> float:
+    """True anomaly by Newton's method on Kepler's equation, or Barker's closed form for a parabola."""
+    if e == 1:
+        b = 3 * mean
+        y = math.copysign((abs(b) + math.hypot(b, 1)) ** (1 / 3), b)
+        return 2 * math.atan(y - 1 / y)
+    if e < 1:
+        mean = math.remainder(mean, 2 * math.pi)
+        E = mean + e * math.sin(mean) if e < 0.8 else math.copysign(math.pi, mean)
+        for _ in range(50):
+            step = (E - e * math.sin(E) - mean) / (1 - e * math.cos(E))
+            E -= step
+            if abs(step) < 1e-15 * max(1.0, abs(E)):
+                break
+        return 2 * math.atan2(math.sqrt(1 + e) * math.sin(E / 2), math.sqrt(1 - e) * math.cos(E / 2))
+    F = math.asinh(mean / e)
+    for _ in range(50):
+        step = (e * math.sinh(F) - F - mean) / (e * math.cosh(F) - 1)
+        F -= step
+        if abs(step) < 1e-15 * max(1.0, abs(F)):
+            break
+    return 2 * math.atan(math.sqrt((e + 1) / (e - 1)) * math.tanh(F / 2))
+
+
+def _number(value: Any, name: str) -> float:
+    found = plain_float(value)
+    if found is None or not math.isfinite(found):
+        raise ModelError(f"Orbit: {name}={value!r} is not a finite number")
+    return found
+
+
+def _angle(value: Any, name: str) -> float:
+    """Radians, or a text such as "51.6 deg"."""
+    if not isinstance(value, str):
+        return _number(value, name)
+    size, _, unit = value.strip().partition(" ")
+    try:
+        read = parse_unit(unit.strip() or "rad")
+        if read.dimension is ONE:
+            return _number(float(size), name) * read.scale
+    except ValueError:  # UnitsError is one
+        pass
+    raise ModelError(f"Orbit: {name}={value!r} is not an angle; give radians, or a text such as '51.6 deg'")
+
+
+def _vector(value: Any, name: str) -> np.ndarray:
+    try:
+        found = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        found = np.array([])
+    if found.shape != (3,) or not np.all(np.isfinite(found)):
+        raise ModelError(f"Orbit.from_state: the {name} {value!r} is not three finite numbers")
+    return found

@@ -1,0 +1,137 @@
+"""Solar radiation pressure on flat plates and spheres.
+
+For a plate with area A, unit normal n, and unit vector s towards the Sun, with c = n·s > 0 and the shares ρ of
+light reflected specularly and δ diffusely:
+
+    F = −P A c [ (1 − ρ) s + 2 (ρ c + δ/3) n ]            sphere: F = −P A (1 + 4/9 δ) s
+
+(of a sphere specular light leaves evenly in all directions). A body in the cylinder of an attractor's shadow
+gets none.
+
+Source: Wertz (1978), Spacecraft Attitude Determination and Control, section 17.2.2; Montenbruck & Gill
+(2000), section 3.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.dimension import FORCE, LENGTH, ONE
+from armillary.algebra.expression import Expr, as_expr, number
+from armillary.algebra.vectors import Vector, direction, dot
+from armillary.errors import ModelError, nearest
+from armillary.model import motion
+from armillary.model.body import Body, Point
+from armillary.model.records import Load
+from armillary.model.space.attraction import Attraction, Attractor
+from armillary.model.space.checking import bounded, known
+
+PRESSURE = 1361.0 / 299792458.0  # N/m² at one astronomical unit: solar constant of Kopp & Lean (2011) over c
+ASTRONOMICAL_UNIT = 149597870700.0  # m
+UNKNOWN, LIT, DARK = 0, 1, 2  # values of the memory of a shadow
+
+
+class Sunlight(Attraction):
+    """Forces of sunlight; a part of ``System``."""
+
+    # What System itself gives.
+    memory: Callable[..., Expr]
+    event: Callable[..., None]
+    _add_load: Callable[[Load], Expr]
+
+    def solar_pressure(
+        self,
+        name: str,
+        *,
+        at: Any,
+        area: Any,
+        sun: Any,
+        normal: Any = None,
+        specular: Any = 0,
+        diffuse: Any = 0,
+        pressure: Any = None,
+        two_sided: bool = False,
+        shadow: str | None = None,
+    ) -> Expr:
+        """Force of sunlight on a plate with this normal, or on a sphere where there is none, at a point (of a
+        body: at its mass centre).
+
+        ``sun``: the direction towards the Sun as a vector, or the name of an attractor that is the Sun; then
+        the pressure falls with the square of the distance. ``specular`` and ``diffuse`` are the shares of
+        light reflected so. ``pressure`` is that on a black surface, 4.54e-6 N/m² where left out, for an
+        attractor at one astronomical unit. A plate is lit on the side of its normal, or ``two_sided``.
+        ``shadow`` names an attractor with a radius whose cylindrical shadow is met as an event, with the
+        memory ``name_light`` (1 lit, 2 dark). Returns the force's size.
+        """
+        where = f"solar pressure '{name}'"
+        self._new_name(name, "solar pressure")
+        point = at.com if isinstance(at, Body) else self._find_point(at, where)
+        face = bounded(self, area, f"area of {where}", LENGTH**2)
+        mirror, matt = (
+            bounded(self, x, f"{word} of {where}", ONE)
+            for word, x in (("specular", specular), ("diffuse", diffuse))
+        )
+        shares = known(mirror), known(matt)
+        if shares[0] is not None and shares[1] is not None and shares[0] + shares[1] > 1:
+            raise ModelError(f"{where}: specular {shares[0]:g} and diffuse {shares[1]:g} reflect more than all")
+        unit = FORCE / LENGTH**2
+        default = number(PRESSURE / self.units.scale(unit), unit)
+        light = default if pressure is None else bounded(self, pressure, f"pressure of {where}", unit)
+        towards, light = self._sunlight(sun, point, light, where)
+        if normal is None:
+            force = towards * (-light * face * (1 + matt * (4 / 9)))
+        else:
+            axis = self._direction(normal, f"normal of {where}")
+            cosine = fn.named(as_expr(dot(axis, towards)), f"{name}_cosine")
+            lit = fn.absolute(cosine) if two_sided else fn.maximum(cosine, 0)
+            push = fn.named(light * face * lit, f"{name}_push")
+            side = 2 * (mirror * cosine + matt * (fn.sign(cosine) if two_sided else 1) / 3)
+            force = towards * (-push * (1 - mirror)) + axis * (-push * side)
+        if shadow is not None:
+            force = force * self._lit(name, point, towards, self._caster(shadow, where))
+        force = force.map(lambda c: fn.named(as_expr(c), name))
+        size = fn.sqrt(as_expr(dot(force, force)))
+        return self._add_load(Load(name, "force", size, force, point.body, point))
+
+    def _sunlight(self, sun: Any, point: Point, light: Expr, where: str) -> tuple[Vector, Expr]:
+        """(unit vector towards the Sun, pressure)."""
+        if not isinstance(sun, str) or sun not in self.attractors:
+            if isinstance(sun, str) and "." not in sun:
+                raise ModelError(f"{where}: there is no attractor '{sun}'{nearest(sun, self.attractors)}")
+            return self._direction(sun, f"sun of {where}"), light
+        line = self.ground.frame.vector(self.attractors[sun].place) - motion.position(point)
+        square = fn.named(as_expr(dot(line, line)), "sun_distance2")
+        unit = number(ASTRONOMICAL_UNIT / self.units.scale(LENGTH), LENGTH)
+        return direction(line), light * unit**2 / square
+
+    def _caster(self, shadow: str, where: str) -> Attractor:
+        if shadow not in self.attractors:
+            raise ModelError(
+                f"{where}: there is no attractor '{shadow}'{nearest(str(shadow), self.attractors)}"
+            )
+        found = self.attractors[shadow]
+        if found.radius is None:
+            raise ModelError(f"{where}: attractor '{shadow}' has no radius, so no shadow; give it radius=")
+        return found
+
+    def _lit(self, name: str, point: Point, towards: Vector, caster: Attractor) -> Expr:
+        """1 in light and 0 in the shadow: r² − R² − min(r·s, 0)² passes zero at the cylinder's wall."""
+        assert caster.radius is not None
+        line = motion.position(point) - self.ground.frame.vector(caster.place)
+        behind = fn.minimum(as_expr(dot(line, towards)), 0)
+        outside = fn.named(
+            as_expr(dot(line, line)) - caster.radius**2 - behind * behind, f"{name}_outside"
+        )
+        mode = self.memory(
+            f"{name}_light",
+            UNKNOWN,
+            update=fn.select(outside >= 0, LIT, DARK),
+            units="-",
+            about=f"{name}: 0 not begun, 1 lit, 2 dark",
+        )
+        self.event(f"{name} into light", outside, direction=1, set={mode: LIT})
+        self.event(f"{name} into shadow", outside, direction=-1, set={mode: DARK})
+        begun = fn.select(mode > LIT, 0, 1)
+        return fn.select(mode > UNKNOWN, begun, fn.select(outside >= 0, 1, 0))

@@ -1,0 +1,111 @@
+"""Thrusters: forces fixed in a body that are switched on and off at given times.
+
+Inside a step thrust must not jump, so what counts is not the time but a hidden clock memory, which events set
+to each switching time when it is reached: steps end and begin exactly there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.dimension import ACCELERATION, FORCE, ONE, TIME
+from armillary.algebra.expression import ZERO, Expr, number, symbol
+from armillary.errors import ModelError
+from armillary.model.reading import Reading
+from armillary.model.records import Event, Memory
+from armillary.model.space.checking import bounded, known
+
+STANDARD_GRAVITY = 9.80665  # m/s², exactly, by the definition of specific impulse
+
+
+class Thrusters(Reading):
+    """Forces of thrusters; a part of ``System``."""
+
+    rates: dict[Expr, Expr]
+    events: dict[str, Event]
+    # What System itself gives.
+    force: Callable[..., Expr]
+    event: Callable[..., None]
+    output: Callable[..., None]
+
+    def thruster(
+        self,
+        name: str,
+        thrust: Any,
+        direction: Any,
+        *,
+        at: Any,
+        on: Any = None,
+        specific_impulse: Any = None,
+    ) -> Expr:
+        """A force of this magnitude along a direction at a point of a body, for example ``hub.x``.
+
+        ``on``: pairs of times (start, stop), at which steps of integration begin and end; or an expression
+        that multiplies the thrust, such as a memory that events switch; always on where it is left out. With
+        a ``specific_impulse`` in seconds the output ``name propellant`` tells what constant thrust has used
+        since its first pulse. Masses stay as they are described: a burn that uses much of a vehicle's mass
+        is not modelled. Returns the force.
+        """
+        where = f"thruster '{name}'"
+        self._new_name(name, "thruster")
+        value = self.expression(thrust, where, FORCE)
+        pulses: list[tuple[Expr, Expr]] | None = None
+        factor: Expr | None = None
+        if isinstance(on, list | tuple):
+            pulses = _pulses(self, on, where)
+        elif on is not None:
+            factor = self.expression(on, f"'on' of {where}", ONE)
+        flow: Expr | None = None
+        if specific_impulse is not None:
+            exhaust = bounded(self, specific_impulse, f"specific impulse of {where}", TIME, positive=True)
+            if pulses is None or not value.constant:
+                raise ModelError(
+                    f"{where}: the propellant is known for constant thrust and on= given as times; "
+                    "leave specific_impulse= out, or give these"
+                )
+            g = number(STANDARD_GRAVITY / self.units.scale(ACCELERATION), ACCELERATION)
+            flow = value / (exhaust * g)
+        if pulses is not None:
+            factor = self._switch(name, pulses)
+        made = self.force(name, value if factor is None else value * factor, direction, at=at)
+        if flow is not None and pulses is not None:
+            used: Expr = ZERO
+            for start, stop in pulses:
+                used = used + flow * fn.minimum(fn.maximum(self.time - start, 0), stop - start)
+            self.output(f"{name} propellant", used, about=f"propellant that {name} has used")
+        return made
+
+    def _switch(self, name: str, pulses: list[tuple[Expr, Expr]]) -> Expr:
+        """1 in a pulse and 0 elsewhere, by a clock that stands at the last switching time."""
+        clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=self, units="s")
+        self.memories[clock.name] = Memory(clock, 0.0, None, f"last switching of {name}", 0.0)
+        self.rates[clock] = ZERO
+        factor: Expr = ZERO
+        for i, (start, stop) in enumerate(pulses, start=1):
+            for word, moment in (("on", start), ("off", stop)):
+                label = f"{name} {word} {i}" if len(pulses) > 1 else f"{name} {word}"
+                self.event(label, self.time - moment, direction=1, set={clock: moment})
+            factor = factor + fn.select(fn.and_(clock >= start, clock < stop), 1, 0)
+        return factor
+
+
+def _pulses(system: Reading, on: Any, where: str) -> list[tuple[Expr, Expr]]:
+    if len(on) == 2 and not any(isinstance(x, list | tuple) for x in on):
+        on = [on]
+    found: list[tuple[Expr, Expr]] = []
+    for pulse in on:
+        if not isinstance(pulse, list | tuple) or len(pulse) != 2:
+            raise ModelError(f"{where}: {pulse!r} in on= is not a pair of times (start, stop)")
+        read = system._constant_reader(f"'on' of {where}", TIME)
+        found.append((read(pulse[0]), read(pulse[1])))
+    if not found:
+        raise ModelError(f"{where} has no pulse in on=; give pairs of times (start, stop)")
+    times = [t for pulse in found for t in pulse]
+    for i, (before, after) in enumerate(pairwise(times)):
+        a, b = known(before), known(after)
+        if a is not None and b is not None and (b < a or (i % 2 == 0 and b == a)):
+            raise ModelError(f"{where}: its switching times {a:g} and {b:g} in on= are not in order")
+    return found

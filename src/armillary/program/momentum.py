@@ -1,0 +1,251 @@
+"""The program of a system whose states are coordinates and momenta.
+
+The speeds are functions of these, solved for in every evaluation, and stand wherever the description holds
+speeds. Two sections more than in other programs, for the runtime:
+
+    momenta         the momenta from coordinates and speeds; the speeds are inputs that follow the state
+    accelerations   u̇, the derivative of the speeds along the rates of the state: exact
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra.calculus import directional_derivatives, gradient
+from armillary.algebra.dimension import ENERGY
+from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
+from armillary.algebra.walk import transform
+from armillary.errors import ModelError
+from armillary.mechanics.constrained import Mode, Setting
+from armillary.mechanics.loads import Wrench, applied_loads
+from armillary.mechanics.momentum import (
+    Weight,
+    composite_momenta,
+    conjugate,
+    conjugate_rates,
+    external_loads,
+    moving,
+    solved_speeds,
+    velocities,
+    weights,
+)
+from armillary.mechanics.momentum_roots import Root, free_roots
+from armillary.mechanics.regroup import regroup
+from armillary.mechanics.tree import Tree, plant
+from armillary.model.system import System
+from armillary.program.equations import Equations
+from armillary.program.roots import Column, Stepping, Targets, targets
+
+if TYPE_CHECKING:
+    from armillary.runtime.momentum import MomentumModel
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MomentumEquations(Equations):
+    """Equations of motion in coordinates and momenta."""
+
+    solved: tuple[Expr, ...] = ()  # speeds that are functions of the state
+    conjugate: tuple[Expr, ...] = ()  # momenta conjugate to these, from coordinates and speeds
+
+    @property
+    def speeds(self) -> tuple[str, ...]:
+        """Names of the speeds that are solved for; a run starts from their values."""
+        return tuple(u.data.name for u in self.solved)
+
+    @property
+    def momenta(self) -> tuple[str, ...]:
+        """Names of the momenta, in the order of the state."""
+        return tuple(p.data.name for p in self.targets.speeds)
+
+    @cached_property
+    def momentum_matrix(self) -> tuple[tuple[Expr, ...], ...]:
+        """A, with p = A u + b for the momenta p conjugate to the free speeds u: ∂p/∂u, row by row.
+
+        It is the mass matrix, found from momenta alone. Its symmetry is not built in but follows from the
+        momenta being conjugate.
+        """
+        return tuple(tuple(gradient(p, self.solved)) for p in self.conjugate)
+
+    def compile(self, backend: str = "llvm", **options: Any) -> MomentumModel:
+        """The equations as compiled code in this process."""
+        from armillary.runtime.momentum import compile_momentum
+
+        return compile_momentum(self, backend, **options)
+
+
+def check_momentum(system: System, declared: Mapping[Expr, int]) -> None:
+    """Errors for what momentum states cannot do."""
+    if system.constraints:
+        raise ModelError(
+            f"constraint '{next(iter(system.constraints))}': momenta as states need a tree, without closed "
+            "loops or other constraints; use formalism='kane', 'recursive' or 'redundant'"
+        )
+    if declared:
+        raise ModelError(
+            f"'{next(iter(declared))}' is declared small or large, but momenta as states keep all terms: a "
+            "momentum is not as small as its speed; use formalism='kane' or 'recursive', or "
+            "derive(small=False)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Form:
+    """A system in momenta; everything by the index of the speed that a momentum stands for."""
+
+    tree: Tree  # with its speeds solved for
+    setting: Setting
+    names: dict[int, str]  # of the states
+    p: dict[int, Expr]  # the states
+    u: dict[int, Expr]  # speeds, from coordinates and states
+    rates: dict[int, Expr]  # of the states
+    conjugate: dict[int, Expr]  # conjugate momenta, from coordinates and speeds
+    by_speeds: dict[int, Expr]  # the states, from coordinates and speeds
+    shown: dict[int, tuple[str, Expr]]  # columns of a run: names and values, whatever is locked
+
+
+def momentum_targets(
+    system: System, setting: Setting, mode: Mode, *, regrouped: bool
+) -> tuple[Targets, dict[str, Any]]:
+    """Root expressions of all sections, and what the equations hold besides."""
+    form = _form(system, setting, mode, regrouped)
+    accelerations = _accelerations(system, form)
+    wanted = targets(system, accelerations, form.setting)
+    speeds = [setting.plain(system.speeds[i]) for i in form.p]
+    taken = {c.name for c in wanted.columns}
+    own = [c for c in _columns(system, form) if c.name not in taken]
+    by_speeds = tuple(form.by_speeds[i] for i in form.p)
+    count = len(wanted.coordinates)
+    changed = replace(
+        wanted,
+        speeds=tuple(form.p.values()),
+        rates=(*wanted.rates[:count], *form.rates.values()),
+        columns=(*wanted.columns, *own),
+        fires=tuple(_fired(wanted, f, speeds, form, by_speeds) for f in wanted.fires),
+        inputs=tuple(speeds),
+        stepping=(
+            Stepping("momenta", tuple(form.names.values()), by_speeds),
+            Stepping(
+                "accelerations",
+                tuple(f"{u.data.name}'" for u in speeds),
+                tuple(as_expr(accelerations[i]) for i in form.p),
+            ),
+        ),
+    )
+    conjugates = tuple(form.conjugate[i] for i in form.p)
+    return changed, {"setting": form.setting, "solved": tuple(speeds), "conjugate": conjugates}
+
+
+def _form(system: System, setting: Setting, mode: Mode, regrouped: bool) -> _Form:
+    tree = plant(system, setting.plain, given=setting.given, parted=True)
+    tree = regroup(tree) if regrouped else tree
+    masses = weights(tree)
+    roots = free_roots(tree, masses)
+    wrenches = composite_momenta(tree, velocities(tree))
+    conjugates = conjugate(tree, wrenches)
+    by_speeds = conjugates | _of_roots(roots, tree, masses, wrenches)
+
+    names = _names(system, tree, roots)
+    unknown = [system.speeds.index(u) for u in setting.independent(system)]
+    p = {i: _symbol(system, i, names[i]) for i in unknown}
+    projected: dict[int, Any] = dict(p)
+    for root in roots:
+        projected |= root.conjugate(tree, masses, *root.vectors(tree, p))
+    u = {i: as_expr(value) for i, value in solved_speeds(tree, projected).items()}
+    plain = setting.plain.knowing({system.speeds[i]: value for i, value in u.items()})
+
+    tree = moving(tree, u)
+    motions, loads = velocities(tree), applied_loads(system, tree, plain)
+    wrenches, external = composite_momenta(tree, motions), external_loads(tree, loads)
+    rates = conjugate_rates(tree, motions, wrenches, masses, external, loads)
+    for root in roots:
+        rates |= root.numbered(tree, *root.rates(tree, masses, external, loads))
+
+    # Columns are the same in every mode, so that legs of a run fit together: named as if nothing were locked.
+    unlocked = free_roots(tree, masses, mode.locked)
+    now = conjugate(tree, wrenches) | _of_roots(unlocked, tree, masses, wrenches)
+    shown_names = _names(system, tree, unlocked)
+    for i in p:
+        if shown_names[i] == names[i]:
+            now[i] = p[i]
+    return _Form(
+        tree,
+        replace(setting, tree=tree, plain=plain),
+        {i: names[i] for i in unknown},
+        p,
+        u,
+        {i: as_expr(rates[i]) for i in unknown},
+        {i: as_expr(x) for i, x in conjugates.items()},
+        {i: as_expr(x) for i, x in by_speeds.items()},
+        {i: (shown_names[i], as_expr(now[i])) for i in sorted(now)},
+    )
+
+
+def _of_roots(
+    roots: Sequence[Root], tree: Tree, masses: Sequence[Weight], wrenches: Sequence[Wrench]
+) -> dict[int, Any]:
+    """P and H of every root, by the indices of the speeds whose momenta they replace."""
+    found: dict[int, Any] = {}
+    for root in roots:
+        found |= root.numbered(tree, *root.states(tree, masses, wrenches))
+    return found
+
+
+def _names(system: System, tree: Tree, roots: Sequence[Root]) -> dict[int, str]:
+    """Names of momenta: "p(A.u1)", and "momentum x", "angular momentum x" of what hangs on a root."""
+    names = {i: f"p({u.data.name})" for i, u in enumerate(system.speeds)}
+    alone = sum(link.parent < 0 for link in tree.links) == 1
+    for root in roots:
+        of = "" if alone else f" of {root.name}"
+        vectors = [tuple(f"{kind} {axis}{of}" for axis in "xyz") for kind in ("momentum", "angular momentum")]
+        names |= root.numbered(tree, *vectors)
+    return names
+
+
+def _symbol(system: System, index: int, name: str) -> Expr:
+    return symbol(name, owner=system, units=_units(system, index), about=_about(system, index, name))
+
+
+def _units(system: System, index: int) -> str:
+    dimension = system.speeds[index].dimension
+    return "" if dimension is None else system.units.unit_text(ENERGY / dimension)
+
+
+def _about(system: System, index: int, name: str) -> str:
+    if name.startswith("p("):
+        return f"momentum conjugate to {system.speeds[index].data.name}"
+    about = "" if name.startswith("momentum") else ", about the mass centre or the point that is held"
+    return f"{name}: of all that hangs there, in the ground's axes{about}"
+
+
+def _columns(system: System, form: _Form) -> list[Column]:
+    return [
+        Column(name, _units(system, i), _about(system, i, name), value)
+        for i, (name, value) in form.shown.items()
+    ]
+
+
+def _accelerations(system: System, form: _Form) -> dict[int, Any]:
+    """u̇ of all speeds by index: along the rates of the state, and given ones as they are."""
+    plain = form.setting.plain
+    along: dict[Expr, Expr] = {plain(system.time): UNIT}
+    along |= {plain(q): plain(system.rates[q]) for q in form.setting.coordinates(system)}
+    along |= {p: form.rates[i] for i, p in form.p.items()}
+    found: dict[int, Any] = dict(zip(form.u, directional_derivatives(form.u.values(), along), strict=True))
+    given = {d.index: d.rate for link in form.tree.links for d in link.freedoms if d.prescribed}
+    return found | given
+
+
+def _fired(
+    wanted: Targets, after: tuple[Expr, ...], speeds: Sequence[Expr], form: _Form, by_speeds: Sequence[Expr]
+) -> tuple[Expr, ...]:
+    """Memory and state after an event that leaves these memory, coordinates and speeds."""
+    first = len(wanted.memory)
+    end = first + len(wanted.coordinates)
+    before = (*wanted.coordinates, *(form.u[i] for i in form.p))
+    if all(x is y for x, y in zip(before, after[first:], strict=True)):
+        return (*after[:end], *form.p.values())
+    new = dict(zip((*wanted.coordinates, *speeds), after[first:], strict=True))
+    return (*after[:end], *transform(by_speeds, new.get))

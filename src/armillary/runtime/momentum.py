@@ -1,0 +1,62 @@
+"""Compiled models whose states are coordinates and momenta.
+
+Runs start from coordinates and speeds, as with every formalism; the momenta are computed from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from armillary.backends.jit import Compiled
+from armillary.program.momentum import MomentumEquations
+from armillary.runtime.compiled import CompiledModel, machine_code
+from armillary.runtime.initial import initial_memory, vector
+from armillary.runtime.instance import Instance
+
+
+def compile_momentum(equations: MomentumEquations, backend: str = "llvm") -> MomentumModel:
+    """Equations in momenta compiled by a backend."""
+    return MomentumModel(equations, *machine_code(equations, backend))
+
+
+class MomentumModel(CompiledModel):
+    """One system's equations as machine code; a state is [coordinates, momenta], and ``derivatives`` are
+    their rates.
+    """
+
+    equations: MomentumEquations
+
+    def __init__(self, equations: MomentumEquations, code: Compiled, seconds: float) -> None:
+        super().__init__(equations, code, seconds)
+        self.momentum_names = equations.momenta
+
+    def momenta(
+        self, t: float, q: Any, u: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
+    ) -> np.ndarray:
+        """The momenta of the state at coordinates q and speeds u."""
+        q = vector(q, len(self.coordinate_names), "coordinates")
+        u = vector(u, len(self.speed_names), "speeds")
+        stored = initial_memory(self.equations)
+        stored = stored if memory is None else vector(memory, len(stored), "memory")
+        return self.second_half(Instance(self, parameters), t, q, u, stored)
+
+    def accelerations(
+        self, t: float, q: Any, u: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
+    ) -> np.ndarray:
+        """u̇ at coordinates q and speeds u."""
+        p = self.momenta(t, q, u, parameters, memory=memory)
+        state = np.concatenate([vector(q, len(self.coordinate_names), "coordinates"), p])
+        return self._call("accelerations", len(self.speed_names), t, state, parameters, memory)
+
+    def second_half(
+        self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
+    ) -> np.ndarray:
+        """Momenta, what follows the coordinates in a state."""
+        work = np.concatenate([q, np.zeros(len(self.momentum_names)), u])
+        return instance.call("momenta", len(self.momentum_names), t, work, memory)
+
+    def __repr__(self) -> str:
+        return f"MomentumModel({self.equations.system.name!r}, {self.equations.operations})"
