@@ -67,6 +67,8 @@ from armillary.model.motion import (
     time_derivative,
     velocity,
 )
+from armillary.model.panels import panels
+from armillary.model.space import Gyro, Orbit, attitude
 from armillary.model.system import Body, Point, System
 from armillary.results import Run, load_run
 
@@ -83,9 +85,11 @@ __all__ = [
     "ForeignFunction",
     "Free",
     "Gimbal",
+    "Gyro",
     "Joint",
     "MissingExtraError",
     "ModelError",
+    "Orbit",
     "ParameterError",
     "Planar",
     "Point",
@@ -111,6 +115,7 @@ __all__ = [
     "asin",
     "atan",
     "atan2",
+    "attitude",
     "constant_part",
     "contact_force",
     "cos",
@@ -133,6 +138,7 @@ __all__ = [
     "not_equal",
     "or_",
     "outer",
+    "panels",
     "partial",
     "position",
     "project",

@@ -8,7 +8,7 @@ import numpy as np
 
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
-from armillary.mechanics import recursive
+from armillary.mechanics import back_substitution, recursive
 from armillary.mechanics.explicit import speed_rates
 from armillary.mechanics.kane import implicit_equations
 from armillary.mechanics.loads import Applied, applied_loads
@@ -17,22 +17,26 @@ from armillary.mechanics.tree import Tree, numeric, plant
 from armillary.mechanics.uncouple import ORDERS, uncouple
 from armillary.model.system import System
 
-FORMALISMS = ("recursive", *ORDERS)
+TREE_FORMALISMS = {
+    "recursive": recursive.accelerations,
+    "back_substitution": back_substitution.accelerations,
+}
+FORMALISMS = (*TREE_FORMALISMS, *ORDERS)
 REGROUPINGS = ("none", *CHOICES)
 
 
 def rates(tree: Tree, applied: Applied, formalism: str) -> list[Any]:
-    """u̇ in the order of the speeds, by recursion or by Kane's equations uncoupled in the named order."""
-    if formalism == "recursive":
-        return in_order(tree, recursive.accelerations(tree, applied))
+    """u̇ in the order of the speeds, by a formalism or by Kane's equations uncoupled in the named order."""
+    if formalism in TREE_FORMALISMS:
+        return in_order(tree, TREE_FORMALISMS[formalism](tree, applied))
     return in_order(tree, uncouple(implicit_equations(tree, applied), formalism))
 
 
 def rates_by_every_formalism(tree: Tree, applied: Applied) -> dict[str, list[Any]]:
-    """u̇ by recursion and by every order of elimination."""
+    """u̇ by recursion, by back substitution and by every order of elimination."""
     equations = implicit_equations(tree, applied)
     found = {order: in_order(tree, uncouple(equations, order)) for order in ORDERS}
-    return {"recursive": rates(tree, applied, "recursive"), **found}
+    return {name: rates(tree, applied, name) for name in TREE_FORMALISMS} | found
 
 
 def in_order(tree: Tree, x: dict[int, Any]) -> list[Any]:

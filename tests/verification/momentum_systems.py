@@ -19,7 +19,8 @@ AXES = "xyz"
 class Case:
     """A system of the reference data, with the names of its speeds in the order of the data."""
 
-    def __init__(self, name: str, *, locked: bool = True) -> None:
+    def __init__(self, name: str, *, locked: bool = True, damped: bool = True) -> None:
+        self.damped = damped  # whether modes are: in the data's trajectory they are not
         self.data = reference(f"momentum_{name}")
         self.system = arm.System(name)
         self.places: dict[str, list[str]] = {}  # coordinates by "G1 angles" and the like
@@ -29,8 +30,8 @@ class Case:
         speeds |= {f"v0{a}": f"B1.u{i + 1}" for i, a in enumerate(AXES)}
         speeds |= {f"w0{a}": f"B1.u{i + 4}" for i, a in enumerate(AXES)}
         for joint in model["joints"]:
-            speeds |= self._joint(joint, model["bodies"][joint["outer"]])
-        speeds |= self._modes(model["bodies"])
+            speeds |= self._joint(joint)
+            speeds |= self._outer(joint)
         self.speeds = [speeds[name] for name in self.data["dof_names"]]
         self.places["root"] = [f"B1.q{i}" for i in range(1, 8)]
         if locked:
@@ -40,8 +41,8 @@ class Case:
     def _root(self, body: dict[str, Any]) -> Any:
         return self.system.body(body["name"], joint=arm.Free(), **rigid(body))
 
-    def _joint(self, joint: dict[str, Any], outer: dict[str, Any]) -> dict[str, str]:
-        """Bodies and springs of one joint; speeds by the data's names."""
+    def _joint(self, joint: dict[str, Any]) -> dict[str, str]:
+        """Massless bodies and springs of one joint; speeds by the data's names."""
         name, s = joint["name"], self.system
         frame = {"mass": 0, "inertia": 0}
         last = self._inner(joint)
@@ -74,7 +75,7 @@ class Case:
                 speeds[f"{name}.{label}{i}"] = f"{short}.u1"
                 self.places[f"{name} {key}"].append(f"{short}.q1")
                 last = body
-        self.bodies.append(self._outer(joint, outer, last))
+        self.last = last
         return speeds
 
     def _inner(self, joint: dict[str, Any]) -> Any:
@@ -87,22 +88,65 @@ class Case:
             f"{name}_node", parent=body, at=joint["r_inner"], orient=orient, mass=0, inertia=0
         )
 
-    def _outer(self, joint: dict[str, Any], outer: dict[str, Any], last: Any) -> Any:
-        """The outer body, by its own reference point and axes."""
+    def _outer(self, joint: dict[str, Any]) -> dict[str, str]:
+        """The outer body, by its own reference point and axes; speeds of its modes."""
+        outer = self.data["model"]["bodies"][joint["outer"]]
+        name, held = outer["name"], joint["name"] if "Psi_outer" in joint else None
         orient = np.array(joint.get("C_outer", np.eye(3))).T
-        at = (-orient @ np.array(joint["r_outer"], float)).tolist()
-        return self.system.body(outer["name"], parent=last, at=at, orient=orient.tolist(), **rigid(outer))
+        at = (-orient @ np.array(joint["r_outer"], float)).tolist() if held is None else (0, 0, 0)
+        inertia = {} if "particles" in outer else rigid(outer)
+        body = self.system.body(name, parent=self.last, at=at, orient=orient.tolist(), **inertia)
+        self.bodies.append(body)
+        if "particles" not in outer:
+            return {}
+        modes = range(1, len(outer["K"]) + 1)
+        body.flexible(held=held, **self._modes(outer, joint))
+        self.places[f"{name} modes"] = [f"{name}.q{i}" for i in modes]
+        return {f"{name}.xi{i}": f"{name}.u{i}" for i in modes}
 
-    def _modes(self, bodies: list[dict[str, Any]]) -> dict[str, str]:
-        return {}
+    def _modes(self, outer: dict[str, Any], inboard: dict[str, Any]) -> dict[str, Any]:
+        """Particles, and massless nodes where joints are."""
+        number = len(self.bodies) - 1
+        ends = [
+            (inboard, "outer"),
+            *((j, "inner") for j in self.data["model"]["joints"] if j["inner"] == number),
+        ]
+        ends = [(joint, side) for joint, side in ends if f"Psi_{side}" in joint]
+        still = np.zeros((3, len(outer["K"])))
+        particles = outer["particles"]
+        shapes = [np.vstack([p["Psi"], still]) for p in particles]
+        shapes += [np.vstack([joint[f"Psi_{side}"], joint[f"Theta_{side}"]]) for joint, side in ends]
+        nodes = {f"particle {i}": p["r"] for i, p in enumerate(particles)}
+        nodes |= {joint["name"]: joint[f"r_{side}"] for joint, side in ends}
+        return {
+            "nodes": nodes,
+            "masses": [*(p["m"] for p in particles), *[0.0] * len(ends)],
+            "shapes": np.array(shapes),
+            "stiffness": outer["K"],
+            "damping_matrix": np.array(outer["C"]) * self.damped,
+        }
 
     def coordinates(self, config: dict[str, Any]) -> dict[str, float]:
         """Values of all coordinates, by name."""
         found = dict(zip(self.places["root"], [*config["x0"], *config["quat0"]], strict=True))
+        for body, eta in zip(self.data["model"]["bodies"], config["eta"], strict=True):
+            found |= dict(zip(self.places.get(f"{body['name']} modes", []), eta, strict=True))
         for joint, values in zip(self.data["model"]["joints"], config["joints"], strict=True):
             for key, numbers in values.items():
                 found |= dict(zip(self.places.get(f"{joint['name']} {key}", []), numbers, strict=True))
         return found
+
+    def mass_centre(self, state: dict[str, Any]) -> np.ndarray:
+        """The common mass centre at a state of the data, from its bodies' places there."""
+        moment, mass = np.zeros(3), 0.0
+        for body, place, eta in zip(
+            self.data["model"]["bodies"], state["bodies"], state["config"]["eta"], strict=True
+        ):
+            own = self.data["modal_integrals"].get(body["name"], body)
+            first = np.array(own["c"]) + (np.array(own["P"]) @ eta if eta else 0.0)
+            moment += own["m"] * np.array(place["x_R"]) + np.array(place["dcm_body_to_N"]) @ first
+            mass += own["m"]
+        return moment / mass
 
     def state(self, config: dict[str, Any], speeds: list[float]) -> dict[str, float]:
         """Initial values of a run, without those of locked speeds."""

@@ -69,8 +69,13 @@ def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr
     system = _System()
     forms: dict[Expr, Form] = {}
     place = 0  # of the first equation that is not complete: nodes come root by root
+    opaque: set[Expr] = set()
     for node in operands_first([expression for expression, _, _ in equations]):
-        forms[node] = _form(node, forms, system, equations[place][2])
+        if _is_amplitude(node) or any([a in opaque for a in node.args]):
+            opaque.add(node)
+            forms[node] = _bare(node)
+        else:
+            forms[node] = _form(node, forms, system, equations[place][2])
         while place < len(equations) and equations[place][0] in forms:
             place += 1
     for expression, required, where in equations:
@@ -89,6 +94,14 @@ def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr
         for solution in [system.reduced(forms[node])]
         if not solution.unknowns
     }
+
+
+def _is_amplitude(node: Expr) -> bool:
+    """Whether a symbol is a modal coordinate or its rate: its units hide in the numbers of its shapes, so
+    nothing that holds it tells a dimension.
+    """
+    moving = ("coordinate", "speed", "acceleration")
+    return node.kind == "symbol" and node.dimension is None and node.data.role in moving
 
 
 def holds_bare_numbers(node: Expr) -> bool:

@@ -75,7 +75,7 @@ def times(a: Any, b: Any) -> Any:
 
 def combined(columns: Sequence[Triple], factors: Sequence[Any]) -> Triple:
     """Σ column·factor, each component as one sum."""
-    return tuple(combination([c[i] for c in columns], factors) for i in range(3))  # type: ignore[return-value]
+    return tuple(combination([c[i] for c in columns], factors) for i in range(3))
 
 
 def combination(coefficients: Sequence[Any], values: Sequence[Any]) -> Any:

@@ -19,7 +19,7 @@ from armillary.model.system import System
 def forces(system: System, parts: Parts, u: dict[Expr, Expr], plain: Undimensioned) -> dict[Expr, Any]:
     """f by absolute speed: gravity and loads less inertia remainders."""
     gravity: Triple = ZEROS
-    for g in system.gravities:
+    for g in system.all_gravities():
         own = g.direction.components(system.ground.frame)
         gravity = add(gravity, scaled([plain(x) for x in own], plain(g.magnitude)))
     force = [ZEROS] * len(parts.parts)  # ground axes
@@ -29,7 +29,7 @@ def forces(system: System, parts: Parts, u: dict[Expr, Expr], plain: Undimension
         reversed_force, reversed_moment = inertia_remainder(part)
         force[i] = add(scaled(gravity, part.mass), scaled(reversed_force, -1))
         moment[i] = add(cross_triples(part.first, named(weight, "g")), scaled(reversed_moment, -1))
-    for load in system.loads.values():
+    for load in system.all_loads():
         for body, sign in ((load.body, 1), (load.reaction_body, -1)):
             home = GROUND if body is None else parts.placements[body.name].link
             if body is None or home == GROUND:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors import Matrix, Triple, direction_cosines
 from armillary.algebra.walk import Undimensioned
@@ -12,6 +11,7 @@ from armillary.mechanics.absolute import GROUND, Parts
 from armillary.mechanics.absolute_joints import duals
 from armillary.mechanics.triples import add, scaled, sum_of_products
 from armillary.model import motion
+from armillary.model.joints.free import euler_parameters
 from armillary.model.system import System
 
 
@@ -41,25 +41,3 @@ def _dot(a: Triple, b: Triple) -> Any:
 
 def _plain(values: Any, plain: Undimensioned) -> Triple:
     return tuple(plain(x) for x in values)
-
-
-def euler_parameters(R: Matrix) -> list[Expr]:
-    """Unit Euler parameters of a rotation, scalar first.
-
-    The symmetric matrix 4 e eᵀ is known from R; its row with the largest diagonal element, made unit, is e,
-    so that nothing small is divided by. Source: Shepperd (1978), Quaternion from rotation matrix.
-    """
-    (a, b, c), (d, f, g), (h, i, j) = (tuple(as_expr(x) for x in row) for row in R)
-    square = (
-        (1 + a + f + j, i - g, c - h, d - b),
-        (i - g, 1 + a - f - j, b + d, c + h),
-        (c - h, b + d, 1 - a + f - j, g + i),
-        (d - b, c + h, g + i, 1 - a - f + j),
-    )
-    largest, chosen = square[0][0], list(square[0])
-    for k in (1, 2, 3):
-        larger = as_expr(square[k][k]) > largest
-        chosen = [fn.select(larger, new, old) for new, old in zip(square[k], chosen, strict=True)]
-        largest = fn.maximum(square[k][k], largest)
-    length = fn.named(fn.sqrt(sum((x * x for x in chosen), as_expr(0))), "length")
-    return [x / length for x in chosen]

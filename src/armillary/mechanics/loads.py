@@ -45,7 +45,7 @@ def applied_loads(
     wrenches: dict[int, Wrench] = {}
     forces: dict[int, Any] = {}
     plain = plain or Undimensioned()
-    for load in system.loads.values():
+    for load in system.all_loads():
         first = _end(load, load.body, tree, 1, plain)
         if load.reaction_body is None or tree.placements[load.reaction_body.name].link < 0:
             _add_wrench(wrenches, *first)

@@ -7,9 +7,12 @@ momentum of everything from its joint outwards, all in the link's axes,
     p_d' = s_d·( N − ω × n − v × f,  F − ω × f ) + τ_d
 
 N, F are the external loads on what is beyond the joint, about the same origin, and τ_d is what acts along the
-freedom itself. Constraint forces have no part along s_d. The momenta are linear in the speeds, p = A u + b,
-with A the mass matrix, symmetric, and b of the prescribed speeds: u is solved for, and A is never
-differentiated.
+freedom itself. Constraint forces have no part along s_d. Modes have momenta too: see momentum_modes.py.
+
+The momenta are linear in the speeds, p = A u + b, with A the mass matrix, symmetric, and b of the prescribed
+speeds: u is solved for, and A is never differentiated. A can be written out and factorised; or, as it is the
+matrix of the equations of motion too, u is found joint by joint, like accelerations at rest under the forces
+p − b.
 
 Source: Stoneking (2010), momentum state dynamics, with the composite turning with its own frame and the axes'
 rates kept, which the slides leave out. That p is conjugate to u, and so A symmetric, is what makes all joint
@@ -23,20 +26,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors import Triple, cross_triples, matrix_vector
-from armillary.mechanics.kane import Implicit, free, mass_matrix
+from armillary.algebra.vectors import Triple, cross_triples
+from armillary.mechanics import recursive
+from armillary.mechanics.kane import Composite, Implicit, mass_matrix
 from armillary.mechanics.loads import Applied, Wrench, along, to_parent
-from armillary.mechanics.tree import LINEAR, Link, Tree
+from armillary.mechanics.momentum_modes import (
+    Columns,
+    Velocity,
+    added_momentum,
+    flexed_velocity,
+    modal_momenta,
+    modal_rates,
+)
+from armillary.mechanics.tree import ANGULAR, LINEAR, Freedom, Link, Tree, deformed
 from armillary.mechanics.triples import ZEROS, add, minus, named, plus, scaled, times
 from armillary.mechanics.uncouple import uncouple
 
-
-@dataclass(frozen=True, eq=False)
-class Velocity:
-    """Angular velocity of a link and velocity of its origin, in its axes."""
-
-    w: Triple
-    v: Triple
+WAYS = ("matrix", "recursion")  # of solving for the speeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +56,11 @@ class Weight:
 
 def moving(tree: Tree, speeds: Mapping[int, Any]) -> Tree:
     """The tree with other values for some of its speeds, by index."""
-    links = [
-        replace(link, freedoms=tuple(replace(d, speed=speeds.get(d.index, d.speed)) for d in link.freedoms))
-        for link in tree.links
-    ]
-    return replace(tree, links=tuple(links))
+
+    def given(d: Freedom) -> Freedom:
+        return replace(d, speed=speeds.get(d.index, d.speed))
+
+    return replace(tree, links=tuple(link.with_degrees(given) for link in tree.links))
 
 
 def velocities(tree: Tree) -> list[Velocity]:
@@ -64,8 +70,9 @@ def velocities(tree: Tree) -> list[Velocity]:
     for link in tree.links:
         parent = found[link.parent] if link.parent >= 0 else still
         place = named(add(parent.v, cross_triples(parent.w, link.offset)), f"vj_{link.name}")
-        w = add(link.rotation.to_child(parent.w), _own_speeds(link, 0))
-        v = add(link.rotation.to_child(place), _own_speeds(link, LINEAR))
+        bent = flexed_velocity(tree, link)
+        w = add(link.rotation.to_child(parent.w), _own_speeds(link, ANGULAR), bent.w)
+        v = add(link.rotation.to_child(place), _own_speeds(link, LINEAR), bent.v)
         found.append(Velocity(named(w, f"w_{link.name}"), named(v, f"v_{link.name}")))
     return found
 
@@ -81,13 +88,12 @@ def _own_speeds(link: Link, first: int) -> Triple:
 def composite_momenta(tree: Tree, motions: Sequence[Velocity]) -> list[Wrench]:
     """(n, f) of everything from each joint outwards, about the link's origin and in its axes.
 
-    A link's own part is n = Jω + h × v and f = m v + ω × h.
+    A link's own part is n = Jω + h × v and f = m v + ω × h, and what its modes add.
     """
     own: list[Wrench] = []
     for link, motion in zip(tree.links, motions, strict=True):
-        n = add(matrix_vector(link.inertia, motion.w), cross_triples(link.first, motion.v))
-        f = add(scaled(motion.v, link.mass), cross_triples(motion.w, link.first))
-        own.append((n, f))
+        rigid, bent = Composite.of(link).momentum(motion.w, motion.v), added_momentum(link)
+        own.append((add(rigid[0], bent[0]), add(rigid[1], bent[1])))
     return _gathered(tree, own, "l")
 
 
@@ -107,7 +113,7 @@ def _gathered(tree: Tree, own: list[Wrench], name: str) -> list[Wrench]:
 def weights(tree: Tree) -> list[Weight]:
     """Composite mass and first moment of every link; the names are those of the mass matrix."""
     masses = [link.mass for link in tree.links]
-    firsts = [link.first for link in tree.links]
+    firsts = [deformed(link).first for link in tree.links]
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
         firsts[i] = named(firsts[i], f"h_{link.name}")
@@ -127,9 +133,10 @@ def external_loads(tree: Tree, applied: Applied) -> list[Wrench]:
     return _gathered(tree, [applied.wrenches.get(i, (ZEROS, ZEROS)) for i in range(len(tree.links))], "e")
 
 
-def conjugate(tree: Tree, momenta: Sequence[Wrench]) -> dict[int, Any]:
+def conjugate(tree: Tree, motions: Sequence[Velocity], momenta: Sequence[Wrench]) -> dict[int, Any]:
     """p by speed index, prescribed speeds included."""
-    return {d.index: along(d, *momenta[i]) for i, link in enumerate(tree.links) for d in link.freedoms}
+    found = {d.index: along(d, *momenta[i]) for i, link in enumerate(tree.links) for d in link.freedoms}
+    return found | modal_momenta(tree, motions, momenta)
 
 
 def conjugate_rates(
@@ -139,30 +146,38 @@ def conjugate_rates(
     masses: Sequence[Weight],
     external: Sequence[Wrench],
     applied: Applied,
+    column_rates: Mapping[int, Columns],
 ) -> dict[int, Any]:
-    """p' by speed index of all speeds that are not prescribed."""
-    rates: dict[int, Any] = {}
-    for i, link in enumerate(tree.links):
-        if not free(link):
-            continue
-        (n, f), (N, F), motion, weight = momenta[i], external[i], motions[i], masses[i]
-        turned = add(cross_triples(motion.w, n), cross_triples(motion.v, f))
-        couple = add(N, cross_triples(weight.first, weight.fall), scaled(turned, -1))
-        force = add(F, scaled(weight.fall, weight.mass), scaled(cross_triples(motion.w, f), -1))
-        for d in free(link):
-            value = plus(along(d, couple, force), applied.forces.get(d.index, 0))
+    """p' by speed index, as if no speed were prescribed."""
+    balances = [_balance(*each) for each in zip(motions, momenta, masses, external, strict=True)]
+    falls = [weight.fall for weight in masses]
+    rates = modal_rates(tree, motions, momenta, balances, falls, applied, column_rates)
+    for link, balance in zip(tree.links, balances, strict=True):
+        for d in link.freedoms:
+            value = plus(along(d, *balance), applied.forces.get(d.index, 0))
             rates[d.index] = fn.named(value, f"pdot_{d.index + 1}")
     return rates
 
 
-def solved_speeds(tree: Tree, momenta: Mapping[int, Any]) -> dict[int, Any]:
-    """u by speed index from conjugate momenta: A u = p − b."""
-    unknown = [d for link in tree.links for d in free(link)]
+def _balance(motion: Velocity, momentum: Wrench, weight: Weight, external: Wrench) -> Wrench:
+    """External loads, weight among them, less what the turning and moving axes take."""
+    n, f = momentum
+    turned = add(cross_triples(motion.w, n), cross_triples(motion.v, f))
+    couple = add(external[0], cross_triples(weight.first, weight.fall), scaled(turned, -1))
+    force = add(external[1], scaled(weight.fall, weight.mass), scaled(cross_triples(motion.w, f), -1))
+    return couple, force
+
+
+def solved_speeds(tree: Tree, momenta: Mapping[int, Any], way: str) -> dict[int, Any]:
+    """u by speed index from conjugate momenta, A u = p − b, with A written out or joint by joint."""
+    unknown = sorted(
+        (d for link in tree.links for d in link.degrees if not d.prescribed), key=lambda d: d.index
+    )
     known = moving(tree, dict.fromkeys([d.index for d in unknown], 0))
-    b = conjugate(known, composite_momenta(known, velocities(known)))
-    force = {
-        d.index: fn.named(minus(momenta[d.index], b[d.index]), f"p_{d.index + 1}")
-        for d in sorted(unknown, key=lambda d: d.index)
-    }
-    equations = Implicit(mass_matrix(tree), force, {d.index: d.name for d in unknown})
-    return uncouple(equations, "fewest neighbours")
+    motions = velocities(known)
+    b = conjugate(known, motions, composite_momenta(known, motions))
+    right = {d.index: fn.named(minus(momenta[d.index], b[d.index]), f"p_{d.index + 1}") for d in unknown}
+    if way == "recursion":
+        return recursive.accelerations(tree, Applied({}, right), still=True)
+    names = {d.index: d.name for d in unknown}
+    return uncouple(Implicit(mass_matrix(tree), right, names), "fewest neighbours")

@@ -43,14 +43,14 @@ class Root:
         """Indices of the speeds in place of whose momenta P and H are states: in the same order."""
         return sorted(d.index for i in (*self.slides, self.link) for d in tree.links[i].freedoms)
 
-    def numbered(self, tree: Tree, P: Triple, H: Triple) -> dict[int, Any]:
+    def numbered(self, tree: Tree, P: Sequence[Any], H: Sequence[Any]) -> dict[int, Any]:
         """P and H by those indices."""
         return dict(zip(self.indices(tree), H if self.held else (*P, *H), strict=True))
 
     def vectors(self, tree: Tree, values: Mapping[int, Any]) -> tuple[Triple, Triple]:
         """P and H from values by those indices."""
         found = tuple(values[i] for i in self.indices(tree))
-        return (ZEROS, found) if self.held else (found[:3], found[3:])  # type: ignore[return-value]
+        return (ZEROS, found) if self.held else (found[:3], found[3:])
 
     def states(
         self, tree: Tree, masses: Sequence[Weight], momenta: Sequence[Wrench]

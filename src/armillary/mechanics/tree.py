@@ -185,7 +185,7 @@ def plant(
     for body in system.bodies.values():
         planter.add(body)
     gravity: Triple = ZEROS
-    for field in system.gravities:
+    for field in system.all_gravities():
         gravity = add(gravity, scaled(field.direction.components(system.ground.frame), field.magnitude))
     return Tree(tuple(planter.links), gravity, planter.placements).map(plain or Undimensioned())
 
@@ -201,7 +201,6 @@ class _Planter:
         self.placements = {"ground": Placement(-1, IDENTITY, ZEROS)}
         self.speed_index = {speed: i for i, speed in enumerate(system.speeds)}
         self.carriers: dict[str, int] = {}  # links of flexible bodies
-        self.total_mass = system.total_mass() if system.flexibles else 0
 
     def add(self, body: Body) -> None:
         """Links for the body's joint, and the body's inertia on the last of them."""
@@ -216,7 +215,7 @@ class _Planter:
                 here, turned = self._turn(name, here, offset, turned, step)
             elif isinstance(step, Slide):
                 here, turned = self._slide(name, here, offset, turned, step)
-            else:
+            elif isinstance(step, Tumble | Drift):
                 if isinstance(step, Drift) and step.velocity == "parent" and self.parted:
                     step, here, turned, offset = self._part(name, here, offset, turned, step)
                 here, turned = self._general(name, here, offset, turned, step, body.orient)
@@ -245,10 +244,9 @@ class _Planter:
         assert flex is not None
         freedoms = tuple(self._freedom(u, MODAL) for u in flex.speeds)
         part = flex.part
-        link = carrying(
-            self.links[here], part.mass, tuple(part.first.tolist()), tuple(map(tuple, part.inertia.tolist()))
-        )
-        self.links[here] = replace(link, modes=modal(body.name, flex, freedoms, self.total_mass))
+        rows = part.inertia.tolist()
+        link = carrying(self.links[here], part.mass, tuple(part.first.tolist()), (*map(tuple, rows),))  # type: ignore[arg-type]
+        self.links[here] = replace(link, modes=modal(body.name, flex, freedoms))
         self.carriers[body.name] = here
 
     def _flexed(self, name: str, here: int, offset: Triple, turned: Matrix, step: Flexed) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from armillary.algebra.deduction import deduce
-from armillary.algebra.dimension import ACCELERATION, FORCE, INERTIA, LENGTH, MASS, MOMENT, Dimension
+from armillary.algebra.dimension import ACCELERATION, FORCE, INERTIA, LENGTH, MASS, MOMENT, SPEED, Dimension
 from armillary.algebra.expression import Expr
 from armillary.algebra.units import parse_unit
+from armillary.model.space.attraction import GRAVITATION
 from armillary.model.system import System
 
 
@@ -28,6 +29,7 @@ def _demands(system: System) -> list[tuple[Expr, Dimension | None, str]]:
         demands += [(e, LENGTH, f"place of body '{body.name}'") for e in body.at]
     for gravity in system.gravities:
         demands.append((gravity.magnitude, ACCELERATION, "gravity"))
+    demands += _space_demands(system)
     for load in system.loads.values():
         demands.append(
             (load.magnitude, FORCE if load.kind == "force" else MOMENT, f"{load.kind} '{load.name}'")
@@ -46,4 +48,18 @@ def _demands(system: System) -> list[tuple[Expr, Dimension | None, str]]:
             demands.append((value, target.dimension, f"event '{event.name}', new value of '{target.name}'"))
     for given in system.prescriptions.values():
         demands.append((given.value, given.speed.dimension, f"prescribed speed '{given.speed.name}'"))
+    return demands
+
+
+def _space_demands(system: System) -> list[tuple[Expr, Dimension | None, str]]:
+    demands: list[tuple[Expr, Dimension | None, str]] = []
+    for attractor in system.attractors.values():
+        where = f"attractor '{attractor.name}'"
+        demands.append((attractor.mu, GRAVITATION, f"mu of {where}"))
+        demands += [(x, LENGTH, f"'at' of {where}") for x in attractor.place]
+        if attractor.radius is not None:
+            demands.append((attractor.radius, LENGTH, f"radius of {where}"))
+    for name, (place, rate) in system.centres.items():
+        demands += [(x, LENGTH, f"position in start_mass_centre of body '{name}'") for x in place]
+        demands += [(x, SPEED, f"velocity in start_mass_centre of body '{name}'") for x in rate]
     return demands

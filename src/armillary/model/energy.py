@@ -29,6 +29,12 @@ from armillary.algebra.vectors import (
 from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Body, Point
+from armillary.model.flexible.energy import (
+    first_moment,
+    flexible_kinetic_energy,
+    flexible_momenta,
+    flexible_strain_energy,
+)
 
 if TYPE_CHECKING:
     from armillary.model.records import Gravity
@@ -48,10 +54,13 @@ class Energies:
             raise ModelError(f"kinetic_energy: about={about!r} is not 'mass centre' or None")
         still = None if about is None else self._first_with_mass("kinetic_energy")
         result: Any = ZERO
-        for body, w, v in self._motions(still):
+        for body, w, v_origin in self._motions(still):
+            v = _at_centre(body, w, v_origin)
             spin = matrix_vector(body.inertia, w)
             result = plus(result, HALF * body.mass * sum_of_products(zip(v, v, strict=True)))
             result = plus(result, HALF * sum_of_products(zip(w, spin, strict=True)))
+            if body.flex is not None:
+                result = plus(result, flexible_kinetic_energy(body, w, v_origin))
         if still is not None:
             drift = named_triple(list(self._momentum(still).components(self.ground.frame)), "p_centre")
             square = sum_of_products(zip(drift, drift, strict=True))
@@ -59,7 +68,8 @@ class Energies:
         return as_expr(result)
 
     def potential_energy(self) -> Expr:
-        """−Σ m g·r over all bodies: uniform gravity alone; add the energy of your own springs."""
+        """−Σ m g·r over all bodies: uniform gravity alone; add the energy of your own springs, and
+        ``strain_energy()`` of flexible bodies."""
         result: Any = ZERO
         for gravity in self.gravities:
             # The field's direction is carried outwards in each body's axes, so the cost stays linear on a
@@ -76,19 +86,31 @@ class Energies:
                 centre = sum_of_products(zip(body.com_coordinates, fall[body.frame], strict=True))
                 height = plus(depth[body.name], centre)
                 result = plus(result, -gravity.magnitude * body.mass * height)
+                if body.flex is not None:
+                    sunk = sum_of_products(zip(first_moment(body), fall[body.frame], strict=True))
+                    sunk = plus(sunk, times(depth[body.name], body.flex.part.mass))
+                    result = plus(result, -gravity.magnitude * sunk)
         return as_expr(result)
 
     def total_energy(self) -> Expr:
         """Kinetic energy and potential energy of gravity."""
         return as_expr(plus(self.kinetic_energy(), self.potential_energy()))
 
+    def strain_energy(self) -> Expr:
+        """½ η·Kη of all flexible bodies."""
+        result: Any = ZERO
+        for body in self.bodies.values():
+            if body.flex is not None:
+                result = plus(result, flexible_strain_energy(body))
+        return as_expr(result)
+
     def total_mass(self) -> Expr:
         """Σ m."""
-        return as_expr(sum((b.mass for b in self.bodies.values()), ZERO))
+        return as_expr(sum((whole_mass(b) for b in self.bodies.values()), ZERO))
 
     def mass_centre(self) -> Vector:
         """Position of the system's mass centre."""
-        moment = sum((motion.position(b.com) * b.mass for b in self.bodies.values()), Vector({}))
+        moment = sum((mass_moment(b, None) for b in self.bodies.values()), Vector({}))
         if is_zero(self.total_mass()):
             raise ModelError("a system without mass has no mass centre")
         return moment / self.total_mass()
@@ -100,8 +122,9 @@ class Energies:
         nothing: tuple[Any, Triple] = (ZERO, (ZERO, ZERO, ZERO))
         for body in [*reversed(self.bodies.values()), self.ground]:
             mass, moment = found.get(body.name, nothing)
-            mass = as_expr(plus(mass, body.mass))
-            moment = named_triple(_sum(moment, _scaled(body.com_coordinates, body.mass)), f"h_{body.name}")
+            mass = as_expr(plus(mass, whole_mass(body)))
+            own = _sum(_scaled(body.com_coordinates, body.mass), first_moment(body))
+            moment = named_triple(_sum(moment, tuple(own)), f"h_{body.name}")
             found[body.name] = mass, moment
             if body.parent is not None:
                 for frame in reversed(_joint_frames(body)):
@@ -116,7 +139,7 @@ class Energies:
         return self._momentum(None)
 
     def _momentum(self, still: Body | None) -> Vector:
-        return sum((b.frame.vector(v) * b.mass for b, _, v in self._motions(still)), Vector({}))
+        return self._moment_of_momentum(still)[1]
 
     def angular_momentum(self, about: Point | Body | str | None = None) -> Vector:
         """Angular momentum Σ (I·ω + m r × v), about the ground's origin, a point, or "mass centre"."""
@@ -136,7 +159,7 @@ class Energies:
         absolute ones are 10¹¹ times what they leave."""
         still = self._first_with_mass("angular_momentum")
         total, moving = self._moment_of_momentum(still)
-        places = (motion.position(b.com, still.origin) * b.mass for b in self.bodies.values())
+        places = (mass_moment(b, still.origin) for b in self.bodies.values())
         return total - cross(sum(places, Vector({})), moving / self.total_mass())
 
     def _moment_of_momentum(self, still: Body | None) -> tuple[Vector, Vector]:
@@ -144,21 +167,26 @@ class Energies:
         given."""
         total = Vector({})
         moving = Vector({})
+        start = None if still is None else still.origin
         for body, w, v in self._motions(still):
-            p = body.frame.vector(v) * body.mass
-            place = motion.position(body.com, None if still is None else still.origin)
+            p = body.frame.vector(_at_centre(body, w, v)) * body.mass
+            place = motion.position(body.com, start)
             total = total + body.frame.vector(matrix_vector(body.inertia, w)) + cross(place, p)
             moving = moving + p
+            if body.flex is not None:
+                p, L = flexible_momenta(body, w, v)
+                total = total + L + cross(motion.position(body, start), p)
+                moving = moving + p
         return total, moving
 
     def _first_with_mass(self, verb: str) -> Body:
         for body in self.bodies.values():
-            if not is_zero(body.mass):
+            if not is_zero(whole_mass(body)):
                 return body
         raise ModelError(f"{verb}: a system without mass has no mass centre")
 
     def _motions(self, still: Body | None = None) -> Iterator[tuple[Body, Triple, Triple]]:
-        """(body, ω, velocity of the mass centre), both in the body's axes, parents first; velocities relative
+        """(body, ω, velocity of its origin), both in the body's axes, parents first; velocities relative
         to the origin of a body that counts as still, where one is given."""
         zero: Triple = (ZERO, ZERO, ZERO)
         back = zero if still is None else (-motion.velocity(still)).components(self.ground.frame)
@@ -175,10 +203,27 @@ class Energies:
             if body is still:
                 v_own = zero
             known[body.frame] = (w_own, v_own)
-            at_centre = [
-                plus(a, b) for a, b in zip(v_own, cross_triples(w_own, body.com_coordinates), strict=True)
-            ]
-            yield body, w_own, named_triple(at_centre, f"vc_{body.name}")
+            yield body, w_own, v_own
+
+
+def _at_centre(body: Body, w: Triple, v: Triple) -> Triple:
+    """Velocity of a body's mass centre from its origin's."""
+    swept = cross_triples(w, body.com_coordinates)
+    return named_triple([plus(a, b) for a, b in zip(v, swept, strict=True)], f"vc_{body.name}")
+
+
+def whole_mass(body: Body) -> Expr:
+    """A body's mass with that of its flexible part."""
+    return as_expr(body.mass if body.flex is None else plus(body.mass, as_expr(body.flex.part.mass)))
+
+
+def mass_moment(body: Body, start: Point | None) -> Vector:
+    """∫ r dm of a body, r from a point or the ground's origin."""
+    rigid = motion.position(body.com, start) * body.mass
+    if body.flex is None:
+        return rigid
+    flexible = motion.position(body, start) * as_expr(body.flex.part.mass)
+    return rigid + flexible + body.frame.vector(first_moment(body))
 
 
 def _joint_frames(body: Body) -> list[Frame]:
@@ -217,4 +262,5 @@ def _sum(*triples: Triple) -> list[Any]:
 
 
 def _scaled(triple: Triple, factor: Any) -> Triple:
-    return tuple(ZERO if is_zero(x) or is_zero(factor) else times(x, factor) for x in triple)
+    found: list[Any] = [ZERO if is_zero(x) or is_zero(factor) else times(x, factor) for x in triple]
+    return tuple(found)

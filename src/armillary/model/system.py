@@ -21,7 +21,6 @@ from armillary.model.assembling import build_frames
 from armillary.model.body import Body, Point
 from armillary.model.constraints import undone_on_error
 from armillary.model.contact import Contacts
-from armillary.model.energy import Energies
 from armillary.model.flexible.hooking import Flexible, Flexibles
 from armillary.model.inertia_input import finite_number, read_inertia, read_mass
 from armillary.model.joints import Assembly, Fixed, JointType, Maker
@@ -29,6 +28,8 @@ from armillary.model.judgement import Judgement
 from armillary.model.orientation import orientation_matrix
 from armillary.model.reactions import Reactions
 from armillary.model.records import Constraint, Event, Gravity, Load, Memory, Output, Prescription
+from armillary.model.space import Space
+from armillary.model.space.attraction import Attractor
 from armillary.model.text_functions import argument_range, count_arguments
 from armillary.model.unit_system import unit_system
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from armillary.program.equations import Equations
 
 
-class System(Reactions, Contacts, Judgement, Energies, Flexibles):
+class System(Reactions, Contacts, Judgement, Space, Flexibles):
     """A mechanical system under description. SI units unless ``units`` names another system."""
 
     def __init__(self, name: str, units: str = "SI") -> None:
@@ -58,6 +59,8 @@ class System(Reactions, Contacts, Judgement, Energies, Flexibles):
         self.efforts: dict[Expr, Expr] = {}
         self.functions: dict[str, tuple[Callable[..., Any], Any]] = {}
         self.gravities: list[Gravity] = []
+        self.attractors: dict[str, Attractor] = {}
+        self.centres: dict[str, tuple[Triple, Triple]] = {}
         self.smallness: dict[Expr, int] = {}
         self.coordinates: list[Expr] = []
         self.speeds: list[Expr] = []

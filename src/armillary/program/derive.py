@@ -26,6 +26,7 @@ from armillary.mechanics.tree import Tree
 from armillary.mechanics.uncouple import uncouple
 from armillary.model.deduced import parameter_units
 from armillary.model.system import System
+from armillary.program.appendages import FORMULATIONS, appendage_targets, check_appendages
 from armillary.program.equations import Equations, Stage
 from armillary.program.improve import Gain, improve
 from armillary.program.judged import Judged, check_vanished, explain_singular, reader, truncated_targets
@@ -90,6 +91,9 @@ def derive(
         if formalism == "momentum":
             check_momentum(system, declared)
             return _momentum(system, units, clock, mode or first_mode(system), regroup)
+        if formalism in FORMULATIONS:
+            check_appendages(formalism, declared)
+            return _appendages(system, formalism, units, clock, mode or first_mode(system))
         plain = reader(declared, keep)
         with truncated(plain.truncation):
             setting = constrained(system, plain, mode or first_mode(system))
@@ -153,6 +157,20 @@ def _momentum(system: System, units: dict[str, str], clock: _Clock, mode: Mode, 
     stages, options = tuple(clock.stages), {"regroup": regrouped, "small": False}
     return MomentumEquations(
         system, "momentum", program, wanted, units, stages, tuple(gains), mode=mode, options=options, **more
+    )
+
+
+def _appendages(
+    system: System, formalism: str, units: dict[str, str], clock: _Clock, mode: Mode
+) -> Equations:
+    """Equations by one of JPL's formulations; see program/appendages.py."""
+    wanted, setting = appendage_targets(system, mode, formalism)
+    clock.stage(formalism)
+    program, gains = _program(system, wanted, setting.plain)
+    clock.stage("improve", program.derivatives.operations)
+    stages = tuple(clock.stages)
+    return Equations(
+        system, formalism, program, wanted, units, stages, tuple(gains), setting, mode, {"small": False}
     )
 
 
@@ -221,7 +239,7 @@ def _worth_trying(setting: Setting, formalism: str) -> list[str]:
 
 
 def _check(system: System, formalism: str) -> None:
-    known = ["auto", *FORMALISMS, "momentum", "redundant"]
+    known = ["auto", *FORMALISMS, "momentum", "redundant", *FORMULATIONS]
     if formalism not in known:
         raise ModelError(
             f"unknown formalism '{formalism}'{nearest(formalism, known)}; there are {', '.join(known)}"

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.neglected import NeglectedTerms
 from armillary.mechanics.constrained import Mode, Setting
+from armillary.mechanics.contribution import Contribution
 from armillary.model.system import System
+from armillary.program.contributions import contributions
 from armillary.program.cost import Operations
 from armillary.program.improve import Gain
 from armillary.program.judged import Judged
@@ -86,6 +88,11 @@ class Equations:
     def neglected(self) -> NeglectedTerms:
         """Terms left out because of what was declared small or large; print it, or go through it."""
         return self.judged.neglected
+
+    @property
+    def contributions(self) -> dict[str, Contribution]:
+        """What each branch adds to the equations of its hub, by the branch's name; of back substitution."""
+        return contributions(self)
 
     def show(self, section: str = "derivatives") -> str:
         """A section of the program as text, one assignment per line."""

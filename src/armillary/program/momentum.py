@@ -17,30 +17,38 @@ from typing import TYPE_CHECKING, Any
 from armillary.algebra.calculus import directional_derivatives, gradient
 from armillary.algebra.dimension import ENERGY
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
-from armillary.algebra.walk import transform
+from armillary.algebra.walk import Undimensioned, transform
 from armillary.errors import ModelError
 from armillary.mechanics.constrained import Mode, Setting
 from armillary.mechanics.loads import Wrench, applied_loads
 from armillary.mechanics.momentum import (
+    WAYS,
     Weight,
     composite_momenta,
     conjugate,
     conjugate_rates,
     external_loads,
-    moving,
     solved_speeds,
     velocities,
     weights,
 )
+from armillary.mechanics.momentum_modes import column_rates
 from armillary.mechanics.momentum_roots import Root, free_roots
 from armillary.mechanics.regroup import regroup
 from armillary.mechanics.tree import Tree, plant
 from armillary.model.system import System
 from armillary.program.equations import Equations
+from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.roots import Column, Stepping, Targets, targets
 
 if TYPE_CHECKING:
     from armillary.runtime.momentum import MomentumModel
+
+
+# Speeds up to which a matrix may be cheaper than the recursion. The Stanford arm (6 speeds) takes 173 + and
+# 237 × with the one and 200 + and 271 × with the other, hub and panels (12 speeds) 561 + and 727 ×, or 429 + and
+# 547 ×.
+_FEW = 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,12 +113,19 @@ class _Form:
     by_speeds: dict[int, Expr]  # the states, from coordinates and speeds
     shown: dict[int, tuple[str, Expr]]  # columns of a run: names and values, whatever is locked
 
+    @cached_property
+    def cost(self) -> float:
+        """Weighted operations of the rates of the states."""
+        return hoist(Graph(list(self.rates.values())), Constants()).operations.weight
+
 
 def momentum_targets(
     system: System, setting: Setting, mode: Mode, *, regrouped: bool
 ) -> tuple[Targets, dict[str, Any]]:
     """Root expressions of all sections, and what the equations hold besides."""
-    form = _form(system, setting, mode, regrouped)
+    ways = WAYS if len(setting.independent(system)) <= _FEW else ("recursion",)
+    forms = [_form(system, setting, mode, regrouped, way) for way in ways]
+    form = min(forms, key=lambda f: f.cost) if len(forms) > 1 else forms[0]
     accelerations = _accelerations(system, form)
     wanted = targets(system, accelerations, form.setting)
     speeds = [setting.plain(system.speeds[i]) for i in form.p]
@@ -138,13 +153,17 @@ def momentum_targets(
     return changed, {"setting": form.setting, "solved": tuple(speeds), "conjugate": conjugates}
 
 
-def _form(system: System, setting: Setting, mode: Mode, regrouped: bool) -> _Form:
-    tree = plant(system, setting.plain, given=setting.given, parted=True)
-    tree = regroup(tree) if regrouped else tree
+def _form(system: System, setting: Setting, mode: Mode, regrouped: bool, way: str) -> _Form:
+    def planted(plain: Undimensioned) -> Tree:
+        tree = plant(system, plain, given=setting.given, parted=True)
+        return regroup(tree) if regrouped else tree
+
+    tree = planted(setting.plain)
     masses = weights(tree)
     roots = free_roots(tree, masses)
-    wrenches = composite_momenta(tree, velocities(tree))
-    conjugates = conjugate(tree, wrenches)
+    motions = velocities(tree)
+    wrenches = composite_momenta(tree, motions)
+    conjugates = conjugate(tree, motions, wrenches)
     by_speeds = conjugates | _of_roots(roots, tree, masses, wrenches)
 
     names = _names(system, tree, roots)
@@ -153,19 +172,20 @@ def _form(system: System, setting: Setting, mode: Mode, regrouped: bool) -> _For
     projected: dict[int, Any] = dict(p)
     for root in roots:
         projected |= root.conjugate(tree, masses, *root.vectors(tree, p))
-    u = {i: as_expr(value) for i, value in solved_speeds(tree, projected).items()}
+    u = {i: as_expr(value) for i, value in solved_speeds(tree, projected, way).items()}
     plain = setting.plain.knowing({system.speeds[i]: value for i, value in u.items()})
 
-    tree = moving(tree, u)
+    tree = planted(plain)
     motions, loads = velocities(tree), applied_loads(system, tree, plain)
     wrenches, external = composite_momenta(tree, motions), external_loads(tree, loads)
-    rates = conjugate_rates(tree, motions, wrenches, masses, external, loads)
+    turning = column_rates(tree, _coordinate_rates(system, setting, plain))
+    rates = conjugate_rates(tree, motions, wrenches, masses, external, loads, turning)
     for root in roots:
         rates |= root.numbered(tree, *root.rates(tree, masses, external, loads))
 
     # Columns are the same in every mode, so that legs of a run fit together: named as if nothing were locked.
     unlocked = free_roots(tree, masses, mode.locked)
-    now = conjugate(tree, wrenches) | _of_roots(unlocked, tree, masses, wrenches)
+    now = conjugate(tree, motions, wrenches) | _of_roots(unlocked, tree, masses, wrenches)
     shown_names = _names(system, tree, unlocked)
     for i in p:
         if shown_names[i] == names[i]:
@@ -199,8 +219,8 @@ def _names(system: System, tree: Tree, roots: Sequence[Root]) -> dict[int, str]:
     alone = sum(link.parent < 0 for link in tree.links) == 1
     for root in roots:
         of = "" if alone else f" of {root.name}"
-        vectors = [tuple(f"{kind} {axis}{of}" for axis in "xyz") for kind in ("momentum", "angular momentum")]
-        names |= root.numbered(tree, *vectors)
+        P, H = ([f"{kind} {axis}{of}" for axis in "xyz"] for kind in ("momentum", "angular momentum"))
+        names |= root.numbered(tree, P, H)
     return names
 
 
@@ -229,13 +249,17 @@ def _columns(system: System, form: _Form) -> list[Column]:
 
 def _accelerations(system: System, form: _Form) -> dict[int, Any]:
     """u̇ of all speeds by index: along the rates of the state, and given ones as they are."""
-    plain = form.setting.plain
-    along: dict[Expr, Expr] = {plain(system.time): UNIT}
-    along |= {plain(q): plain(system.rates[q]) for q in form.setting.coordinates(system)}
+    along = _coordinate_rates(system, form.setting, form.setting.plain)
     along |= {p: form.rates[i] for i, p in form.p.items()}
     found: dict[int, Any] = dict(zip(form.u, directional_derivatives(form.u.values(), along), strict=True))
-    given = {d.index: d.rate for link in form.tree.links for d in link.freedoms if d.prescribed}
+    given = {d.index: d.rate for link in form.tree.links for d in link.degrees if d.prescribed}
     return found | given
+
+
+def _coordinate_rates(system: System, setting: Setting, plain: Undimensioned) -> dict[Expr, Expr]:
+    """Rates of time and of all coordinates that are not given."""
+    moving = {plain(q): plain(system.rates[q]) for q in setting.coordinates(system)}
+    return {plain(system.time): UNIT, **moving}
 
 
 def _fired(

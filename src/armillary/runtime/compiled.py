@@ -27,6 +27,7 @@ from armillary.runtime.integrators import METHODS, Functions, Integration, check
 from armillary.runtime.modes import Modes, asks_for_mode
 from armillary.runtime.parameters import check_physical, parameter_table
 from armillary.runtime.place import Place
+from armillary.runtime.placing import with_mass_centres
 from armillary.runtime.progress import progress_line
 from armillary.runtime.travel import Journey, Traveller, straight
 
@@ -144,7 +145,7 @@ class CompiledModel:
     def _call(
         self, name: str, length: int, t: float, y: np.ndarray, parameters: Any, memory: Any
     ) -> np.ndarray:
-        stored = initial_memory(self.equations)
+        stored = initial_memory(self.equations, None, t)
         if memory is not None:
             stored = vector(memory, len(stored), "memory")
         return Instance(self, parameters).call(name, length, t, y, stored)
@@ -171,7 +172,8 @@ class CompiledModel:
         """The place where a run starts."""
         q, u, named = initial_values(self.equations, initial)
         place = Place(t, q, u, memory)
-        return instance.assembled(place, named) if self.equations.setting.rows else place
+        place = instance.assembled(place, named) if self.equations.setting.rows else place
+        return with_mass_centres(instance, place, initial)
 
     def inside(self, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
         """Values of all parameters in the model's own units."""

@@ -90,6 +90,8 @@ class Start:
     def state(self, initial: Initial) -> np.ndarray:
         """The state for these values, with zeros for accelerations and multipliers."""
         y = self._placed(*joint_values(self.model, initial, self.parameters, self.t))
+        if self.model.equations.system.centres:
+            y = self._chosen(initial, y)
         gaps = self._residuals(y)
         if np.max(np.abs(gaps), initial=0.0) > _CLOSED * max(1.0, float(np.max(np.abs(y)))):
             y = self._projected(self._chosen(initial, y))

@@ -12,8 +12,13 @@ import pytest
 from armillary.model.flexible.part import FlexiblePart
 from armillary.model.flexible.reading import flexible_part
 
-DATA = Path(__file__).parents[2] / "verification" / "data" / "msd_modal_integrals.json"
-BODIES = json.loads(DATA.read_text(encoding="utf-8"))
+DATA = Path(__file__).parents[2] / "verification" / "data" / "momentum_flexible.json"
+REFERENCE = json.loads(DATA.read_text(encoding="utf-8"))
+BODIES = {
+    body["name"]: {**body, "integrals": REFERENCE["modal_integrals"][body["name"]]}
+    for body in REFERENCE["model"]["bodies"]
+    if "particles" in body
+}
 
 
 def exact_rotation(vector: np.ndarray) -> np.ndarray:
@@ -96,7 +101,9 @@ def test_given_integrals_make_the_same_part_as_the_particles(name: str) -> None:
     part = flexible_part("body 'B'", **body["integrals"], K=body["K"], C=body["C"])
     same = particles(body)
     for key in ("mass", "first", "inertia", "P", "H", "M", "K", "C", "J1", "J2", "H1"):
-        np.testing.assert_allclose(getattr(part, key), getattr(same, key), rtol=1e-13, atol=1e-13, err_msg=key)
+        np.testing.assert_allclose(
+            getattr(part, key), getattr(same, key), rtol=1e-13, atol=1e-13, err_msg=key
+        )
     plain = flexible_part("body 'B'", **body["integrals"], K=body["K"], C=body["C"], second_order=False)
     assert plain.J2 is None and plain.H1 is None
 
@@ -157,7 +164,10 @@ def test_nodal_inertias_turn_with_their_nodes_to_second_order() -> None:
         _, J, H = deformed(part, eta)
         spins = [left_jacobian(theta[s] @ eta) @ theta[s] for s in range(n)]
         errors.append(
-            (np.max(np.abs(J - sum(tensor))), np.max(np.abs(H - sum(a @ b for a, b in zip(tensor, spins)))))
+            (
+                np.max(np.abs(J - sum(tensor))),
+                np.max(np.abs(H - sum(a @ b for a, b in zip(tensor, spins, strict=True)))),
+            )
         )
     inertia, momentum = np.log10(np.array(errors[0]) / np.array(errors[1]))
     assert inertia == pytest.approx(3.0, abs=0.1)

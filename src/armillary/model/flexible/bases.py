@@ -18,7 +18,7 @@ import numpy as np
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.checks import AXES, known_node
 from armillary.model.flexible.integrals import rigid_motions
-from armillary.model.flexible.part import Array, coherence
+from armillary.model.flexible.part import Array
 from armillary.model.flexible.solving import SingularMatrix, lowest_pairs, ritz, solve_static
 
 # Strain energy of a rigid motion is rounding: this share of what its separate elements would have.
@@ -87,8 +87,8 @@ class Kept:
         """The error about a freedom that has no resistance."""
         return ModelError(
             f"{self.structure.where}: the reduction is singular at {self.structure.label(freedom)}: nothing "
-            "holds it (neither stiffness nor mass, a mechanism, or a stiffness that is not positive); fix it, "
-            "or complete the matrices there"
+            "holds it (neither stiffness nor mass, a mechanism, or a stiffness that is not positive); fix it "
+            "with fixed=, or complete the matrices there"
         )
 
 
@@ -109,7 +109,7 @@ def reduce_structure(
     where = structure.where
     if basis not in BASES:
         raise ModelError(
-            f"{where}: there is no basis {basis!r}{nearest(str(basis), BASES)}; choose one of {', '.join(BASES)}"
+            f"{where}: there is no basis {basis!r}{nearest(str(basis), BASES)}; choose {', '.join(BASES)}"
         )
     least = 0 if basis == "craig-bampton" else 1
     if modes is not None and (not isinstance(modes, int | np.integer) or modes < least):
@@ -209,8 +209,8 @@ def _no_negative(kept: Kept, squares: Array, share: Array, vectors: Array) -> No
         p = int(np.argmin(share))
         at = kept.structure.label(int(kept.freedoms[np.argmax(np.abs(vectors[:, p]))]))
         raise ModelError(
-            f"{kept.structure.where}: the stiffness matrix is not positive: ω² = {squares[p]:.6g} of a motion "
-            f"that is largest at {at}; check its signs and the order of its rows"
+            f"{kept.structure.where}: the stiffness matrix is not positive: ω² = {squares[p]:.6g} of a "
+            f"motion that is largest at {at}; check its signs and the order of its rows"
         )
 
 
@@ -245,8 +245,8 @@ def _craig_bampton(kept: Kept, ends: Array, modes: int | None, limit: float | No
     loose = int(np.count_nonzero(strain <= _RIGID * scale))
     if loose != away or len(squares) == away:
         raise ModelError(
-            f"{structure.where}: {loose} of the Craig-Bampton modes have zero frequency, {away} were expected "
-            "from rigid motion; the interface must hold the part in all directions where fixed= does not"
+            f"{structure.where}: {loose} Craig-Bampton modes have zero frequency, {away} were "
+            "expected from rigid motion; the interface must hold the part in all directions where fixed= does not"
         )
     return squares[away:], vectors[:, away:]
 
@@ -263,6 +263,6 @@ def _independent(kept: Kept, ends: Array, mass: Array) -> None:
     else:
         fault = int(np.argmin(own))
     raise ModelError(
-        f"{kept.structure.where}: the interface is redundant: {kept.structure.label(int(ends[fault]))} moves no "
-        f"mass that the other interface freedoms do not move (coherence {coherence(mass)[0]:.6g}); leave it out"
+        f"{kept.structure.where}: the interface is redundant: {kept.structure.label(int(ends[fault]))} moves "
+        "no mass that the other interface freedoms do not move; leave it out of interface="
     )

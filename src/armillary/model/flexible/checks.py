@@ -124,3 +124,26 @@ def node_records(
         )
         for s, name in enumerate(names)
     }
+
+
+def mode_shapes(value: Any, rotations: Any, names: Sequence[str], where: str) -> Array:
+    """Shapes with rotations, n × 6 × N."""
+    count = len(names)
+    found = numbers(per_node(value, names, where, "shapes"), where, "shapes")
+    if found.ndim == 2 and found.shape[0] in (3 * count, 6 * count):
+        found = found.reshape(count, -1, found.shape[1])
+    if found.ndim != 3 or found.shape[0] != count or found.shape[1] not in (3, 6) or found.shape[2] < 1:
+        raise ModelError(
+            f"{where}: shapes of {count} nodes must be {count} × 3 × N, {count} × 6 × N, {3 * count} × N or "
+            f"{6 * count} × N for N modes, not {times(found.shape)}"
+        )
+    if rotations is None:
+        turned = np.zeros((count, 3, found.shape[2])) if found.shape[1] == 3 else found[:, 3:]
+    elif found.shape[1] == 6:
+        raise ModelError(f"{where}: shapes hold rotations already (6 per node); leave out rotations=")
+    else:
+        turned = numbers(per_node(rotations, names, where, "rotations"), where, "rotations")
+        if turned.ndim == 2 and turned.shape[0] == 3 * count:
+            turned = turned.reshape(count, 3, -1)
+        turned = numbers(turned, where, "rotations", found.shape)
+    return np.concatenate([found[:, :3], turned], axis=1)

@@ -10,10 +10,10 @@ from armillary.errors import ModelError
 from armillary.model.flexible.checks import (
     AXES,
     mode_names,
+    mode_shapes,
     node_places,
     node_records,
     numbers,
-    per_node,
     positive,
     semidefinite,
     symmetric,
@@ -123,17 +123,11 @@ def from_coupling(
         H=delta + np.cross(numbers(about, where, "about", (3,)), P, axisb=0, axisc=0),
         M=M,
         K=K,
-        C=_ratios(K, M, P, total_mass, damping, damping_matrix, where),
+        # ratios belong to the reduced modal mass, which is 1
+        C=modal_damping(np.eye(count), K, where, damping=damping, damping_matrix=damping_matrix),
         J1=np.zeros((count, 3, 3)),
         nodes=_nodes(nodes, shapes, rotations, count, where),
     )
-
-
-def _ratios(
-    K: Array, M: Array, P: Array, total_mass: Any, damping: Any, damping_matrix: Any, where: str
-) -> Array:
-    """Damping of modes whose ratios belong to their reduced modal mass, which is 1."""
-    return modal_damping(np.eye(len(M)), K, where, damping=damping, damping_matrix=damping_matrix)
 
 
 def _modal_matrix(value: Any, where: str, what: str) -> Array:
@@ -151,8 +145,7 @@ def _nodes(nodes: Any, shapes: Any, rotations: Any, modes: int, where: str) -> d
     names, positions = node_places(nodes, where)
     if shapes is None:
         raise ModelError(f"{where}: nodes of given integrals need shapes= ({len(names)} × 3 × {modes})")
-    moved = numbers(per_node(shapes, names, where, "shapes"), where, "shapes", (len(names), 3, modes))
-    turned = np.zeros_like(moved)
-    if rotations is not None:
-        turned = numbers(per_node(rotations, names, where, "rotations"), where, "rotations", moved.shape)
-    return node_records(names, positions, np.concatenate([moved, turned], axis=1))
+    moved = mode_shapes(shapes, rotations, names, where)
+    if moved.shape[2] != modes:
+        raise ModelError(f"{where}: the nodes have shapes of {moved.shape[2]} modes, but there are {modes}")
+    return node_records(names, positions, moved)

@@ -12,7 +12,7 @@ from armillary.errors import ModelError, nearest
 from armillary.model.assembling import build_frames
 from armillary.model.body import Body, Point
 from armillary.model.flexible.kinematics import held_step, node_step
-from armillary.model.flexible.part import FlexiblePart
+from armillary.model.flexible.part import FlexiblePart, Node
 from armillary.model.joints import Assembly, JointType, Maker
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Flexibles:
         points = [p for p in body.points if p not in ("origin", "com")]
         if used := [*children, *loads, *points]:
             raise ModelError(
-                f"body '{body.name}' is used by '{used[0]}' already; held= moves its origin, so make the body "
+                f"body '{body.name}' is used by '{used[0]}' already; held= moves its origin, so make it "
                 "flexible right after it is made"
             )
 
@@ -142,24 +142,25 @@ class Flexibles:
                 f"body '{body.name}' is rigid and has no nodes; make it flexible first, with "
                 f"{body.name}.flexible(…)"
             )
-        part, label = flex.part, str(name)
-        if label not in part.nodes:
-            raise ModelError(
-                f"body '{body.name}' has no node '{label}'{nearest(label, part.nodes)}; its nodes are "
-                + ", ".join(list(part.nodes)[:20])
-            )
-        if label not in flex.nodes:
-            flex.nodes[label] = self._make_node(body, flex, label)
-        return flex.nodes[label]
+        part = flex.part
+        where = str(name) if str(name) in part.nodes or isinstance(name, int) else name
+        try:
+            node = part.node(where)
+        except ModelError as error:
+            raise ModelError(f"body '{body.name}': {error}") from None
+        if node.name not in flex.nodes:
+            flex.nodes[node.name] = self._make_node(body, flex, node)
+        return flex.nodes[node.name]
 
-    def _make_node(self, body: Body, flex: Flexible, label: str) -> Body:
+    def _make_node(self, body: Body, flex: Flexible, place: Node) -> Body:
+        label = place.name
         name = f"{body.name}_{label}"
         if name in self.bodies:
             raise ModelError(
                 f"the node '{label}' of body '{body.name}' would be body '{name}', which exists already; "
                 "rename that one"
             )
-        step = node_step(body.name, flex.part.nodes[label], flex.coordinates, flex.speeds)
+        step = node_step(body.name, place, flex.coordinates, flex.speeds)
         assembly = Assembly((step,), ())
         frame, displacement, drift = build_frames(name, body.frame, _ZERO, assembly.steps, None)
         zero: Matrix = (_ZERO, _ZERO, _ZERO)

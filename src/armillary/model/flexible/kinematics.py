@@ -41,10 +41,9 @@ _TERMS = 10
 
 def node_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
     """The motion of a node's axes in its body's."""
-    shapes, turns = _columns(node.shape), _columns(node.rotation)
-    place = _sum_of(_numbers(node.position), combined(shapes, eta))
     label = f"{body}_{node.name}"
-    turning = _Turning(turns, eta, xi, label)
+    place, shapes, quick = _displaced(node, eta, xi, label)
+    turning = _Turning(_columns(node.rotation), eta, xi, label)
     inverse = transposed(turning.matrix)
     moving = tuple(_named(_times(inverse, column), f"psi_{label}") for column in shapes)
     rates = turning.rates(-1)
@@ -56,7 +55,7 @@ def node_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) ->
         rates.columns,
         moving,
         turned=rates.bias,
-        moved=(0, 0, 0),
+        moved=_times(inverse, quick),
         axis=turning.axis,
         angle=turning.angle,
     )
@@ -64,9 +63,9 @@ def node_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) ->
 
 def held_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
     """The motion of a body's axes in those of the node that holds it: the inverse of the node's motion."""
-    shapes, turns = _columns(node.shape), _columns(node.rotation)
-    place = _named(_sum_of(_numbers(node.position), combined(shapes, eta)), f"held_{body}")
-    turning = _Turning(turns, eta, xi, f"{body}_{node.name}")
+    label = f"{body}_{node.name}"
+    place, shapes, quick = _displaced(node, eta, xi, label)
+    turning = _Turning(_columns(node.rotation), eta, xi, label)
     inverse = transposed(turning.matrix)
     rates = turning.rates(1)
     columns = tuple(_negative(c) for c in rates.columns)
@@ -78,7 +77,12 @@ def held_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) ->
     # v = −ω × x − Ψξ in the body's axes, and its rate as seen from the node's
     spin, drift = combined(columns, xi), combined(shapes, xi)
     v = combined(moving, xi)
-    moved = _sum_of(cross_triples(spin, v), cross_triples(place, bias), _negative(cross_triples(spin, drift)))
+    moved = _sum_of(
+        cross_triples(spin, v),
+        cross_triples(place, bias),
+        _negative(cross_triples(spin, drift)),
+        _negative(quick),
+    )
     position = _negative(_times(inverse, place))
     return Flexed(
         body,
@@ -92,6 +96,27 @@ def held_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) ->
         axis=turning.axis,
         angle=None if turning.angle is None else -turning.angle,
     )
+
+
+def _displaced(
+    node: Node, eta: Sequence[Expr], xi: Sequence[Expr], label: str
+) -> tuple[Triple, list[Triple], Triple]:
+    """(place, shapes, what their change adds to the acceleration), where the node's path bends to second
+    order: x = r + Ψη + ½ Σ η_p η_q G_pq.
+    """
+    straight = _columns(node.shape)
+    if node.shortening is None:
+        place = _sum_of(_numbers(node.position), combined(straight, eta))
+        return _named(place, f"at_{label}"), straight, (0, 0, 0)
+    bent = [_columns(node.shortening[:, p, :]) for p in range(len(eta))]
+    shapes = [
+        _named(_sum_of(column, combined(G, eta)), f"shape_{label}")
+        for column, G in zip(straight, bent, strict=True)
+    ]
+    mean = [_scaled(_sum_of(a, b), 0.5) for a, b in zip(straight, shapes, strict=True)]
+    place = _sum_of(_numbers(node.position), combined(mean, eta))
+    quick = combined([combined(G, xi) for G in bent], xi)
+    return _named(place, f"at_{label}"), shapes, _named(quick, f"bent_{label}")
 
 
 class _Rates:
@@ -197,7 +222,7 @@ def _scaled(v: Triple, c: Any) -> Triple:
 
 
 def _negative(v: Triple) -> Triple:
-    return tuple(-a if not is_zero(a) else 0 for a in v)
+    return tuple(_product(a, -1) for a in v)
 
 
 def _sum_of(*triples: Triple) -> Triple:

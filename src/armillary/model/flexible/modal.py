@@ -27,8 +27,8 @@ def modal_mass(M: Array, where: str) -> Array:
     if values[0] < 1e-12 * values[-1]:
         p, q = np.argsort(-np.abs(vectors[:, 0]))[:2] + 1
         raise ModelError(
-            f"{where}: the modal mass matrix is singular: modes {min(p, q)} and {max(p, q)} (or more) move the "
-            "masses in the same way; leave one out"
+            f"{where}: the modal mass matrix is singular: modes {min(p, q)} and {max(p, q)} (or more) move "
+            "the masses in the same way; leave one out"
         )
     return M
 
@@ -94,7 +94,7 @@ def modal_damping(M: Array, K: Array, where: str, *, damping: Any, damping_matri
         return np.diag(2 * ratios * np.sqrt(np.diag(K) * np.diag(M)))
     if ratios.ndim and np.ptp(ratios) > 0:
         raise ModelError(
-            f"{where}: these modes are coupled through mass or stiffness, so a ratio per mode has no meaning; "
+            f"{where}: these modes are coupled through mass or stiffness, so ratios per mode mean nothing; "
             "give one ratio for all, or damping_matrix="
         )
     root = np.linalg.inv(np.linalg.cholesky(M))

@@ -1,4 +1,4 @@
-"""Flexible parts from nodes: positions, masses, inertias, and mode shapes or a stiffness between the nodes."""
+"""Flexible parts from nodes: positions, masses, inertias, and mode shapes or a stiffness between them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from armillary.errors import ModelError
 from armillary.model.flexible.bases import Structure, reduce_structure
 from armillary.model.flexible.checks import (
     AXES,
+    mode_shapes,
     node_places,
     node_records,
     numbers,
@@ -48,9 +49,9 @@ def from_nodes(
 
     ``nodes``: positions by name, or in order (then named "1", "2", …). ``masses``: one per node, or one for
     all. ``inertias``: per node three moments, six elements (11, 22, 33, 12, 13, 23) or 3 × 3, about the node
-    in body axes. ``shapes``: n × 3 × N, n × 6 × N with rotations, or stacked node after node (3n × N, 6n × N);
-    ``rotations``: n × 3 × N. ``frequencies`` in rad/s, or ``stiffness``: modal (N × N) or between the nodes
-    (6n × 6n, or 3n × 3n). Without shapes the modes are computed from that; ``modes`` says how many.
+    in body axes. ``shapes``: n × 3 × N, n × 6 × N with rotations, or the same stacked node after node
+    (3n × N, 6n × N); ``rotations``: n × 3 × N. ``frequencies`` in rad/s, or ``stiffness``: modal (N × N) or
+    between the nodes (6n × 6n, or 3n × 3n). Without shapes the modes are computed from that; ``modes`` says how many.
     ``shortening``: n × 3 × N × N, second-order displacements ½ η_p η_q G_pq, needed for ``stiffening``.
     """
     names, positions = node_places(nodes, where)
@@ -64,7 +65,7 @@ def from_nodes(
         squares, moved, nodal = _computed(where, names, positions, weights, tensors, stiffness, basis, modes)
         frequencies, stiffness = np.sqrt(squares), None
     else:
-        moved = _shapes(shapes, rotations, names, where)
+        moved = mode_shapes(shapes, rotations, names, where)
         if modes is not None:
             moved = _first(moved, modes, where)
     count = moved.shape[2]
@@ -125,29 +126,6 @@ def _inertias(value: Any, names: list[str], where: str) -> Array:
             )
         semidefinite(tensors[s], where, what, AXES)
     return tensors
-
-
-def _shapes(value: Any, rotations: Any, names: list[str], where: str) -> Array:
-    """Shapes with rotations, n × 6 × N."""
-    count = len(names)
-    found = numbers(per_node(value, names, where, "shapes"), where, "shapes")
-    if found.ndim == 2 and found.shape[0] in (3 * count, 6 * count):
-        found = found.reshape(count, -1, found.shape[1])
-    if found.ndim != 3 or found.shape[0] != count or found.shape[1] not in (3, 6) or found.shape[2] < 1:
-        raise ModelError(
-            f"{where}: shapes of {count} nodes must be {count} × 3 × N, {count} × 6 × N, {3 * count} × N or "
-            f"{6 * count} × N for N modes, not {times(found.shape)}"
-        )
-    if rotations is None:
-        turned = np.zeros((count, 3, found.shape[2])) if found.shape[1] == 3 else found[:, 3:]
-    elif found.shape[1] == 6:
-        raise ModelError(f"{where}: shapes hold rotations already (6 per node); leave out rotations=")
-    else:
-        turned = numbers(per_node(rotations, names, where, "rotations"), where, "rotations")
-        if turned.ndim == 2 and turned.shape[0] == 3 * count:
-            turned = turned.reshape(count, 3, -1)
-        turned = numbers(turned, where, "rotations", found.shape)
-    return np.concatenate([found[:, :3], turned], axis=1)
 
 
 def _first(shapes: Array, modes: int, where: str) -> Array:

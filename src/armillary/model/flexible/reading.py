@@ -10,6 +10,7 @@ from typing import Any
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.checks import numbers
 from armillary.model.flexible.given import from_coupling, from_integrals
+from armillary.model.flexible.matrices import from_matrices
 from armillary.model.flexible.nodes import from_nodes
 from armillary.model.flexible.part import FlexiblePart
 
@@ -18,6 +19,8 @@ from armillary.model.flexible.part import FlexiblePart
 WAYS: dict[str, tuple[str, Callable[..., FlexiblePart]]] = {
     "coupling": ("rigid-elastic coupling", from_coupling),
     "P": ("modal integrals", from_integrals),
+    "mass_matrix": ("matrices", from_matrices),
+    "stiffness_matrix": ("matrices", from_matrices),
     "nodes": ("nodes", from_nodes),
 }
 
@@ -38,7 +41,7 @@ def flexible_part(where: str, source: Any = None, *, com: Any = None, **options:
     else:
         mark = next((mark for mark in WAYS if mark in options), None)
         if mark is None:
-            marks = "; ".join(f"{m}= ({kind})" for m, (kind, _) in WAYS.items())
+            marks = ", ".join(f"{m}= ({kind})" for m, (kind, _) in WAYS.items())
             _known(where, options)
             raise ModelError(
                 f"{where}: nothing says what is flexible; give a Beam or Plate, or one of: {marks}"

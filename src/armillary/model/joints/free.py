@@ -12,7 +12,7 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.dimension import ONE, RATE, SPEED
-from armillary.algebra.expression import HALF, TWO, Expr
+from armillary.algebra.expression import HALF, TWO, Expr, as_expr
 from armillary.algebra.vectors import Matrix, matrix_vector, times
 from armillary.errors import ModelError
 from armillary.model.joints.base import (
@@ -40,6 +40,28 @@ def quaternion_rotation(e: Sequence[Any], name: str) -> Matrix:
     wx, wy, wz = (fn.named(e0 * d, f"{name}_ee") for d in (d1, d2, d3))
     rows = ((1 - yy - zz, xy - wz, xz + wy), (xy + wz, 1 - xx - zz, yz - wx), (xz - wy, yz + wx, 1 - xx - yy))
     return tuple(tuple(fn.named(x, f"R_{name}") for x in row) for row in rows)  # type: ignore[return-value]
+
+
+def euler_parameters(R: Matrix) -> list[Expr]:
+    """Unit Euler parameters of a rotation, scalar first.
+
+    The symmetric matrix 4 e eᵀ is known from R; its row with the largest diagonal element, made unit, is e,
+    so that nothing small is divided by. Source: Shepperd (1978), Quaternion from rotation matrix.
+    """
+    (a, b, c), (d, f, g), (h, i, j) = (tuple(as_expr(x) for x in row) for row in R)
+    square = (
+        (1 + a + f + j, i - g, c - h, d - b),
+        (i - g, 1 + a - f - j, b + d, c + h),
+        (c - h, b + d, 1 - a + f - j, g + i),
+        (d - b, c + h, g + i, 1 - a - f + j),
+    )
+    largest, chosen = square[0][0], list(square[0])
+    for k in (1, 2, 3):
+        larger = as_expr(square[k][k]) > largest
+        chosen = [fn.select(larger, new, old) for new, old in zip(square[k], chosen, strict=True)]
+        largest = fn.maximum(square[k][k], largest)
+    length = fn.named(fn.sqrt(sum((x * x for x in chosen), as_expr(0))), "length")
+    return [x / length for x in chosen]
 
 
 def quaternion_rates(e: Sequence[Any], w: Sequence[Any]) -> tuple[Any, ...]:

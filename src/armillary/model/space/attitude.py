@@ -31,17 +31,19 @@ KINDS = ("quaternion", "mrp")
 def attitude(body: Any, kind: str = "quaternion", relative_to: Body | None = None) -> tuple[Expr, ...]:
     """A body's attitude in the ground, or relative to another body, as expressions for outputs and loads.
 
-    ``kind``: "quaternion" (four Euler parameters, scalar first: those of the joint where it has them, else with
-    the scalar not negative), "mrp" (three, of the short turn), or a sequence of three letters such as "zyx"
-    (three angles from −π to π, the second from −π/2 to π/2, or from 0 to π where the first and the third
-    letter are the same). In gimbal lock, where only a sum or difference of the first and the third angle
-    means anything, these two are chosen such that the three together give the attitude.
+    ``kind``: "quaternion" (four Euler parameters, scalar first: those of the joint where it has them, else
+    with the scalar not negative), "mrp" (three, of the short turn), or a sequence of three letters such as
+    "zyx" (three angles from −π to π, the second from −π/2 to π/2, or from 0 to π where the first and the
+    third letter are the same). In gimbal lock, where only a sum or difference of the first and the third
+    angle means anything, these two are chosen such that the three together give the attitude.
     """
     if not isinstance(body, Body):
         raise ModelError(f"attitude needs a body, not {type(body).__name__} {body!r}")
     base = body.system.ground if relative_to is None else relative_to
     if not isinstance(base, Body) or base.system is not body.system:
-        raise ModelError(f"attitude of '{body.name}': relative_to={relative_to!r} is not a body of its system")
+        raise ModelError(
+            f"attitude of '{body.name}': relative_to={relative_to!r} is not a body of its system"
+        )
     if kind == "quaternion":
         return _quaternion(body, base)
     if kind == "mrp":

@@ -35,7 +35,7 @@ from armillary.model.space.fields import (
 )
 
 FIELDS = ("mass centre", "gradient", "bodies")
-_GRAVITATION = LENGTH**3 / TIME**2
+GRAVITATION = LENGTH**3 / TIME**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +69,7 @@ class _Spot:
     source: Source
     base: Triple
     step: Triple
+    square: Any  # of the base's length
 
     @property
     def place(self) -> Triple:
@@ -113,7 +114,7 @@ class Attraction(Reading, Energies):
         if field not in FIELDS:
             hint = nearest(field, FIELDS) if isinstance(field, str) else ""
             raise ModelError(f"{where}: there is no field {field!r}{hint}; there are {', '.join(FIELDS)}")
-        strength = bounded(self, mu, f"mu of {where}", _GRAVITATION)
+        strength = bounded(self, mu, f"mu of {where}", GRAVITATION)
         size = None if radius is None else bounded(self, radius, f"radius of {where}", LENGTH, positive=True)
         oblateness = self._constant_reader(f"J2 of {where}", ONE)(J2)
         if not is_zero(oblateness) and size is None:
@@ -121,16 +122,16 @@ class Attraction(Reading, Energies):
         pole = self._direction(self.ground.z if axis is None else axis, f"axis of {where}")
         own = pole.components(self.ground.frame)
         if any(isinstance(x, Expr) and not x.constant for x in own):
-            raise ModelError(f"{where}: its axis {axis} is not fixed in the ground; give one such as ground.z")
+            raise ModelError(
+                f"{where}: its axis {axis} is not fixed in the ground; give one such as ground.z"
+            )
         place = ground_place(self, at, f"'at' of {where}")
         if indirect and all(is_zero(x) for x in place):
             raise ModelError(
                 f"{where} is at the ground's origin, whose fall in its field is without bounds; "
                 "indirect= is for attractors elsewhere"
             )
-        self.attractors[name] = Attractor(
-            name, strength, place, field, bool(indirect), oblateness, size, own
-        )
+        self.attractors[name] = Attractor(name, strength, place, field, bool(indirect), oblateness, size, own)
 
     # ------------------------------------------------------------ what acts
 
@@ -201,6 +202,7 @@ class Attraction(Reading, Energies):
         reference, ground = self._reference(), self.ground
         start = motion.position(reference.origin).components(ground.frame)
         base = {"ground": named_triple(list(add(start, scaled(attractor.place, -1))), f"r_{attractor.name}")}
+        square = fn.named(as_expr(dot(base["ground"], base["ground"])), f"square_{attractor.name}")
         step = {"ground": scaled(start, -1)}
         pole = {"ground": attractor.axis}
         for body in self.bodies.values():
@@ -215,7 +217,8 @@ class Attraction(Reading, Energies):
                 step[body.name] = carried(body, reached, "step")
             if not is_zero(body.mass):
                 centre = named_triple(list(add(step[body.name], body.com_coordinates)), f"step_{body.name}")
-                yield _Spot(body, attractor.source.along(pole[body.name]), base[body.name], centre)
+                source = attractor.source.along(pole[body.name])
+                yield _Spot(body, source, base[body.name], centre, square)
 
     def _reference(self) -> Body:
         """The first body with mass, at whose origin the uniform part is taken."""
@@ -225,14 +228,14 @@ class Attraction(Reading, Energies):
         """Place of the system's mass centre in the ground's axes."""
         self._first_with_mass("attractor")
         mass, moment = self.composites()["ground"]
-        return tuple(x / mass for x in moment)  # type: ignore[return-value]
+        return tuple(x / mass for x in moment)
 
 
 def _own_load(attractor: Attractor, spot: _Spot) -> tuple[Triple, Triple]:
     """(force, moment) on a body besides its share of the uniform field, in its own axes."""
     force, moment = NOWHERE, NOWHERE
     if any(not is_zero(x) for x in spot.step):
-        force = scaled(acceleration_change(spot.source, spot.base, spot.step), spot.body.mass)
+        force = scaled(acceleration_change(spot.source, spot.base, spot.step, spot.square), spot.body.mass)
     if attractor.field == "gradient" and any(not is_zero(x) for row in spot.body.inertia for x in row):
         more = extended(spot.source, spot.place, spot.body.inertia)
         force, moment = add(force, more.force), more.moment

@@ -21,16 +21,12 @@ def known(node: Expr) -> float | None:
     return default_value(node) if node.kind == "symbol" and node.data.role == "parameter" else None
 
 
-def bounded(
-    system: Reading, value: Any, where: str, dimension: Dimension, *, positive: bool = False
-) -> Expr:
+def bounded(system: Reading, value: Any, where: str, dimension: Dimension, *, positive: bool = False) -> Expr:
     """A constant that is not negative, or is positive, as far as that is known here."""
     node = system._constant_reader(where, dimension)(value)
     size = known(node)
     if size is not None and (size < 0 or (positive and size == 0)):
-        raise ModelError(
-            f"the {where} is {size:g}; give a {'positive number' if positive else 'number ≥ 0'}"
-        )
+        raise ModelError(f"the {where} is {size:g}; give a {'positive number' if positive else 'number ≥ 0'}")
     return node
 
 

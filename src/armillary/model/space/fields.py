@@ -64,20 +64,23 @@ def acceleration(source: Source, r: Triple) -> Triple:
     return add(scaled(r, -source.mu * near**3), _oblate_acceleration(source, r, near))
 
 
-def acceleration_change(source: Source, base: Triple, step: Triple) -> Triple:
+def acceleration_change(source: Source, base: Triple, step: Triple, square: Any = None) -> Triple:
     """g(base + step) − g(base), precise however short the step.
 
-        Δ = −μ (s − F b)/|b + s|³,     q = s·(s + 2 b)/b²,     F = (1 + q)^³ᐟ² − 1 = q (3 + 3q + q²)/(1 + (1 + q)^³ᐟ²)
+        Δ = −μ (s − F b)/|b + s|³,   q = s·(s + 2 b)/b²,   c = (1 + q)√(1 + q),   F = q (3 + 3 q + q²)/(1 + c)
 
     Two accelerations of 10 m/s² subtracted would leave 10⁻¹⁵ m/s² of noise, a relative 10⁻⁹ of the gradient
     over a metre. Oblateness is a thousandth of the field and its parts are subtracted as they are.
+    ``square`` is b² where it is known already.
+
     Source: Battin (1999), An Introduction to the Mathematics and Methods of Astrodynamics, section 8.4.
     """
-    square = fn.named(dot(base, base), "square")
+    square = fn.named(dot(base, base), "square") if square is None else square
     q = fn.named(dot(step, add(step, scaled(base, 2))) / square, "stretch")
     cube = fn.named((1 + q) * fn.sqrt(1 + q), "cube")
     excess = fn.named(q * (3 + 3 * q + q * q) / (1 + cube), "excess")
-    factor = fn.named(-source.mu / (cube * square * fn.sqrt(square)), "pull")
+    strength = fn.named(source.mu / (square * fn.sqrt(square)), "strength")
+    factor = fn.named(-strength / cube, "pull")
     change = scaled(add(step, scaled(base, -excess)), factor)
     if source.round:
         return change
@@ -178,13 +181,14 @@ def add(*triples: Sequence[Any]) -> Triple:
     result: list[Any] = [0, 0, 0]
     for triple in triples:
         result = [plus(x, y) for x, y in zip(result, triple, strict=True)]
-    return tuple(result)  # type: ignore[return-value]
+    return tuple(result)
 
 
 def scaled(triple: Sequence[Any], factor: Any) -> Triple:
     """The triple times a scalar."""
-    return tuple(0 if is_zero(x) or is_zero(factor) else times(x, factor) for x in triple)  # type: ignore[return-value]
+    found: list[Any] = [0 if is_zero(x) or is_zero(factor) else times(x, factor) for x in triple]
+    return tuple(found)
 
 
 def _named(triple: Sequence[Any], name: str) -> Triple:
-    return tuple(fn.named(x, f"{name}_{axis}") for x, axis in zip(triple, AXES, strict=True))  # type: ignore[return-value]
+    return tuple(fn.named(x, f"{name}_{axis}") for x, axis in zip(triple, AXES, strict=True))

@@ -1,7 +1,7 @@
 """Orbits about an attracting body by their classical elements, in numbers.
 
-With periapsis direction and normal given by raan Ω, inclination i and argument of periapsis ω (the turns z, x,
-z of the ground's axes), true anomaly ν and semi-latus rectum p:
+With periapsis direction and normal given by raan Ω, inclination i and argument of periapsis ω (the turns z,
+x, z of the ground's axes), true anomaly ν and semi-latus rectum p:
 
     r = p/(1 + e cos ν),   position = r (cos ν, sin ν, 0),   velocity = √(μ/p) (−sin ν, e + cos ν, 0)
 
@@ -29,8 +29,8 @@ class Orbit:
     above the ``radius`` of the attracting body.
 
     Angles are in radians, or texts with a unit such as "51.6 deg". ``position`` and ``velocity`` are relative
-    to the attracting body, in the ground's axes; ``mu``, ``p``, ``e``, ``a`` (infinite for a parabola) and the
-    angles ``i``, ``raan``, ``argp`` and ``nu`` are numbers in the units of ``mu``, and radians.
+    to the attracting body, in the ground's axes; ``mu``, ``p``, ``e``, ``a`` (infinite for a parabola),
+    ``i``, ``raan``, ``argp`` and ``nu`` are numbers, angles in radians.
     """
 
     mu: Final[float]
@@ -122,16 +122,12 @@ class Orbit:
     def velocity(self) -> np.ndarray:
         """Velocity relative to the attracting body, in the ground's axes."""
         factor = math.sqrt(self.mu / self.p)
-        return np.asarray(
-            self._axes @ [-factor * math.sin(self.nu), factor * (self.e + math.cos(self.nu))]
-        )
+        return np.asarray(self._axes @ [-factor * math.sin(self.nu), factor * (self.e + math.cos(self.nu))])
 
     @property
     def _axes(self) -> np.ndarray:
         """Columns: the direction of periapsis, and the one a quarter turn ahead."""
-        (co, so), (ci, si), (cw, sw) = (
-            (math.cos(x), math.sin(x)) for x in (self.raan, self.i, self.argp)
-        )
+        (co, so), (ci, si), (cw, sw) = ((math.cos(x), math.sin(x)) for x in (self.raan, self.i, self.argp))
         return np.array(
             [
                 [co * cw - so * ci * sw, -co * sw - so * ci * cw],
@@ -176,8 +172,10 @@ def _parameter(
         size = size + _number(radius, "radius")
     if name == "a":
         if e == 1 or size * (1 - e) <= 0:
-            need = "a parabola has none; give p or periapsis" if e == 1 else (
-                "give a positive one for an ellipse" if e < 1 else "that of a hyperbola is negative"
+            need = (
+                "a parabola has none; give p or periapsis"
+                if e == 1
+                else ("give a positive one for an ellipse" if e < 1 else "that of a hyperbola is negative")
             )
             raise ModelError(f"Orbit: the semi-major axis a={size:g} does not go with e={e:g}: {need}")
         return size * (1 - e * e)

@@ -81,7 +81,9 @@ class Placing(Attraction):
             body = self.bodies[name]
             mass, moment = composites[name]
             if mass.kind == "number" and mass.data == 0:
-                raise ModelError(f"body '{name}' and what hangs on it have no mass, so no mass centre to place")
+                raise ModelError(
+                    f"body '{name}' and what hangs on it have no mass, so no mass centre to place"
+                )
             arm = body.frame.vector([x / mass for x in moment])
             offset = arm.components(self.ground.frame)
             sweep = motion.time_derivative(arm).components(self.ground.frame)
@@ -110,6 +112,3 @@ def _translations(body: Body, where: str) -> tuple[Triple, Triple]:
         f"{where}: its joint ({body.joint.describe()} on '{body.parent.name if body.parent else 'ground'}') "
         "does not let it move freely in the ground; give it a Free joint on the ground"
     )
-
-
-

@@ -1,7 +1,7 @@
 """Solar radiation pressure on flat plates and spheres.
 
-For a plate with area A, unit normal n, and unit vector s towards the Sun, with c = n·s > 0 and the shares ρ of
-light reflected specularly and δ diffusely:
+For a plate with area A, unit normal n, and unit vector s towards the Sun, with c = n·s > 0 and the shares ρ
+of light reflected specularly and δ diffusely:
 
     F = −P A c [ (1 − ρ) s + 2 (ρ c + δ/3) n ]            sphere: F = −P A (1 + 4/9 δ) s
 
@@ -75,7 +75,9 @@ class Sunlight(Attraction):
         )
         shares = known(mirror), known(matt)
         if shares[0] is not None and shares[1] is not None and shares[0] + shares[1] > 1:
-            raise ModelError(f"{where}: specular {shares[0]:g} and diffuse {shares[1]:g} reflect more than all")
+            raise ModelError(
+                f"{where}: specular {shares[0]:g} and diffuse {shares[1]:g} reflect more than all"
+            )
         unit = FORCE / LENGTH**2
         default = number(PRESSURE / self.units.scale(unit), unit)
         light = default if pressure is None else bounded(self, pressure, f"pressure of {where}", unit)
@@ -121,9 +123,7 @@ class Sunlight(Attraction):
         assert caster.radius is not None
         line = motion.position(point) - self.ground.frame.vector(caster.place)
         behind = fn.minimum(as_expr(dot(line, towards)), 0)
-        outside = fn.named(
-            as_expr(dot(line, line)) - caster.radius**2 - behind * behind, f"{name}_outside"
-        )
+        outside = fn.named(as_expr(dot(line, line)) - caster.radius**2 - behind * behind, f"{name}_outside")
         mode = self.memory(
             f"{name}_light",
             UNKNOWN,

@@ -52,6 +52,7 @@ class Thrusters(Reading):
         where = f"thruster '{name}'"
         self._new_name(name, "thruster")
         value = self.expression(thrust, where, FORCE)
+        point, axis = self._find_point(at, where), self._direction(direction, where)
         pulses: list[tuple[Expr, Expr]] | None = None
         factor: Expr | None = None
         if isinstance(on, list | tuple):
@@ -70,7 +71,7 @@ class Thrusters(Reading):
             flow = value / (exhaust * g)
         if pulses is not None:
             factor = self._switch(name, pulses)
-        made = self.force(name, value if factor is None else value * factor, direction, at=at)
+        made = self.force(name, value if factor is None else value * factor, axis, at=point)
         if flow is not None and pulses is not None:
             used: Expr = ZERO
             for start, stop in pulses:

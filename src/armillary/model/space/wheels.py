@@ -69,13 +69,13 @@ class Wheels(Reading):
             raise ModelError(f"{where}: torque= and drive='torque' go together")
         carrier = self._find_body(on, where)
         spin = bounded(self, inertia, f"inertia of {where}", INERTIA, positive=True)
-        across = HALF * spin if transverse is None else bounded(
-            self, transverse, f"transverse inertia of {where}", INERTIA
+        across = (
+            HALF * spin
+            if transverse is None
+            else bounded(self, transverse, f"transverse inertia of {where}", INERTIA)
         )
         unit = self._unit_triple(axis, f"axis of {where}")
-        wheel = self.body(
-            name, carrier, Revolute(axis), at=at, mass=mass, inertia=_axial(spin, across, unit)
-        )
+        wheel = self.body(name, carrier, Revolute(axis), at=at, mass=mass, inertia=_axial(spin, across, unit))
         if chosen == "constant":
             self.prescribe(wheel.u1, speed)
         else:
@@ -103,8 +103,8 @@ class Wheels(Reading):
         """A wheel at constant relative speed in one gimbal, or in two, whose mass centre is on all axes.
 
         ``gimbal_axis`` is an axis of the carrier; a list of two is that of the outer gimbal and that of the
-        inner one in it. ``spin_axis`` is the wheel's at zero gimbal angles. ``gimbal_inertia``: 0 or that of a
-        gimbal about the centre, in its axes. ``gimbal_rate`` is given in time, or ``gimbal_torque`` acts
+        inner one in it. ``spin_axis`` is the wheel's at zero gimbal angles. ``gimbal_inertia``: 0, or that of
+        a gimbal about the centre, in its axes. ``gimbal_rate`` is given in time, or ``gimbal_torque`` acts
         between a gimbal and what carries it (load ``name_gimbal_motor``); neither: the gimbal is free. With
         two gimbals these are lists of two, None for what is left out. Bodies: ``name_gimbal`` (or
         ``name_outer`` and ``name_inner``) and ``name_wheel``; ``mass`` is the wheel's.
@@ -125,7 +125,8 @@ class Wheels(Reading):
         if not _at_right_angles(spun, held):
             raise ModelError(f"{where}: spin_axis= is not at right angles to the gimbal axis that carries it")
         names = [f"{name}_gimbal"] if len(axes) == 1 else [f"{name}_outer", f"{name}_inner"]
-        carrier, gimbals = self._find_body(on, where), []
+        gimbals: list[Body] = []
+        carrier = self._find_body(on, where)
         for label, axis, rate, torque, inertia in zip(names, axes, rates, torques, inertias, strict=True):
             if rate is not None and torque is not None:
                 raise ModelError(f"{where}: body '{label}' has both a rate and a torque; give one of them")

@@ -10,7 +10,8 @@ def inline(graph: Graph) -> Graph:
     """Intermediate values that are used once, dissolved into their user: sums and products meet and
     simplify further.
 
-    Values to be shown stay. A product that its user squares stays whole: (a b)² is two multiplications, a² b² three.
+    A product that its user squares stays whole: (a b)² is two multiplications, a² b² three. So does a value
+    to be shown.
     """
     counted = graph.uses
     squared: set[Expr] = set()

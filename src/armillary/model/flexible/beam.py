@@ -1,0 +1,303 @@
+"""Ready beams: uniform, straight, after Euler and Bernoulli, with exact modes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armillary.errors import ModelError, nearest
+from armillary.model.flexible.checks import node_records, numbers, positive
+from armillary.model.flexible.frames import local_axes, turned
+from armillary.model.flexible.integrals import lumped, modal_integrals
+from armillary.model.flexible.modal import modal_damping
+from armillary.model.flexible.part import Array, FlexiblePart, Node
+from armillary.model.flexible.section import Section
+from armillary.model.flexible.waves import Wave, bending_waves, line_waves
+
+ENDS = ("clamped", "pinned", "free")
+MOTIONS = ("y", "z", "axial", "torsion")
+# A tip that outweighs its beam by more is a rigid body on a spring; the waves' small k would drown in rounding.
+_HEAVY = 1e5
+
+
+@dataclass(frozen=True)
+class _Mode:
+    """A wave with what it does: its direction of motion, and its angular frequency."""
+
+    motion: str
+    wave: Wave
+    frequency: float
+
+
+class Beam:
+    """A uniform straight Euler-Bernoulli beam, from its root at ``origin`` ``along`` a direction of the body.
+
+        EI w'''' + μ ẅ = 0 in the local x-y and x-z planes,   EA u'' = μ ü,   GJ φ'' = ι φ̈
+
+    Rigidities: ``EI`` (one, or about local y and z: EI about z resists motion along y), ``EA``, ``GJ``; with
+    ``mass_per_length`` μ and, for torsion, ``polar`` ι, the moment of inertia per length about the axis. Or
+    from ``E``, ``G`` (or ``nu``), ``density`` and a ``section``. Motions without a rigidity are left out.
+
+    ``root`` and ``tip`` are "clamped", "pinned" (held in place and against twist, free to turn in bending) or
+    "free"; rigid motions are the body's own and no modes. ``tip_mass`` and ``tip_inertia`` (moments about
+    local x, y, z) are a small body on a free tip. ``stations`` names further nodes by their distance from the
+    root; "root" and "tip" are always there. Rotary inertia of bending is neglected, as in the theory.
+    """
+
+    def __init__(
+        self,
+        length: float,
+        *,
+        EI: Any = None,
+        EA: Any = None,
+        GJ: Any = None,
+        mass_per_length: Any = None,
+        polar: Any = None,
+        E: Any = None,
+        G: Any = None,
+        nu: Any = None,
+        density: Any = None,
+        section: Section | None = None,
+        root: str = "clamped",
+        tip: str = "free",
+        tip_mass: Any = 0.0,
+        tip_inertia: Any = 0.0,
+        motions: Any = None,
+        stations: Any = (),
+        origin: Any = (0.0, 0.0, 0.0),
+        along: Any = "x",
+        across: Any = None,
+    ) -> None:
+        where = "Beam"
+        self.length = positive(length, where, "length")
+        if section is not None:
+            given = {"EI": EI, "EA": EA, "GJ": GJ, "mass_per_length": mass_per_length, "polar": polar}
+            if twice := [name for name, value in given.items() if value is not None]:
+                raise ModelError(f"{where}: {twice[0]}= is given and follows from the section too; give one")
+            modulus, weight = positive(E, where, "E"), positive(density, where, "density")
+            shear = G if nu is None else modulus / (2 * (1 + float(numbers(nu, where, "nu", ()))))
+            EI, EA = (modulus * section.Iy, modulus * section.Iz), modulus * section.area
+            GJ = None if shear is None else positive(shear, where, "G") * section.J
+            mass_per_length, polar = weight * section.area, weight * (section.Iy + section.Iz)
+        elif material := [
+            n for n, v in (("E", E), ("G", G), ("nu", nu), ("density", density)) if v is not None
+        ]:
+            raise ModelError(f"{where}: {material[0]}= needs a section=, or give EI and mass_per_length")
+        self.mass_per_length = positive(mass_per_length, where, "mass_per_length")
+        self.polar = 0.0 if polar is None else positive(polar, where, "polar", zero=True)
+        for end, kind in (("root", root), ("tip", tip)):
+            if kind not in ENDS:
+                raise ModelError(
+                    f"{where}: {end}={kind!r} is not one of {', '.join(ENDS)}{nearest(str(kind), ENDS)}"
+                )
+        self.root, self.tip = root, tip
+        self.tip_mass = positive(tip_mass, where, "tip_mass", zero=True)
+        self.tip_inertia = np.broadcast_to(numbers(tip_inertia, where, "tip_inertia"), (3,)).copy()
+        if np.min(self.tip_inertia) < 0:
+            raise ModelError(f"{where}: tip_inertia {self.tip_inertia} has a negative moment")
+        if (self.tip_mass or np.any(self.tip_inertia)) and tip != "free":
+            raise ModelError(f"{where}: a tip body needs tip='free', not {tip!r}; a held tip does not move")
+        self.rigidities = self._read_rigidities(EI, EA, GJ, where)
+        self.motions = self._read_motions(motions, where)
+        self.axes = local_axes(along, across, where)
+        self.origin = numbers(origin, where, "origin", (3,))
+        self.stations = {"root": 0.0, "tip": self.length, **self._read_stations(stations, where)}
+
+    def _read_rigidities(self, EI: Any, EA: Any, GJ: Any, where: str) -> dict[str, float]:
+        """Rigidity by motion; bending along y is resisted by EI about z."""
+        found: dict[str, float] = {}
+        if EI is not None:
+            about_y, about_z = np.broadcast_to(numbers(EI, where, "EI"), (2,))
+            found["y"], found["z"] = positive(about_z, where, "EI"), positive(about_y, where, "EI")
+        if EA is not None:
+            found["axial"] = positive(EA, where, "EA")
+        if GJ is not None:
+            found["torsion"] = positive(GJ, where, "GJ")
+            if not self.polar:
+                raise ModelError(f"{where}: torsion (GJ) needs polar=, the moment of inertia per length")
+        if not found:
+            raise ModelError(f"{where}: it has no rigidity; give EI, EA or GJ, or E, density and a section")
+        return found
+
+    def _read_motions(self, motions: Any, where: str) -> tuple[str, ...]:
+        if motions is None:
+            return tuple(self.rigidities)
+        chosen = (motions,) if isinstance(motions, str) else tuple(motions)
+        for motion in chosen:
+            if motion not in self.rigidities:
+                known = ", ".join(self.rigidities)
+                raise ModelError(
+                    f"{where}: there is no motion {motion!r} of this beam{nearest(str(motion), MOTIONS)}; it "
+                    f"has rigidity for {known}"
+                )
+        return chosen
+
+    def _read_stations(self, stations: Any, where: str) -> dict[str, float]:
+        if not isinstance(stations, Mapping):
+            stations = {str(i + 1): s for i, s in enumerate(stations)}
+        return {str(name): self._station(s, f"{where}: station '{name}'") for name, s in stations.items()}
+
+    def _station(self, s: Any, where: str) -> float:
+        found = float(numbers(s, where, "its distance from the root", ()))
+        if not 0 <= found <= self.length:
+            raise ModelError(f"{where}: {found:g} lies outside the beam, 0 to {self.length:g}")
+        return found
+
+    def _waves(self, motion: str, count: int) -> list[_Mode]:
+        """The first modes of one motion, of unit modal mass, with a positive tip or largest end."""
+        own = self.mass_per_length * self.length
+        if motion in ("y", "z"):
+            inertia = float(self.tip_inertia[2 if motion == "y" else 1])
+            tip = self.tip_mass / own, inertia / (own * self.length**2)
+            waves = bending_waves(self.length, self.root, self.tip, count, *tip)
+            rate = np.sqrt(self.rigidities[motion] / self.mass_per_length)
+            loads, density, power = (self.tip_mass, inertia), self.mass_per_length, 2
+        else:
+            density, load = (
+                (self.mass_per_length, self.tip_mass)
+                if motion == "axial"
+                else (self.polar, float(self.tip_inertia[0]))
+            )
+            waves = line_waves(self.length, self.root, self.tip, count, load / (density * self.length))
+            rate = np.sqrt(self.rigidities[motion] / density)
+            loads, power = (load, 0.0), 1
+        places, weights = self._quadrature(waves[-1].number)
+        found = []
+        for wave in waves:
+            modal = density * float(weights @ wave.values(places) ** 2)
+            end = np.array([self.length])
+            modal += float(loads[0] * wave.values(end)[0] ** 2 + loads[1] * wave.values(end, 1)[0] ** 2)
+            size = wave.values(np.array([self.length, 0.0, self.length / 2]))
+            sign = np.sign(size[np.argmax(np.abs(size) > 0.5 * np.max(np.abs(size)))])
+            found.append(_Mode(motion, wave.scaled(sign / np.sqrt(modal)), float(rate * wave.number**power)))
+        return found
+
+    def _quadrature(self, number: float) -> tuple[Array, Array]:
+        """Gauss points and weights on the beam that integrate products of waves up to wave number k."""
+        points, weights = np.polynomial.legendre.leggauss(40 + int(1.2 * number * self.length))
+        return 0.5 * self.length * (1 + points), 0.5 * self.length * weights
+
+    def _lowest(self, modes: Any, limit: float | None, where: str) -> list[_Mode]:
+        if modes is None and limit is None:
+            raise ModelError(f"{where}: say how many modes= of the beam are wanted, or a frequency_limit=")
+        if modes is not None and (not isinstance(modes, int | np.integer) or modes < 1):
+            raise ModelError(f"{where}: modes={modes!r} must be a whole number, 1 or more")
+        found: list[_Mode] = []
+        for motion in self.motions:
+            count = modes
+            if count is None:  # waves are about π apart in kL
+                rigidity = self.rigidities[motion]
+                inertia = self.polar if motion == "torsion" else self.mass_per_length
+                speed, power = np.sqrt(rigidity / inertia), 0.5 if motion in ("y", "z") else 1.0
+                count = 3 + int((limit / speed) ** power * self.length / np.pi)
+            found += self._waves(motion, int(count))
+        found.sort(key=lambda mode: mode.frequency)
+        if limit is not None:
+            lowest = found[0].frequency
+            found = [mode for mode in found if mode.frequency <= limit]
+            if not found:
+                raise ModelError(
+                    f"{where}: no mode lies below frequency_limit={limit:g} rad/s; the lowest is at {lowest:.6g}"
+                )
+        return found if modes is None else found[:modes]
+
+    def _check_tip(self, where: str) -> None:
+        own = self.mass_per_length * self.length
+        shares = [self.tip_mass / own, *(self.tip_inertia[1:] / (own * self.length**2))]
+        if self.polar:
+            shares.append(self.tip_inertia[0] / (self.polar * self.length))
+        if max(shares) > _HEAVY:
+            raise ModelError(
+                f"{where}: the body on the tip outweighs the beam {max(shares):.3g} times; make it a body of "
+                "its own at the node 'tip'"
+            )
+
+    def flexible_part(
+        self,
+        where: str,
+        *,
+        modes: int | None = None,
+        frequency_limit: Any = None,
+        damping: Any = None,
+        damping_matrix: Any = None,
+        second_order: bool = True,
+        stiffening: bool = False,
+    ) -> FlexiblePart:
+        """The lowest modes of all motions as a part of a body."""
+        self._check_tip(where)
+        if stiffening and self.tip != "free":
+            raise ModelError(
+                f"{where}: stiffening lets the tip move along the beam as it bends, but the tip is {self.tip}; "
+                "use tip='free'"
+            )
+        limit = None if frequency_limit is None else positive(frequency_limit, where, "frequency_limit")
+        chosen = self._lowest(modes, limit, where)
+        places, weights = self._quadrature(max(mode.wave.number for mode in chosen))
+        places = np.append(places, self.length)
+        masses = np.append(self.mass_per_length * weights, self.tip_mass)
+        inertias = np.zeros((len(places), 3, 3))
+        inertias[:-1, 0, 0] = self.polar * weights
+        inertias[-1] = np.diag(self.tip_inertia)
+        bend = self._shortening(chosen, places, places, masses) if stiffening else None
+        found = modal_integrals(
+            lumped(masses, self.axes @ inertias @ self.axes.T),
+            self._positions(places),
+            self._shapes(chosen, places),
+            second_order=second_order,
+            shortening=bend,
+        )
+        K = np.diag(np.diag(found["M"]) * np.array([mode.frequency for mode in chosen]) ** 2)
+
+        def nodes(names: list[str], s: Array) -> dict[str, Node]:
+            bent = self._shortening(chosen, s, places, masses) if stiffening else None
+            return node_records(names, self._positions(s), self._shapes(chosen, s), bent)
+
+        def anywhere(place: Any) -> Node:
+            s = self._station(place, f"{where}: node at {place!r}")
+            return nodes([f"{s:g}"], np.array([s]))[f"{s:g}"]
+
+        return FlexiblePart(
+            **found,
+            K=K,
+            C=modal_damping(found["M"], K, where, damping=damping, damping_matrix=damping_matrix),
+            nodes=nodes(list(self.stations), np.array(list(self.stations.values()))),
+            anywhere=anywhere,
+        )
+
+    def _positions(self, s: Array) -> Array:
+        return self.origin + np.outer(s, self.axes[:, 0])
+
+    def _shapes(self, modes: list[_Mode], s: Array, axes: Array | None = None) -> Array:
+        """Shapes n × 6 × N at distances s from the root, in body axes unless others are given."""
+        local = np.zeros((len(s), 6, len(modes)))
+        for p, mode in enumerate(modes):
+            wave = mode.wave
+            if mode.motion == "y":
+                local[:, 1, p], local[:, 5, p] = wave.values(s), wave.values(s, 1)
+            elif mode.motion == "z":
+                local[:, 2, p], local[:, 4, p] = wave.values(s), -wave.values(s, 1)
+            else:
+                local[:, 0 if mode.motion == "axial" else 3, p] = wave.values(s)
+        return turned(self.axes if axes is None else axes, local)
+
+    def _shortening(self, modes: list[_Mode], s: Array, places: Array, masses: Array) -> Array:
+        """Foreshortening G_pq(s) = −x̂ ∫₀ˢ (w_p' w_q' of both planes), n × 3 × N × N.
+
+        A beam whose root floats keeps the centre of its ``masses`` at ``places`` instead of its root.
+        """
+        drawn = self._drawn(modes, s)
+        if self.root == "free":
+            drawn = drawn - np.tensordot(masses, self._drawn(modes, places), 1) / np.sum(masses)
+        return -self.axes[:, 0][None, :, None, None] * drawn[:, None]
+
+    def _drawn(self, modes: list[_Mode], s: Array) -> Array:
+        """∫₀ˢ of products of slopes, n × N × N."""
+        points, weights = self._quadrature(max(mode.wave.number for mode in modes))
+        found = np.zeros((len(s), len(modes), len(modes)))
+        for i, end in enumerate(s / self.length):
+            slopes = self._shapes(modes, points * end, np.eye(3))[:, 4:6]
+            found[i] = np.einsum("g,gap,gaq->pq", weights * end, slopes, slopes, optimize=True)
+        return found

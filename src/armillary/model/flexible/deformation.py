@@ -1,0 +1,153 @@
+"""A flexible part in its present shape: first moment, inertia and couplings as functions of its modes.
+
+The symbols are those of ``part.py``; ∂J/∂η_p = J1_p + Σ η_q J2_pq. With A and B the parts of ∂H_p/∂η_q that
+do and do not change sign when p and q are exchanged, 2 Σ ξ_q A_qp makes Coriolis forces on the modes, and Σ
+ξ_p ξ_q B_qp is Ḣξ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr
+from armillary.algebra.vectors import Matrix, Triple, combination, combined, is_zero, plus, times
+from armillary.model.flexible.part import FlexiblePart
+
+_NOTHING: Triple = (0, 0, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Deformation:
+    """What the equations of motion need of a part's shape and its rate of change."""
+
+    first: Triple  # what the deformation adds to the first moment c
+    inertia: Matrix  # and to J
+    P: tuple[Triple, ...]
+    H: tuple[Triple, ...]
+    M: tuple[tuple[Any, ...], ...]
+    slopes: tuple[Matrix, ...]  # ∂J/∂η_p
+    coriolis: tuple[Triple, ...]  # 2 Σ ξ_q A_qp
+    bending: Triple  # Σ g_pq ξ_p ξ_q, a force
+    twisting: Triple  # Ḣξ, a moment
+    restoring: tuple[Any, ...]  # Kη + Cξ
+    turn_slopes: tuple[Triple, ...]  # (∂H/∂η_p) ξ
+    shift_slopes: tuple[Triple, ...]  # (∂P/∂η_p) ξ
+
+    def fields(self, f: Callable[[Any], Any]) -> dict[str, Any]:
+        """All of it by name, every scalar passed through a function."""
+
+        def deep(x: Any) -> Any:
+            return tuple(map(deep, x)) if isinstance(x, tuple) else f(x)
+
+        return {name: deep(getattr(self, name)) for name in Deformation.__dataclass_fields__}
+
+
+def deformation(name: str, part: FlexiblePart, eta: Sequence[Expr], xi: Sequence[Expr]) -> Deformation:
+    """The present shape of a part."""
+    shortening = None if part.g is None else np.transpose(part.g, (0, 2, 1))
+    P = _deformed(part.P, shortening, eta, f"P_{name}")
+    odd, even = _parts(part.H1)
+    slopes = _slopes(part.J1, part.J2, eta, name)
+    halves = [e * 0.5 for e in eta]
+    mean = [
+        tuple(_sum(a, b) for a, b in zip(x, y, strict=True))
+        for x, y in zip(part.J1.tolist(), slopes, strict=True)
+    ]
+    both = [_sum(x, y) for x, y in zip(part.P.T.tolist(), P, strict=True)]
+    shift_slopes = _applied(shortening, xi)
+    return Deformation(
+        first=_named(combined(both, halves), f"dc_{name}"),
+        inertia=weighted(mean, halves, f"dJ_{name}"),
+        P=P,
+        H=_deformed(part.H, part.H1, eta, f"H_{name}"),
+        M=tuple(tuple(_plain(x) for x in row) for row in part.M.tolist()),
+        slopes=slopes,
+        coriolis=tuple(_named(tuple(_times(2, x) for x in v), f"cor_{name}") for v in _applied(odd, xi)),
+        bending=_named(combined(shift_slopes, xi), f"bend_{name}"),
+        twisting=_named(combined(_applied(even, xi), xi), f"tw_{name}"),
+        restoring=tuple(
+            fn.named(
+                plus(combination(part.K[p].tolist(), eta), combination(part.C[p].tolist(), xi)), f"s_{name}"
+            )
+            for p in range(part.modes)
+        ),
+        turn_slopes=_applied(None if part.H1 is None else np.transpose(part.H1, (2, 1, 0)), xi),
+        shift_slopes=shift_slopes,
+    )
+
+
+def _plain(x: float) -> Any:
+    return x if x else 0
+
+
+def _parts(H1: Any) -> tuple[Any, Any]:
+    """(odd, even) under exchange of the two modes; None where nothing is there."""
+    if H1 is None:
+        return None, None
+    other = np.transpose(H1, (2, 1, 0))
+    odd, even = (H1 - other) / 2, (H1 + other) / 2
+    scale = np.abs(H1).max(initial=0.0) * 1e-13
+    return tuple(None if np.abs(a).max(initial=0.0) <= scale else a for a in (odd, even))  # type: ignore[return-value]
+
+
+def _deformed(base: Any, change: Any, eta: Any, name: str) -> tuple[Triple, ...]:
+    """base_p + Σ η_q change_q,p as triples, ``change`` by [q][:, p]."""
+    columns = [tuple(_plain(x) for x in column) for column in base.T.tolist()]
+    if change is None:
+        return tuple(columns)
+    moved = _applied(change, eta)
+    return tuple(
+        _named(_sum(c, m), f"{name}_{p + 1}") for p, (c, m) in enumerate(zip(columns, moved, strict=True))
+    )
+
+
+def _applied(array: Any, values: Any) -> tuple[Triple, ...]:
+    """Σ_q array[q][:, p] value_q for each p."""
+    count = len(values)
+    if array is None:
+        return (_NOTHING,) * count
+    return tuple(
+        tuple(combination(array[:, i, p].tolist(), values) for i in range(3))
+        for p in range(count)
+    )
+
+
+def _slopes(J1: Any, J2: Any, eta: Any, name: str) -> tuple[Matrix, ...]:
+    found: list[Matrix] = []
+    for p in range(len(J1)):
+        rows: list[list[Any]] = [[0] * 3 for _ in range(3)]
+        for i in range(3):
+            for j in range(i, 3):
+                value: Any = _plain(float(J1[p, i, j]))
+                if J2 is not None:
+                    value = plus(value, combination(J2[p, :, i, j].tolist(), eta))
+                rows[i][j] = rows[j][i] = fn.named(value, f"J_{name}_{p + 1}_{i + 1}{j + 1}")
+        found.append(tuple(tuple(row) for row in rows))  # type: ignore[arg-type]
+    return tuple(found)
+
+
+def weighted(matrices: Any, weights: Any, name: str) -> Matrix:
+    """Σ weight·matrix of symmetric matrices."""
+    rows: list[list[Any]] = [[0] * 3 for _ in range(3)]
+    for i in range(3):
+        for j in range(i, 3):
+            value = combination([m[i][j] for m in matrices], weights)
+            rows[i][j] = rows[j][i] = fn.named(value, f"{name}_{i + 1}{j + 1}")
+    return tuple(tuple(row) for row in rows)  # type: ignore[return-value]
+
+
+def _times(a: Any, b: Any) -> Any:
+    return 0 if is_zero(a) or is_zero(b) else times(a, b)
+
+
+def _sum(a: Sequence[Any], b: Sequence[Any]) -> Triple:
+    return tuple(plus(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _named(v: Triple, name: str) -> Triple:
+    return tuple(fn.named(x, f"{name}_{axis}") for x, axis in zip(v, "xyz", strict=True))

@@ -1,0 +1,86 @@
+"""Energy and momentum of flexible parts, in the symbols of ``part.py``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import HALF, ZERO, Expr, as_expr
+from armillary.algebra.vectors import (
+    Triple,
+    Vector,
+    combination,
+    combined,
+    cross_triples,
+    matrix_vector,
+    plus,
+    sum_of_products,
+    times,
+)
+from armillary.model.body import Body
+from armillary.model.flexible.deformation import Deformation, deformation
+
+
+def _shape(body: Body) -> Deformation:
+    flex = body.flex
+    assert flex is not None
+    return deformation(body.name, flex.part, flex.coordinates, flex.speeds)
+
+
+def first_moment(body: Body) -> Triple:
+    """c(η) of a body's flexible part in body axes; zero for a rigid body."""
+    if body.flex is None:
+        return (ZERO, ZERO, ZERO)
+    return _sum(body.flex.part.first.tolist(), _shape(body).first)
+
+
+def flexible_strain_energy(body: Body) -> Expr:
+    """½ η·Kη."""
+    flex = body.flex
+    assert flex is not None
+    eta = flex.coordinates
+    return HALF * as_expr(_dot([combination(row, eta) for row in flex.part.K.tolist()], eta))
+
+
+def flexible_kinetic_energy(body: Body, w: Triple, v: Triple) -> Expr:
+    """T of a body's flexible part: ½ (v·p + ω·L + ξ·π), half the speeds times their momenta."""
+    flex = body.flex
+    assert flex is not None
+    shape, xi = _shape(body), flex.speeds
+    p, L = _momenta(body, shape, w, v)
+    modal = [
+        plus(plus(_dot(P, v), _dot(H, w)), combination(row, xi))
+        for P, H, row in zip(shape.P, shape.H, shape.M, strict=True)
+    ]
+    return HALF * as_expr(plus(plus(_dot(v, p), _dot(w, L)), _dot(xi, modal)))
+
+
+def flexible_momenta(body: Body, w: Triple, v: Triple) -> tuple[Vector, Vector]:
+    """(momentum, angular momentum about the body's origin) of a body's flexible part."""
+    p, L = _momenta(body, _shape(body), w, v)
+    return body.frame.vector(p), body.frame.vector(L)
+
+
+def _momenta(body: Body, shape: Deformation, w: Triple, v: Triple) -> tuple[Triple, Triple]:
+    """p = m v + ω × c + Pξ and L = Jω + c × v + Hξ in body axes."""
+    flex = body.flex
+    assert flex is not None
+    part, xi = flex.part, flex.speeds
+    c = first_moment(body)
+    J = tuple(_sum(a, b) for a, b in zip(part.inertia.tolist(), shape.inertia, strict=True))
+    mass = tuple(times(x, part.mass) if part.mass else ZERO for x in v)
+    p = _sum(_sum(mass, cross_triples(w, c)), combined(shape.P, xi))
+    L = _sum(_sum(matrix_vector(J, w), cross_triples(c, v)), combined(shape.H, xi))  # type: ignore[arg-type]
+    return _named(p, f"p_{body.name}"), _named(L, f"L_{body.name}")
+
+
+def _dot(a: Any, b: Any) -> Any:
+    return sum_of_products(zip(a, b, strict=True))
+
+
+def _sum(a: Any, b: Any) -> Triple:
+    return tuple(plus(as_expr(x), as_expr(y)) for x, y in zip(a, b, strict=True))
+
+
+def _named(v: Triple, name: str) -> Triple:
+    return tuple(fn.named(as_expr(x), f"{name}_{axis}") for x, axis in zip(v, "xyz", strict=True))

@@ -1,0 +1,49 @@
+"""Cross-sections of beams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from armillary.errors import ModelError
+from armillary.model.flexible.checks import positive
+
+
+@dataclass(frozen=True)
+class Section:
+    """A cross-section in its local y and z: area, second moments about y and z, and torsion constant."""
+
+    area: float
+    Iy: float
+    Iz: float
+    J: float
+
+    @classmethod
+    def circle(cls, radius: float) -> Section:
+        """A full circle."""
+        return cls.tube(radius, radius)
+
+    @classmethod
+    def tube(cls, radius: float, thickness: float) -> Section:
+        """A ring of outer ``radius`` and wall ``thickness``."""
+        outer, wall = positive(radius, "Section", "radius"), positive(thickness, "Section", "thickness")
+        if wall > outer:
+            raise ModelError(f"Section: the wall of {wall:g} is thicker than the radius {outer:g}")
+        inner = outer - wall
+        moment = np.pi / 4 * (outer**4 - inner**4)
+        return cls(np.pi * (outer**2 - inner**2), moment, moment, 2 * moment)
+
+    @classmethod
+    def rectangle(cls, y: float, z: float) -> Section:
+        """A full rectangle of sides ``y`` and ``z``.
+
+        J = a b³ (1/3 − 64/π⁵ (b/a) Σ tanh(nπa/2b)/n⁵), n odd, b the shorter side (Timoshenko and Goodier,
+        art. 109).
+        """
+        y, z = positive(y, "Section", "y"), positive(z, "Section", "z")
+        long, short = max(y, z), min(y, z)
+        n = np.arange(1, 40, 2)
+        series = float(np.sum(np.tanh(n * np.pi * long / (2 * short)) / n**5.0))
+        torsion = long * short**3 * (1 / 3 - 64 / np.pi**5 * short / long * series)
+        return cls(y * z, y * z**3 / 12, z * y**3 / 12, torsion)

@@ -1,0 +1,117 @@
+"""Arrays of hinged panels in one line: solar arrays that flex on springs, or unfold and latch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import pi
+from typing import Any
+
+from armillary.algebra.dimension import LENGTH, MOMENT, ONE, TIME
+from armillary.algebra.expression import Expr
+from armillary.algebra.vectors import Triple, matrix_vector
+from armillary.errors import ModelError
+from armillary.model.body import Body
+from armillary.model.joints import Revolute
+from armillary.model.orientation import orientation_matrix
+from armillary.model.space.checking import bounded
+from armillary.model.system import System
+
+
+def panels(
+    system: System,
+    parent: Body,
+    n: int,
+    *,
+    length: Any,
+    mass: Any,
+    inertia: Any,
+    com: Any = None,
+    at: Any = (0, 0, 0),
+    orient: Any = None,
+    axis: Any = "y",
+    along: Any = "x",
+    stiffness: Any = 0,
+    damping: Any = 0,
+    rest: Any = 0,
+    start: Any = None,
+    latch: Any = None,
+    name: str = "panel",
+    first: int = 1,
+) -> list[Body]:
+    """A chain of ``n`` panels from a parent outwards: bodies ``panel1``, ``panel2``, … (``first`` is the
+    number of the first), each on a hinge at the end of the one before. Returns them in that order.
+
+    Any value that differs from panel to panel is a list of ``n``; anything else holds for all of them.
+
+    ``length`` is that from hinge to hinge along the direction ``along`` of the panel's axes, ``com`` the
+    distance of the mass centre from the inner hinge (half the length where left out), ``inertia`` about it.
+    ``axis`` is that of the hinges in the panels' axes; ``at`` and ``orient`` are the place of the first hinge
+    on the parent and how the panels' axes are turned there at zero angles.
+
+    A hinge has the moment −k (q − rest) − c q̇ (load ``panel1_hinge``) where it has ``stiffness`` or
+    ``damping``. ``start`` are angles at the start, or "folded": the first panel a quarter turn from its
+    deployed direction, the others folded on it like an accordion. ``latch`` is the angle at which a hinge
+    locks for good when it first passes there (event ``panel1 latches``); None leaves it free.
+    """
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ModelError(f"panels: n={n!r} is not a number of panels, at least 1")
+    base = system._find_body(parent, "parent of panels")
+    begin = [(pi / 2 if i == 0 else pi) * (-1) ** i for i in range(n)] if start == "folded" else start
+    table = {
+        word: _each(value, n, word)
+        for word, value in (
+            ("length", length), ("mass", mass), ("inertia", inertia), ("com", com), ("stiffness", stiffness),
+            ("damping", damping), ("rest", rest), ("start", begin), ("latch", latch),
+        )
+    }  # fmt: skip
+    unit: Triple = system._unit_triple(axis, "axis of panels")
+    outwards: Triple = system._unit_triple(along, "direction of panels")
+    turned = orientation_matrix(orient, "panels", system._constant_reader("orient of panels", ONE))
+    made: list[Body] = []
+    place = at
+    for i in range(n):
+        label, own = f"{name}{first + i}", {word: values[i] for word, values in table.items()}
+        where = f"panel '{label}'"
+        size = bounded(system, own["length"], f"length of {where}", LENGTH, positive=True)
+        arm = size * 0.5 if own["com"] is None else bounded(system, own["com"], f"com of {where}", LENGTH)
+        hinge = unit if turned is None or made else matrix_vector(turned, unit)
+        panel = system.body(
+            label,
+            made[-1] if made else base,
+            Revolute(hinge),
+            at=place,
+            orient=None if made else orient,
+            com=tuple(arm * x for x in outwards),
+            mass=own["mass"],
+            inertia=own["inertia"],
+        )
+        _spring(system, panel, own, unit)
+        if own["start"] is not None:
+            system.start({panel.q1: own["start"]})
+        if own["latch"] is not None:
+            angle = system._constant_reader(f"latch of {where}", ONE)(own["latch"])
+            system.event(f"{label} latches", panel.q1 - angle, lock=[panel.q1])
+        made.append(panel)
+        place = tuple(size * x for x in outwards)
+    return made
+
+
+def _spring(system: System, panel: Body, own: dict[str, Any], axis: Triple) -> None:
+    """The moment of a hinge's spring and damper."""
+    where = f"hinge of panel '{panel.name}'"
+    stiffness = bounded(system, own["stiffness"], f"stiffness of {where}", MOMENT)
+    damping = bounded(system, own["damping"], f"damping of {where}", MOMENT * TIME)
+    angle = system._constant_reader(f"rest angle of {where}", ONE)(own["rest"])
+    moment: Expr = -stiffness * (panel.q1 - angle) - damping * panel.u1
+    if moment.kind == "number":
+        return
+    system.moment(f"{panel.name}_hinge", moment, panel.frame.vector(axis), on=panel, reaction=panel.parent)
+
+
+def _each(value: Any, n: int, word: str) -> Sequence[Any]:
+    """One value per panel: a list one by one, anything else for all."""
+    if not isinstance(value, list):
+        return [value] * n
+    if len(value) != n:
+        raise ModelError(f"panels: {word}= is a list of {len(value)}, but there are {n} panels")
+    return value

@@ -1,0 +1,49 @@
+"""Contributions of branches to their hubs, read off equations by back substitution."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra.expression import as_expr
+from armillary.algebra.node import truncated
+from armillary.algebra.small import Truncation
+from armillary.errors import ModelError
+from armillary.mechanics.back_substitution import blocks
+from armillary.mechanics.contribution import Contribution
+from armillary.mechanics.loads import applied_loads
+
+if TYPE_CHECKING:
+    from armillary.program.equations import Equations
+
+
+def contributions(equations: Equations) -> dict[str, Contribution]:
+    """A, B, C, D, v_trans and v_rot of every branch by its name, as expressions.
+
+    They are made again as the derivation made them. Equal expressions are the same nodes, so these are the
+    values that the generated program shows as A_<branch>_xx and so on.
+    """
+    if equations.formalism != "back_substitution":
+        raise ModelError(
+            f"equations by '{equations.formalism}' have no contributions of branches to hubs; "
+            'derive(formalism="back_substitution") has'
+        )
+    setting = equations.setting
+    rule = setting.plain.truncation
+    with truncated(None if rule is None else Truncation(rule.keep)):
+        loads = applied_loads(equations.system, setting.tree, setting.plain)
+        found = blocks(setting.free_tree or setting.tree, loads)
+    made = [_expressions(b.contribution) for b in found if b.contribution is not None]
+    return {c.branch: c for c in made}
+
+
+def _expressions(c: Contribution) -> Contribution:
+    def triple(values: Any) -> Any:
+        return tuple(as_expr(x) for x in values)
+
+    def matrix(rows: Any) -> Any:
+        return tuple(triple(row) for row in rows)
+
+    return replace(
+        c, A=matrix(c.A), B=matrix(c.B), D=matrix(c.D), v_trans=triple(c.v_trans), v_rot=triple(c.v_rot)
+    )
