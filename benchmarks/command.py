@@ -17,6 +17,7 @@ from benchmarks.fresh import in_fresh_process
 from benchmarks.linkages import LINKAGES
 from benchmarks.measure import measure
 from benchmarks.models import MODELS, TIMED
+from benchmarks.panels import measure_panels
 from benchmarks.peers import PEERS
 from benchmarks.peers.sympy_kane import derivation as sympy_derivation
 from benchmarks.published import count_examples
@@ -55,6 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results["sympy_chain8"] = (
         sympy_chain8(environment) if "sympy" in peers else {"missing": "SymPy was left out"}
     )
+    results["panels"] = (
+        []
+        if options.only
+        else measure_panels(environment, with_peer="basilisk" in peers, repeats=3 if options.quick else 7)
+    )
     results["published"] = count_examples()
     conclude(results)
 
@@ -73,8 +79,9 @@ def ours_is_right(record: dict[str, Any]) -> bool:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="benchmarks/run.py",
-        description="Derive, check and time Armillary's models beside Pinocchio, CasADi, MuJoCo, SymPy and "
-        "Exudyn, all interleaved in one run; print tables and, after a whole run, write results.json.",
+        description="Derive, check and time Armillary's models beside Pinocchio, CasADi, MuJoCo, SymPy, "
+        "Exudyn and Basilisk, all interleaved in one run; print tables and, after a whole run, write "
+        "results.json.",
         epilog="The peers come with pip install 'armillary[peers]' and need a C++ compiler; they may live in "
         f"another environment, named by --peers-python or ${VARIABLE}. The first run compiles them (about "
         "ten minutes) and keeps the result in benchmarks/build/. A missing peer is reported, and the run "
@@ -117,6 +124,7 @@ def conclude(results: dict[str, Any]) -> None:
         report.ratio_table(results["models"]),
         report.linkage_table(results["linkages"]),
         report.run_table(results["linkages"]),
+        report.panels_table(results["panels"]),
         report.derivation_table(results["derivation"]),
         report.published_table(results["published"]),
         report.simulation_text(results["models"]),

@@ -105,6 +105,32 @@ def run_table(linkages: Sequence[dict[str, Any]]) -> str:
     return f"{title}\n" + table(["", "steps", "CPU ms", "its start", "x ours", "error"], rows)
 
 
+def panels_table(records: Sequence[dict[str, Any]]) -> str:
+    """Basilisk's scenario: time per step, and the operations of every formalism."""
+    if not records:
+        return "Hub with 4 + 3 panels: not measured"
+    names = list(records[0]["formalisms"])
+    rows = []
+    for r in records:
+        theirs = r.get("basilisk_microseconds")
+        rows.append([
+            r["title"],
+            number(r["microseconds"], 3),
+            number(theirs, 1),
+            number(theirs / r["microseconds"] if theirs else None, 1),
+            f"{r['difference']:.0e}" if "difference" in r else "-",
+            r["formalism"],
+            *(str(r["formalisms"][name]) for name in names),
+        ])  # fmt: skip
+    head = ["", "Armillary", "Basilisk", "x ours", "difference", "auto", *names]
+    lines = [
+        "Hub with 4 + 3 panels: microseconds per step of RK4, and operations of an evaluation",
+        table(head, rows),
+    ]
+    lines += [f"Basilisk {r['title']}: not available: {r['missing']}" for r in records if "missing" in r]
+    return "\n".join(lines)
+
+
 def derivation_table(records: Sequence[dict[str, Any]]) -> str:
     rows = [
         [

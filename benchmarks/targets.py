@@ -80,6 +80,17 @@ def linkage_targets(linkages: list[dict[str, Any]]) -> list[Target]:
     ]  # fmt: skip
 
 
+def panel_targets(panels: list[dict[str, Any]]) -> list[Target]:
+    """Twenty-five times the speed of Basilisk, with the same integrator and step."""
+    return [
+        Target(
+            f"hub with 4 + 3 panels {r['title']}: Basilisk's time per step / ours", 25.0,
+            ratio(r.get("basilisk_microseconds"), r["microseconds"]), at_least=True,
+        )
+        for r in panels
+    ]  # fmt: skip
+
+
 def count_targets(published: list[dict[str, Any]]) -> list[Target]:
     targets = []
     for row in published:
@@ -135,6 +146,7 @@ def all_targets(results: dict[str, Any]) -> list[Target]:
         *count_targets(results["published"]),
         *evaluation_targets(models),
         *linkage_targets(results["linkages"]),
+        *panel_targets(results["panels"]),
         *derivation_targets(fresh, results["sympy_chain8"]),
         Target("arm, 10 s of RK4 at 1 ms: simulation / chained evaluations", 1.3, simulated.get("ratio")),
         Target(

@@ -23,4 +23,5 @@ TREE_PEERS: dict[str, Builder] = {
     "sympy": sympy_kane.candidates,
 }
 LOOP_PEERS: dict[str, Builder] = {"mujoco": mujoco_c.candidates, "exudyn": exudyn_py.candidates}
-PEERS = tuple(dict.fromkeys((*TREE_PEERS, *LOOP_PEERS)))
+RUN_PEERS = ("basilisk",)  # of whole runs only: see panels.py
+PEERS = tuple(dict.fromkeys((*TREE_PEERS, *LOOP_PEERS, *RUN_PEERS)))

@@ -2,8 +2,8 @@
 
     python basilisk_script.py '{"gravity": true, "steps": 10000, "step": 1e-4, "repeats": 3}'
 
-prints one JSON object: CPU seconds of the quickest run, and the panels' angles at its end. Numbers are those of
-the integrated test of Basilisk's nHingedRigidBodyStateEffector; states are not logged.
+prints one JSON object: CPU seconds of the quickest run, and the panels' angles at its end. Numbers are those
+of the integrated test of Basilisk's nHingedRigidBodyStateEffector; states are not logged.
 """
 
 from __future__ import annotations
@@ -23,10 +23,14 @@ ORBIT = (
 )
 FREE_FLIGHT = ((0.1, -0.4, 0.3), (-0.2, 0.5, 0.1))
 EARTH = 398600441500000.0
-ARRAYS = (
-    ((0.5, 0.0, 1.0), [[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]], (0.08726646259971647, 0.0, 0.0, 0.0)),
-    ((-0.5, 0.0, 1.0), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], (0.0, 0.0, 0.0)),
-)  # fmt: skip
+ARRAYS = (  # hinge on the hub, axes of the panels as rows, angles at the start
+    (
+        (0.5, 0, 1),
+        [[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]],
+        (0.08726646259971647, 0.0, 0.0, 0.0),
+    ),
+    ((-0.5, 0, 1), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], (0.0, 0.0, 0.0)),
+)
 
 
 def column(values: Any) -> list[list[float]]:

@@ -149,6 +149,10 @@ def test_targets_compare_with_the_better_rival_and_admit_what_is_missing() -> No
     results = {
         "models": [{"key": "arm", "title": "Stanford arm", "candidates": arm, "simulation": {"ratio": 1.31}}],
         "linkages": [],
+        "panels": [
+            {"title": "on its orbit", "microseconds": 1.5, "basilisk_microseconds": 60.0},
+            {"title": "without gravity", "microseconds": 1.5, "missing": "bsk not installed"},
+        ],
         "derivation": [],
         "sympy_chain8": {"missing": "left out"},
         "published": [{"title": "Stanford arm", "published": [240, 353], "ours": [179, 271]}],
@@ -158,6 +162,9 @@ def test_targets_compare_with_the_better_rival_and_admit_what_is_missing() -> No
     assert verdicts["Stanford arm: time / Pinocchio C++"] == (None, "not measured")
     assert verdicts["Stanford arm example: additions, our own goal of"] == (179, "met")
     assert verdicts["Stanford arm example: multiplications, our own goal of"] == (271, "MISSED")
+    panels = "hub with 4 + 3 panels {}: Basilisk's time per step / ours"
+    assert verdicts[panels.format("on its orbit")] == (40.0, "met")
+    assert verdicts[panels.format("without gravity")] == (None, "not measured")
     assert verdicts["arm, 10 s of RK4 at 1 ms: simulation / chained evaluations"] == (1.31, "MISSED")
     assert Target("faster", 100.0, 99.0, at_least=True).verdict == "MISSED"
 

@@ -18,6 +18,7 @@ from armillary.algebra.expression import (
     ZERO,
     Expr,
     _common_factor,
+    _node,
     as_expr,
     call,
     common_dimension,
@@ -266,6 +267,13 @@ def named(x: Any, name: str) -> Any:
 def displayed(x: Any, name: str) -> Any:
     """An intermediate value that the generated program shows; the value itself for numbers and arrays."""
     return shown(x, name) if isinstance(x, Expr) else x
+
+
+def measured(x: Any, dimension: Dimension, name: str) -> Expr:
+    """An intermediate value of this dimension, where the numbers in it hide what units they have."""
+    if not isinstance(x, Expr) or x.kind == "number":
+        return number(x.data if isinstance(x, Expr) else x, dimension)
+    return _node("let", (x,), name, dimension, ("let", x, dimension))
 
 
 _BUILDERS: dict[str, Callable[..., Any]] = {

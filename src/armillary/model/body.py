@@ -92,6 +92,10 @@ class Body:
         """
         return self.system._node(self, name)
 
+    def deflection(self, name: Any) -> Vector:
+        """How far a node is from its undeformed place in this body."""
+        return self.system._deflection(self, name)
+
     @property
     def x(self) -> Vector:
         """First unit vector."""

@@ -11,7 +11,8 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import HALF, ZERO, Expr, as_expr
+from armillary.algebra.dimension import MASS
+from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
 from armillary.algebra.vectors import (
     Frame,
     Triple,
@@ -88,7 +89,7 @@ class Energies:
                 result = plus(result, -gravity.magnitude * body.mass * height)
                 if body.flex is not None:
                     sunk = sum_of_products(zip(first_moment(body), fall[body.frame], strict=True))
-                    sunk = plus(sunk, times(depth[body.name], body.flex.part.mass))
+                    sunk = plus(sunk, depth[body.name] * number(body.flex.part.mass, MASS))
                     result = plus(result, -gravity.magnitude * sunk)
         return as_expr(result)
 
@@ -214,7 +215,7 @@ def _at_centre(body: Body, w: Triple, v: Triple) -> Triple:
 
 def whole_mass(body: Body) -> Expr:
     """A body's mass with that of its flexible part."""
-    return as_expr(body.mass if body.flex is None else plus(body.mass, as_expr(body.flex.part.mass)))
+    return as_expr(body.mass if body.flex is None else plus(body.mass, number(body.flex.part.mass, MASS)))
 
 
 def mass_moment(body: Body, start: Point | None) -> Vector:
@@ -222,7 +223,7 @@ def mass_moment(body: Body, start: Point | None) -> Vector:
     rigid = motion.position(body.com, start) * body.mass
     if body.flex is None:
         return rigid
-    flexible = motion.position(body, start) * as_expr(body.flex.part.mass)
+    flexible = motion.position(body, start) * number(body.flex.part.mass, MASS)
     return rigid + flexible + body.frame.vector(first_moment(body))
 
 

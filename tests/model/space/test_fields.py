@@ -50,7 +50,7 @@ def test_differences_keep_their_digits() -> None:
 
     def exact(place: list[Decimal]) -> list[Decimal]:
         cube = sum(x * x for x in place) ** Decimal("1.5")
-        return [-Decimal(4.0e14) * x / cube for x in place]
+        return [-Decimal("4.0e14") * x / cube for x in place]
 
     here, there = (
         [Decimal(x) for x in base],

@@ -125,7 +125,7 @@ def reduce_structure(
     moving = np.setdiff1d(np.arange(structure.mass.shape[0]), clamped)
     if not len(moving):
         raise ModelError(f"{where}: every freedom is fixed, so nothing can move; fix fewer nodes")
-    free = basis == "free" or (basis == "craig-bampton" and not len(clamped))
+    free = basis != "fixed" and not len(clamped)
     kept = Kept(structure, moving, _rigid(structure, basis) if free else np.zeros((len(moving), 0)))
     if basis == "craig-bampton":
         squares, vectors = _craig_bampton(kept, ends, modes, frequency_limit)
@@ -139,16 +139,21 @@ def reduce_structure(
 
 
 def _rigid(structure: Structure, basis: str) -> Array:
-    """Rigid motions as independent columns: six, five for points on a line, three for one point."""
+    """Rigid motions as independent columns: six, five for points on a line, three for one point.
+
+    None for an interface of a part whose own stiffness ties it to the body.
+    """
     vectors, values, _ = np.linalg.svd(structure.rigid, full_matrices=False)
     rigid = vectors[:, values > 1e-10 * values[0]]
     strain, scale = _strain(structure.stiffness, rigid)
     worst = int(np.argmax(strain / scale))
+    if strain[worst] > _TIED * scale[worst] and basis == "craig-bampton":
+        return rigid[:, :0]
     if strain[worst] > _TIED * scale[worst]:
         at = int(np.argmax(np.abs(structure.stiffness @ rigid[:, worst])))
         raise ModelError(
-            f"{structure.where}: the stiffness resists rigid motion, most at {structure.label(at)}; a "
-            f"'{basis}' basis needs a part tied to nothing: use fixed= nodes, or check positions="
+            f"{structure.where}: the stiffness resists rigid motion, most at {structure.label(at)}; "
+            "a free basis needs a part tied to nothing: use basis='fixed', or check positions="
         )
     return rigid
 
@@ -246,7 +251,7 @@ def _craig_bampton(kept: Kept, ends: Array, modes: int | None, limit: float | No
     if loose != away or len(squares) == away:
         raise ModelError(
             f"{structure.where}: {loose} Craig-Bampton modes have zero frequency, {away} were "
-            "expected from rigid motion; the interface must hold the part in all directions where fixed= does not"
+            "expected from rigid motion; interface= and fixed= together must hold the part in all directions"
         )
     return squares[away:], vectors[:, away:]
 

@@ -19,7 +19,7 @@ from armillary.model.flexible.waves import Wave, bending_waves, line_waves
 
 ENDS = ("clamped", "pinned", "free")
 MOTIONS = ("y", "z", "axial", "torsion")
-# A tip that outweighs its beam by more is a rigid body on a spring; the waves' small k would drown in rounding.
+# A tip that outweighs its beam by more is a rigid body on a spring; such small k would drown in rounding.
 _HEAVY = 1e5
 
 
@@ -138,6 +138,8 @@ class Beam:
     def _read_stations(self, stations: Any, where: str) -> dict[str, float]:
         if not isinstance(stations, Mapping):
             stations = {str(i + 1): s for i, s in enumerate(stations)}
+        if taken := {"root", "tip"} & set(stations):
+            raise ModelError(f"{where}: station '{min(taken)}' is there already; choose another name")
         return {str(name): self._station(s, f"{where}: station '{name}'") for name, s in stations.items()}
 
     def _station(self, s: Any, where: str) -> float:
@@ -200,7 +202,8 @@ class Beam:
             found = [mode for mode in found if mode.frequency <= limit]
             if not found:
                 raise ModelError(
-                    f"{where}: no mode lies below frequency_limit={limit:g} rad/s; the lowest is at {lowest:.6g}"
+                    f"{where}: no mode lies below frequency_limit={limit:g} rad/s; the lowest is at "
+                    f"{lowest:.6g}"
                 )
         return found if modes is None else found[:modes]
 
@@ -230,7 +233,7 @@ class Beam:
         self._check_tip(where)
         if stiffening and self.tip != "free":
             raise ModelError(
-                f"{where}: stiffening lets the tip move along the beam as it bends, but the tip is {self.tip}; "
+                f"{where}: stiffening lets the tip move along the beam as it bends, but it is {self.tip}; "
                 "use tip='free'"
             )
         limit = None if frequency_limit is None else positive(frequency_limit, where, "frequency_limit")

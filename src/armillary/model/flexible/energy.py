@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.dimension import ENERGY, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr
 from armillary.algebra.vectors import (
     Triple,
@@ -31,7 +32,7 @@ def first_moment(body: Body) -> Triple:
     """c(η) of a body's flexible part in body axes; zero for a rigid body."""
     if body.flex is None:
         return (ZERO, ZERO, ZERO)
-    return _sum(body.flex.part.first.tolist(), _shape(body).first)
+    return _named(_sum(body.flex.part.first.tolist(), _shape(body).first), f"c_{body.name}", MASS * LENGTH)
 
 
 def flexible_strain_energy(body: Body) -> Expr:
@@ -39,7 +40,8 @@ def flexible_strain_energy(body: Body) -> Expr:
     flex = body.flex
     assert flex is not None
     eta = flex.coordinates
-    return HALF * as_expr(_dot([combination(row, eta) for row in flex.part.K.tolist()], eta))
+    energy = HALF * as_expr(_dot([combination(row, eta) for row in flex.part.K.tolist()], eta))
+    return fn.measured(energy, ENERGY, f"strain_{body.name}")
 
 
 def flexible_kinetic_energy(body: Body, w: Triple, v: Triple) -> Expr:
@@ -52,7 +54,8 @@ def flexible_kinetic_energy(body: Body, w: Triple, v: Triple) -> Expr:
         plus(plus(_dot(P, v), _dot(H, w)), combination(row, xi))
         for P, H, row in zip(shape.P, shape.H, shape.M, strict=True)
     ]
-    return HALF * as_expr(plus(plus(_dot(v, p), _dot(w, L)), _dot(xi, modal)))
+    energy = HALF * as_expr(plus(plus(_dot(v, p), _dot(w, L)), _dot(xi, modal)))
+    return fn.measured(energy, ENERGY, f"kinetic_{body.name}")
 
 
 def flexible_momenta(body: Body, w: Triple, v: Triple) -> tuple[Vector, Vector]:
@@ -71,7 +74,8 @@ def _momenta(body: Body, shape: Deformation, w: Triple, v: Triple) -> tuple[Trip
     mass = tuple(times(x, part.mass) if part.mass else ZERO for x in v)
     p = _sum(_sum(mass, cross_triples(w, c)), combined(shape.P, xi))
     L = _sum(_sum(matrix_vector(J, w), cross_triples(c, v)), combined(shape.H, xi))  # type: ignore[arg-type]
-    return _named(p, f"p_{body.name}"), _named(L, f"L_{body.name}")
+    momentum = MASS * SPEED
+    return _named(p, f"p_{body.name}", momentum), _named(L, f"L_{body.name}", momentum * LENGTH)
 
 
 def _dot(a: Any, b: Any) -> Any:
@@ -82,5 +86,5 @@ def _sum(a: Any, b: Any) -> Triple:
     return tuple(plus(as_expr(x), as_expr(y)) for x, y in zip(a, b, strict=True))
 
 
-def _named(v: Triple, name: str) -> Triple:
-    return tuple(fn.named(as_expr(x), f"{name}_{axis}") for x, axis in zip(v, "xyz", strict=True))
+def _named(v: Triple, name: str, dimension: Dimension) -> Triple:
+    return tuple(fn.measured(x, dimension, f"{name}_{axis}") for x, axis in zip(v, "xyz", strict=True))

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from armillary.algebra.expression import ZERO, Expr, symbol
-from armillary.algebra.vectors import Matrix
+from armillary.algebra.dimension import LENGTH
+from armillary.algebra.expression import ZERO, Expr, number, symbol
+from armillary.algebra.vectors import Matrix, Vector
 from armillary.errors import ModelError, nearest
 from armillary.model.assembling import build_frames
 from armillary.model.body import Body, Point
@@ -27,7 +28,8 @@ class Flexible:
     coordinates: tuple[Expr, ...]
     speeds: tuple[Expr, ...]
     held: str | None = None
-    nodes: dict[str, Body] = field(default_factory=dict)  # those that were asked for
+    nodes: dict[str, Body] = field(default_factory=dict)  # those that were asked for, by their labels
+    places: dict[str, Node] = field(default_factory=dict)  # and where they are, by their bodies' names
 
 
 class Nodal(JointType):
@@ -152,6 +154,13 @@ class Flexibles:
             flex.nodes[node.name] = self._make_node(body, flex, node)
         return flex.nodes[node.name]
 
+    def _deflection(self, body: Body, name: Any) -> Vector:
+        node = self._node(body, name)
+        assert body.flex is not None
+        place = body.flex.places[node.name]
+        undeformed = [number(float(x), LENGTH) for x in place.position]
+        return node.displacement - body.frame.vector(undeformed)
+
     def _make_node(self, body: Body, flex: Flexible, place: Node) -> Body:
         label = place.name
         name = f"{body.name}_{label}"
@@ -183,6 +192,7 @@ class Flexibles:
         node.points["origin"] = Point("origin", node, _ZERO)
         node.points["com"] = Point("com", node, _ZERO)
         self.bodies[name] = node
+        flex.places[name] = place
         return node
 
 

@@ -19,6 +19,7 @@ from math import factorial
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.dimension import LENGTH
 from armillary.algebra.expression import Expr, number
 from armillary.algebra.vectors import (
     IDENTITY,
@@ -107,7 +108,7 @@ def _displaced(
     straight = _columns(node.shape)
     if node.shortening is None:
         place = _sum_of(_numbers(node.position), combined(straight, eta))
-        return _named(place, f"at_{label}"), straight, (0, 0, 0)
+        return _lengths(place, f"at_{label}"), straight, (0, 0, 0)
     bent = [_columns(node.shortening[:, p, :]) for p in range(len(eta))]
     shapes = [
         _named(_sum_of(column, combined(G, eta)), f"shape_{label}")
@@ -116,7 +117,7 @@ def _displaced(
     mean = [_scaled(_sum_of(a, b), 0.5) for a, b in zip(straight, shapes, strict=True)]
     place = _sum_of(_numbers(node.position), combined(mean, eta))
     quick = combined([combined(G, xi) for G in bent], xi)
-    return _named(place, f"at_{label}"), shapes, _named(quick, f"bent_{label}")
+    return _lengths(place, f"at_{label}"), shapes, _named(quick, f"bent_{label}")
 
 
 class _Rates:
@@ -230,6 +231,11 @@ def _sum_of(*triples: Triple) -> Triple:
     for t in triples:
         result = [plus(a, b) for a, b in zip(result, t, strict=True)]
     return tuple(result)
+
+
+def _lengths(v: Triple, name: str) -> Triple:
+    axes = zip(v, "xyz", strict=True)
+    return tuple(0 if is_zero(a) else fn.measured(a, LENGTH, f"{name}_{axis}") for a, axis in axes)
 
 
 def _named(v: Triple, name: str) -> Triple:

@@ -35,9 +35,9 @@ def from_matrices(
 ) -> FlexiblePart:
     """A part from matrices over n nodes with three freedoms each (x, y, z) or six (rx, ry, rz after them).
 
-    Matrices are dense, SciPy sparse, or files (.npy, sparse .npz, Matrix Market .mtx). ``positions`` are those
-    of the nodes, by name or in order (then named "1", "2", …). ``fixed`` lists nodes ("root") or freedoms
-    of nodes ("root.rz") that the body holds; ``interface`` those whose static modes a Craig-Bampton
+    Matrices are dense, SciPy sparse, or files (.npy, sparse .npz, Matrix Market .mtx). ``positions`` are the
+    places of the nodes, by name or in order (then named "1", "2", …). ``fixed`` lists nodes ("root") or
+    freedoms of nodes ("root.rz") that the body holds; ``interface`` those whose static modes a Craig-Bampton
     basis keeps. ``modes`` and ``frequency_limit`` (rad/s) say how many modes; see `bases.reduce_structure`.
 
     The mass matrix may be consistent: mass, centre, inertia and coupling of the modes come from it exactly;
@@ -105,8 +105,8 @@ def _checked(structure: Structure) -> Structure:
     if np.ptp(masses) > 1e-6 * np.max(masses):
         raise ModelError(
             f"{where}: mass_matrix moves {masses[0]:.6g}, {masses[1]:.6g}, {masses[2]:.6g} of mass along x, "
-            "y, z, but a body has one mass; check that its rows go node after node as positions= does, with x, "
-            "y, z (and rx, ry, rz) of each"
+            "y, z, but a body has one mass; check that its rows go node after node as positions= does, with "
+            "x, y, z (and rx, ry, rz) of each"
         )
     return structure
 
@@ -120,9 +120,9 @@ def _symmetric(structure: Structure, matrix: Any, what: str) -> Any:
         worst = int(np.argmax(difference.data))
         i, j = int(difference.row[worst]), int(difference.col[worst])
         raise ModelError(
-            f"{structure.where}: {what}_matrix is not symmetric: ({structure.label(i)}, {structure.label(j)}) "
-            f"is {matrix[i, j]:.6g}, but the other way round {matrix[j, i]:.6g}; a file with one triangle only "
-            "must say so (Matrix Market 'symmetric'), else add the other"
+            f"{structure.where}: {what}_matrix is not symmetric: ({structure.label(i)}, "
+            f"{structure.label(j)}) is {matrix[i, j]:.6g}, but the other way round {matrix[j, i]:.6g}; a file "
+            "with one triangle only must say so (Matrix Market 'symmetric'), else add the other"
         )
     return (0.5 * (matrix + matrix.T)).tocsr()
 

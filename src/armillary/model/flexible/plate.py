@@ -22,7 +22,7 @@ _MOST = 24
 
 
 class Plate:
-    """A thin rectangular plate in the body: ``a`` along local x from the edge held, ``b`` across, z its normal.
+    """A thin rectangular plate: ``a`` along local x from the edge held, ``b`` across, z its normal.
 
         ½ ∫ D [(w_xx + w_yy)² − 2(1−ν)(w_xx w_yy − w_xy²)] = ½ ω² ∫ ρh w²,     D = Eh³ / 12(1−ν²)
 
@@ -32,8 +32,8 @@ class Plate:
 
     ``origin`` is the middle of the edge x = 0, which is ``root`` = "clamped", "pinned" or "free"; the other
     edges are free. It stays in its plane: no in-plane motion, and no inertia of its thickness.
-    ``stations`` names nodes at (x, y), y counted from the middle; "root", "tip" (middles of the edges at x = 0
-    and x = a) and "corner1" to "corner4" (from (0, −b/2) around) are always there.
+    ``stations`` names nodes at (x, y), y counted from the middle; "root", "tip" (middles of the edges at
+    x = 0 and x = a) and "corner1" to "corner4" (from (0, −b/2) around) are always there.
     """
 
     def __init__(
@@ -78,6 +78,8 @@ class Plate:
     def _read_stations(self, stations: Any, where: str) -> dict[str, tuple[float, float]]:
         if not isinstance(stations, Mapping):
             stations = {str(i + 1): place for i, place in enumerate(stations)}
+        if taken := {"root", "tip", "corner1", "corner2", "corner3", "corner4"} & set(stations):
+            raise ModelError(f"{where}: station '{min(taken)}' is there already; choose another name")
         return {str(name): self._station(xy, f"{where}: station '{name}'") for name, xy in stations.items()}
 
     def _station(self, place: Any, where: str) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.dimension import LENGTH, ONE, TIME
-from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors import Triple, is_zero
 from armillary.errors import ModelError, nearest
 from armillary.model import motion
@@ -32,6 +32,8 @@ from armillary.model.space.fields import (
     extended,
     potential,
     scaled,
+    term,
+    total,
 )
 
 FIELDS = ("mass centre", "gradient", "bodies")
@@ -57,7 +59,9 @@ class Attractor:
         if is_zero(self.J2):
             return Source(self.mu)
         assert self.radius is not None
-        return Source(self.mu, fn.named(self.mu * self.J2 * self.radius**2 * 0.5, self.name), self.axis)
+        return Source(
+            self.mu, fn.named(term(0.5, self.mu, self.J2, self.radius, self.radius), self.name), self.axis
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,26 +164,24 @@ class Attraction(Reading, Energies):
 
     def potential_energy(self) -> Expr:
         """Of uniform gravity, −Σ m g·r, and of attractors; add the energy of your own springs."""
-        result = super().potential_energy()
-        for attractor in self.attractors.values():
-            result = result + self._attraction_energy(attractor)
-        return as_expr(result)
+        parts = (self._attraction_energy(attractor) for attractor in self.attractors.values())
+        return as_expr(total(super().potential_energy(), *parts))
 
-    def _attraction_energy(self, attractor: Attractor) -> Expr:
+    def _attraction_energy(self, attractor: Attractor) -> Any:
         """The energy whose gradient the field is; with moving attractors it depends on time."""
-        source, result = attractor.source, ZERO
+        source, parts = attractor.source, []
         if attractor.field == "mass centre":
             place = add(self._mass_place(), scaled(attractor.place, -1))
-            result = self.total_mass() * potential(source, named_triple(list(place), f"r_{attractor.name}"))
-        else:
-            for spot in self._spots(attractor):
-                result = result + spot.body.mass * potential(spot.source, spot.place)
-                if attractor.field == "gradient":
-                    result = result + extended(spot.source, spot.place, spot.body.inertia).energy
+            here = named_triple(list(place), f"r_{attractor.name}")
+            parts.append(self.total_mass() * potential(source, here))
+        for spot in self._spots(attractor):
+            parts.append(spot.body.mass * potential(spot.source, spot.place))
+            if attractor.field == "gradient":
+                parts.append(extended(spot.source, spot.place, spot.body.inertia).energy)
         if attractor.indirect:
             fall = acceleration(source, scaled(attractor.place, -1))
-            result = result + self.total_mass() * dot(fall, self._mass_place())
-        return as_expr(result)
+            parts.append(self.total_mass() * dot(fall, self._mass_place()))
+        return total(*parts)
 
     # ------------------------------------------------------------ where
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from armillary.algebra import functions as fn
@@ -51,17 +52,17 @@ class Source:
 def potential(source: Source, r: Triple) -> Any:
     """U at a place."""
     near = _nearness(r)
-    value = -source.mu * near
+    value = term(-1, source.mu, near)
     if source.round:
         return value
     z = dot(r, source.axis)
-    return value + source.oblateness * (3 * z * z * near**5 - near**3)
+    return total(value, term(3, source.oblateness, z, z, near**5), term(-1, source.oblateness, near**3))
 
 
 def acceleration(source: Source, r: Triple) -> Triple:
     """g = −∇U at a place."""
     near = _nearness(r)
-    return add(scaled(r, -source.mu * near**3), _oblate_acceleration(source, r, near))
+    return add(scaled(r, term(-1, source.mu, near**3)), _oblate_acceleration(source, r, near))
 
 
 def acceleration_change(source: Source, base: Triple, step: Triple, square: Any = None) -> Triple:
@@ -77,11 +78,12 @@ def acceleration_change(source: Source, base: Triple, step: Triple, square: Any 
     """
     square = fn.named(dot(base, base), "square") if square is None else square
     q = fn.named(dot(step, add(step, scaled(base, 2))) / square, "stretch")
-    cube = fn.named((1 + q) * fn.sqrt(1 + q), "cube")
-    excess = fn.named(q * (3 + 3 * q + q * q) / (1 + cube), "excess")
+    longer = total(1, q)
+    cube = fn.named(longer * fn.sqrt(longer), "cube")
+    excess = fn.named(q * total(3, term(3, q), q * q) / total(1, cube), "excess")
     strength = fn.named(source.mu / (square * fn.sqrt(square)), "strength")
-    factor = fn.named(-strength / cube, "pull")
-    change = scaled(add(step, scaled(base, -excess)), factor)
+    pull = fn.named(strength / cube, "pull")
+    change = scaled(add(scaled(base, excess), scaled(step, -1)), pull)
     if source.round:
         return change
     there = add(base, step)
@@ -95,8 +97,8 @@ def _oblate_acceleration(source: Source, r: Triple, near: Any) -> Triple:
         return NOWHERE
     z = fn.named(dot(r, source.axis), "z")
     fifth = fn.named(source.oblateness * near**5, "oblate")
-    radial = 3 * fifth * (5 * z * z * near * near - 1)
-    return add(scaled(r, radial), scaled(source.axis, -6 * z * fifth))
+    radial = term(3, fifth, total(term(5, z, z, near, near), -1))
+    return add(scaled(r, radial), scaled(source.axis, term(-6, z, fifth)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,61 +116,91 @@ def extended(source: Source, r: Triple, inertia: Matrix) -> Extended:
 
         V = −½ I : ∇∇U,     F = −∂V/∂r,     M = r × ∂V/∂r + a × ∂V/∂a
 
-    of which the round part is V = −μ/2 (r⁻³ tr I − 3 r⁻⁵ r·I·r) and M = 3 μ r⁻⁵ r × I·r. The energy is the
-    integral of the potential over the body up to terms of fourth order in its size (third where it has no
-    symmetry), so that forces and moments derived from it keep the total energy exactly.
+    With A = a·I·a, B = a·I·r, C = r·I·r, T = tr I, and n = 1/r,
+
+        V = −½ μ (n³ T − 3 n⁵ C) − ½ k (6 n⁵ A − 60 z n⁷ B + (3 n⁵ − 15 z² n⁷) T + (105 z² n⁹ − 15 n⁷) C)
+
+    and the moment's round part is 3 μ n⁵ r × I·r. The energy is the integral of the potential over the body
+    but for terms of third order in its size, of fourth where it is symmetric; forces and moments derive from
+    it exactly, so that the total energy is kept.
 
     Source: Hughes (1986), Spacecraft Attitude Dynamics, section 8.1, for the round part.
     """
-    near = _nearness(r)
-    second = fn.named(near * near, "near2")
-    third, fifth = fn.named(second * near, "near3"), fn.named(second * second * near, "near5")
-    turned = _named(matrix_vector(inertia, r), "Ir")
-    along = fn.named(dot(r, turned), "rIr")
-    spread = plus(plus(inertia[0][0], inertia[1][1]), inertia[2][2])
-    half = source.mu * 0.5
-    energy = -half * (times(spread, third) - 3 * fifth * along)
-    slope_r = scaled(r, half * fifth * (3 * spread - 15 * second * along))
-    slope_r = add(slope_r, scaled(turned, 6 * half * fifth))
-    moment = scaled(cross_triples(r, turned), 6 * half * fifth)
+    n = _nearness(r)
+    n2 = fn.named(n * n, "near2")
+    n3, n5 = fn.named(n2 * n, "near3"), fn.named(n2 * n2 * n, "near5")
+    Ir = _named(matrix_vector(inertia, r), "Ir")
+    C = fn.named(dot(r, Ir), "rIr")
+    T = total(inertia[0][0], inertia[1][1], inertia[2][2])
+    strength = fn.named(term(3, source.mu, n5), "gradient")  # 3 μ n⁵
+    energy = total(term(-0.5, source.mu, n3, T), term(0.5, strength, C))
+    slope_r = add(
+        scaled(r, term(0.5, strength, total(T, term(-5, n2, C)))),
+        scaled(Ir, strength),
+    )
+    moment = scaled(cross_triples(r, Ir), strength)
     if source.round:
         return Extended(energy, scaled(slope_r, -1), moment)
+    bent = _extended_oblate(source, r, inertia, Ir, C, T, n2, n5)
+    return Extended(
+        total(energy, bent.energy), add(scaled(slope_r, -1), bent.force), add(moment, bent.moment)
+    )
 
-    # V = −k/2 (6 r⁻⁵ A − 60 z r⁻⁷ B + (3 r⁻⁵ − 15 z² r⁻⁷) T + (105 z² r⁻⁹ − 15 r⁻⁷) C)
-    # with A = a·I·a, B = a·I·r, C = r·I·r, T = tr I
-    a, k = source.axis, source.oblateness
+
+def _extended_oblate(
+    source: Source, r: Triple, inertia: Matrix, Ir: Triple, C: Any, T: Any, n2: Any, n5: Any
+) -> Extended:
+    """The part of ``extended`` with k."""
+    a = source.axis
     z = fn.named(dot(r, a), "z")
-    tilted = _named(matrix_vector(inertia, a), "Ia")
-    A, B, C, T = dot(a, tilted), fn.named(dot(r, tilted), "aIr"), along, spread
-    latitude = fn.named(z * z * second, "latitude")  # sin² of it
-    scale = fn.named(k * fifth * 0.5, "oblate")
-    oblate = -scale * (
-        6 * A - 60 * z * second * B + (3 - 15 * latitude) * T + (105 * latitude - 15) * second * C
+    Ia = _named(matrix_vector(inertia, a), "Ia")
+    A, B = dot(a, Ia), fn.named(dot(r, Ia), "aIr")
+    s = fn.named(term(1, z, z, n2), "latitude")  # sin² of it
+    k5 = fn.named(term(0.5, source.oblateness, n5), "oblate")
+    k7 = fn.named(k5 * n2, "oblate7")
+    in_brackets = total(
+        term(6, A), term(-60, z, n2, B), term(3, T), term(-15, s, T), term(105, s, n2, C), term(-15, n2, C)
     )
-    over = scale * second
-    by_r = -30 * A - 15 * T + 105 * latitude * T + second * (420 * z * B + 105 * C - 945 * latitude * C)
-    by_a = -60 * B - 30 * z * T + 210 * z * second * C
-    by_Ia = -60 * z
-    by_Ir = 210 * latitude - 30
-    bent_r = scaled(
-        add(scaled(r, by_r), scaled(a, by_a), scaled(tilted, by_Ia), scaled(turned, by_Ir)), -over
+    # ∂V/∂r = −½ k n⁷ ( … r + (−60 B − 30 z T + 210 z n² C) a − 60 z I·a + (210 s − 30) I·r )
+    along_r = total(
+        term(-30, A),
+        term(-15, T),
+        term(105, s, T),
+        term(420, z, n2, B),
+        term(105, n2, C),
+        term(-945, s, n2, C),
     )
-    # ∂V/∂a = −k/2 (12 r⁻⁵ I·a − 60 r⁻⁷ (B r + z I·r) − 30 z r⁻⁷ T r + 210 z r⁻⁹ C r)
-    bent_a = add(
-        scaled(tilted, -12 * scale),
-        scaled(turned, 60 * z * over),
-        scaled(r, over * (60 * B + 30 * z * T - 210 * z * second * C)),
+    along_a = total(term(-60, B), term(-30, z, T), term(210, z, n2, C))
+    by_r = add(
+        scaled(r, along_r), scaled(a, along_a), scaled(Ia, term(-60, z)), scaled(Ir, total(term(210, s), -30))
     )
-    bent = add(cross_triples(r, bent_r), cross_triples(a, bent_a))
-    return Extended(energy + oblate, scaled(add(slope_r, bent_r), -1), add(moment, bent))
+    # ∂V/∂a = −½ k ( 12 n⁵ I·a + n⁷ (−60 B − 30 z T + 210 z n² C) r − 60 z n⁷ I·r )
+    by_a = add(scaled(Ia, term(12, k5)), scaled(r, k7 * along_a), scaled(Ir, term(-60, z, k7)))
+    slope = scaled(by_r, k7)
+    moment = add(cross_triples(r, slope), cross_triples(a, by_a))
+    return Extended(term(-1, k5, in_brackets), slope, scaled(moment, -1))
 
 
-# ---------------------------------------------------------------- triples
+# ---------------------------------------------------------------- scalars and triples
+
+
+def term(coefficient: float, *factors: Any) -> Any:
+    """A number times a product; the number is of no dimension."""
+    return times(reduce(_product, factors), coefficient)
+
+
+def _product(a: Any, b: Any) -> Any:
+    return 0 if is_zero(a) or is_zero(b) else times(a, b)
+
+
+def total(*terms: Any) -> Any:
+    """The sum of terms, known zeros left out."""
+    return reduce(plus, terms)
 
 
 def _nearness(r: Triple) -> Any:
     """1/r."""
-    return fn.named(1 / fn.sqrt(dot(r, r)), "near")
+    return fn.named(dot(r, r) ** -0.5, "near")
 
 
 def dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
@@ -186,8 +218,7 @@ def add(*triples: Sequence[Any]) -> Triple:
 
 def scaled(triple: Sequence[Any], factor: Any) -> Triple:
     """The triple times a scalar."""
-    found: list[Any] = [0 if is_zero(x) or is_zero(factor) else times(x, factor) for x in triple]
-    return tuple(found)
+    return tuple(_product(x, factor) for x in triple)
 
 
 def _named(triple: Sequence[Any], name: str) -> Triple:

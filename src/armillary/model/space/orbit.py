@@ -66,7 +66,7 @@ class Orbit:
         tilt, node, turn, anomaly = (
             _angle(value, name) for name, value in (("i", i), ("raan", raan), ("argp", argp), ("nu", nu))
         )
-        if 1 + shape * math.cos(anomaly) <= 0:
+        if 1 + shape * math.cos(anomaly) <= _FLAT:
             raise ModelError(
                 f"Orbit: nu={nu!r} is beyond the asymptote of a path with e={shape:g}; its true anomaly "
                 f"stays within ±{math.degrees(math.acos(-1 / shape)):.6g} deg"
