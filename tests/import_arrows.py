@@ -18,6 +18,7 @@ ALLOWED_BACK = {
     ("armillary.model.system", "program"): "s.derive(): a description hands itself to the next stage",
     ("armillary.program.equations", "runtime"): "eom.compile(): equations hand themselves to the next stage",
     ("armillary.program.redundant", "runtime"): "eom.compile(), in redundant coordinates",
+    ("armillary.program.momentum", "runtime"): "eom.compile(), with momenta as states",
     ("armillary.runtime.compiled", "results"): "model.simulate(): a run is what a simulation leaves",
     ("armillary.runtime.redundant", "results"): "model.simulate(), in redundant coordinates",
 }

@@ -46,6 +46,9 @@ from armillary.errors import (
     SimulationError,
     UnitsError,
 )
+from armillary.model.flexible.beam import Beam
+from armillary.model.flexible.plate import Plate
+from armillary.model.flexible.section import Section
 from armillary.model.joints import (
     Cylindrical,
     Fixed,
@@ -76,6 +79,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArmillaryError",
+    "Beam",
     "Body",
     "Cylindrical",
     "Dyadic",
@@ -92,10 +96,12 @@ __all__ = [
     "Orbit",
     "ParameterError",
     "Planar",
+    "Plate",
     "Point",
     "Prismatic",
     "Revolute",
     "Run",
+    "Section",
     "SimulationError",
     "SmoothFriction",
     "Spherical",

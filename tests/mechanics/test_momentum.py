@@ -112,21 +112,24 @@ def test_the_matrix_is_symmetric_though_nothing_makes_it_so() -> None:
 # ---------------------------------------------------------------- what is conserved
 
 
-def tumbling(joint: Any, **options: Any) -> arm.System:
+def tumbling(joint: Any) -> arm.System:
     """A body with two more on it, sprung and damped: nothing from outside acts."""
     s = arm.System("tumbling")
     A = s.body("A", joint=joint, mass=4, com=(0.1, -0.2, 0.05), inertia=(1, 2, 2.5))
     B = s.body("B", A, arm.Gimbal("zx"), at=(0.5, 0, 0.1), com=(0.4, 0, 0), mass=2, inertia=(0.1, 0.3, 0.3))
-    C = s.body("C", B, arm.Prismatic("x"), at=(0.8, 0, 0), mass=1, com=(0, 0.1, 0), inertia=0.05)
+    C = s.body(
+        "C", B, arm.Prismatic("x"), at=(0.8, 0, 0), mass=1, com=(0, 0.1, 0), inertia=(0.05, 0.05, 0.05)
+    )
     s.moment("motor", "3*sin(2*t) - 0.2*B.u1", A.z, on=B, reaction=A)
     s.strut("spring", "-50*(x - 0.7) - 0.5*v", between=(A.origin, C.com))
-    momentum, angular = s.momentum(), s.angular_momentum("mass centre" if not options else None)
+    momentum, angular = s.momentum(), s.angular_momentum("mass centre")
     for letter, unit in zip("xyz", (s.ground.x, s.ground.y, s.ground.z), strict=True):
         s.output(f"P{letter}", arm.dot(momentum, unit))
         s.output(f"H{letter}", arm.dot(angular, unit))
     return s
 
 
+TIGHT: dict[str, Any] = {"method": "dop853", "rtol": 1e-13, "atol": 1e-13, "sample": 0.25}
 START = {"A.u1": 0.3, "A.u4": 0.7, "A.u5": -0.4, "A.u6": 1.1, "B.u1": 2.0, "B.u2": -1.0, "C.u1": 0.5}
 
 
@@ -160,7 +163,7 @@ def test_a_top_keeps_its_vertical_angular_momentum() -> None:
     """About the point that is held; gravity has no moment about the vertical."""
     s = arm.System("top")
     A = s.body("A", joint=arm.Spherical(), com=(0, 0, 0.3), mass=2, inertia=(0.2, 0.25, 0.1))
-    s.body("B", A, arm.Revolute("z"), at=(0, 0, 0.6), com=(0.1, 0, 0), mass=0.5, inertia=0.01)
+    s.body("B", A, arm.Revolute("z"), at=(0, 0, 0.6), com=(0.1, 0, 0), mass=0.5, inertia=(0.01, 0.01, 0.01))
     s.gravity(9.81, -s.ground.z)
     model = s.derive(formalism="momentum").compile()
     run = model.simulate(20.0, step=0.02, initial={"A.u1": 0.4, "A.u3": 20.0, "B.u1": -3.0})
@@ -170,7 +173,7 @@ def test_a_top_keeps_its_vertical_angular_momentum() -> None:
 
 
 def test_bodies_tied_by_a_spring_exchange_momentum() -> None:
-    """Two trees: each has its own momenta, whose sum stays."""
+    """Two trees: each has its own momenta, whose sum stays as far as the method makes it."""
     s = arm.System("two bodies")
     for i, name in enumerate(("A", "B")):
         s.body(name, joint=arm.Free(), mass=1 + i, com=(0, 0.1, 0), inertia=(0.1, 0.2, 0.25))
@@ -178,13 +181,13 @@ def test_bodies_tied_by_a_spring_exchange_momentum() -> None:
     model = s.derive(formalism="momentum").compile()
     kane = s.derive(formalism="kane").compile()
     start = {"B.q1": 1.5, "A.u2": 0.3, "B.u4": 2.0}
-    run = model.simulate(5.0, step=0.01, initial=start)
-    other = kane.simulate(5.0, step=0.01, initial=start)
+    run, other = (m.simulate(5.0, initial=start, **TIGHT) for m in (model, kane))
     for axis in "xyz":
         total = run[f"momentum {axis} of A"] + run[f"momentum {axis} of B"]
-        assert np.ptp(total) < 1e-13
+        assert np.ptp(total) < 1e-11
+        assert np.ptp(run[f"momentum {axis} of A"]) > 0.01
     for name in ("A.q1", "B.q5", "A.u6"):
-        assert run[name] == pytest.approx(other[name], abs=1e-6)
+        assert run[name] == pytest.approx(other[name], abs=1e-9)
 
 
 def test_external_loads_change_the_momenta_of_the_whole() -> None:
@@ -194,8 +197,7 @@ def test_external_loads_change_the_momenta_of_the_whole() -> None:
     s.force("thrust", 3.0, s.bodies["A"].x, at=s.bodies["B"].point(0.1, 0.2, 0.3))
     model = s.derive(formalism="momentum").compile()
     kane = s.derive(formalism="kane").compile()
-    run = model.simulate(3.0, method="dop853", rtol=1e-12, atol=1e-12, initial=START, sample=0.5)
-    other = kane.simulate(3.0, method="dop853", rtol=1e-12, atol=1e-12, initial=START, sample=0.5)
+    run, other = (m.simulate(3.0, initial=START, **TIGHT) for m in (model, kane))
     for letter in "xyz":
         assert run[f"momentum {letter}"] == pytest.approx(other[f"P{letter}"], abs=1e-9)
         assert run[f"angular momentum {letter}"] == pytest.approx(other[f"H{letter}"], abs=1e-9)
@@ -204,14 +206,14 @@ def test_external_loads_change_the_momenta_of_the_whole() -> None:
 # ---------------------------------------------------------------- given and locked speeds, events
 
 
-def driven(**more: Any) -> arm.System:
+def driven() -> arm.System:
     s = arm.System("driven")
     A = s.body("A", joint=arm.Free(), mass=3, inertia=(0.5, 0.6, 0.7))
-    B = s.body("B", A, arm.Revolute("y"), at=(0.4, 0, 0), com=(0.3, 0, 0.1), mass=1, inertia=0.1)
-    C = s.body("C", B, arm.Prismatic("x"), at=(0.5, 0, 0), mass=0.5, inertia=0.02)
+    B = s.body("B", A, arm.Revolute("y"), at=(0.4, 0, 0), com=(0.3, 0, 0.1), mass=1, inertia=(0.1, 0.1, 0.1))
+    C = s.body("C", B, arm.Prismatic("x"), at=(0.5, 0, 0), mass=0.5, inertia=(0.02, 0.02, 0.02))
     s.strut("spring", "-30*(x - 0.5)", between=(B.origin, C.origin))
     s.prescribe(B.q1, "0.5*sin(3*t)")
-    s.output("reaction", s.effort(B.u1) if hasattr(s, "effort") else 0)
+    s.output("effort", s.effort(B.q1))
     return s
 
 
@@ -220,8 +222,7 @@ def test_prescribed_motion_moves_the_rest() -> None:
     s = driven()
     model, kane = (s.derive(formalism=f).compile() for f in ("momentum", "kane"))
     start = {"C.q1": 0.4, "A.u5": 0.3}
-    tight: dict[str, Any] = {"method": "dop853", "rtol": 1e-12, "atol": 1e-12, "sample": 0.25}
-    run, other = (m.simulate(4.0, initial=start, **tight) for m in (model, kane))
+    run, other = (m.simulate(4.0, initial=start, **TIGHT) for m in (model, kane))
     for name in other.names:
         assert run[name] == pytest.approx(other[name], abs=1e-9), name
     assert np.all(run["angular momentum y"] == run["angular momentum y"][0])
@@ -245,13 +246,12 @@ def test_events_that_set_speeds_set_momenta() -> None:
     s = tumbling(arm.Free())
     s.event("kick", "t - 0.5", set={"B.u1": "-B.u1 + 0.3", "C.q1": "C.q1 + 0.01"})
     model, kane = (s.derive(formalism=f).compile() for f in ("momentum", "kane"))
-    tight: dict[str, Any] = {"method": "dop853", "rtol": 1e-12, "atol": 1e-12, "sample": 0.1}
-    run, other = (m.simulate(1.0, initial=START, **tight) for m in (model, kane))
+    run, other = (m.simulate(1.0, initial=START, **TIGHT) for m in (model, kane))
     for name in other.names:
         assert run[name] == pytest.approx(other[name], abs=1e-9), name
 
 
-@pytest.mark.parametrize("how", [{"step": 0.01}, {"sample": 0.05}], ids=["rk4", "dop853"])
+@pytest.mark.parametrize("how", [{"step": 0.002}, {"sample": 0.05}], ids=["rk4", "dop853"])
 def test_locking_and_releasing_keeps_the_other_momenta(how: dict[str, Any]) -> None:
     s = tumbling(arm.Free())
     s.event("lock", "t - 0.5", lock=["B.u1"])
@@ -259,7 +259,7 @@ def test_locking_and_releasing_keeps_the_other_momenta(how: dict[str, Any]) -> N
     model, kane = (s.derive(formalism=f).compile() for f in ("momentum", "kane"))
     run, other = (m.simulate(1.5, initial=START, **how) for m in (model, kane))
     for name in ("A.u4", "B.u1", "B.u2", "C.q1"):
-        assert run[name] == pytest.approx(other[name], abs=1e-6), name
+        assert run[name] == pytest.approx(other[name], abs=1e-7), name  # of rk4: 1e-8
     between = (run.time > 0.5) & (run.time < 1.0)
     assert np.all(run["B.u1"][between] == 0.0)
     for axis in "xyz":

@@ -186,28 +186,10 @@ def let(definition: Expr, name: str = "z") -> Expr:
     return _node("let", (definition,), name, definition.dimension, ("let", definition))
 
 
-class Shown(str):
-    """The name of an intermediate value that is not dissolved into its user."""
-
-
-def shown(definition: Expr, name: str) -> Expr:
-    """An intermediate value with a line of its own in the generated program, however often it is used."""
-    if definition.constant:
-        return definition
-    return _node("let", (definition,), Shown(name), definition.dimension, ("let", definition, name))
-
-
 def judged(definition: Expr, smallness: float, name: str = "z") -> Expr:
     """An intermediate value of a declared order of smallness, whatever the order of its definition."""
     key = ("let", definition, smallness)
     return intern(Expr, "let", (definition,), name, definition.dimension, key, smallness)
-
-
-def settled(definition: Expr, name: str = "k", length: int = 24) -> Expr:
-    """A constant sum that has grown long, closed to further opening, so that chains stay linear."""
-    if definition.kind != "sum" or len(definition.args) <= length:
-        return definition
-    return _node("let", (definition,), name, definition.dimension, ("let", definition))
 
 
 def _operand(value: Any) -> Expr | None:
@@ -436,11 +418,9 @@ def multiply(a: Expr, b: Expr) -> Expr:
         else:
             exponents[e] = exponents[e] + 1 if e in exponents else 1
     product = _product(coefficient, [(base, n) for base, n in exponents.items() if n != 0])
-    if a.dimension is None or b.dimension is None:
-        return product
-    return _with_dimension(
-        product, a.dimension * b.dimension
-    )  # numbers folded into the coefficient may bring their own
+    dimension = _dimension_product(a.dimension, b.dimension)
+    # Numbers folded into the coefficient may bring a dimension of their own, known or not.
+    return product if dimension is None and product.kind != "product" else _with_dimension(product, dimension)
 
 
 def _with_dimension(e: Expr, dimension: Dimension | None) -> Expr:

@@ -18,7 +18,6 @@ from armillary.algebra.expression import (
     ZERO,
     Expr,
     _common_factor,
-    _node,
     as_expr,
     call,
     common_dimension,
@@ -29,8 +28,8 @@ from armillary.algebra.expression import (
     number,
     power,
     scale,
-    shown,
 )
+from armillary.algebra.intermediate import shown
 from armillary.algebra.node import TRUNCATION
 from armillary.errors import ExpressionError, UnitsError
 
@@ -267,13 +266,6 @@ def named(x: Any, name: str) -> Any:
 def displayed(x: Any, name: str) -> Any:
     """An intermediate value that the generated program shows; the value itself for numbers and arrays."""
     return shown(x, name) if isinstance(x, Expr) else x
-
-
-def measured(x: Any, dimension: Dimension, name: str) -> Expr:
-    """An intermediate value of this dimension, where the numbers in it hide what units they have."""
-    if not isinstance(x, Expr) or x.kind == "number":
-        return number(x.data if isinstance(x, Expr) else x, dimension)
-    return _node("let", (x,), name, dimension, ("let", x, dimension))
 
 
 _BUILDERS: dict[str, Callable[..., Any]] = {

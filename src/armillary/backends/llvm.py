@@ -412,9 +412,7 @@ class _Writer:
         if products is None:
             return terms, value
         reduce = f"llvm.vector.reduce.fadd.v{LANES}f64"
-        self.module.need(
-            reduce, lambda: f"declare double @{reduce}(double, <{LANES} x double>) nounwind"
-        )
+        self.module.need(reduce, lambda: f"declare double @{reduce}(double, <{LANES} x double>) nounwind")
         start = value if value is not None else real(-0.0)
         total = self.emit(f"call reassoc double @{reduce}(double {start}, <{LANES} x double> {products})")
         return [(c, t) for c, t in terms if t not in taken], total

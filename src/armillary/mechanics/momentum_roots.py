@@ -56,7 +56,7 @@ class Root:
         self, tree: Tree, masses: Sequence[Weight], momenta: Sequence[Wrench]
     ) -> tuple[Triple, Triple]:
         """(P, H) from composite momenta."""
-        P = to_ground(tree, self._base, momenta[self._base][1])
+        P = to_ground(tree, self.base, momenta[self.base][1])
         n = to_ground(tree, self.link, momenta[self.link][0])
         return P, n if self.held else add(n, scaled(cross_triples(self._centre(tree, masses), P), -1))
 
@@ -83,17 +83,17 @@ class Root:
             first = to_ground(tree, self.link, masses[self.link].first)
             return ZEROS, add(N, cross_triples(first, tree.gravity))
         torque = add(N, scaled(cross_triples(self._centre(tree, masses), F), -1))
-        return add(F, scaled(tree.gravity, masses[self._base].mass)), torque
+        return add(F, scaled(tree.gravity, masses[self.base].mass)), torque
 
     @property
-    def _base(self) -> int:
+    def base(self) -> int:
         """The link that carries all of the mass: regrouping moves it as far as the last slide."""
         return self.slides[-1] if self.slides else self.link
 
     def _centre(self, tree: Tree, masses: Sequence[Weight]) -> Triple:
         """From the body's origin to the common mass centre, in the ground's axes."""
         first = to_ground(tree, self.link, masses[self.link].first)
-        return named(scaled(first, 1 / masses[self._base].mass), f"c_{self.name}")
+        return named(scaled(first, 1 / masses[self.base].mass), f"c_{self.name}")
 
 
 def free_roots(tree: Tree, masses: Sequence[Weight], locked: Collection[str] = ()) -> list[Root]:
@@ -112,7 +112,7 @@ def free_roots(tree: Tree, masses: Sequence[Weight], locked: Collection[str] = (
         carried = link.step == "tumble" and len(slides) == 3 and _orthogonal(tree, slides)
         adrift = link.step == "drift" and link.velocity == "body" and len(spins) == 6 and not slides
         root = Root(link.name, i, slides, held)
-        if held or ((carried or adrift) and not is_zero(masses[root._base].mass)):
+        if held or ((carried or adrift) and not is_zero(masses[root.base].mass)):
             found.append(root)
     return found
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import evaluate_all
-from armillary.algebra.expression import Expr, settled
+from armillary.algebra.expression import Expr
+from armillary.algebra.intermediate import settled
 from armillary.algebra.vectors import (
     IDENTITY,
     Matrix,

@@ -62,6 +62,7 @@ class Memory:
     update: Expr | None
     about: str
     period: float | None = None  # of the clock behind a periodic update: it starts one period after the run
+    start: Expr | None = None  # what it is at the start of a run that does not say otherwise
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,10 @@ def appendage_targets(system: System, mode: Mode, formalism: str) -> tuple[Targe
                 )
     first = len(wanted.memory)
     fires = [
-        (*fire[:first], *(_kept(s, value, found, setting) for s, value in zip(states, fire[first:], strict=True)))
+        (
+            *fire[:first],
+            *(_kept(s, value, found, setting) for s, value in zip(states, fire[first:], strict=True)),
+        )
         for fire in wanted.fires
     ]
     own = {s.data.name: setting.plain(s) for s in found.states}

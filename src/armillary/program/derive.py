@@ -27,7 +27,7 @@ from armillary.mechanics.uncouple import uncouple
 from armillary.model.deduced import parameter_units
 from armillary.model.system import System
 from armillary.program.appendages import FORMULATIONS, appendage_targets, check_appendages
-from armillary.program.equations import Equations, Stage
+from armillary.program.equations import Considered, Equations, Stage
 from armillary.program.improve import Gain, improve
 from armillary.program.judged import Judged, check_vanished, explain_singular, reader, truncated_targets
 from armillary.program.momentum import MomentumEquations, check_momentum, momentum_targets
@@ -108,7 +108,9 @@ def derive(
             raise explain_singular(
                 error, Judged(declared, keep), lambda: derive(system, formalism, small=False, mode=mode)
             ) from None
-        best = min(candidates, key=_estimated_time) if len(candidates) > 1 else candidates[0]
+        considered = [_considered(c) for c in candidates] if len(candidates) > 1 else []
+        cycles = [c.cycles for c in considered]
+        best = candidates[cycles.index(min(cycles))] if considered else candidates[0]
         judged = _judged(declared, plain, best)
         check_vanished(
             judged, best.targets, lambda: derive(system, best.formalism, small=False, mode=mode).targets
@@ -127,6 +129,7 @@ def derive(
         mode or first_mode(system),
         {"regroup": regroup, "small": small, "keep": keep},
         judged,
+        tuple(considered),
     )
 
 
@@ -213,13 +216,15 @@ def _judged(declared: dict[Expr, int], plain: Undimensioned, best: _Candidate) -
     return Judged(declared, plain.truncation.keep, plain.truncation.neglected.joined(best.neglected))
 
 
-def _estimated_time(candidate: _Candidate) -> float:
-    """Cycles, roughly: operations at the rate of a current core, and the longest chain of dependent ones.
+def _considered(candidate: _Candidate) -> Considered:
+    """A candidate's cost. Cycles, roughly: operations at the rate of a current core, and the longest chain of
+    dependent ones.
 
     Measured on the arm, Spacecraft 2 and a chain of eight; both terms matter there about equally.
     """
     graph = hoist(Graph(candidate.targets.rates), Constants())
-    return graph.operations.weight / 2.5 + critical_path(graph.roots)
+    operations = graph.operations
+    return Considered(candidate.formalism, operations, operations.weight / 2.5 + critical_path(graph.roots))
 
 
 def _worth_trying(setting: Setting, formalism: str) -> list[str]:
@@ -235,8 +240,8 @@ def _worth_trying(setting: Setting, formalism: str) -> list[str]:
     )
     if 2 * constraints > speeds:
         return ["kane"]  # few speeds are left: their equations are the shortest
-    # Back substitution is not among them: on free hubs with 2 to 4 chains of 2 to 8 links it takes as much as a
-    # mass matrix, 7 to 60 % more operations than the recursion, and up to 16 % more time than the better of both.
+    # Back substitution is not among them. Measured on free hubs with 2 to 4 chains of 2 to 8 links, it takes as
+    # many operations as a mass matrix, 7 to 60 % more than the recursion, and no less time than the better one.
     return ["kane", "recursive"] if mean <= _DEEP else ["recursive"]
 
 

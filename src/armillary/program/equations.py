@@ -30,6 +30,18 @@ class Stage:
     operations: Operations | None = None
 
 
+@dataclass(frozen=True)
+class Considered:
+    """A formalism that "auto" tried: its operations before the last improvements, and cycles expected."""
+
+    formalism: str
+    operations: Operations
+    cycles: float
+
+    def __str__(self) -> str:
+        return f"{self.formalism}: {self.operations}, about {self.cycles:.0f} cycles"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Equations:
     """The derived equations of a system, as a program."""
@@ -45,6 +57,7 @@ class Equations:
     mode: Mode
     options: dict[str, Any]  # of the derivation, for another mode of the same system
     judged: Judged = field(default_factory=Judged)
+    considered: tuple[Considered, ...] = ()  # what "auto" chose from, in the order of trying
 
     @property
     def operations(self) -> Operations:

@@ -111,7 +111,10 @@ def report(equations: Equations) -> Text:
         parent = body.parent.name if body.parent else ""
         q = ", ".join(s.data.name for s in body.coordinates)
         lines.append(f"  {body.name:<14}{parent:<14}{body.joint.describe():<36}{q}")
-    lines += ["", f"  formalism: {equations.formalism}", f"  derivatives(): {equations.operations}"]
+    chosen = " (the cheapest of those tried)" if equations.considered else ""
+    lines += ["", f"  formalism: {equations.formalism}{chosen}"]
+    lines += [f"    {tried}" for tried in equations.considered]
+    lines.append(f"  derivatives(): {equations.operations}")
     lines.append(f"  precomputed: {len(equations.program.constants)} constants")
     lines += [f"  {line}" for line in equations.judged.lines()]
     lines += _constraint_lines(equations)

@@ -27,7 +27,7 @@ from armillary.runtime.integrators import METHODS, Functions, Integration, check
 from armillary.runtime.modes import Modes, asks_for_mode
 from armillary.runtime.parameters import check_physical, parameter_table
 from armillary.runtime.place import Place
-from armillary.runtime.placing import with_mass_centres
+from armillary.runtime.placing import with_mass_centres, with_started_memory
 from armillary.runtime.progress import progress_line
 from armillary.runtime.travel import Journey, Traveller, straight
 
@@ -173,7 +173,7 @@ class CompiledModel:
         q, u, named = initial_values(self.equations, initial)
         place = Place(t, q, u, memory)
         place = instance.assembled(place, named) if self.equations.setting.rows else place
-        return with_mass_centres(instance, place, initial)
+        return with_started_memory(instance, with_mass_centres(instance, place, initial))
 
     def inside(self, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
         """Values of all parameters in the model's own units."""

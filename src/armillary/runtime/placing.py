@@ -1,4 +1,4 @@
-"""Mass centres where the description wants them at the start of a run, whatever else is given."""
+"""What the start of a run decides by all else that is given: mass centres, and memories of the state."""
 
 from __future__ import annotations
 
@@ -13,6 +13,16 @@ from armillary.runtime.place import Place
 
 if TYPE_CHECKING:
     from armillary.runtime.instance import Instance
+
+
+def with_started_memory(instance: Instance, place: Place) -> Place:
+    """The place with memories set that start at the value of an expression."""
+    memories = instance.equations.system.memories.values()
+    stored = place.memory.copy()
+    for i, memory in enumerate(memories):
+        if memory.start is not None and stored[i] == memory.initial:
+            stored[i] = evaluate(memory.start, instance.values(place))
+    return replace(place, memory=stored)
 
 
 def with_mass_centres(

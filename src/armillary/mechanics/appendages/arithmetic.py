@@ -35,10 +35,7 @@ def centripetal(w: Triple, r: Triple) -> Triple:
 def crosses(a: Triple, b: Triple) -> Matrix:
     """[a][b] = b aᵀ − (a·b) 1."""
     return tuple(
-        tuple(
-            minus(0, total_but(a, b, i)) if i == j else times(b[i], a[j])
-            for j in range(3)
-        )
+        tuple(minus(0, total_but(a, b, i)) if i == j else times(b[i], a[j]) for j in range(3))
         for i in range(3)
     )  # type: ignore[return-value]
 

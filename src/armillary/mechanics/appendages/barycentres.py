@@ -7,7 +7,7 @@
 so that Σ_r D_rk leads from the system's mass centre to o_k, and K_k + J_k is the inertia of the augmented
 body: body k with the masses of the others at its hinges.
 
-Source: Fleischer and Likins (1975), section II; after Hooker and Margulies (1965).
+Source: Fleischer and Likins (1975), section II.A; after Hooker and Margulies (1965).
 """
 
 from __future__ import annotations

@@ -59,7 +59,9 @@ class Blocks:
             for k, row in enumerate(fixed.D)
         ]
         self.phi = [
-            a if attitude.R[k] == IDENTITY else General(attitude.R[k]).symmetric_to_parent(a, f"Phi_{names[k]}")
+            a
+            if attitude.R[k] == IDENTITY
+            else General(attitude.R[k]).symmetric_to_parent(a, f"Phi_{names[k]}")
             for k, a in enumerate(augmented or fixed.augmented)
         ]
 
@@ -103,9 +105,7 @@ class Blocks:
 
     def reach(self, k: int, connection: int) -> Triple:
         """Σ_r e(h,r) D_rk for the hinges of a connection; 0 stands for all r."""
-        return add(
-            *(self.D[r][k] for r in range(self.count) if self.vehicle.beyond(connection, r))
-        )
+        return add(*(self.D[r][k] for r in range(self.count) if self.vehicle.beyond(connection, r)))
 
     def gyration(self, k: int, gained: Sequence[Triple]) -> Triple:
         """Σ_r X_kr S_r."""

@@ -29,7 +29,10 @@ _ROUNDING = 1e-13
 
 def columns(matrix: Any, place: Place) -> list[Triple]:
     """The columns of a 3 × N array in a body's axes, in those of its group; zeros exactly zero."""
-    return [matrix_vector(place.rotation, [float(x) if x else 0 for x in column]) for column in np.asarray(matrix).T]
+    return [
+        matrix_vector(place.rotation, [float(x) if x else 0 for x in column])
+        for column in np.asarray(matrix).T
+    ]
 
 
 def appendage(

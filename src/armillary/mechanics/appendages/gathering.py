@@ -38,7 +38,6 @@ from armillary.model.flexible.hooking import Nodal
 from armillary.model.joints import Drift, Turn
 from armillary.model.system import System
 
-
 Reader = Callable[[Any], Any]  # of the description's expressions, without dimensions; numbers as numbers
 
 
@@ -138,7 +137,9 @@ def gather(system: System, read: Reader, formulation: str) -> Groups:
     for body in system.bodies.values():
         _add(found, body, read, formulation)
     if not found.groups:
-        raise ModelError(f"formalism '{formulation}': there is no body that is free in space; give one joint=Free()")
+        raise ModelError(
+            f"formalism '{formulation}': there is no body that is free in space; give one joint=Free()"
+        )
     for group in found.groups:
         if is_zero(group.mass):
             raise _refused(formulation, f"body '{group.head.name}' has no mass of its own", "give it some")
@@ -155,11 +156,14 @@ def _check(system: System, formulation: str) -> None:
     if system.gravities or system.attractors:
         raise _refused(formulation, "gravity acts, but JPL's vehicles are in free space")
     for name in system.constraints:
-        raise _refused(formulation, f"constraint '{name}' closes a loop or binds speeds, but a tree is needed")
+        raise _refused(
+            formulation, f"constraint '{name}' closes a loop or binds speeds, but a tree is needed"
+        )
     for name, flex in system.flexibles.items():
         if flex.held is not None:
             raise _refused(
-                formulation, f"body '{name}' is held at its node '{flex.held}', but appendages are held by their body"
+                formulation,
+                f"body '{name}' is held at its node '{flex.held}', but appendages are held by their body",
             )
 
 
@@ -168,7 +172,8 @@ def _add(found: Groups, body: Body, read: Reader, formulation: str) -> None:
     base = found.places[body.parent.name]
     if base.node is not None:
         raise _refused(
-            formulation, f"body '{body.name}' hangs on a node of a flexible body, but appendages carry nothing"
+            formulation,
+            f"body '{body.name}' hangs on a node of a flexible body, but appendages carry nothing",
         )
     if isinstance(body.joint, Nodal):
         found.places[body.name] = Place(base.group, base.rotation, base.origin, _node_name(body))
@@ -247,7 +252,9 @@ def _find_rotors(found: Groups) -> None:
         distance = dot(axis, group.centre)
         off = add(group.centre, negative(scaled(axis, distance)))
         scale = max((abs(x) for row in J for x in row if not isinstance(x, Expr)), default=0.0)
-        differences = [minus(a, b) for p, q in zip(J, round_about, strict=True) for a, b in zip(p, q, strict=True)]
+        differences = [
+            minus(a, b) for p, q in zip(J, round_about, strict=True) for a, b in zip(p, q, strict=True)
+        ]
         if is_zero(axial) or not all(_vanishes(x, scale) for x in differences):
             continue
         if not all(_vanishes(x, 1.0) for x in off):

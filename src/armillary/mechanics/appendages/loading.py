@@ -84,7 +84,10 @@ def _on(load: Load, body: Body, sign: int, found: Groups, made: Loading, read: R
         pairs[place.node] = (
             (force, add(torque, vector))
             if load.kind == "moment"
-            else (add(force, vector), add(torque, cross_triples(_from_node(load, body, sign, place, read), vector)))
+            else (
+                add(force, vector),
+                add(torque, cross_triples(_from_node(load, body, sign, place, read), vector)),
+            )
         )
         return
     if load.kind == "moment":

@@ -5,7 +5,7 @@ side has no products of rates; attitudes in it are products of 1 + γ_h [g_h], s
 
     E_k = T_k + Σ_r D_kr × F_r + c_k × (M_k/M F − F_k)        Q_m = −C η̇ − K η + φᵀλ − P_mᵀ F/M
 
-Source: Fleischer and Likins (1975), section V.
+Source: Fleischer and Likins (1975), sections IV.A and IV.B, Appendix E.
 """
 
 from __future__ import annotations

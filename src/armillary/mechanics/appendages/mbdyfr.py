@@ -79,15 +79,15 @@ def assembled(vehicle: Vehicle) -> Assembled:
         for part, found in zip(vehicle.substructures, by_body, strict=True)
     ]
     augmented = [
-        named_matrix(summed([undeformed, *(d.inertia for d in found)]), f"J_{part.name}") if found else undeformed
+        named_matrix(summed([undeformed, *(d.inertia for d in found)]), f"J_{part.name}")
+        if found
+        else undeformed
         for undeformed, found, part in zip(fixed.augmented, by_body, vehicle.substructures, strict=True)
     ]
     blocks = Blocks(vehicle, fixed, turned, shifts, augmented)
     loads = applied(blocks, _deflections(vehicle))
     swings = [(k, _swing(turned, d, k)) for (k, _), d in zip(parts, deformed, strict=True)]
-    rows = blocks.hinge_rows(
-        [_moment(blocks, loads, by_body[k], swings, k) for k in range(blocks.count)]
-    )
+    rows = blocks.hinge_rows([_moment(blocks, loads, by_body[k], swings, k) for k in range(blocks.count)])
     forces = []
     for m, (k, part) in enumerate(parts):
         others = [a for i, (_, a) in enumerate(swings) if i != m]
@@ -197,9 +197,7 @@ def _pull(blocks: Blocks, loads: Loads, others: list[Triple], k: int) -> Triple:
     return named(blocks.attitude.back(k, pull), f"V_{k}")
 
 
-def _modal_force(
-    part: SpinningAppendage, columns: modal.Coupled, V: Triple, own: Triple
-) -> list[Any]:
+def _modal_force(part: SpinningAppendage, columns: modal.Coupled, V: Triple, own: Triple) -> list[Any]:
     """Q^R, then Q^I, but for what hinge rates carry along."""
     pushes = [_push(part, s, own) for s in part.particles]
     N = len(part.frequencies)

@@ -64,17 +64,27 @@ def reduced_mass(Mn: Array, total: float) -> Array:
     return Mn - Mn @ S @ S.T @ Mn / total
 
 
-def spinning_matrices(masses: Any, inertias: Any, stiffness: Array, spin: Any, total: float) -> SpinningMatrices:
+def spinning_matrices(
+    masses: Any, inertias: Any, stiffness: Array, spin: Any, total: float
+) -> SpinningMatrices:
     """M', G' and K' from nodes, the stiffness between them, the nominal spin and the vehicle's mass."""
     n, spin = len(masses), np.asarray(spin, dtype=float)
     Mn, S, W = nodal_mass(masses, inertias), _sums(n, 0), _cross(spin)
     moved = _diagonal([W if i % 2 == 0 else np.zeros((3, 3)) for i in range(2 * n)])
     turned = _diagonal([W if i % 2 == 1 else np.zeros((3, 3)) for i in range(2 * n)])
     spins = _diagonal(
-        [np.zeros((3, 3)) if i % 2 == 0 else _cross(np.asarray(inertias[i // 2]) @ spin) for i in range(2 * n)]
+        [
+            np.zeros((3, 3)) if i % 2 == 0 else _cross(np.asarray(inertias[i // 2]) @ spin)
+            for i in range(2 * n)
+        ]
     )
     G = 2 * Mn @ (moved - S @ W @ S.T @ Mn / total) + Mn @ turned + turned @ Mn - spins
-    K = stiffness + turned @ Mn @ turned + Mn @ (moved @ moved - S @ W @ W @ S.T @ Mn / total) - turned @ spins
+    K = (
+        stiffness
+        + turned @ Mn @ turned
+        + Mn @ (moved @ moved - S @ W @ W @ S.T @ Mn / total)
+        - turned @ spins
+    )
     return SpinningMatrices(reduced_mass(Mn, total), G, K)
 
 
@@ -112,7 +122,8 @@ def complex_modes(matrices: SpinningMatrices, where: str) -> ComplexModes:
         return ComplexModes(frequencies, shapes / (frequencies * np.sqrt(2)), np.zeros_like(shapes))
     L = _cholesky(M, f"{where}: its mass matrix is not positive: every displacement needs mass")
     U = _cholesky(
-        _symmetric(K), f"{where}: the nominal spin takes all its stiffness; it has no steady state to vibrate about"
+        _symmetric(K),
+        f"{where}: the nominal spin takes all its stiffness; it has no steady state to vibrate about",
     )
     coupling = U.T @ np.linalg.inv(L).T
     zero = np.zeros_like(M)

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Triple, direction_cosines, matrix_vector
 from armillary.errors import ModelError
-from armillary.mechanics.appendages.arithmetic import centripetal, dot, negative
+from armillary.mechanics.appendages.arithmetic import centripetal, negative
 from armillary.mechanics.appendages.flexing import appendage
 from armillary.mechanics.appendages.gathering import Group, Groups, Reader, gather, reader
 from armillary.mechanics.appendages.loading import Loading, loading
@@ -21,7 +21,7 @@ from armillary.mechanics.appendages.solution import FORMULATIONS, Solution, solv
 from armillary.mechanics.appendages.spinning import Spun, spinning_appendage, spun
 from armillary.mechanics.appendages.vehicle import Hinge, Rotor, Substructure, Vehicle
 from armillary.mechanics.constrained import Setting
-from armillary.mechanics.triples import ZEROS, add, cross_triples, minus, named, scaled
+from armillary.mechanics.triples import ZEROS, add, cross_triples, named
 from armillary.model.joints import Drift
 from armillary.model.motion import time_derivative
 from armillary.model.system import System
@@ -122,12 +122,17 @@ def _vehicle(
                 group.mass,
                 group.central_inertia,
                 number.get(inboard, -1),
-                tuple(_hinge(setting, group, h, loads.hinges.get((g, h), 0), read) for h in range(len(group.axes))),
+                tuple(
+                    _hinge(setting, group, h, loads.hinges.get((g, h), 0), read)
+                    for h in range(len(group.axes))
+                ),
                 add(group.at, negative(back)),
                 negative(group.centre),
                 group.turned,
                 tuple(appendages),
-                tuple(_rotor(setting, found.groups[r], loads.hinges.get((r, 0), 0), read) for r in group.rotors),
+                tuple(
+                    _rotor(setting, found.groups[r], loads.hinges.get((r, 0), 0), read) for r in group.rotors
+                ),
                 loads.torques.get(g, ZEROS),
                 loads.forces.get(g, ZEROS),
             )
@@ -181,9 +186,7 @@ def _root_rates(
 def _own(vehicle: Vehicle, solution: Solution, order: list[int], g: int) -> list[Any]:
     """Torques at a group's hinges."""
     return [
-        torque
-        for torque, (k, _) in zip(solution.hinge_torques, vehicle.hinges, strict=True)
-        if order[k] == g
+        torque for torque, (k, _) in zip(solution.hinge_torques, vehicle.hinges, strict=True) if order[k] == g
     ]
 
 

@@ -9,7 +9,7 @@ and where ψ̈ is known, body k with it feels −a G ψ̈ − w_k × a G ψ̇. (
 the second, which is 7 per cent wrong in a test against explicit rotor bodies.) Both are torques to the equations,
 so all formulations keep them whole.
 
-Source: Fleischer and Likins (1975), section II.E.
+Source: Fleischer and Likins (1975), sections III.A and III.B.
 """
 
 from __future__ import annotations

@@ -89,12 +89,12 @@ def spun(body: Body, total_mass: Any) -> Spun:
     Mn = nodal_mass(lumps.masses, lumps.inertias)
     spin = np.zeros(3) if part.spin is None else part.spin
     basis, stiffness = _basis(part, lumps, Mn, where)
-    matrices = spinning_matrices(lumps.masses, lumps.inertias, np.zeros_like(Mn), spin, total_mass).projected(basis)
+    matrices = spinning_matrices(lumps.masses, lumps.inertias, np.zeros_like(Mn), spin, total_mass).projected(
+        basis
+    )
     matrices = type(matrices)(matrices.mass, matrices.gyroscopic, matrices.stiffness + stiffness)
     found, N = complex_modes(matrices, where), part.modes
-    modes = ComplexModes(
-        found.frequencies[:N], basis @ found.psi[:, :N], basis @ found.gamma[:, :N]
-    )
+    modes = ComplexModes(found.frequencies[:N], basis @ found.psi[:, :N], basis @ found.gamma[:, :N])
     shapes = lumps.shapes
     return Spun(body, modes, np.linalg.solve(shapes.T @ Mn @ shapes, shapes.T @ Mn))
 
@@ -112,12 +112,16 @@ def _basis(part: FlexiblePart, lumps: Lumps, Mn: Array, where: str) -> tuple[Arr
     if light.any():
         inner = lumps.stiffness[np.ix_(light, light)]
         if np.linalg.matrix_rank(inner) < len(inner):
-            raise ModelError(f"{where}: displacements without mass have no stiffness that holds them; give them one")
+            raise ModelError(
+                f"{where}: displacements without mass have no stiffness that holds them; give them one"
+            )
         basis[light] = -np.linalg.solve(inner, lumps.stiffness[np.ix_(light, heavy)])
     return basis, basis.T @ lumps.stiffness @ basis
 
 
-def spinning_appendage(found: Spun, place: Place, group: Group, pairs: Pairs, read: Reader) -> SpinningAppendage:
+def spinning_appendage(
+    found: Spun, place: Place, group: Group, pairs: Pairs, read: Reader
+) -> SpinningAppendage:
     """The appendage in its group's axes and about its o."""
     flex = found.body.flex
     assert flex is not None and flex.part.lumps is not None
@@ -126,7 +130,9 @@ def spinning_appendage(found: Spun, place: Place, group: Group, pairs: Pairs, re
     for s, mass in enumerate(lumps.masses):
         moved, turned = slice(6 * s, 6 * s + 3), slice(6 * s + 3, 6 * s + 6)
         rows: Matrix = tuple(tuple(float(x) if x else 0 for x in row) for row in lumps.inertias[s])  # type: ignore[assignment]
-        inertia = rows if place.rotation == IDENTITY else General(place.rotation).symmetric_to_parent(rows, "")
+        inertia = (
+            rows if place.rotation == IDENTITY else General(place.rotation).symmetric_to_parent(rows, "")
+        )
         where = place.point(tuple(float(x) for x in lumps.positions[s]))
         particles.append(
             Particle(

@@ -5,7 +5,7 @@ one hangs on an earlier one by one to three hinges through a common point. A sub
 its appendages and the transverse inertia of its rotors; o is its mass centre while undeformed. Its vectors are
 in its own axes.
 
-Source: Fleischer and Likins (1975), JPL TR 32-1598, sections II and III.
+Source: Fleischer and Likins (1975), JPL TR 32-1598, sections II.A and III.B.
 """
 
 from __future__ import annotations

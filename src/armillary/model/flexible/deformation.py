@@ -111,10 +111,7 @@ def _applied(array: Any, values: Any) -> tuple[Triple, ...]:
     count = len(values)
     if array is None:
         return (_NOTHING,) * count
-    return tuple(
-        tuple(combination(array[:, i, p].tolist(), values) for i in range(3))
-        for p in range(count)
-    )
+    return tuple(tuple(combination(array[:, i, p].tolist(), values) for i in range(3)) for p in range(count))
 
 
 def _slopes(J1: Any, J2: Any, eta: Any, name: str) -> tuple[Matrix, ...]:

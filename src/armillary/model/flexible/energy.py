@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.algebra import functions as fn
 from armillary.algebra.dimension import ENERGY, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr
+from armillary.algebra.intermediate import measured
 from armillary.algebra.vectors import (
     Triple,
     Vector,
@@ -41,7 +41,7 @@ def flexible_strain_energy(body: Body) -> Expr:
     assert flex is not None
     eta = flex.coordinates
     energy = HALF * as_expr(_dot([combination(row, eta) for row in flex.part.K.tolist()], eta))
-    return fn.measured(energy, ENERGY, f"strain_{body.name}")
+    return measured(energy, ENERGY, f"strain_{body.name}")
 
 
 def flexible_kinetic_energy(body: Body, w: Triple, v: Triple) -> Expr:
@@ -55,7 +55,7 @@ def flexible_kinetic_energy(body: Body, w: Triple, v: Triple) -> Expr:
         for P, H, row in zip(shape.P, shape.H, shape.M, strict=True)
     ]
     energy = HALF * as_expr(plus(plus(_dot(v, p), _dot(w, L)), _dot(xi, modal)))
-    return fn.measured(energy, ENERGY, f"kinetic_{body.name}")
+    return measured(energy, ENERGY, f"kinetic_{body.name}")
 
 
 def flexible_momenta(body: Body, w: Triple, v: Triple) -> tuple[Vector, Vector]:
@@ -87,4 +87,4 @@ def _sum(a: Any, b: Any) -> Triple:
 
 
 def _named(v: Triple, name: str, dimension: Dimension) -> Triple:
-    return tuple(fn.measured(x, dimension, f"{name}_{axis}") for x, axis in zip(v, "xyz", strict=True))
+    return tuple(measured(x, dimension, f"{name}_{axis}") for x, axis in zip(v, "xyz", strict=True))

@@ -21,6 +21,7 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.dimension import LENGTH
 from armillary.algebra.expression import Expr, number
+from armillary.algebra.intermediate import measured
 from armillary.algebra.vectors import (
     IDENTITY,
     Matrix,
@@ -235,7 +236,7 @@ def _sum_of(*triples: Triple) -> Triple:
 
 def _lengths(v: Triple, name: str) -> Triple:
     axes = zip(v, "xyz", strict=True)
-    return tuple(0 if is_zero(a) else fn.measured(a, LENGTH, f"{name}_{axis}") for a, axis in axes)
+    return tuple(0 if is_zero(a) else measured(a, LENGTH, f"{name}_{axis}") for a, axis in axes)
 
 
 def _named(v: Triple, name: str) -> Triple:

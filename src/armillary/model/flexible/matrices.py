@@ -121,8 +121,8 @@ def _symmetric(structure: Structure, matrix: Any, what: str) -> Any:
         i, j = int(difference.row[worst]), int(difference.col[worst])
         raise ModelError(
             f"{structure.where}: {what}_matrix is not symmetric: ({structure.label(i)}, "
-            f"{structure.label(j)}) is {matrix[i, j]:.6g}, but the other way round {matrix[j, i]:.6g}; a file "
-            "with one triangle only must say so (Matrix Market 'symmetric'), else add the other"
+            f"{structure.label(j)}) is {matrix[i, j]:.6g}, but the other way round {matrix[j, i]:.6g}; a "
+            "file with one triangle only must say so (Matrix Market 'symmetric'), else add the other"
         )
     return (0.5 * (matrix + matrix.T)).tocsr()
 
@@ -131,8 +131,12 @@ def _positive_mass(structure: Structure) -> None:
     """No motion with negative kinetic energy: an entry off the diagonal that is too large is named."""
     mass, scale = structure.mass, np.sqrt(structure.mass.diagonal())
     dense = isinstance(mass, np.ndarray)
-    rows, columns = np.nonzero(mass) if dense else mass.nonzero()
-    values = mass[rows, columns] if dense else np.asarray(mass[rows, columns]).ravel()
+    if dense:
+        rows, columns = np.nonzero(mass)
+        values = mass[rows, columns]
+    else:
+        entries = mass.tocoo()
+        rows, columns, values = entries.row, entries.col, entries.data
     excess = np.abs(values) - (1 + 1e-9) * scale[rows] * scale[columns]
     excess[rows == columns] = 0
     lowest = float(np.linalg.eigvalsh(mass)[0]) if dense else 0.0

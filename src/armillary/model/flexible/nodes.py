@@ -184,11 +184,12 @@ def _computed(
 
 def _modal(stiffness: Any, shapes: Array, names: list[str], where: str) -> tuple[Array, Array | None]:
     """The modal stiffness, and that between the nodes where it is what was given."""
-    modes = shapes.shape[2]
+    modes, flat = shapes.shape[2], shapes.reshape(-1, shapes.shape[2])
     found = numbers(stiffness, where, "stiffness")
-    if found.shape == (modes, modes):
-        return found, None
     whole = _full(found, len(names), where)
+    own = found.shape == (modes, modes)
+    if own and whole is None:
+        return found, None
     if whole is None:
         raise ModelError(
             f"{where}: stiffness must be modal ({modes} × {modes}) or between the nodes "
@@ -196,8 +197,13 @@ def _modal(stiffness: Any, shapes: Array, names: list[str], where: str) -> tuple
         )
     labels = [f"node '{name}' {axis}" for name in names for axis in AXES]
     whole = symmetric(whole, where, "stiffness", labels)
-    flat = shapes.reshape(-1, modes)
-    return flat.T @ whole @ flat, whole
+    modal = flat.T @ whole @ flat
+    if own and not np.allclose(modal, found):
+        raise ModelError(
+            f"{where}: with as many modes as freedoms, stiffness of {modes} × {modes} may be modal or "
+            "between the nodes; leave out shapes= (modes are then computed), or give frequencies="
+        )
+    return modal, whole
 
 
 def _shortening(value: Any, asked: bool, names: list[str], modes: int, where: str) -> Array | None:

@@ -32,6 +32,10 @@ def flexible_part(where: str, source: Any = None, *, com: Any = None, **options:
     out. ``spin`` (rad/s, body axes) may go with every way: the steady rotation about which modes are meant.
     """
     spin = options.pop("spin", None)
+    if options.get("stiffening") and options.get("second_order") is False:
+        raise ModelError(
+            f"{where}: stiffening is of second order in the deformation; leave out second_order=False"
+        )
     if source is not None:
         if not hasattr(source, "flexible_part"):
             raise ModelError(
@@ -64,7 +68,8 @@ def _call(
             raise ModelError(f"{where}: {name}= does not go with {kind}; describe the part in one way only")
     needed = [p.name for p in wanted.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
     if missing := [name for name in needed if name not in options]:
-        raise ModelError(f"{where}: {kind} need {', '.join(f'{name}=' for name in missing)} too")
+        names = ", ".join(f"{name}=" for name in missing)
+        raise ModelError(f"{where}: {names} must be given too, to make the part from {kind}")
     return reader(where, **options)
 
 

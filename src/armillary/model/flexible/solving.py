@@ -36,8 +36,9 @@ def lowest_pairs(mass: Any, stiffness: Any, count: int, limit: float | None = No
     tried = count if limit is None else min(count, 16)
     if isinstance(mass, np.ndarray) or size < _SMALL or 3 * tried > size:
         return ritz(mass, stiffness, _dense_vectors(mass, stiffness, shift, count))
+    solve = _factor((stiffness + shift * mass).tocsc())
     while True:
-        squares, vectors = ritz(mass, stiffness, _sparse_vectors(mass, stiffness, shift, tried))
+        squares, vectors = ritz(mass, stiffness, _sparse_vectors(mass, stiffness, shift, solve, tried))
         if tried == count or (limit is not None and squares[-1] > limit**2):
             return squares, vectors
         tried = min(2 * tried, count)
@@ -75,10 +76,9 @@ def _dense_vectors(mass: Any, stiffness: Any, shift: float, count: int) -> Array
     return np.asarray(vectors[:, ::-1])
 
 
-def _sparse_vectors(mass: Any, stiffness: Any, shift: float, count: int) -> Array:
+def _sparse_vectors(mass: Any, stiffness: Any, shift: float, solve: Any, count: int) -> Array:
     from scipy.sparse.linalg import LinearOperator, eigsh
 
-    solve = _factor((stiffness + shift * mass).tocsc())
     size = mass.shape[0]
     inverse = LinearOperator((size, size), matvec=solve, dtype=float)
     start = np.random.default_rng(1).standard_normal(size)  # the same modes in every run
@@ -118,7 +118,10 @@ def _factor(matrix: Any) -> Any:
     outer = scipy.sparse.diags(scale)
     try:
         factors = splu(
-            (outer @ matrix @ outer).tocsc(), diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+            (outer @ matrix @ outer).tocsc(),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
         )
     except RuntimeError:  # SuperLU's "exactly singular" does not say where
         raise SingularMatrix(int(np.argmin(diagonal))) from None

@@ -15,6 +15,7 @@ Source: Wertz (1978), Spacecraft Attitude Determination and Control, section 17.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from armillary.algebra import functions as fn
@@ -27,6 +28,7 @@ from armillary.model.body import Body, Point
 from armillary.model.records import Load
 from armillary.model.space.attraction import Attraction, Attractor
 from armillary.model.space.checking import bounded, known
+from armillary.model.space.fields import term, total
 
 PRESSURE = 1361.0 / 299792458.0  # N/m² at one astronomical unit: solar constant of Kopp & Lean (2011) over c
 ASTRONOMICAL_UNIT = 149597870700.0  # m
@@ -83,14 +85,14 @@ class Sunlight(Attraction):
         light = default if pressure is None else bounded(self, pressure, f"pressure of {where}", unit)
         towards, light = self._sunlight(sun, point, light, where)
         if normal is None:
-            force = towards * (-light * face * (1 + matt * (4 / 9)))
+            force = towards * term(-1, light, face, total(1, term(4 / 9, matt)))
         else:
             axis = self._direction(normal, f"normal of {where}")
             cosine = fn.named(as_expr(dot(axis, towards)), f"{name}_cosine")
             lit = fn.absolute(cosine) if two_sided else fn.maximum(cosine, 0)
-            push = fn.named(light * face * lit, f"{name}_push")
-            side = 2 * (mirror * cosine + matt * (fn.sign(cosine) if two_sided else 1) / 3)
-            force = towards * (-push * (1 - mirror)) + axis * (-push * side)
+            push = fn.named(term(1, light, face, lit), f"{name}_push")
+            side = total(term(2, mirror, cosine), term(2 / 3, matt, fn.sign(cosine) if two_sided else 1))
+            force = towards * term(-1, push, total(1, term(-1, mirror))) + axis * term(-1, push, side)
         if shadow is not None:
             force = force * self._lit(name, point, towards, self._caster(shadow, where))
         force = force.map(lambda c: fn.named(as_expr(c), name))
@@ -124,13 +126,10 @@ class Sunlight(Attraction):
         line = motion.position(point) - self.ground.frame.vector(caster.place)
         behind = fn.minimum(as_expr(dot(line, towards)), 0)
         outside = fn.named(as_expr(dot(line, line)) - caster.radius**2 - behind * behind, f"{name}_outside")
-        mode = self.memory(
-            f"{name}_light",
-            UNKNOWN,
-            update=fn.select(outside >= 0, LIT, DARK),
-            units="-",
-            about=f"{name}: 0 not begun, 1 lit, 2 dark",
-        )
+        about = f"{name}: 0 not begun, 1 lit, 2 dark"
+        now = fn.select(outside >= 0, LIT, DARK)
+        mode = self.memory(f"{name}_light", UNKNOWN, units="-", about=about)
+        self.memories[mode.name] = replace(self.memories[mode.name], start=now)
         self.event(f"{name} into light", outside, direction=1, set={mode: LIT})
         self.event(f"{name} into shadow", outside, direction=-1, set={mode: DARK})
         begun = fn.select(mode > LIT, 0, 1)

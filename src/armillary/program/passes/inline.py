@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from armillary.algebra.expression import Expr, Shown
+from armillary.algebra.expression import Expr
+from armillary.algebra.intermediate import Shown
 from armillary.program.passes.graph import Graph, same_or_rebuilt
 
 

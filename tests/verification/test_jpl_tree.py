@@ -1,0 +1,94 @@
+"""JPL's formulations from a description: the constructed tree in which every term matters, and its relatives.
+
+The same bodies, hinges, nodes and loads as in the numbers-only tests, now through System, derive and compiled code.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armillary.mechanics.appendages.spinning import spun
+from tests.verification.common import ACCELERATIONS, assert_close, assert_near, reference
+from tests.verification.jpl_tree import parameters, tree
+
+GENERIC = reference("jpl_generic_tree")
+
+
+def states(formulation: str, prescribed: bool) -> list[dict[str, Any]]:
+    return [s for s in GENERIC["random_states"][formulation.upper()] if any(s["prescribed"]) == prescribed]
+
+
+def turns(system: Any, formulation: str) -> list[np.ndarray]:
+    """Per appendage, e^{−iθ} from the data's complex modes to the computed ones."""
+    found = []
+    for record in GENERIC["appendages_MBDYFR"]:
+        modes = spun(system.bodies[f"b{record['body']}"], sum(GENERIC["inputs"]["mass"])).modes
+        ours, theirs = modes.psi + 1j * modes.gamma, np.array(record["Psi"]) + 1j * np.array(record["Gamma"])
+        overlap = (ours.conj() * theirs).sum(axis=0)
+        found.append(overlap / np.abs(overlap))
+    return found
+
+
+def arranged(system: Any, formulation: str, state: dict[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
+    """Values by name, and expected rates by name."""
+    result = state["result"]
+    values: dict[str, float] = {"b0.q4": 1.0}
+    rates: dict[str, float] = {}
+    for i in range(3):
+        values[f"b0.u{i + 4}"], rates[f"b0.u{i + 4}"] = state["w0"][i], result["wdot"][i]
+    hinge = 0
+    counts = {0: 7}
+    for k in range(1, 5):
+        body = system.bodies[f"b{k}"]
+        counts[k] = len(body.joint_coordinates)
+        for i in range(counts[k]):
+            values[f"b{k}.q{i + 1}"], values[f"b{k}.u{i + 1}"] = state["gamma"][hinge], state["gamma_dot"][hinge]
+            rates[f"b{k}.u{i + 1}"] = result["gamma_dd"][hinge]
+            hinge += 1
+    records = GENERIC["appendages_MBDYFR" if formulation == "mbdyfr" else "appendages_MBDYFN_MBDYFL"]
+    turned = turns(system, formulation) if formulation == "mbdyfr" else []
+    for m, record in enumerate(records):
+        k = record["body"]
+        q, u = counts[k], 6 if k == 0 else counts[k]
+        if formulation == "mbdyfr":
+            z = (np.array(state["delta"][m]) + 1j * np.array(state["eta"][m])) * turned[m]
+            dz = (np.array(result["delta_dot"][m]) + 1j * np.array(result["eta_dot"][m])) * turned[m]
+            pairs = [(z.real, dz.real), (z.imag, dz.imag)]
+        else:
+            pairs = [(state["eta"][m], state["eta_dot"][m]), (state["eta_dot"][m], result["eta_dd"][m])]
+        for (x, dx), letter, first in zip(pairs, "qu", (q, u), strict=True):
+            values |= {f"b{k}.{letter}{first + n + 1}": v for n, v in enumerate(x)}
+            rates |= {f"b{k}.{letter}{first + n + 1}": v for n, v in enumerate(dx)}
+    return values, rates
+
+
+@pytest.mark.parametrize("prescribed", [False, True], ids=["free", "prescribed"])
+@pytest.mark.parametrize("formulation", ["mbdyfn", "mbdyfl", "mbdyfr"])
+def test_accelerations(formulation: str, prescribed: bool) -> None:
+    chosen = states(formulation, prescribed)
+    if not prescribed:
+        model = tree(GENERIC, formulation).derive(formulation).compile()
+    for state in chosen:
+        if prescribed:
+            model = tree(GENERIC, formulation, state["prescribed"]).derive(formulation).compile()
+        values, expected = arranged(model.equations.system, formulation, state)
+        loads = parameters(GENERIC, state)
+        if prescribed:
+            for i, given in enumerate(state["prescribed"]):
+                if given:
+                    loads |= {
+                        f"a{i}": state["gamma"][i], f"v{i}": state["gamma_dot"][i],
+                        f"w{i}": state["gamma_dd_prescribed"][i],
+                    }  # fmt: skip
+        names = [*model.coordinate_names, *model.speed_names]
+        rates = model.derivatives(0.0, np.array([values.get(n, 0.0) for n in names]), loads)
+        compared = [(rate, expected[n]) for n, rate in zip(names, rates, strict=True) if n in expected]
+        found, wanted = np.array(compared).T
+        assert len(found) >= 16
+        assert_near(found / np.abs(wanted).max(), wanted / np.abs(wanted).max(), ACCELERATIONS, formulation)
+        shown = model.outputs(0.0, np.array([values.get(n, 0.0) for n in names]), loads)
+        H = [shown[f"angular momentum {axis}"] for axis in "xyz"]
+        assert_close(H, state["result"]["H_b0"], ACCELERATIONS, "angular momentum, axes of b0")
