@@ -1,7 +1,7 @@
 """A spinning rotor and a two-axis platform on a spacecraft, each with a flexible appendage of one mass.
 
-The rotor turns at 10 rad/s, and its appendage vibrates about the shape that this spin gives it, in complex modes.
-The platform is slewed by 10 degrees about each of its axes.
+The rotor turns at 10 rad/s, and its appendage vibrates about the shape that this spin gives it, in complex
+modes. The platform is slewed by 10 degrees about each of its axes.
 
 Source: Fleischer and Likins (1975), JPL TR 32-1598, section III.C: the sample problem of MBDYFR.
 """
@@ -23,17 +23,23 @@ SIDEWAYS = [[[1, 0], [0, 1], [0, 0]]]  # shapes of one node that moves along x a
 
 
 def rigid(
-    mass: float, inertia: tuple[float, ...], centre: tuple[float, ...], node: tuple[float, ...], node_mass: float
+    mass: float,
+    inertia: tuple[float, ...],
+    centre: tuple[float, ...],
+    node: tuple[float, ...],
+    node_mass: float,
 ) -> dict[str, Any]:
     """What is left of a substructure without its node.
 
-    The report gives mass, mass centre (from the body's origin) and inertia of the whole, and places from there.
+    The report gives mass, mass centre (from the body's origin) and inertia of the whole, and places from
+    there.
     """
     own = mass - node_mass
     r = np.array(node)
     com = -node_mass * r / own
     left = np.diag(inertia) - node_mass * _point(r) - own * _point(com)
-    # The report's rotor is a flat disc and its node is off the disc: what is left is no real body, nor need it be.
+    # The report's rotor is a flat disc and its node is off the disc: what is left is no real body, nor need
+    # it be.
     return {
         "mass": own, "com": tuple(np.array(centre) + com), "inertia": left.tolist(), "check_inertia": False
     }  # fmt: skip
@@ -44,7 +50,9 @@ def _point(r: np.ndarray) -> np.ndarray:
 
 
 def system(damping: float = 0.01) -> arm.System:
-    """Spacecraft, rotor and platform. Springs are such that the report's frequencies result, spin included."""
+    """Spacecraft, rotor and platform. Springs are such that the report's frequencies result, spin
+    included.
+    """
     s = arm.System("JPL spinning rotor")
     base = s.body("base", joint=arm.Free(), mass=399.9, inertia=(250.0, 275.0, 350.0))
     node = (0.3333, 0.0, -0.493)
@@ -52,8 +60,8 @@ def system(damping: float = 0.01) -> arm.System:
         "rotor", base, arm.Revolute("z"), at=(0, 0, -2), **rigid(50.1, (10, 10, 20), (0, 0, 0), node, 1.0)
     )
     rotor.flexible(
-        nodes={"tip": node}, masses=[1.0], shapes=SIDEWAYS, stiffness=np.diag([399.2, 399.2]), damping=damping,
-        spin=(0, 0, SPIN),
+        nodes={"tip": node}, masses=[1.0], shapes=SIDEWAYS, stiffness=np.diag([399.2, 399.2]),
+        damping=damping, spin=(0, 0, SPIN),
     )  # fmt: skip
     above = (0.0, 0.0, 0.56)
     platform = s.body(

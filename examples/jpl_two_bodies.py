@@ -1,10 +1,10 @@
 """A spacecraft with a seven-mode appendage and a platform on two hinges, pushed and turned by pulses.
 
-The appendage is known by its rigid-elastic coupling coefficients alone. The same description runs by MBDYFN (a
-nonlinear tree), by MBDYFL (all small), and with the platform's hinges held.
+The appendage is known by its rigid-elastic coupling coefficients alone. The same description runs by MBDYFN
+(a nonlinear tree), by MBDYFL (all small), and with the platform's hinges held.
 
-Source: Fleischer and Likins (1975), JPL TR 32-1598, section IV.C: the sample problems of MBDYFN and MBDYFL. The
-report labels its units so; the ratio of inertia to mass suggests that others were meant.
+Source: Fleischer and Likins (1975), JPL TR 32-1598, section IV.C: the sample problems of MBDYFN and MBDYFL.
+The report labels its units so; the ratio of inertia to mass suggests that others were meant.
 """
 
 from __future__ import annotations
@@ -35,9 +35,7 @@ PULSES = (("thrust", "z", 300.0, 0.5, 2.5), ("roll", "x", 10.0, 3.5, 4.5), ("pit
 def system(frozen: bool = False) -> arm.System:
     """Base and platform; ``frozen`` prescribes both hinges at zero."""
     s = arm.System("JPL two bodies")
-    base = s.body(
-        "base", joint=arm.Free(), mass=79.0, inertia=(1230.0, 1290.0, 1650.0, 16.29, 43.45, -61.75)
-    )
+    base = s.body("base", joint=arm.Free(), mass=79.0, inertia=(1230.0, 1290.0, 1650.0, 16.29, 43.45, -61.75))
     base.flexible(
         coupling=(MOMENTUM, ANGULAR_MOMENTUM), frequencies=FREQUENCIES, damping=DAMPING, total_mass=80.93
     )

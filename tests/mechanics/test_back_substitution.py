@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.expression import Expr, Shown
+from armillary.algebra.expression import Expr
+from armillary.algebra.intermediate import Shown
 from armillary.mechanics.back_substitution import blocks
 from armillary.mechanics.branches import branches
 from armillary.mechanics.kane import mass_matrix

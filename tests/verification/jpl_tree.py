@@ -13,7 +13,7 @@ AXES = "xyz"
 
 
 def tree(data: dict[str, Any], formulation: str, prescribed: Any = None) -> arm.System:
-    """Bodies b0 to b4 with their appendages; hinges in ``prescribed`` (accelerations, or None) are given."""
+    """Bodies b0 to b4 with their appendages; hinges that ``prescribed`` marks move as parameters say."""
     inputs = data["inputs"]
     records = data["appendages_MBDYFR" if formulation == "mbdyfr" else "appendages_MBDYFN_MBDYFL"]
     s = arm.System("generic tree")

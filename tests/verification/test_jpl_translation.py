@@ -1,5 +1,5 @@
-"""JPL's formulations beside Kane's equations, where neither approximates: rigid trees with rotors, and appendages
-at rest. Translation, which JPL's programs leave out, is compared too.
+"""JPL's formulations beside Kane's equations, where neither approximates: rigid trees with rotors, and
+appendages at rest. Translation, which JPL's programs leave out, is compared too.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def rotors(velocity: str = "parent", given: bool = False) -> arm.System:
     inertia = (30.0, 40.0, 50.0, 1.0, -2.0, 3.0)
     hub = s.body("hub", joint=arm.Free(velocity=velocity), mass=40.0, com=(0.1, -0.2, 0.05), inertia=inertia)
     skew = s.body(
-        "skew", hub, arm.Revolute((1, 2, 2)), at=(0.3, 0.1, 0), com=tuple(np.array([1, 2, 2]) * 0.05), mass=2.0,
+        "skew", hub, arm.Revolute((1, 2, 2)), at=(0.3, 0.1, 0), com=(0.05, 0.1, 0.1), mass=2.0,
         inertia=(0.25 * np.eye(3) + 0.1 * np.outer([1, 2, 2], [1, 2, 2]) / 9).tolist(),
     )  # fmt: skip
     boom = s.body(
-        "boom", hub, arm.Gimbal("zx"), at=(0.5, -0.2, 0.8), com=(-0.1, 0.4, 0.3), mass=10.0, inertia=(6, 7, 8),
-        orient=("zyx", 0.3, -0.4, 0.5),
+        "boom", hub, arm.Gimbal("zx"), at=(0.5, -0.2, 0.8), com=(-0.1, 0.4, 0.3), mass=10.0,
+        inertia=(6, 7, 8), orient=("zyx", 0.3, -0.4, 0.5),
     )  # fmt: skip
     s.body("box", boom, at=(0.2, 0, 0.1), com=(0.1, 0.1, 0), mass=3.0, inertia=(0.1, 0.2, 0.25))
     wheel = s.body("wheel", boom, arm.Revolute("y"), at=(0, 0.2, 0), mass=1.5, inertia=(0.02, 0.03, 0.02))
@@ -84,7 +84,9 @@ def test_rotors_keep_their_gyroscopic_torque_where_all_else_is_small() -> None:
     model = s.derive("mbdyfl").compile()
     names = [*model.coordinate_names, *model.speed_names]
     values = {"hub.q4": 1.0, "hub.u4": 1e-3, "wheel.u1": 300.0}
-    rates = dict(zip(names, model.derivatives(0.0, np.array([values.get(n, 0.0) for n in names])), strict=True))
+    rates = dict(
+        zip(names, model.derivatives(0.0, np.array([values.get(n, 0.0) for n in names])), strict=True)
+    )
     assert rates["hub.u5"] == pytest.approx(1e-3 * 0.1 * 300.0 / 5.05, rel=1e-12)
 
 
@@ -97,7 +99,10 @@ def test_undeformed_appendages_on_still_bodies_beside_kane() -> None:
     hinge = 0
     for k in range(1, 5):
         for i in range(len(models[0].equations.system.bodies[f"b{k}"].joint_speeds)):
-            values[f"b{k}.q{i + 1}"], values[f"b{k}.u{i + 1}"] = state["gamma"][hinge], state["gamma_dot"][hinge]
+            values[f"b{k}.q{i + 1}"], values[f"b{k}.u{i + 1}"] = (
+                state["gamma"][hinge],
+                state["gamma_dot"][hinge],
+            )
             hinge += 1
     x = np.array([values.get(n, 0.0) for n in names])
     found, expected = (m.derivatives(0.0, x, parameters(GENERIC, state)) for m in models)

@@ -1,6 +1,7 @@
 """JPL's formulations from a description: the constructed tree in which every term matters, and its relatives.
 
-The same bodies, hinges, nodes and loads as in the numbers-only tests, now through System, derive and compiled code.
+The same bodies, hinges, nodes and loads as in the numbers-only tests, now through System, derive and compiled
+code.
 """
 
 from __future__ import annotations
@@ -17,11 +18,7 @@ from tests.verification.jpl_tree import parameters, tree
 GENERIC = reference("jpl_generic_tree")
 
 
-def states(formulation: str, prescribed: bool) -> list[dict[str, Any]]:
-    return [s for s in GENERIC["random_states"][formulation.upper()] if any(s["prescribed"]) == prescribed]
-
-
-def turns(system: Any, formulation: str) -> list[np.ndarray]:
+def turns(system: Any) -> list[np.ndarray]:
     """Per appendage, e^{−iθ} from the data's complex modes to the computed ones."""
     found = []
     for record in GENERIC["appendages_MBDYFR"]:
@@ -32,7 +29,9 @@ def turns(system: Any, formulation: str) -> list[np.ndarray]:
     return found
 
 
-def arranged(system: Any, formulation: str, state: dict[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
+def arranged(
+    system: Any, formulation: str, state: dict[str, Any]
+) -> tuple[dict[str, float], dict[str, float]]:
     """Values by name, and expected rates by name."""
     result = state["result"]
     values: dict[str, float] = {"b0.q4": 1.0}
@@ -45,11 +44,14 @@ def arranged(system: Any, formulation: str, state: dict[str, Any]) -> tuple[dict
         body = system.bodies[f"b{k}"]
         counts[k] = len(body.joint_coordinates)
         for i in range(counts[k]):
-            values[f"b{k}.q{i + 1}"], values[f"b{k}.u{i + 1}"] = state["gamma"][hinge], state["gamma_dot"][hinge]
+            values[f"b{k}.q{i + 1}"], values[f"b{k}.u{i + 1}"] = (
+                state["gamma"][hinge],
+                state["gamma_dot"][hinge],
+            )
             rates[f"b{k}.u{i + 1}"] = result["gamma_dd"][hinge]
             hinge += 1
     records = GENERIC["appendages_MBDYFR" if formulation == "mbdyfr" else "appendages_MBDYFN_MBDYFL"]
-    turned = turns(system, formulation) if formulation == "mbdyfr" else []
+    turned = turns(system) if formulation == "mbdyfr" else []
     for m, record in enumerate(records):
         k = record["body"]
         q, u = counts[k], 6 if k == 0 else counts[k]
@@ -65,30 +67,52 @@ def arranged(system: Any, formulation: str, state: dict[str, Any]) -> tuple[dict
     return values, rates
 
 
-@pytest.mark.parametrize("prescribed", [False, True], ids=["free", "prescribed"])
-@pytest.mark.parametrize("formulation", ["mbdyfn", "mbdyfl", "mbdyfr"])
-def test_accelerations(formulation: str, prescribed: bool) -> None:
-    chosen = states(formulation, prescribed)
-    if not prescribed:
-        model = tree(GENERIC, formulation).derive(formulation).compile()
-    for state in chosen:
-        if prescribed:
-            model = tree(GENERIC, formulation, state["prescribed"]).derive(formulation).compile()
-        values, expected = arranged(model.equations.system, formulation, state)
-        loads = parameters(GENERIC, state)
-        if prescribed:
-            for i, given in enumerate(state["prescribed"]):
-                if given:
-                    loads |= {
-                        f"a{i}": state["gamma"][i], f"v{i}": state["gamma_dot"][i],
-                        f"w{i}": state["gamma_dd_prescribed"][i],
-                    }  # fmt: skip
-        names = [*model.coordinate_names, *model.speed_names]
-        rates = model.derivatives(0.0, np.array([values.get(n, 0.0) for n in names]), loads)
-        compared = [(rate, expected[n]) for n, rate in zip(names, rates, strict=True) if n in expected]
-        found, wanted = np.array(compared).T
-        assert len(found) >= 16
-        assert_near(found / np.abs(wanted).max(), wanted / np.abs(wanted).max(), ACCELERATIONS, formulation)
-        shown = model.outputs(0.0, np.array([values.get(n, 0.0) for n in names]), loads)
-        H = [shown[f"angular momentum {axis}"] for axis in "xyz"]
-        assert_close(H, state["result"]["H_b0"], ACCELERATIONS, "angular momentum, axes of b0")
+def evaluated(
+    model: Any, formulation: str, state: dict[str, Any], loads: dict[str, float]
+) -> dict[str, float]:
+    """Outputs at a state, after its rates and momentum were found right."""
+    values, expected = arranged(model.equations.system, formulation, state)
+    names = [*model.coordinate_names, *model.speed_names]
+    x = np.array([values.get(n, 0.0) for n in names])
+    rates = model.derivatives(0.0, x, loads)
+    compared = [(rate, expected[n]) for n, rate in zip(names, rates, strict=True) if n in expected]
+    found, wanted = np.array(compared).T
+    scale = np.abs(wanted).max()
+    assert_near(found / scale, wanted / scale, ACCELERATIONS, formulation)
+    shown: dict[str, float] = model.outputs(0.0, x, loads)
+    H = [shown[f"angular momentum {axis}"] for axis in "xyz"]
+    assert_close(H, state["result"]["H_b0"], ACCELERATIONS, "angular momentum, axes of b0")
+    return shown
+
+
+FORMULATIONS = pytest.mark.parametrize("formulation", ["mbdyfn", "mbdyfl", "mbdyfr"])
+
+
+@FORMULATIONS
+def test_accelerations(formulation: str) -> None:
+    model = tree(GENERIC, formulation).derive(formulation).compile()
+    states = GENERIC["random_states"][formulation.upper()]
+    assert len(states) == 6
+    for state in states:
+        evaluated(model, formulation, state, parameters(GENERIC, state))
+
+
+@FORMULATIONS
+def test_prescribed_hinges_need_the_torques_that_give_the_same_motion(formulation: str) -> None:
+    """Three hinges prescribed at their free accelerations, without their torques: all else moves as before,
+    and what they need is the torque that was left out.
+    """
+    given = [i in (1, 3, 6) for i in range(7)]
+    speeds = {1: "b1.u2", 3: "b3.u1", 6: "b4.u1"}
+    model = tree(GENERIC, formulation, given).derive(formulation).compile()
+    for state in GENERIC["random_states"][formulation.upper()]:
+        torques = [0.0 if g else t for g, t in zip(given, state["hinge_torque"], strict=True)]
+        loads = parameters(GENERIC, state | {"hinge_torque": torques})
+        for i in speeds:
+            motion = state["gamma"][i], state["gamma_dot"][i], state["result"]["gamma_dd"][i]
+            loads |= {f"{letter}{i}": x for letter, x in zip("avw", motion, strict=True)}
+        shown = evaluated(model, formulation, state, loads)
+        needed = [shown[f"torque({speed})"] for speed in speeds.values()]
+        wanted = [state["hinge_torque"][i] for i in speeds]
+        # A difference of terms up to a hundred times as large as the torques.
+        assert_near(needed, wanted, 1e-10, "torques of prescribed hinges")

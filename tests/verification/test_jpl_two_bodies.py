@@ -1,8 +1,8 @@
 """JPL's two bodies with a seven-mode appendage: MBDYFN, MBDYFL, and hinges held.
 
-References: the corrected equations of JPL TR 32-1598, integrated to 1e-12; and the report's printouts, Figs. 13, 14
-and 16. The originals were integrated with a fourth-order Adams method at 0.01 s, which explains what a tight run
-differs from them: about 1e-3 of amplitude in the modes near 19 rad/s, far less elsewhere.
+References: the corrected equations of JPL TR 32-1598, integrated to 1e-12; and the report's printouts, Figs.
+13, 14 and 16. The originals were integrated with a fourth-order Adams method at 0.01 s, which explains what a
+tight run differs from them: about 1e-3 of amplitude in the modes near 19 rad/s, far less elsewhere.
 """
 
 from __future__ import annotations
@@ -49,17 +49,21 @@ def at(case: str, column: str, times: Any) -> np.ndarray:
 
 @EVERY
 def test_ten_seconds(case: str) -> None:
+    """All states and the momentum; accelerations jump where the pulses do."""
     record = reference(case)["trajectory"]
     rows = np.array(record["rows"])
-    for i, column in enumerate(record["columns"]):
-        # accelerations jump where the pulses do, and the momentum is of size 14
-        if column in COLUMNS and not column.endswith("D") or column.startswith("ETD") and len(column) == 4:
-            assert_near(at(case, column, rows[:, 0]), rows[:, i], TRAJECTORIES, f"{case}, {column}")
+    compared = [c for c in record["columns"] if c in COLUMNS and c not in ("W1D", "W2D", "W3D")]
+    assert len(compared) == 22
+    for column in compared:
+        expected = rows[:, record["columns"].index(column)]
+        assert_near(at(case, column, rows[:, 0]), expected, TRAJECTORIES, f"{case}, {column}")
 
 
 @EVERY
 def test_printout(case: str) -> None:
-    """Scaled by each variable's largest printed value: median 3e-4, worst 1.34e-3 (a rate of the stiffest modes)."""
+    """Scaled by each variable's largest printed value: median 3e-4, worst 1.34e-3 (a rate of the stiffest
+    modes).
+    """
     printed = reference(case)["printed"]["values"]
     worst = {}
     for column in printed["2.2"]:
@@ -78,7 +82,7 @@ def test_printout(case: str) -> None:
 def test_momenta_of_the_text(case: str) -> None:
     """The report's text: 0.17 after the thrust, 14.25 at the end."""
     checks = reference(case)["text_checks"]
-    after, final = at(case, "ANGM", (3.4, 10.0))
+    after, final = at(case, "ANGM", (2.5, 10.0))
     assert after == pytest.approx(checks["momentum_after_force_pulse_computed"], rel=1e-6)
     assert final == pytest.approx(checks["momentum_final_computed"], rel=1e-6)
     assert round(after, 2) == checks["momentum_after_force_pulse_text"]
@@ -88,12 +92,13 @@ def test_momenta_of_the_text(case: str) -> None:
 def loaded(case: str, prescribed: Any) -> arm.System:
     """The vehicle with every load of the reference states a parameter, and hinges given where they are."""
     s = arm.System("two bodies")
-    base = s.body(
-        "base", joint=arm.Free(), mass=79.0, inertia=(1230.0, 1290.0, 1650.0, 16.29, 43.45, -61.75)
-    )
+    base = s.body("base", joint=arm.Free(), mass=79.0, inertia=(1230.0, 1290.0, 1650.0, 16.29, 43.45, -61.75))
     data = reference(case)["inputs"]["appendages"][0]
     base.flexible(
-        coupling=(data["P"], data["DeltaT"]), frequencies=data["sigma"], damping=data["damping"], total_mass=80.93
+        coupling=(data["P"], data["DeltaT"]),
+        frequencies=data["sigma"],
+        damping=data["damping"],
+        total_mass=80.93,
     )
     platform = s.body("platform", base, arm.Gimbal("zx"), mass=1.93, inertia=(4.75, 5.53, 1.32))
     for i, axis in enumerate(("base.z", "platform.x")):

@@ -146,4 +146,4 @@ def test_free_body_with_quaternions_draws_the_same_path(velocity: str) -> None:
 
 
 def test_cost_is_the_documented_one() -> None:
-    assert counts(model().equations) == (14, 38, 6)
+    assert counts(model().equations) == (3, 21, 4)

@@ -420,7 +420,13 @@ def multiply(a: Expr, b: Expr) -> Expr:
     product = _product(coefficient, [(base, n) for base, n in exponents.items() if n != 0])
     dimension = _dimension_product(a.dimension, b.dimension)
     # Numbers folded into the coefficient may bring a dimension of their own, known or not.
-    return product if dimension is None and product.kind != "product" else _with_dimension(product, dimension)
+    hidden = dimension is None and product.kind == "product" and (_hides(a) or _hides(b))
+    return _with_dimension(product, dimension) if dimension is not None or hidden else product
+
+
+def _hides(e: Expr) -> bool:
+    """Whether a bare number in a product leaves its dimension open, though those of its bases are known."""
+    return e.kind == "product" and e.dimension is None and all([b.dimension is not None for b in e.args])
 
 
 def _with_dimension(e: Expr, dimension: Dimension | None) -> Expr:

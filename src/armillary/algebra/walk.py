@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import (
     Expr,
-    Shown,
     call,
     general_power,
     judged,
     let,
     number,
     power,
-    shown,
     symbol,
     total,
 )
 from armillary.algebra.expression import multiply as times
 from armillary.algebra.functions import rebuild_call
+from armillary.algebra.intermediate import Shown, shown
 from armillary.algebra.node import truncated
 
 if TYPE_CHECKING:

@@ -218,7 +218,7 @@ def modal_freedoms(tree: Tree, index: int) -> tuple[Freedom, ...]:
 
 
 def _set(matrix: dict[tuple[int, int], Any], a: Freedom, b: Freedom, value: Any) -> None:
-    """An element of M; where modes meet a joint twice on its way, through a node and the held body, the sum."""
+    """An element of M: the sum, where modes meet a joint twice, through a node and through the held body."""
     i, j = sorted((a.index, b.index))
     matrix[i, j] = fn.named(plus(matrix.get((i, j), 0), value), f"M_{i + 1}_{j + 1}")
 

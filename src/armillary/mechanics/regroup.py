@@ -43,7 +43,38 @@ def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
         links[i] = kept
         if child.parent >= 0:
             links[child.parent] = _received(links[child.parent], child, mass, first, inertia)
-    return replace(tree, links=tuple(links))
+    return _with_rotors_at_rest(replace(tree, links=tuple(links)))
+
+
+def _with_rotors_at_rest(tree: Tree) -> Tree:
+    """The tree with axes that do not turn for rotors: what is left of them looks the same from all sides.
+
+    A link without mass, first moment and inertia but that about its axis, and with nothing hanging on it,
+    has the same equations in either axes; in those at rest no sine or cosine is needed.
+    """
+    links, placements = list(tree.links), dict(tree.placements)
+    carrying_others = {link.parent for link in links}
+    for i, link in enumerate(links):
+        if i in carrying_others or not _is_rotor(link):
+            continue
+        turning = link.rotation.second if isinstance(link.rotation, Chain) else link.rotation
+        at_rest = link.rotation.first if isinstance(link.rotation, Chain) else Same()
+        links[i] = replace(link, rotation=at_rest)
+        for name, p in placements.items():
+            if p.link == i:
+                columns = [turning.to_parent(column) for column in zip(*p.rotation, strict=True)]
+                rotation: Matrix = tuple(zip(*columns, strict=True))  # type: ignore[assignment]
+                placements[name] = replace(p, rotation=rotation, origin=turning.to_parent(p.origin))
+    return replace(tree, links=tuple(links), placements=placements)
+
+
+def _is_rotor(link: Link) -> bool:
+    if link.step != "turn" or link.modes is not None or isinstance(link.rotation, Same):
+        return False
+    k = link.freedoms[0].direction
+    J = link.inertia
+    rest = [J[i][j] for i in range(3) for j in range(i, 3) if not i == j == k]
+    return all(is_zero(x) for x in (link.mass, *link.first, *rest))
 
 
 def _split(child: Link, choice: str) -> tuple[Link, Any, Triple, Matrix]:

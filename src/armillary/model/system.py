@@ -34,6 +34,7 @@ from armillary.model.text_functions import argument_range, count_arguments
 from armillary.model.unit_system import unit_system
 
 if TYPE_CHECKING:
+    from armillary.program.compare import Costs
     from armillary.program.equations import Equations
 
 
@@ -453,6 +454,12 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
         from armillary.program.derive import derive
 
         return derive(self, formalism, regroup=regroup, small=small, keep=keep)
+
+    def compare_formalisms(self) -> Costs:
+        """Operations of one evaluation by every formalism, side by side; where one refuses, why."""
+        from armillary.program.compare import compare
+
+        return compare(self)
 
     def __repr__(self) -> str:
         return f"System({self.name!r}: {len(self.bodies)} bodies, {len(self.speeds)} speeds)"

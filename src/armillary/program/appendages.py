@@ -1,8 +1,8 @@
 """The program of a system by one of JPL's formulations, MBDYFR, MBDYFN or MBDYFL.
 
-In MBDYFR a flexible body's coordinates and speeds are the states δ and η of its complex modes: runs start from
-these and show them. In every expression of the description, such as the motion of a node, they keep their
-meaning: amplitudes of the body's own shapes, and their rates.
+In MBDYFR a flexible body's coordinates and speeds are the states δ and η of its complex modes: runs start
+from these and show them. In every expression of the description, such as the motion of a node, they keep
+their meaning: amplitudes of the body's own shapes, and their rates.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def check_appendages(formalism: str, declared: Mapping[Expr, int]) -> None:
     """An error where quantities are declared small: what a formulation drops is its own."""
     if declared:
         raise ModelError(
-            f"'{next(iter(declared))}' is declared small or large, but formalism '{formalism}' drops what JPL's "
-            "program drops, nothing else; use formalism='kane' or 'recursive', or derive(small=False)"
+            f"'{next(iter(declared))}' is declared small or large, but formalism '{formalism}' drops what "
+            "JPL's program drops, nothing else; use formalism='kane' or 'recursive', or derive(small=False)"
         )
 
 
@@ -44,13 +44,7 @@ def appendage_targets(system: System, mode: Mode, formalism: str) -> tuple[Targe
     for i, state in enumerate(states):
         if state in found.states:
             rates[i] = as_expr(found.states[state])
-    for event in system.events.values():
-        for state in event.changes:
-            if state in found.states:
-                raise ModelError(
-                    f"event '{event.name}' sets '{state}', which is a state of complex modes in formalism "
-                    f"'{formalism}'; it cannot be set"
-                )
+    _check_events(system, found, formalism)
     first = len(wanted.memory)
     fires = [
         (
@@ -74,6 +68,22 @@ def appendage_targets(system: System, mode: Mode, formalism: str) -> tuple[Targe
         ),
         setting,
     )
+
+
+def _check_events(system: System, found: AppendageRates, formalism: str) -> None:
+    """Errors for events that would change complex modes, whose states are not speeds."""
+    for event in system.events.values():
+        for state in event.changes:
+            if state in found.states:
+                raise ModelError(
+                    f"event '{event.name}' sets '{state}', which is a state of complex modes in formalism "
+                    f"'{formalism}'; it cannot be set"
+                )
+        if event.lock and found.states:
+            raise ModelError(
+                f"event '{event.name}' locks '{event.lock[0]}', whose impulse would change the complex modes "
+                f"of formalism '{formalism}'; use formalism='kane', 'recursive' or 'mbdyfn'"
+            )
 
 
 def _kept(state: Expr, value: Expr, found: AppendageRates, setting: Setting) -> Expr:

@@ -240,13 +240,18 @@ def _worth_trying(setting: Setting, formalism: str) -> list[str]:
     )
     if 2 * constraints > speeds:
         return ["kane"]  # few speeds are left: their equations are the shortest
-    # Back substitution is not among them. Measured on free hubs with 2 to 4 chains of 2 to 8 links, it takes as
-    # many operations as a mass matrix, 7 to 60 % more than the recursion, and no less time than the better one.
+    # Back substitution is not among them. On free hubs with 2 to 4 chains of 2 to 8 links it takes as many
+    # operations as a mass matrix, 7 to 60 % more than the recursion, and no less time than the better one.
     return ["kane", "recursive"] if mean <= _DEEP else ["recursive"]
 
 
+def formalisms() -> list[str]:
+    """Names of all formalisms."""
+    return [*FORMALISMS, "momentum", "redundant", *FORMULATIONS]
+
+
 def _check(system: System, formalism: str) -> None:
-    known = ["auto", *FORMALISMS, "momentum", "redundant", *FORMULATIONS]
+    known = ["auto", *formalisms()]
     if formalism not in known:
         raise ModelError(
             f"unknown formalism '{formalism}'{nearest(formalism, known)}; there are {', '.join(known)}"

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 
 # Speeds up to which a matrix may be cheaper than the recursion. The Stanford arm (6 speeds) takes 173 + and
-# 237 × with the one and 200 + and 271 × with the other, hub and panels (12 speeds) 561 + and 727 ×, or 429 + and
-# 547 ×.
+# 237 × with the one and 200 + and 271 × with the other, hub and panels (12 speeds) 561 + and 727 ×, or 429 +
+# and 547 ×.
 _FEW = 12
 
 

@@ -63,7 +63,9 @@ class Modes:
         if named and self[mode].equations.setting.rows:
             place = self[mode].assembled(place, named)
         if locked - mode.locked:
-            place = replace(place, u=self._stopped(place, mode, sorted(locked)))
+            # An impulse takes no time, a release does: what is set free at this instant is held through it.
+            held = locked | (mode.locked - named)
+            place = replace(place, u=self._stopped(place, mode, sorted(held)))
         now = Mode(frozenset(locked), mode.dependents if locked == mode.locked else ())
         return place, self.suitable(place, now)
 

@@ -1,7 +1,7 @@
 """JPL's three formulations on plain numbers, at every reference state.
 
-Reference: corrected equations of JPL TR 32-1598, verified there against an independent nonlinear model of rigid
-bodies and nodal bodies on springs; results carry 12 to 14 digits, matrices 12.
+Reference: corrected equations of JPL TR 32-1598, verified there against an independent nonlinear model of
+rigid bodies and nodal bodies on springs; results carry 12 to 14 digits, matrices 12.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def test_undeformed_appendages_on_still_bodies_are_exact() -> None:
 
 
 def test_undeformed_spinning_appendages_are_exact() -> None:
-    """MBDYFR with all complex modes, computed here, has no approximation without deformation at any rates: the
-    nonlinear model agrees, in the nodes' accelerations too.
+    """MBDYFR with all complex modes, computed here, has no approximation without deformation at any rates:
+    the nonlinear model agrees, in the nodes' accelerations too.
     """
     records = appendages("MBDYFR")
     found = []

@@ -53,8 +53,8 @@ def test_complex_modes_of_the_generic_tree(m: int) -> None:
 
 
 def test_modes_of_the_spinning_rotor() -> None:
-    """The report's own: one mass on springs that spin with 10 rad/s, seen at 10 and 30 rad/s. The phase here is
-    the report's too. Tolerance: its seven digits.
+    """The report's own: one mass on springs that spin with 10 rad/s, seen at 10 and 30 rad/s. The phase here
+    is the report's too. Tolerance: its seven digits.
     """
     record = reference("jpl_spinning_rotor")["inputs"]["appendages"][0]
     plane = np.eye(6)[:, :2]

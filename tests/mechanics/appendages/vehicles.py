@@ -114,12 +114,8 @@ def spinning(
         psi, gamma = modes.psi[6 * s : 6 * s + 6], modes.gamma[6 * s : 6 * s + 6]
         both = 2 * np.hstack([psi, -gamma])
         place = triple(node["r"])
-        particles.append(
-            Particle(
-                node["mass"], matrix(node["inertia"]), place,
-                columns(psi[:3]), columns(gamma[:3]), columns(psi[3:]), columns(gamma[3:]),
-            )  # fmt: skip
-        )
+        shapes = [columns(a) for a in (psi[:3], gamma[:3], psi[3:], gamma[3:])]
+        particles.append(Particle(node["mass"], matrix(node["inertia"]), place, *shapes))
         if loads:
             nodes.append(NodeLoad(place, columns(both[:3]), columns(both[3:]), *loads[s]))
     frequencies = [float(f) for f in modes.frequencies]
@@ -146,7 +142,11 @@ def with_rotors(inputs: dict[str, Any], state: dict[str, Any], given: Any = None
     return Vehicle(
         (
             Substructure(
-                "first", inputs["mass"][0], matrix(inputs["inertia_body0"]), torque=torques[0], force=forces[0]
+                "first",
+                inputs["mass"][0],
+                matrix(inputs["inertia_body0"]),
+                torque=torques[0],
+                force=forces[0],
             ),
             Substructure(
                 "second",

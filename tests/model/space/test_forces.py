@@ -178,3 +178,15 @@ def test_bad_sunlight(options: dict[str, Any], message: str) -> None:
     with pytest.raises(arm.ArmillaryError, match=message):
         s.solar_pressure("light", **{"at": body, "area": 1.0, "sun": s.ground.x} | options)
     assert not s.loads and not s.memories
+
+
+def test_constants_of_nature_in_other_units() -> None:
+    """1361 W/m² over c in psi, and 386.09 in/s²."""
+    s = arm.System("inches", units="in-lb-s")
+    body = s.body("body", joint=arm.Free(), mass=2, inertia=(1, 1, 1))
+    s.solar_pressure("light", at=body, area=1.0, sun=s.ground.x)
+    s.thruster("jet", 3.0, body.x, at=body.com, on=[(0, 1)], specific_impulse=200.0)
+    model = s.derive().compile()
+    out = model.outputs(2.0, model.state())
+    assert out["light"] == pytest.approx(P / 6894.757293168, rel=1e-12)
+    assert out["jet propellant"] == pytest.approx(3 / (200 * 9.80665 / 0.0254), rel=1e-12)

@@ -49,7 +49,7 @@ def attitude(vehicle: Vehicle, turning: str = "finite") -> Attitude:
     S: list[Triple] = []
     axes: list[Triple] = []
     s: list[Triple] = []
-    for k, part in enumerate(vehicle.substructures):
+    for part in vehicle.substructures:
         if part.inboard < 0:
             R.append(IDENTITY)
             w.append(vehicle.spin)

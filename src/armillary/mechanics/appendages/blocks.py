@@ -81,7 +81,9 @@ class Blocks:
 
     @cached_property
     def sums(self) -> list[list[Matrix]]:
-        """Σ X_kr over all k beyond the connection of a and all r beyond that of b; 0 stands for everything."""
+        """Σ X_kr over all k beyond the connection of a and all r beyond that of b; 0 stands for
+        everything.
+        """
         reach = [[r for r in range(self.count) if self.vehicle.beyond(k, r)] for k in range(self.count)]
         found: list[list[Matrix]] = [[NONE] * self.count for _ in range(self.count)]
         for a in range(self.count):
@@ -139,8 +141,8 @@ def applied(blocks: Blocks, deflections: Sequence[Sequence[tuple[NodeLoad, Tripl
 
         T_k = torque + Σ t_s + Σ (r_s + u_s) × f_s + c_k × F_k
 
-    The report's text takes the torque about the true mass centre; its programs shift it from o, as here. Moments
-    are taken in the body's axes: the first-order attitudes of MBDYFL do not keep cross products.
+    The report's text takes the torque about the true mass centre; its programs shift it from o, as here.
+    Moments are taken in the body's axes: the first-order attitudes of MBDYFL do not keep cross products.
     """
     forces, moments = [], []
     for k, part in enumerate(blocks.vehicle.substructures):

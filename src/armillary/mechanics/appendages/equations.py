@@ -37,7 +37,7 @@ class Assembled:
     @property
     def momentum(self) -> Triple:
         """Angular momentum about the system's mass centre in the reference axes, rotors not counted."""
-        return tuple(self.row(i, self.motion) for i in range(3))  # type: ignore[return-value]
+        return tuple(self.row(i, self.motion) for i in range(3))
 
     def solved(self) -> list[Any]:
         """All accelerations, given ones in their places."""

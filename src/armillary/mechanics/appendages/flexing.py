@@ -1,8 +1,8 @@
 """Appendages of MBDYFN and MBDYFL from the flexible parts of a description.
 
 They take a part's modes as they are, in the axes of their group and about its o. What makes them JPL's is the
-reduced modal mass M − PᵀP/M_total: a unit matrix for modes that were normalised so (``total_mass=``), and as good
-for any other basis of the same shapes. Second-order terms of the part are dropped.
+reduced modal mass M − PᵀP/M_total: a unit matrix for modes that were normalised so (``total_mass=``), and as
+good for any other basis of the same shapes. Second-order terms of the part are dropped.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Triple, matrix_vector
 from armillary.mechanics.appendages.arithmetic import negative
-from armillary.mechanics.appendages.gathering import Group, Place, Reader
-from armillary.mechanics.appendages.vehicle import Appendage, Modes, NodeLoad, Square
+from armillary.mechanics.appendages.gathering import Group, Place, Reader, numbers
+from armillary.mechanics.appendages.vehicle import Appendage, NodeLoad, Square
 from armillary.mechanics.triples import add, cross_triples, minus, times
 from armillary.model.body import Body
 from armillary.model.flexible.part import FlexiblePart
@@ -29,10 +29,7 @@ _ROUNDING = 1e-13
 
 def columns(matrix: Any, place: Place) -> list[Triple]:
     """The columns of a 3 × N array in a body's axes, in those of its group; zeros exactly zero."""
-    return [
-        matrix_vector(place.rotation, [float(x) if x else 0 for x in column])
-        for column in np.asarray(matrix).T
-    ]
+    return [matrix_vector(place.rotation, numbers(column)) for column in np.asarray(matrix).T]
 
 
 def appendage(
@@ -45,7 +42,7 @@ def appendage(
     arm = add(place.origin, negative(group.centre))
     loads = tuple(
         NodeLoad(
-            add(place.point(_triple(part.nodes[name].position)), negative(group.centre)),
+            add(place.point(numbers(part.nodes[name].position)), negative(group.centre)),
             columns(part.nodes[name].shape, place),
             columns(part.nodes[name].rotation, place),
             *pair,
@@ -79,10 +76,3 @@ def reduced(part: FlexiblePart, total_mass: Any) -> Square:
 
 def _plain(matrix: Any) -> list[list[Any]]:
     return [[float(x) if x else 0 for x in row] for row in matrix]
-
-
-def _triple(values: Any) -> Triple:
-    return tuple(float(x) if x else 0 for x in values)  # type: ignore[return-value]
-
-
-__all__ = ["Modes", "Pairs", "appendage", "columns", "reduced"]

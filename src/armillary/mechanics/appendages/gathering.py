@@ -1,8 +1,9 @@
 """The substructures of a description: which bodies move as one, how they hang together, what they weigh.
 
 Bodies fixed to each other are one group, in the axes of its first body. A group on the ground must be free in
-space; the others hang on hinges, one to three through a point. A balanced axisymmetric group on a single hinge
-with nothing beyond it is a rotor of the group that carries it: its mass and transverse inertia go there.
+space; the others hang on hinges, one to three through a point. A balanced axisymmetric group on a single
+hinge with nothing beyond it is a rotor of the group that carries it: its mass and transverse inertia go
+there.
 
 What JPL's programs could not describe is an error here; ``kane`` and ``recursive`` take it.
 """
@@ -232,7 +233,13 @@ def _carry(group: Group, place: Place, body: Body, read: Reader) -> None:
         c = part.first / part.mass
         own = part.inertia - part.mass * ((c @ c) * np.eye(3) - np.outer(c, c))
         rows: Matrix = tuple(tuple(float(x) for x in row) for row in own)  # type: ignore[assignment]
-        group.carry(part.mass, place.point(tuple(float(x) for x in c)), _rotated(place.rotation, rows))
+        group.carry(part.mass, place.point(numbers(c)), _rotated(place.rotation, rows))
+
+
+def numbers(values: Any) -> Triple:
+    """Three numbers as a triple, zeros exactly zero."""
+    x, y, z = (float(v) if v else 0 for v in values)
+    return x, y, z
 
 
 def _rotated(rotation: Matrix, inertia: Matrix) -> Matrix:

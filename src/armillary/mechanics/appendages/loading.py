@@ -1,9 +1,9 @@
 """Loads of a description as JPL's programs take them: torques of hinges and rotors, forces and torques on
 bodies and nodes.
 
-A moment between two bodies does work in the hinges between them alone, and is given to these as their torques.
-All else acts on bodies about their o, or on nodes. On a rotor, what turns it about its axis is its own; the rest
-acts on its carrier.
+A moment between two bodies does work in the hinges between them alone, and is given to these as their
+torques. All else acts on bodies about their o, or on nodes. On a rotor, what turns it about its axis is its
+own; the rest acts on its carrier.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _where(load: Load, body: Body, sign: int, found: Groups, head: Body, read: R
     place = found.places[point.body.name]
     if point.body is body and found.groups[place.group].head is head and place.node is None:
         return place.point(tuple(read(x) for x in point.coordinates))
-    return tuple(read(x) for x in motion.position(point, head.origin).components(head.frame))  # type: ignore[return-value]
+    return tuple(read(x) for x in motion.position(point, head.origin).components(head.frame))
 
 
 def _from_node(load: Load, body: Body, sign: int, place: Place, read: Reader) -> Triple:
@@ -117,7 +117,7 @@ def _from_node(load: Load, body: Body, sign: int, place: Place, read: Reader) ->
     point = load.at if sign > 0 else load.reaction_at
     if point is None or point.body is not body:
         raise ModelError(
-            f"load '{load.name}' acts on node '{place.node}' of body '{body.parent.name if body.parent else ''}' "
-            "along a line from elsewhere, which JPL's formulations cannot follow; give the point, reaction=node.origin"
+            f"load '{load.name}' acts on '{body.name}', a node of a flexible body, along a line from "
+            "elsewhere, which JPL's formulations cannot follow; give the point, reaction=node.origin"
         )
     return matrix_vector(place.rotation, [read(x) for x in point.coordinates])

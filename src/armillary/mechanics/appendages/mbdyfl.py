@@ -1,7 +1,8 @@
 """MBDYFL: everything small, on the vehicle of MBDYFN.
 
-The matrix is that of MBDYFN with all angles and deflections zero, so it is constant and factored once. The right
-side has no products of rates; attitudes in it are products of 1 + γ_h [g_h], so a few second-order terms stay.
+The matrix is that of MBDYFN with all angles and deflections zero, so it is constant and factored once. The
+right side has no products of rates; attitudes in it are products of 1 + γ_h [g_h], so a few second-order
+terms stay.
 
     E_k = T_k + Σ_r D_kr × F_r + c_k × (M_k/M F − F_k)        Q_m = −C η̇ − K η + φᵀλ − P_mᵀ F/M
 

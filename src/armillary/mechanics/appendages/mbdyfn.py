@@ -1,6 +1,7 @@
 """MBDYFN: a nonlinear tree whose appendages sit on bodies that nominally do not rotate.
 
-With F the bodies that carry appendages, c_k = −(1/M_k) Σ P η, and X as in blocks.py with the undeformed inertia,
+With F the bodies that carry appendages, c_k = −(1/M_k) Σ P η, and X as in blocks.py with the undeformed
+inertia,
 
     E_k = T_k + Σ_r D_kr × F_r + c_k × (M_k/M F − F_k)
         + M Σ_{r≠k, r∉F} D_kr × (w_r × (w_r × D_rk)) − [k∉F] w_k × Φ_kk w_k
@@ -11,10 +12,10 @@ and for appendage m on body k, Y_hm = e(h,k) Δ_m + [Σ_r e(h,r) D_rk] P_m,
     A_0m = Y_0m      A_hm = g_h·Y_hm      A_mm = modal mass      A_ml = −P_mᵀ P_l / M
     Q_m = −C η̇ − K η + φᵀλ − P_mᵀ (F/M + Σ_{r∉F} w_r × (w_r × D_rk)) − Σ_h Y_hmᵀ s_h
 
-The report has M_k where the whole mass M stands before D × (w × (w × D)), keeps the gyroscopic term for k in F,
-lets its sum run over r = k, and its listings mix the signs of [D] P; an independent nonlinear model settles
-all of these. In its hinge-mode coupling the programs test the path to the appendage's number in place of its
-body. Source: Fleischer and Likins (1975), eqs. 64 to 70.
+The report has M_k where the whole mass M stands before D × (w × (w × D)), keeps the gyroscopic term for k in
+F, lets its sum run over r = k, and its listings mix the signs of [D] P; an independent nonlinear model
+settles all of these. In its hinge-mode coupling the programs test the path to the appendage's number in place
+of its body. Source: Fleischer and Likins (1975), eqs. 64 to 70.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A complex mode Ψ + iΓ of frequency σ has two states, δ and η, which are the
 
     q = 2 (Ψ δ − Γ η)        q̇ = −2 (Γ σ δ + Ψ σ η)        q̈ = −2 (Γ σ δ̇ + Ψ σ η̇)
 
-With G = 2 Σ m Γ, P = 2 Σ m Ψ, R = −2 Σ (m r × Γ + I Γ_θ) σ, I = −2 Σ (m r × Ψ + I Ψ_θ) σ, the inertia Φ_kk varying
-with the deformation, and a_r = M_r (2 w_r × ċ_r + w_r × (w_r × c_r)),
+With G = 2 Σ m Γ, P = 2 Σ m Ψ, R = −2 Σ (m r × Γ + I Γ_θ) σ, I = −2 Σ (m r × Ψ + I Ψ_θ) σ, the inertia Φ_kk
+varying with the deformation, and a_r = M_r (2 w_r × ċ_r + w_r × (w_r × c_r)),
 
     E_k = T_k + Σ_r D_kr × (F_r + a_r) + c_k × (M_k/M F − F_k)
         + M Σ_{r≠k} D_kr × (w_r × (w_r × D_rk)) + M_k c_k × Σ_r w_r × (w_r × D_rk)
@@ -27,10 +27,10 @@ which spoiled the report's Fig. 9. Source: Fleischer and Likins (1975), eqs. 26 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.vectors import Matrix, Triple, matrix_product, matrix_vector
+from armillary.algebra import functions as fn
+from armillary.algebra.vectors import Triple, matrix_vector
 from armillary.mechanics.appendages import modal
 from armillary.mechanics.appendages.arithmetic import (
     centripetal,
@@ -38,30 +38,22 @@ from armillary.mechanics.appendages.arithmetic import (
     dot,
     named_matrix,
     negative,
-    scaled_matrix,
-    skew,
     summed,
 )
 from armillary.mechanics.appendages.attitude import Attitude, attitude
 from armillary.mechanics.appendages.barycentres import barycentres
 from armillary.mechanics.appendages.blocks import Blocks, Loads, applied, loaded
+from armillary.mechanics.appendages.deformation import (
+    Deformation,
+    coupling,
+    deformation,
+    inertia_work,
+    integrals,
+    squares_of,
+)
 from armillary.mechanics.appendages.equations import Assembled
-from armillary.mechanics.appendages.vehicle import Modes, Particle, SpinningAppendage, Vehicle
-from armillary.mechanics.tree import moment_inertia
+from armillary.mechanics.appendages.vehicle import SpinningAppendage, Vehicle
 from armillary.mechanics.triples import add, cross_triples, minus, named, plus, scaled, times, total
-
-
-@dataclass(frozen=True, eq=False)
-class Deformation:
-    """What its deformation makes of an appendage, in the axes of its body: M_k c, M_k ċ, ΔJ and its rate, and
-    angular momentum.
-    """
-
-    shift: Triple
-    shift_rate: Triple
-    inertia: Matrix
-    inertia_rate: Matrix
-    spin: Triple
 
 
 def assembled(vehicle: Vehicle) -> Assembled:
@@ -69,7 +61,10 @@ def assembled(vehicle: Vehicle) -> Assembled:
     fixed, turned = barycentres(vehicle), attitude(vehicle)
     parts = vehicle.appendages
     columns = [coupling(k, part) for k, part in parts]
-    deformed = [deformation(part, c) for (_, part), c in zip(parts, columns, strict=True)]
+    deformed = [
+        deformation(part, c, vehicle.substructures[k].name)
+        for (k, part), c in zip(parts, columns, strict=True)
+    ]
     by_body = [
         [d for (k, _), d in zip(parts, deformed, strict=True) if k == body]
         for body in range(len(vehicle.substructures))
@@ -94,60 +89,6 @@ def assembled(vehicle: Vehicle) -> Assembled:
         V = add(_pull(blocks, loads, others, k), negative(centripetal(part.spin, fixed.D[k][k])))
         forces.append(_modal_force(part, columns[m], V, _spin(blocks, k)))
     return modal.assembled(blocks, rows, columns, forces)
-
-
-def coupling(k: int, part: SpinningAppendage) -> modal.Coupled:
-    """The appendage as the system matrix sees it: momenta −Gσ, −Pσ and moments R, I of δ and η."""
-    momenta: list[Triple] = []
-    moments: list[Triple] = []
-    for shapes in (
-        [(s, s.gamma, s.gamma_turn) for s in part.particles],
-        [(s, s.psi, s.psi_turn) for s in part.particles],
-    ):
-        for n, sigma in enumerate(part.frequencies):
-            own = [scaled(moved[n], s.mass) for s, moved, _ in shapes]
-            spins = [matrix_vector(s.inertia, turned[n]) for s, _, turned in shapes]
-            spins += [cross_triples(s.place, p) for s, p in zip(part.particles, own, strict=True)]
-            momenta.append(scaled(add(*own), times(-2, sigma)))
-            moments.append(scaled(add(*spins), times(-2, sigma)))
-    count = len(momenta)
-    twice = [[2 if i == j else 0 for j in range(count)] for i in range(count)]
-    return modal.Coupled(k, momenta, moments, twice, (*part.delta, *part.eta))
-
-
-def deformation(part: SpinningAppendage, columns: modal.Coupled) -> Deformation:
-    """The deformation of an appendage at its states."""
-    shift: list[Triple] = []
-    shift_rate: list[Triple] = []
-    inertia: list[Matrix] = []
-    rate: list[Matrix] = []
-    for s in part.particles:
-        u, b = displaced(part, s.psi, s.gamma), displaced(part, s.psi_turn, s.gamma_turn)
-        v, w = moving(part, s.psi, s.gamma), moving(part, s.psi_turn, s.gamma_turn)
-        shift.append(scaled(u, -s.mass))
-        shift_rate.append(scaled(v, -s.mass))
-        inertia += [moment_inertia(scaled(u, s.mass), s.place), _commuted(b, s.inertia)]
-        rate += [moment_inertia(scaled(v, s.mass), s.place), _commuted(w, s.inertia)]
-    spin = combined(columns.moments, columns.rates)
-    return Deformation(add(*shift), add(*shift_rate), summed(inertia), summed(rate), spin)
-
-
-def displaced(part: SpinningAppendage, psi: Modes, gamma: Modes) -> Triple:
-    """2 (Ψ δ − Γ η)."""
-    return scaled(add(combined(psi, part.delta), negative(combined(gamma, part.eta))), 2)
-
-
-def moving(part: SpinningAppendage, psi: Modes, gamma: Modes) -> Triple:
-    """−2 (Γ σ δ + Ψ σ η)."""
-    delta = [times(s, x) for s, x in zip(part.frequencies, part.delta, strict=True)]
-    eta = [times(s, x) for s, x in zip(part.frequencies, part.eta, strict=True)]
-    return scaled(add(combined(gamma, delta), combined(psi, eta)), -2)
-
-
-def _commuted(b: Triple, inertia: Matrix) -> Matrix:
-    """[b] I − I [b]."""
-    turn = skew(b)
-    return summed([matrix_product(turn, inertia), scaled_matrix(matrix_product(inertia, turn), -1)])
 
 
 def _deflections(vehicle: Vehicle) -> list[list[Any]]:
@@ -199,29 +140,18 @@ def _pull(blocks: Blocks, loads: Loads, others: list[Triple], k: int) -> Triple:
 
 def _modal_force(part: SpinningAppendage, columns: modal.Coupled, V: Triple, own: Triple) -> list[Any]:
     """Q^R, then Q^I, but for what hinge rates carry along."""
-    pushes = [_push(part, s, own) for s in part.particles]
     N = len(part.frequencies)
+    squares = [fn.named(x, "ww") for x in squares_of(own)]
+    slopes = [slope for side in integrals(part) for slope in side.slopes]
     found = []
     for column in range(2 * N):
         n, real = column % N, column < N
-        sigma = part.frequencies[n]
         state, other = (part.delta[n], part.eta[n]) if real else (part.eta[n], part.delta[n])
-        work = []
-        for s, (force, torque) in zip(part.particles, pushes, strict=True):
-            work.append(dot((s.gamma if real else s.psi)[n], force))
-            work.append(dot((s.gamma_turn if real else s.psi_turn)[n], torque))
-        free = total([times(-2 if real else 2, other), times(times(-2, part.damping[n]), state)])
-        driven = plus(times(-2, total(work)), _nodal_work(part, n, real))
-        found.append(total([times(sigma, plus(free, driven)), minus(0, dot(columns.momenta[column], V))]))
+        free = plus(times(-2 if real else 2, other), times(times(-2, part.damping[n]), state))
+        pushed = times(-2, inertia_work(slopes[column], squares, part.spin))
+        driven = total([free, pushed, _nodal_work(part, n, real)])
+        found.append(minus(times(part.frequencies[n], driven), dot(columns.momenta[column], V)))
     return found
-
-
-def _push(part: SpinningAppendage, s: Particle, own: Triple) -> tuple[Triple, Triple]:
-    """−m (w × (w × r) − Ω × (Ω × r)) and −w × I w + Ω × I Ω: inertia forces beyond the nominal ones."""
-    swung = add(centripetal(own, s.place), negative(centripetal(part.spin, s.place)))
-    nominal = cross_triples(part.spin, matrix_vector(s.inertia, part.spin))
-    turned = cross_triples(own, matrix_vector(s.inertia, own))
-    return scaled(swung, -s.mass), add(nominal, negative(turned))
 
 
 def _nodal_work(part: SpinningAppendage, n: int, real: bool) -> Any:

@@ -1,7 +1,7 @@
 """The rows and columns of modes in the system matrix, alike in all three formulations.
 
-A modal unknown gives its substructure k a momentum p and an angular momentum h about o_k. Beyond hinge h_j it is
-felt as Y_j = e(j,k) h + [Σ_r e(j,r) D_rk] p, and
+A modal unknown gives its substructure k a momentum p and an angular momentum h about o_k. Beyond hinge h_j it
+is felt as Y_j = e(j,k) h + [Σ_r e(j,r) D_rk] p, and
 
     A_0m = Y_0        A_jm = g_j·Y_j        A_ml = −p_m·p_l / M   for another appendage,
 

@@ -1,16 +1,16 @@
 """Modes of an appendage on a free vehicle, real and complex, from masses, stiffness and nominal spin.
 
-In the six displacements of each node (translation, rotation, node after node; r from the mass centre), with Mn the
-mass matrix of the nodes, S the sum of translations over nodes and M the mass of the whole vehicle,
+In the six displacements of each node (translation, rotation, node after node; r from the mass centre), with
+Mn the mass matrix of the nodes, S the sum of translations over nodes and M the mass of the whole vehicle,
 
     M' q̈ + G' q̇ + K' q = load          M' = Mn (1 − S Sᵀ Mn / M)
 
     G' = 2 Mn ((SΩ)~ − S [Ω] Sᵀ Mn / M) + Mn (TΩ)~ + (TΩ)~ Mn − (Mn TΩ)~
     K' = K + (TΩ)~ Mn (TΩ)~ + Mn ((SΩ)~(SΩ)~ − S [Ω][Ω] Sᵀ Mn / M) − (TΩ)~ (Mn TΩ)~
 
-where T sums rotations and ( )~ puts cross-product matrices on the diagonal. K holds the geometric stiffness of the
-preload by spin, where there is one. The last term of K' is the report's separate matrix A'; it is symmetric where
-Ω is a principal direction of every node.
+where T sums rotations and ( )~ puts cross-product matrices on the diagonal. K holds the geometric stiffness
+of the preload by spin, where there is one. The last term of K' is the report's separate matrix A'; it is
+symmetric where Ω is a principal direction of every node.
 
 Source: Fleischer and Likins (1975), eqs. 16 to 26.
 """
@@ -95,8 +95,8 @@ def real_modes(mass: Array, stiffness: Array, where: str) -> tuple[Array, Array]
     squares, vectors = np.linalg.eigh(inverse @ _symmetric(stiffness) @ inverse.T)
     if squares[0] <= 0:
         raise ModelError(
-            f"{where}: its stiffness is not positive (σ² = {squares[0]:.3g} of its lowest mode); hold it to its "
-            "body by more springs"
+            f"{where}: its stiffness is not positive (σ² = {squares[0]:.3g} of its lowest mode); hold it to "
+            "its body by more springs"
         )
     shapes = inverse.T @ vectors
     largest = np.argmax(np.abs(shapes), axis=0)
@@ -114,8 +114,8 @@ def complex_modes(matrices: SpinningMatrices, where: str) -> ComplexModes:
     scale = max(float(np.abs(K).max()), 1e-300)
     if np.abs(K - K.T).max() > 1e-9 * scale:
         raise ModelError(
-            f"{where}: its spin is not along a principal axis of the inertia of all its nodes, so that there is no "
-            "steady state to vibrate about; turn the spin or the nodes"
+            f"{where}: its spin is not along a principal axis of the inertia of all its nodes, so that there "
+            "is no steady state to vibrate about; turn the spin or the nodes"
         )
     if not G.any():  # then real modes, also where frequencies coincide
         frequencies, shapes = real_modes(M, K, where)

@@ -1,7 +1,8 @@
 """The rates of a system's own coordinates and speeds by one of JPL's formulations.
 
 The reference body's three angular speeds take ẇ_0, hinges and rotors their accelerations, modes theirs. Its
-translation is not in JPL's programs; it follows from F/M and the motion of o_0 about the system's mass centre.
+translation is not in JPL's programs; it follows from F/M and the motion of o_0 about the system's mass
+centre.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ __all__ = ["FORMULATIONS", "AppendageRates", "appendage_rates"]
 class AppendageRates:
     """Rates by index among the system's speeds, and what differs from them in MBDYFR.
 
-    There ``states`` has the rates of modal coordinates and speeds, which are δ and η, while ``speeds`` has the
-    second rates of the amplitudes that expressions mean; ``setting`` reads expressions so. ``momentum`` is the
-    angular momentum about the mass centre in the ground's axes, ``torques`` those of prescribed hinges by speed.
+    There ``states`` has the rates of modal coordinates and speeds, which are δ and η, while ``speeds`` has
+    the second rates of the amplitudes that expressions mean; ``setting`` reads expressions so. ``momentum``
+    is the angular momentum about the mass centre in the ground's axes, ``torques`` those of prescribed hinges
+    by speed.
     """
 
     speeds: dict[int, Any]
@@ -64,7 +66,7 @@ def appendage_rates(system: System, setting: Setting, formulation: str) -> Appen
     for g in order:
         for step, torque in zip(found.groups[g].steps, _own(vehicle, solution, order, g), strict=True):
             speeds[index[step.speed]] = next(hinges)
-            if step.speed in setting.given:
+            if step.speed in system.prescriptions:  # not what events lock: columns stay the same in a run
                 torques[step.speed] = torque
     for g in order:
         for r in found.groups[g].rotors:
@@ -80,8 +82,8 @@ def _check_given(system: System, setting: Setting, found: Groups, formulation: s
     for u in system.speeds:
         if u in setting.given and u not in hinged:
             raise ModelError(
-                f"formalism '{formulation}': the speed '{u}' is given, but only those of hinges and rotors can be; "
-                "formalism='kane' or 'recursive' takes it"
+                f"formalism '{formulation}': the speed '{u}' is given, but only those of hinges and "
+                "rotors can be; formalism='kane' or 'recursive' takes it"
             )
 
 
@@ -139,7 +141,7 @@ def _vehicle(
         )
     drift = found.groups[0].head.assembly.steps[0]
     assert isinstance(drift, Drift)
-    spin: Triple = tuple(read(drift.angular[i]) for i in range(3))  # type: ignore[assignment]
+    spin: Triple = tuple(read(drift.angular[i]) for i in range(3))
     return Vehicle(tuple(parts), spin), order
 
 
@@ -167,7 +169,7 @@ def _root_rates(
 ) -> dict[int, Any]:
     drift = group.head.assembly.steps[0]
     assert isinstance(drift, Drift)
-    w: Triple = tuple(read(drift.angular[i]) for i in range(3))  # type: ignore[assignment]
+    w: Triple = tuple(read(drift.angular[i]) for i in range(3))
     rates = {index[drift.angular[i]]: solution.spin[i] for i in range(3)}
     arm = negative(group.centre)
     a = add(solution.origin, cross_triples(solution.spin, arm))
@@ -175,7 +177,7 @@ def _root_rates(
         a = add(a, centripetal(w, arm))
     a = named(a, f"a_{group.head.name}")
     if drift.velocity == "body":
-        v: Triple = tuple(read(drift.linear[i]) for i in range(3))  # type: ignore[assignment]
+        v: Triple = tuple(read(drift.linear[i]) for i in range(3))
         a = add(a, negative(cross_triples(w, v)))
     else:
         axes = direction_cosines(system.ground.frame, group.head.frame)

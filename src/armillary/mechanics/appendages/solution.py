@@ -11,6 +11,7 @@ from armillary.mechanics.appendages import mbdyfl, mbdyfn, mbdyfr
 from armillary.mechanics.appendages.arithmetic import centripetal, combined, negative
 from armillary.mechanics.appendages.attitude import Attitude, attitude
 from armillary.mechanics.appendages.barycentres import barycentres
+from armillary.mechanics.appendages.deformation import coupling, deformation
 from armillary.mechanics.appendages.equations import Assembled
 from armillary.mechanics.appendages.rotors import rotor_acceleration, rotor_momentum, with_rotors
 from armillary.mechanics.appendages.vehicle import Vehicle
@@ -27,8 +28,9 @@ FORMULATIONS: dict[str, Callable[[Vehicle], Assembled]] = {
 class Solution:
     """What a formulation gives at a state.
 
-    ``modes`` has for each appendage η̈, or δ̇ then η̇ in MBDYFR. ``momentum`` is about the system's mass centre, in
-    the reference axes, rotors included. ``origin`` is the acceleration of the reference body's o, in its axes.
+    ``modes`` has for each appendage η̈, or δ̇ then η̇ in MBDYFR. ``momentum`` is about the system's mass
+    centre, in the reference axes, rotors included. ``origin`` is the acceleration of the reference body's o,
+    in its axes.
     """
 
     spin: Triple
@@ -85,8 +87,8 @@ def spin_rates(vehicle: Vehicle, turned: Attitude, spin: Triple, hinges: list[An
 def _origin(
     vehicle: Vehicle, turned: Attitude, dw: list[Triple], modes: list[list[Any]], formulation: str
 ) -> Triple:
-    """Acceleration of o_0: the system's mass centre moves by F/M, and from it Σ_r D_r0 + Σ_r (M_r/M) c_r leads
-    to o_0. In MBDYFL without products of rates.
+    """Acceleration of o_0: the system's mass centre moves by F/M, and from it Σ_r D_r0 + Σ_r (M_r/M) c_r
+    leads to o_0. In MBDYFL without products of rates.
 
     JPL's programs leave translation to their caller; this is its kinematics, with every term.
     """
@@ -115,8 +117,8 @@ def _shift(
         if body != k:
             continue
         if formulation == "mbdyfr":
-            columns = mbdyfr.coupling(k, part)
-            moved = mbdyfr.deformation(part, columns)
+            columns = coupling(k, part)
+            moved = deformation(part, columns, vehicle.substructures[k].name)
             found.append((moved.shift, moved.shift_rate, negative(combined(columns.momenta, gained))))
         else:
             values = (part.coordinates, part.rates, gained)

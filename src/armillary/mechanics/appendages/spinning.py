@@ -1,7 +1,8 @@
 """Appendages of MBDYFR from the flexible parts of a description: complex modes about a nominal spin.
 
-As many complex modes are computed as the part has real ones, from the masses and inertias of its nodes, the spin
-and the stiffness between the nodes; where a part has only shapes and a modal stiffness, in the span of these.
+As many complex modes are computed as the part has real ones, from the masses and inertias of its nodes, the
+spin and the stiffness between the nodes; where a part has only shapes and a modal stiffness, in the span of
+these. Each takes the damping ratio of the real mode of its number.
 
 The part's coordinates and speeds are then the states δ and η. In all expressions of the description they keep
 their meaning, amplitudes and rates of the part's own shapes φ,
@@ -13,7 +14,7 @@ which is exact where these shapes span the complex ones: always, where none were
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from armillary.algebra.vectors import IDENTITY, Matrix, matrix_vector
 from armillary.errors import ModelError
 from armillary.mechanics.appendages.arithmetic import dot, negative
 from armillary.mechanics.appendages.flexing import Pairs, columns
-from armillary.mechanics.appendages.gathering import Group, Place, Reader
+from armillary.mechanics.appendages.gathering import Group, Place, Reader, numbers
 from armillary.mechanics.appendages.modes import (
     Array,
     ComplexModes,
@@ -67,8 +68,12 @@ class Spun:
 
 
 def _applied(matrix: Array, values: list[Any]) -> list[Any]:
-    scale = np.abs(matrix).max(initial=0.0)
-    return [dot([float(x) if abs(x) > 1e-14 * scale else 0 for x in row], values) for row in matrix]
+    return [dot([float(x) if x else 0 for x in row], values) for row in _without_rounding(matrix)]
+
+
+def _without_rounding(matrix: Array) -> Array:
+    """Zeros where an element is nothing beside the largest: each would cost operations while running."""
+    return np.where(np.abs(matrix) > 1e-14 * np.abs(matrix).max(initial=0.0), matrix, 0.0)
 
 
 def spun(body: Body, total_mass: Any) -> Spun:
@@ -78,8 +83,8 @@ def spun(body: Body, total_mass: Any) -> Spun:
     lumps = part.lumps
     if lumps is None:
         raise ModelError(
-            f"{where}: formalism 'mbdyfr' computes its complex modes from the masses of its nodes, which are not "
-            "known; describe it with nodes=, masses= and stiffness="
+            f"{where}: formalism 'mbdyfr' computes its complex modes from the masses of its nodes, which are "
+            "not known; describe it with nodes=, masses= and stiffness="
         )
     if isinstance(total_mass, Expr):
         raise ModelError(
@@ -89,12 +94,11 @@ def spun(body: Body, total_mass: Any) -> Spun:
     Mn = nodal_mass(lumps.masses, lumps.inertias)
     spin = np.zeros(3) if part.spin is None else part.spin
     basis, stiffness = _basis(part, lumps, Mn, where)
-    matrices = spinning_matrices(lumps.masses, lumps.inertias, np.zeros_like(Mn), spin, total_mass).projected(
-        basis
-    )
-    matrices = type(matrices)(matrices.mass, matrices.gyroscopic, matrices.stiffness + stiffness)
-    found, N = complex_modes(matrices, where), part.modes
-    modes = ComplexModes(found.frequencies[:N], basis @ found.psi[:, :N], basis @ found.gamma[:, :N])
+    whole = spinning_matrices(lumps.masses, lumps.inertias, np.zeros_like(Mn), spin, total_mass)
+    moving = whole.projected(basis)
+    found = complex_modes(replace(moving, stiffness=moving.stiffness + stiffness), where)
+    psi, gamma = (_without_rounding(basis @ a[:, : part.modes]) for a in (found.psi, found.gamma))
+    modes = ComplexModes(found.frequencies[: part.modes], psi, gamma)
     shapes = lumps.shapes
     return Spun(body, modes, np.linalg.solve(shapes.T @ Mn @ shapes, shapes.T @ Mn))
 
@@ -133,7 +137,7 @@ def spinning_appendage(
         inertia = (
             rows if place.rotation == IDENTITY else General(place.rotation).symmetric_to_parent(rows, "")
         )
-        where = place.point(tuple(float(x) for x in lumps.positions[s]))
+        where = place.point(numbers(lumps.positions[s]))
         particles.append(
             Particle(
                 float(mass),
@@ -155,7 +159,7 @@ def spinning_appendage(
     spin = np.zeros(3) if part.spin is None else part.spin
     return SpinningAppendage(
         tuple(particles),
-        matrix_vector(place.rotation, [float(x) if x else 0 for x in spin]),
+        matrix_vector(place.rotation, numbers(spin)),
         [float(x) for x in modes.frequencies],
         [float(x) if x else 0 for x in part.damping],
         [read(q) for q in flex.coordinates],
@@ -175,7 +179,7 @@ def _lump(part: FlexiblePart, lumps: Lumps, name: str, body: Body) -> int:
     s = int(np.argmin(distances))
     if distances[s] > 1e-12 * (1 + np.abs(lumps.positions).max()):
         raise ModelError(
-            f"formalism 'mbdyfr': node '{name}' of body '{body.name}' has no mass that moves, so no load can act on "
-            "it; load the body itself"
+            f"formalism 'mbdyfr': node '{name}' of body '{body.name}' has no mass that moves, so no load can "
+            "act on it; load the body itself"
         )
     return s

@@ -2,8 +2,8 @@
 
 Every scalar may be a number or an expression. Substructure 0 is the reference body, free in space; each other
 one hangs on an earlier one by one to three hinges through a common point. A substructure is a rigid body with
-its appendages and the transverse inertia of its rotors; o is its mass centre while undeformed. Its vectors are
-in its own axes.
+its appendages and the transverse inertia of its rotors; o is its mass centre while undeformed. Its vectors
+are in its own axes.
 
 Source: Fleischer and Likins (1975), JPL TR 32-1598, sections II.A and III.B.
 """
@@ -116,8 +116,8 @@ class Substructure:
 
     ``outward`` leads from the inboard o to the hinge point, in inboard axes; ``inward`` from the own o to the
     same point. ``turned`` is a constant rotation after the hinges. ``torque`` is about o, ``force`` through
-    it; loads on nodes are not in them. ``mass`` and ``inertia`` (about o) are those of everything, undeformed,
-    less the rotors' axial inertia.
+    it; loads on nodes are not in them. ``mass`` and ``inertia`` (about o) are those of everything,
+    undeformed, less the rotors' axial inertia.
     """
 
     name: str

@@ -87,4 +87,5 @@ def _sum(a: Any, b: Any) -> Triple:
 
 
 def _named(v: Triple, name: str, dimension: Dimension) -> Triple:
-    return tuple(measured(x, dimension, f"{name}_{axis}") for x, axis in zip(v, "xyz", strict=True))
+    x, y, z = (measured(a, dimension, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True))
+    return x, y, z

@@ -235,8 +235,10 @@ def _sum_of(*triples: Triple) -> Triple:
 
 
 def _lengths(v: Triple, name: str) -> Triple:
-    axes = zip(v, "xyz", strict=True)
-    return tuple(0 if is_zero(a) else measured(a, LENGTH, f"{name}_{axis}") for a, axis in axes)
+    x, y, z = (
+        0 if is_zero(a) else measured(a, LENGTH, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True)
+    )
+    return x, y, z
 
 
 def _named(v: Triple, name: str) -> Triple:

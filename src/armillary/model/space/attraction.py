@@ -201,6 +201,13 @@ class Attraction(Reading, Energies):
         """Bodies that feel more than the uniform part, each with its place in its own axes."""
         if attractor.field == "mass centre":
             return
+        for body in self.bodies.values():
+            if body.flex is not None:
+                raise ModelError(
+                    f"attractor '{attractor.name}' with field='{attractor.field}': body '{body.name}' is "
+                    "flexible, and the field's differences over its modes are not modelled; use "
+                    "field='mass centre', or make the body of rigid ones"
+                )
         reference, ground = self._reference(), self.ground
         start = motion.position(reference.origin).components(ground.frame)
         base = {"ground": named_triple(list(add(start, scaled(attractor.place, -1))), f"r_{attractor.name}")}
