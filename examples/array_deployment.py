@@ -1,9 +1,9 @@
 """A solar array that unfolds and locks panel by panel.
 
 Launch locks hold the folded array on the hub. Released, its springs unfold the first panel with the stack on
-it; where it is straight its hinge locks for good, and that frees the next one. Each latch is an impulse: speeds
-jump, momentum and angular momentum stay, energy is lost. In free space the hub turns back as the array swings
-out, and at the end all is at rest again, with the hub at another attitude.
+it; where it is straight its hinge locks for good, and that frees the next one. Each latch is an impulse:
+speeds jump, momentum and angular momentum stay, energy is lost. In free space the hub turns back as the array
+swings out, and at the end all is at rest again, with the hub at another attitude.
 
 The numbers are ours, those of a small satellite with a wing of three panels.
 """
@@ -11,6 +11,7 @@ The numbers are ours, those of a small satellite with a wing of three panels.
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from math import pi
 from pathlib import Path
 
@@ -38,16 +39,14 @@ def system(together: bool = False) -> arm.System:
     free = wing if together else wing[:1]
     s.event("launch locks open", "t - release", direction=1, unlock=[panel.q1 for panel in free])
     if not together:
-        for inner, outer in zip(wing, wing[1:], strict=False):
+        for inner, outer in pairwise(wing):
             s.event(f"{outer.name} is released", inner.q1, unlock=[outer.q1])
-    strain = sum(
-        (s.expression("0.5*k") * (panel.q1 - rest) ** 2 for panel, rest in zip(wing, beyond, strict=True)),
-        s.expression("0*k"),
-    )
+    stretched = [panel.q1 - rest for panel, rest in zip(wing, beyond, strict=True)]
+    strain = s.expression("0.5*k") * sum(angle**2 for angle in stretched)
     s.output("energy", s.kinetic_energy() + strain, units="J", about="motion and springs")
     s.output("hub force", arm.magnitude(s.reaction_force(wing[0])), units="N", about="of the wing on the hub")
-    moment = -arm.dot(s.reaction_moment(wing[0]), hub.y)
-    s.output("hub moment", moment, units="N*m", about="of the wing on the hub, about its hinge")
+    moment = -arm.dot(s.reaction_moment(wing[0]), hub.y) - s.expression("panel1_hinge")
+    s.output("hub moment", moment, units="N*m", about="of the first hinge on the hub, with its spring")
     momentum, angular = s.momentum(), s.angular_momentum("mass centre")
     for letter, axis in zip("xyz", (s.ground.x, s.ground.y, s.ground.z), strict=True):
         s.output(f"p{letter}", arm.dot(momentum, axis), units="N*s", about="momentum")

@@ -1,19 +1,20 @@
-"""A spacecraft under thrust with a half-full tank: slosh as a pendulum, and as a mass on springs.
+"""A spacecraft under thrust with liquid in a tank: slosh as a pendulum, and as a mass on springs.
 
-The first lateral mode of the liquid in an upright cylinder of radius R, filled to a depth h, moves like a mass
-m on a rod of length L, or on springs of stiffness k = m a/L, under the thrust's acceleration a; the rest of the
-liquid moves with the tank:
+The first lateral mode of the liquid in an upright cylinder of radius R, filled to a depth h, moves like a
+mass m on a rod of length L, or on springs of stiffness k = m a/L, under the thrust's acceleration a; the rest
+of the liquid moves with the tank:
 
     L = R / (ξ tanh ξh/R)       m / m_liquid = 2 R tanh(ξh/R) / (ξ (ξ² − 1) h)       ξ = 1.8412, J₁'(ξ) = 0
 
-Source: Abramson, ed. (1966), The dynamic behavior of liquids in moving containers, NASA SP-106, chapter 6. The
-spacecraft is ours. Both models have the same small motions; the pendulum needs no stiffness that changes with
-the thrust, and goes over to free flight when the engine stops.
+Source: Abramson, ed. (1966), The dynamic behavior of liquids in moving containers, NASA SP-106, chapter 6.
+The spacecraft is ours. Both models have the same small motions; the pendulum needs no stiffness that changes
+with the thrust, and goes over to free flight when the engine stops.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from math import pi, sqrt, tanh
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def system(model: str = "pendulum") -> arm.System:
     craft = s.body("craft", joint=arm.Free(), mass="mass", inertia=("across", "across", 300.0))
     s.force("engine", "thrust", craft.z, at=craft.com)
     s.moment("thrusters", TURN, craft.y, on=craft)
-    strain = s.expression("0*m*a*L")
+    strain: list[arm.Expr] = []
     if model == "pendulum":
         slosh = s.body(
             "slosh", craft, arm.Gimbal("xy"), at=(0, 0, "d"), com=(0, 0, "-L"), mass="m", inertia=0
@@ -67,11 +68,11 @@ def system(model: str = "pendulum") -> arm.System:
         for i, axis in enumerate((craft.x, craft.y), start=1):
             law = f"-m*a/L*slosh.q{i} - 2*zeta*m*sqrt(a/L)*slosh.u{i}"
             s.force(f"spring{i}", law, axis, at=slosh.com, reaction=craft)
-            strain = strain + s.expression(f"0.5*m*a/L*slosh.q{i}^2")
+            strain.append(s.expression(f"0.5*m*a/L*slosh.q{i}^2"))
     for letter, axis in (("x", craft.x), ("y", craft.y)):
         offset = arm.dot(arm.position(slosh.com, craft), axis)
         s.output(f"slosh {letter}", offset, units="mm", about="of the sloshing mass off the tank's axis")
-    s.output("energy", s.kinetic_energy() + strain, units="J", about="motion and springs")
+    s.output("energy", s.kinetic_energy() + sum(strain), units="J", about="motion and springs")
     momentum, angular = s.momentum(), s.angular_momentum("mass centre")
     for letter, axis in zip("xyz", (s.ground.x, s.ground.y, s.ground.z), strict=True):
         s.output(f"p{letter}", arm.dot(momentum, axis), units="N*s", about="momentum")
@@ -79,15 +80,13 @@ def system(model: str = "pendulum") -> arm.System:
     return s
 
 
-def frequency(values: dict[str, float]) -> float:
-    """Angular frequency of slosh in the freely flying spacecraft, by hand; an imaginary one is returned as a
-    negative number, the rate of divergence.
+def frequency_squared(values: Mapping[str, float]) -> float:
+    """ω² of slosh in the freely flying spacecraft, by hand; it diverges where that is negative.
 
-        ω² = a/L (1 + m/M + m d (d − L)/I)       a = thrust/(M + m)
+    ω² = a/L (1 + m/M + m d (d − L)/I)       a = thrust/(M + m)
     """
     M, m, L, d = (values[name] for name in ("mass", "m", "L", "d"))
-    square = values["thrust"] / (M + m) / L * (1 + m / M + m * d * (d - L) / values["across"])
-    return sqrt(square) if square > 0 else -sqrt(-square)
+    return values["thrust"] / (M + m) / L * (1 + m / M + m * d * (d - L) / values["across"])
 
 
 def main(folder: str = "out") -> None:
@@ -102,7 +101,7 @@ def main(folder: str = "out") -> None:
         rises = time[1:][(x[:-1] < 0) & (x[1:] >= 0) & (time[1:] > 4)]
         period = (rises[-1] - rises[0]) / (len(rises) - 1)
         print(f"  slosh of {abs(x).max():.1f} mm at {1 / period:.4f} Hz, by hand "
-              f"{frequency(dict(runs[model].parameters)) / (2 * pi):.4f} Hz")  # fmt: skip
+              f"{sqrt(frequency_squared(runs[model].parameters)) / (2 * pi):.4f} Hz")  # fmt: skip
     gap = abs(runs["pendulum"]["slosh x"] - runs["springs"]["slosh x"]).max()
     print(f"the two models differ by up to {gap:.2f} mm")
     Path(folder).mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,10 @@
 """A flexible boom that is spun up, with geometric stiffening and without it.
 
 As the boom turns faster its lag first grows with the angular acceleration; then the centrifugal force, which
-pulls along the bent boom, straightens it. A model that is linear in the deflection from the start has only the
-part of that force that pushes outwards, and diverges once the spin exceeds the boom's first frequency, 3.8
-rad/s. What it lacks is the shortening of the boom as it bends: of second order, but multiplied by the spin.
+pulls along the bent boom, straightens it. A model that is linear in the deflection from the start has only
+the part of that force that pushes outwards, and diverges once the spin exceeds the boom's first frequency,
+3.8 rad/s. What it lacks is the shortening of the boom as it bends: of second order, but times the spin's
+square.
 
 Source: Kane, Ryan & Banerjee (1987), Dynamics of a cantilever beam attached to a moving base, J. Guidance
 10(2), spin-up law and effect; the boom is that of Simo & Vu-Quoc (1987), J. Sound and Vibration 119(3). The
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import armillary as arm
 
@@ -23,7 +25,7 @@ FORMALISMS = ("kane", "recursive", "back_substitution", "momentum")
 THROWN = {"satellite.u4": 0.4, "satellite.u6": 5.0, "left.q1": 0.3, "left.q2": 0.4, "right.q2": -0.2}
 
 
-def boom(s: arm.System, name: str, hub: arm.Body, stiffening: bool, modes: int, **how: object) -> arm.Body:
+def boom(s: arm.System, name: str, hub: arm.Body, stiffening: bool, modes: int, **how: Any) -> arm.Body:
     """A boom clamped to a hub, with the deflection of its tip in the plane of rotation as an output."""
     made = s.body(name, hub)
     beam = arm.Beam(LENGTH, EI=RIGIDITY, mass_per_length=DENSITY, **how)
@@ -79,8 +81,9 @@ def main(folder: str = "out") -> None:
     for formalism in FORMALISMS:
         print(f"satellite by {formalism}: {satellite().derive(formalism).operations}")
     flight = satellite().derive().compile().simulate(30.0, sample=0.02)
+    bent = abs(flight["left tip"]).max()
     print(f"the satellite spins at {flight.final['spin']:.4f} rad/s after its thrusters gave "
-          f"{flight.final['hz']:.3f} N·m·s; its booms bent by {abs(flight['left tip']).max():.3f} m")  # fmt: skip
+          f"{flight.final['hz']:.3f} N·m·s; its booms bent by up to {bent:.3f} m")  # fmt: skip
     Path(folder).mkdir(parents=True, exist_ok=True)
     names = ("hub.u1", "boom tip", "shortening", "motor")
     run.plot(*names, path=Path(folder) / "spinning_boom.png")

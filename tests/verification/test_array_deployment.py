@@ -221,11 +221,16 @@ def test_momenta_and_speeds_as_states_give_one_motion(together: bool) -> None:
 
 
 def test_the_wing_alone_moves_the_hub() -> None:
-    """The reaction of the first hinge is the hub's mass times its acceleration, locked or free."""
+    """m a and I α of the hub from what the first hinge does to it, locked or free."""
     s = system()
-    hub = s.bodies["hub"]
-    push = arm.magnitude(arm.acceleration(hub.com)) * s.expression(f"{HUB[0]}")
-    s.output("push", push)
+    hub, panel = s.bodies["hub"], s.bodies["panel1"]
+    s.output("push", arm.magnitude(arm.acceleration(hub.com)) * s.expression(f"{HUB[0]}"))
+    s.output("turning", arm.dot(arm.angular_acceleration(hub), hub.y) * s.expression(f"{HUB[1]}"))
+    for letter, axis in (("x", hub.x), ("z", hub.z)):
+        s.output(f"force {letter}", -arm.dot(s.reaction_force(panel), axis), units="N")
+    at_rest = s.derive().compile().simulate(END, sample=0.05, **TIGHT)
+    lever = HINGE[1] * at_rest["force x"] - HINGE[0] * at_rest["force z"]
+    assert_close(at_rest["hub moment"] + lever, at_rest["turning"], 1e-9, "moment of the wing on the hub")
     run = s.derive().compile().simulate(END, sample=0.05, initial=TUMBLING, **TIGHT)
     assert_close(run["hub force"], run["push"], 1e-9, "force of the wing on the hub")
 

@@ -56,6 +56,9 @@ def applied_loads(
         else:
             _add_wrench(wrenches, *first)
             _add_wrench(wrenches, *second)
+    for speed, value in system.modal_forces().items():
+        index = system.speeds.index(speed)
+        forces[index] = plus(forces.get(index, 0), plain(value))
     return Applied(wrenches, forces)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import armillary as arm
 
@@ -43,8 +42,3 @@ def test_the_mass_centre_of_a_bent_boom_is_on_its_orbit() -> None:
         np.testing.assert_allclose(state, [*later.position, *later.velocity], atol=1e-8)
     assert np.ptp(run["boom.q3"]) > 0.1
     assert np.ptp(run["energy"]) < 1e-10 * abs(run["energy"][0])
-
-
-def test_differences_of_the_field_over_modes_are_refused() -> None:
-    with pytest.raises(arm.ModelError, match=r"body 'boom' is flexible.*use field='mass centre'"):
-        craft("gradient", 1.0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.dimension import ENERGY, LENGTH, MASS, SPEED, Dimension
-from armillary.algebra.expression import HALF, ZERO, Expr, as_expr
+from armillary.algebra.dimension import ENERGY, INERTIA, LENGTH, MASS, SPEED, Dimension
+from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
 from armillary.algebra.intermediate import measured
 from armillary.algebra.vectors import (
+    Matrix,
     Triple,
     Vector,
     combination,
@@ -33,6 +35,58 @@ def first_moment(body: Body) -> Triple:
     if body.flex is None:
         return (ZERO, ZERO, ZERO)
     return _named(_sum(body.flex.part.first.tolist(), _shape(body).first), f"c_{body.name}", MASS * LENGTH)
+
+
+@dataclass(frozen=True, eq=False)
+class Central:
+    """A flexible part about its present mass centre, in body axes: where that is from the body's origin, the
+    inertia, and how both change with the modes."""
+
+    mass: Expr
+    centre: Triple
+    inertia: Matrix
+    shifts: tuple[Triple, ...]  # ∂centre/∂η_p = P_p/m
+    slopes: tuple[Matrix, ...]  # ∂inertia/∂η_p
+
+
+def central(body: Body) -> Central:
+    """The flexible part of a body, which has mass, about its mass centre: J − (c·c 1 − c cᵀ)/m."""
+    flex = body.flex
+    assert flex is not None
+    part, shape, name = flex.part, _shape(body), body.name
+    c = first_moment(body)
+    share = 1.0 / part.mass
+    J = [_sum(a, b) for a, b in zip(part.inertia.tolist(), shape.inertia, strict=True)]
+    slopes = []
+    for p, (P, S) in enumerate(zip(shape.P, shape.slopes, strict=True)):
+        both = [[_product(c[i], P[j]) + _product(P[i], c[j]) for j in range(3)] for i in range(3)]
+        slopes.append(_less(S, both, share, f"Ic_{name}_{p + 1}"))
+    square = [[_product(c[i], c[j]) for j in range(3)] for i in range(3)]
+    return Central(
+        number(part.mass, MASS),
+        _named(tuple(times(x, share) for x in c), f"cm_{name}", LENGTH),
+        _less(J, square, share, f"Ic_{name}"),
+        tuple(tuple(times(as_expr(x), share) for x in P) for P in shape.P),
+        tuple(slopes),
+    )
+
+
+def _less(J: Any, square: Any, share: float, name: str) -> Matrix:
+    """J − share (tr(square) 1 − square), of dimension inertia."""
+    trace = square[0][0] + square[1][1] + square[2][2]
+    rows = []
+    for i in range(3):
+        row = []
+        for j in range(3):
+            moved = trace - square[i][j] if i == j else -square[i][j]
+            value = plus(as_expr(J[i][j]), times(as_expr(moved), -share))
+            row.append(measured(value, INERTIA, f"{name}_{i + 1}{j + 1}"))
+        rows.append(tuple(row))
+    return tuple(rows)  # type: ignore[return-value]
+
+
+def _product(a: Any, b: Any) -> Expr:
+    return as_expr(a) * as_expr(b)
 
 
 def flexible_strain_energy(body: Body) -> Expr:

@@ -14,11 +14,12 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.dimension import LENGTH, ONE, TIME
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.vectors import Triple, is_zero
+from armillary.algebra.vectors import Matrix, Triple, is_zero
 from armillary.errors import ModelError, nearest
 from armillary.model import motion
-from armillary.model.body import Body
+from armillary.model.body import Body, Point
 from armillary.model.energy import Energies, carried, named_triple
+from armillary.model.flexible.energy import Central, central
 from armillary.model.reading import Reading
 from armillary.model.records import Gravity, Load
 from armillary.model.space.checking import bounded, ground_place
@@ -66,14 +67,20 @@ class Attractor:
 
 @dataclass(frozen=True, eq=False)
 class _Spot:
-    """A body's mass centre, in its own axes: from the attractor's centre to the reference point, and from
-    there."""
+    """A mass centre in its body's axes: from the attractor's centre to the reference point, and from there.
+
+    A body's own, or that of its flexible part.
+    """
 
     body: Body
+    at: Point
+    mass: Expr
+    inertia: Matrix
     source: Source
     base: Triple
     step: Triple
     square: Any  # of the base's length
+    part: Central | None = None
 
     @property
     def place(self) -> Triple:
@@ -155,12 +162,33 @@ class Attraction(Reading, Energies):
             for spot in self._spots(attractor):
                 force, moment = _own_load(attractor, spot)
                 body, name = spot.body, f"{attractor.name}_{spot.body.name}"
+                name += "" if spot.part is None else "_flexible"
                 for kind, value in (("force", force), ("moment", moment)):
                     if any(not is_zero(x) for x in value):
-                        at = body.com if kind == "force" else None
+                        at = spot.at if kind == "force" else None
                         size = fn.sqrt(as_expr(dot(value, value)))
                         found.append(Load(f"{name}_{kind}", kind, size, body.frame.vector(value), body, at))
         return found
+
+    def modal_forces(self) -> dict[Expr, Expr]:
+        """What attractors give to modes besides their uniform part, by modal speed.
+
+        Q_p = −∂V/∂η_p: the force times the mass centre's way, less the energy of the inertia's change.
+        """
+        found: dict[Expr, Any] = {}
+        for attractor in self.attractors.values():
+            for spot in self._spots(attractor):
+                if spot.part is None:
+                    continue
+                force, _ = _own_load(attractor, spot)
+                assert spot.body.flex is not None
+                for p, speed in enumerate(spot.body.flex.speeds):
+                    value = dot(spot.part.shifts[p], force)
+                    if attractor.field == "gradient":
+                        change = extended(spot.source, spot.place, spot.part.slopes[p]).energy
+                        value = total(value, term(-1, change))
+                    found[speed] = total(found.get(speed, 0), value)
+        return {speed: as_expr(value) for speed, value in found.items()}
 
     def potential_energy(self) -> Expr:
         """Of uniform gravity, −Σ m g·r, and of attractors; add the energy of your own springs."""
@@ -175,9 +203,9 @@ class Attraction(Reading, Energies):
             here = named_triple(list(place), f"r_{attractor.name}")
             parts.append(self.total_mass() * potential(source, here))
         for spot in self._spots(attractor):
-            parts.append(spot.body.mass * potential(spot.source, spot.place))
+            parts.append(spot.mass * potential(spot.source, spot.place))
             if attractor.field == "gradient":
-                parts.append(extended(spot.source, spot.place, spot.body.inertia).energy)
+                parts.append(extended(spot.source, spot.place, spot.inertia).energy)
         if attractor.indirect:
             fall = acceleration(source, scaled(attractor.place, -1))
             parts.append(self.total_mass() * dot(fall, self._mass_place()))
@@ -202,11 +230,11 @@ class Attraction(Reading, Energies):
         if attractor.field == "mass centre":
             return
         for body in self.bodies.values():
-            if body.flex is not None:
+            if body.flex is not None and body.flex.part.mass == 0:
                 raise ModelError(
-                    f"attractor '{attractor.name}' with field='{attractor.field}': body '{body.name}' is "
-                    "flexible, and the field's differences over its modes are not modelled; use "
-                    "field='mass centre', or make the body of rigid ones"
+                    f"attractor '{attractor.name}' with field='{attractor.field}': the flexible part of body "
+                    f"'{body.name}' has no mass of its own, so the field's differences over it are not known; "
+                    "use field='mass centre', or describe the part by its masses"
                 )
         reference, ground = self._reference(), self.ground
         start = motion.position(reference.origin).components(ground.frame)
@@ -224,10 +252,15 @@ class Attraction(Reading, Energies):
             else:
                 reached = add(step[above], body.displacement.components(body.parent.frame))
                 step[body.name] = carried(body, reached, "step")
+            source = attractor.source.along(pole[body.name])
             if not is_zero(body.mass):
-                centre = named_triple(list(add(step[body.name], body.com_coordinates)), f"step_{body.name}")
-                source = attractor.source.along(pole[body.name])
-                yield _Spot(body, source, base[body.name], centre, square)
+                way = named_triple(list(add(step[body.name], body.com_coordinates)), f"step_{body.name}")
+                yield _Spot(body, body.com, body.mass, body.inertia, source, base[body.name], way, square)
+            if body.flex is not None:
+                part = central(body)
+                way = named_triple(list(add(step[body.name], part.centre)), f"step_{body.name}")
+                at = Point("centre", body, part.centre)
+                yield _Spot(body, at, part.mass, part.inertia, source, base[body.name], way, square, part)
 
     def _reference(self) -> Body:
         """The first body with mass, at whose origin the uniform part is taken."""
@@ -244,8 +277,8 @@ def _own_load(attractor: Attractor, spot: _Spot) -> tuple[Triple, Triple]:
     """(force, moment) on a body besides its share of the uniform field, in its own axes."""
     force, moment = NOWHERE, NOWHERE
     if any(not is_zero(x) for x in spot.step):
-        force = scaled(acceleration_change(spot.source, spot.base, spot.step, spot.square), spot.body.mass)
-    if attractor.field == "gradient" and any(not is_zero(x) for row in spot.body.inertia for x in row):
-        more = extended(spot.source, spot.place, spot.body.inertia)
+        force = scaled(acceleration_change(spot.source, spot.base, spot.step, spot.square), spot.mass)
+    if attractor.field == "gradient" and any(not is_zero(x) for row in spot.inertia for x in row):
+        more = extended(spot.source, spot.place, spot.inertia)
         force, moment = add(force, more.force), more.moment
     return force, moment
