@@ -228,10 +228,11 @@ def test_the_wing_alone_moves_the_hub() -> None:
     s.output("turning", arm.dot(arm.angular_acceleration(hub), hub.y) * s.expression(f"{HUB[1]}"))
     for letter, axis in (("x", hub.x), ("z", hub.z)):
         s.output(f"force {letter}", -arm.dot(s.reaction_force(panel), axis), units="N")
-    at_rest = s.derive().compile().simulate(END, sample=0.05, **TIGHT)
+    watched = s.derive().compile()
+    at_rest = watched.simulate(END, sample=0.05, **TIGHT)
     lever = HINGE[1] * at_rest["force x"] - HINGE[0] * at_rest["force z"]
     assert_close(at_rest["hub moment"] + lever, at_rest["turning"], 1e-9, "moment of the wing on the hub")
-    run = s.derive().compile().simulate(END, sample=0.05, initial=TUMBLING, **TIGHT)
+    run = watched.simulate(END, sample=0.05, initial=TUMBLING, **TIGHT)
     assert_close(run["hub force"], run["push"], 1e-9, "force of the wing on the hub")
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from armillary.algebra.expression import Expr, symbol
+from armillary.algebra.triples import ZEROS, add, named, scaled, sum_of_products, times
 from armillary.algebra.vectors import (
     IDENTITY,
     Frame,
@@ -32,7 +33,6 @@ from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.rotation import General
 from armillary.mechanics.tree import Placement, matrix_sum, point_mass_inertia
-from armillary.mechanics.triples import ZEROS, add, named, scaled, sum_of_products, times
 from armillary.model.body import Body
 from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.model.joints.free import quaternion_rates, quaternion_rotation

@@ -27,6 +27,17 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.triples import (
+    ZEROS,
+    add,
+    inner,
+    is_zero,
+    minus,
+    named,
+    scaled,
+    times,
+    unit,
+)
 from armillary.algebra.vectors import (
     AXES,
     IDENTITY,
@@ -39,17 +50,6 @@ from armillary.algebra.vectors import (
 )
 from armillary.algebra.walk import substitute
 from armillary.mechanics.absolute import GROUND, Part, Parts
-from armillary.mechanics.triples import (
-    ZEROS,
-    add,
-    is_zero,
-    minus,
-    named,
-    scaled,
-    sum_of_products,
-    times,
-    unit,
-)
 from armillary.model.joints import Drift
 from armillary.model.joints.base import across, axis_rotation
 
@@ -128,7 +128,7 @@ def _translation_rows(parts: Parts, index: int, joint: _Joint) -> list[tuple[str
         gap = add(part.origin, scaled(parts.origin(part.parent), -1), scaled(arm, -1))
         return [(f"along {AXES[i]}", speed[i], gap[i]) for i in range(3)]
     return [
-        (f"across {i + 1}", _dot(n, joint.rate), _dot(n, joint.place))
+        (f"across {i + 1}", inner(n, joint.rate), inner(n, joint.place))
         for i, n in enumerate(_normals(joint.directions))
     ]
 
@@ -145,11 +145,11 @@ def _rotation_rows(joint: _Joint) -> list[tuple[str, Any, Any]]:
     if len(axes) == 1:
         gap = cross_triples(axes[0], matrix_vector(S, joint.ends[0]))
         return [
-            (f"tilt {i + 1}", _dot(b, joint.spin), _dot(b, gap)) for i, b in enumerate(_normals(axes[:1]))
+            (f"tilt {i + 1}", inner(b, joint.spin), inner(b, gap)) for i, b in enumerate(_normals(axes[:1]))
         ]
     last = named(matrix_vector(S, joint.ends[1]), f"axis2_{part.name}")
-    kept = minus(_dot(axes[0], last), _dot(axes[0], axes[1]))
-    return [("twist", _dot(cross_triples(last, axes[0]), joint.spin), kept)]
+    kept = minus(inner(axes[0], last), inner(axes[0], axes[1]))
+    return [("twist", inner(cross_triples(last, axes[0]), joint.spin), kept)]
 
 
 def turned_by(small: Matrix) -> Triple:
@@ -168,13 +168,6 @@ def _normals(axes: Sequence[Triple]) -> list[Triple]:
     flat = [i for i in range(3) if is_zero(axis[i])]
     first = unit(flat[0]) if flat else across(axis)
     return [first, cross_triples(axis, first)]
-
-
-def _dot(a: Triple, b: Triple) -> Any:
-    return sum_of_products(zip(a, b, strict=True))
-
-
-# ---------------------------------------------------------------- what its own speeds are
 
 
 def joint_speeds(parts: Parts, index: int) -> dict[Expr, Expr]:
@@ -197,7 +190,7 @@ def _speeds(joint: _Joint, rate: Triple, spin: Triple, own_spin: Triple) -> dict
         turning = whole.angular
     else:
         along = duals(joint.directions)
-        found |= {s.speed: _dot(g, rate) for s, g in zip(steps.slides, along, strict=True)}
+        found |= {s.speed: inner(g, rate) for s, g in zip(steps.slides, along, strict=True)}
         turning = {} if whole is None else dict(enumerate(whole.speeds))
     found |= {u: own_spin[i] for i, u in turning.items()}
     found |= zip([t.speed for t in steps.turns], _turn_rates(joint, spin), strict=True)
@@ -211,19 +204,19 @@ def _turn_rates(joint: _Joint, w: Triple) -> list[Any]:
         return []
     first = axes[0]
     if len(turns) == 1:
-        return [_dot(first, w)]
+        return [inner(first, w)]
     last = named(matrix_vector(joint.S, joint.ends[-1]), f"axis{len(turns)}_{joint.part.name}")
     if len(turns) == 2:
-        return [_dot(g, w) for g in duals([first, last], _dot(first, axes[1]))]
+        return [inner(g, w) for g in duals([first, last], inner(first, axes[1]))]
     turn = matrix_vector(axis_rotation(turns[0].axis, turns[0].angle), turns[1].axis)
     second = named(matrix_vector(joint.part.mount, turn), f"axis2_{joint.part.name}")
-    return [_dot(g, w) for g in duals([first, second, last])]
+    return [inner(g, w) for g in duals([first, second, last])]
 
 
 def duals(axes: list[Triple], cosine: Any = None) -> list[Triple]:
     """Directions g with g_i·a_j = δ_ij in the span of unit axes; ``cosine`` of two where it is known."""
     if len(axes) == 2:
-        c = _dot(axes[0], axes[1]) if cosine is None else cosine
+        c = inner(axes[0], axes[1]) if cosine is None else cosine
         if is_zero(c):
             return axes
         size = 1 / (1 - c * c)
@@ -233,13 +226,13 @@ def duals(axes: list[Triple], cosine: Any = None) -> list[Triple]:
         ]
     if len(axes) == 3 and not _is_triad(axes):
         crossed = [named(cross_triples(axes[i - 2], axes[i - 1]), "dual") for i in range(3)]
-        size = fn.named(1 / _dot(axes[0], crossed[0]), "dual_size")
+        size = fn.named(1 / inner(axes[0], crossed[0]), "dual_size")
         return [scaled(c, size) for c in crossed]
     return axes
 
 
 def _is_triad(axes: list[Triple]) -> bool:
-    return all(is_zero(_dot(axes[i], axes[j])) for i, j in ((0, 1), (0, 2), (1, 2)))
+    return all(is_zero(inner(axes[i], axes[j])) for i, j in ((0, 1), (0, 2), (1, 2)))
 
 
 # ---------------------------------------------------------------- its coordinates, kept in step

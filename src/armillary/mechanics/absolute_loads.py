@@ -6,10 +6,10 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.triples import ZEROS, add, named, scaled, sum_of_products
 from armillary.algebra.vectors import Triple, cross_triples, matrix_vector, transposed
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.mechanics.absolute import GROUND, Parts, inertia_remainder
-from armillary.mechanics.triples import ZEROS, add, named, scaled, sum_of_products
 from armillary.model import motion
 from armillary.model.body import Body
 from armillary.model.records import Load

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.triples import add, inner, scaled
 from armillary.algebra.vectors import Matrix, Triple, direction_cosines
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.absolute import GROUND, Parts
 from armillary.mechanics.absolute_joints import duals
-from armillary.mechanics.triples import add, scaled, sum_of_products
 from armillary.model import motion
 from armillary.model.joints.free import euler_parameters
 from armillary.model.system import System
@@ -27,16 +27,12 @@ def placed(system: System, parts: Parts, plain: Undimensioned) -> dict[Expr, Exp
             place = add(place, scaled(part.place, -1))
         for directions, symbols, value in ((part.basis, part.d, place), (part.basis, part.v, speed)):
             along = duals(list(directions))
-            found |= {s: _dot(g, value) for s, g in zip(symbols, along, strict=True)}
+            found |= {s: inner(g, value) for s, g in zip(symbols, along, strict=True)}
         cosines = direction_cosines(ground, frame)
         R: Matrix = tuple(_plain(row, plain) for row in cosines)  # type: ignore[assignment]
         found |= zip(part.e, euler_parameters(R), strict=True)
         found |= zip(part.w, _plain(motion.angular_velocity(part.body).components(frame), plain), strict=True)
     return {s: as_expr(x) for s, x in found.items()}
-
-
-def _dot(a: Triple, b: Triple) -> Any:
-    return sum_of_products(zip(a, b, strict=True))
 
 
 def _plain(values: Any, plain: Undimensioned) -> Triple:

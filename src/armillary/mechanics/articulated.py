@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from armillary.algebra.triples import ZEROS, add, named, scaled
 from armillary.algebra.vectors import Matrix, Triple, cross_triples, matrix_vector, transposed
 from armillary.mechanics.loads import Wrench, to_parent
 from armillary.mechanics.rotation import general_named, symmetric_named
 from armillary.mechanics.tree import LINEAR, Freedom, Link, Tree, matrix_sum
-from armillary.mechanics.triples import ZEROS, add, named, scaled
 
 
 @dataclass(frozen=True, eq=False)

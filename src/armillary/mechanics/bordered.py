@@ -24,12 +24,12 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, total
+from armillary.algebra.triples import is_zero, minus, plus, times
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.mechanics.absolute import Part, Parts, mass_block
 from armillary.mechanics.absolute_joints import Row
 from armillary.mechanics.kane import Implicit
-from armillary.mechanics.triples import is_zero, minus, plus, times
 from armillary.mechanics.uncouple import uncouple
 
 SINGULAR = 1e-12  # of the largest eigenvalue: a mass matrix with a smaller one counts as singular

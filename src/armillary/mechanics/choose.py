@@ -18,11 +18,11 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.triples import times
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.mechanics.constraints import Elimination, Row, constant_part, shares
 from armillary.mechanics.partition import partition, sizes_by_kind
-from armillary.mechanics.triples import times
 
 _WEAK = 0.2  # of the largest factor in a row, below which a speed is not given up by itself
 _OUTRUN = 5.0  # times an independent speed, beyond which a dependent one is better exchanged

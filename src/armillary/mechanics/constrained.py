@@ -11,6 +11,7 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr
+from armillary.algebra.triples import plus, times
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.assembly import Layout
@@ -20,7 +21,6 @@ from armillary.mechanics.kinematics import corrections
 from armillary.mechanics.regroup import regroup
 from armillary.mechanics.sample import Sample, geometry_expressions
 from armillary.mechanics.tree import Freedom, Tree, plant
-from armillary.mechanics.triples import plus, times
 from armillary.model.joints import Drift
 from armillary.model.records import Prescription
 from armillary.model.system import System

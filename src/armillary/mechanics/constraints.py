@@ -22,8 +22,8 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, total
+from armillary.algebra.triples import is_zero, plus, times
 from armillary.algebra.walk import Undimensioned, substitute, symbols
-from armillary.mechanics.triples import is_zero, plus, times
 from armillary.model.motion import time_derivative
 from armillary.model.records import Constraint, Prescription
 from armillary.model.system import System

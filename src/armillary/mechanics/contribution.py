@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.triples import ZEROS, scaled
 from armillary.algebra.vectors import AXES, Matrix, Triple, transposed
 from armillary.mechanics.articulated import Articulated, upper
-from armillary.mechanics.triples import ZEROS, scaled
 from armillary.mechanics.uncouple import Eliminated
 
 # Numbers of a hub's six accelerations among the unknowns of a branch, a before α.

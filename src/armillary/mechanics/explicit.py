@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.triples import add
 from armillary.algebra.vectors import Triple
 from armillary.mechanics.kinematics import drift_correction, relative_spin
 from armillary.mechanics.tree import LINEAR, Link, Tree
-from armillary.mechanics.triples import add
 
 
 def speed_rates(tree: Tree, x: dict[int, Any]) -> dict[int, Any]:

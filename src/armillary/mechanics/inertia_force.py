@@ -9,12 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.algebra.vectors import Triple, matrix_vector
-from armillary.mechanics.kinematics import Motion, motions
-from armillary.mechanics.loads import Applied, Wrench
-from armillary.mechanics.modal import added_wrench, remainder
-from armillary.mechanics.tree import Link, Tree, deformed
-from armillary.mechanics.triples import (
+from armillary.algebra.triples import (
     add,
     cross_triples,
     is_zero,
@@ -25,6 +20,11 @@ from armillary.mechanics.triples import (
     total,
     vanishes,
 )
+from armillary.algebra.vectors import Triple, matrix_vector
+from armillary.mechanics.kinematics import Motion, motions
+from armillary.mechanics.loads import Applied, Wrench
+from armillary.mechanics.modal import added_wrench, remainder
+from armillary.mechanics.tree import Link, Tree, deformed
 
 
 def net_wrenches(tree: Tree, applied: Applied) -> list[Wrench]:

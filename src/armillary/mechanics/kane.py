@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.triples import ZEROS, add, inner, minus, named, plus, scaled, unit
 from armillary.algebra.vectors import Matrix, Triple, cross_triples, matrix_vector
 from armillary.mechanics.inertia_force import modal_remainders, net_wrenches
 from armillary.mechanics.loads import Applied, Wrench, along, along_modes, to_parent, twist_dot
@@ -31,7 +32,6 @@ from armillary.mechanics.tree import (
     moment_inertia,
     point_mass_inertia,
 )
-from armillary.mechanics.triples import ZEROS, add, minus, named, plus, scaled, times, unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,15 +160,8 @@ def _momenta(body: Composite, axis: Triple, linear: bool) -> Wrench:
     """(angular momentum about the joint's point, momentum) of a composite body for a unit speed."""
     if linear:
         return cross_triples(body.first, axis), scaled(axis, body.mass)
-    n = tuple(_dot(row, axis) for row in body.inertia)
+    n = tuple(inner(row, axis) for row in body.inertia)
     return n, cross_triples(axis, body.first)
-
-
-def _dot(a: Triple, b: Triple) -> Any:
-    result: Any = 0
-    for x, y in zip(a, b, strict=True):
-        result = plus(result, times(x, y))
-    return result
 
 
 def _own_block(link: Link, body: Composite, matrix: dict[tuple[int, int], Any]) -> None:

@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.triples import ZEROS, add, cross_triples, minus, named, plus, scaled, times, unit
 from armillary.algebra.vectors import Matrix, Triple, combined, matrix_vector
 from armillary.mechanics.tree import LINEAR, Link, Tree
-from armillary.mechanics.triples import ZEROS, add, cross_triples, minus, named, plus, scaled, times, unit
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from armillary.algebra.triples import ZEROS, add, named, plus, scaled, times
 from armillary.algebra.vectors import Triple, Vector, cross_triples, matrix_vector, sum_of_products
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree import LINEAR, Freedom, Tree
-from armillary.mechanics.triples import ZEROS, add, named, plus, scaled, times
 from armillary.model import motion
 from armillary.model.body import Body
 from armillary.model.records import Load

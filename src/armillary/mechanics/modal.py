@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.triples import add, cross_triples, minus, named, plus, scaled, times
 from armillary.algebra.vectors import Triple, combination, combined, matrix_vector, sum_of_products
-from armillary.mechanics.triples import add, cross_triples, minus, named, plus, scaled, times
 from armillary.model.flexible.deformation import Deformation, deformation, weighted
 from armillary.model.flexible.hooking import Flexible
 

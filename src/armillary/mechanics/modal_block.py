@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.triples import add, minus, named, plus
 from armillary.algebra.vectors import Triple
 from armillary.mechanics.loads import Wrench, to_parent, twist_dot
 from armillary.mechanics.tree import Freedom, Tree
-from armillary.mechanics.triples import add, minus, named, plus
 
 Inertia = Callable[[Triple, Triple], Wrench]
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.triples import add, is_zero, minus, named, scaled, times
 from armillary.algebra.vectors import Matrix, Triple, combination, combined
 from armillary.mechanics.articulated import Articulated, upper
 from armillary.mechanics.loads import Wrench, twist_dot
 from armillary.mechanics.modal_block import Block
 from armillary.mechanics.rotation import general_named
 from armillary.mechanics.tree import Freedom, Tree
-from armillary.mechanics.triples import add, is_zero, minus, named, scaled, times
 from armillary.mechanics.uncouple import pivot_inverse
 
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.triples import ZEROS, add, minus, named, plus, scaled, times
 from armillary.algebra.vectors import Triple, cross_triples
 from armillary.mechanics import recursive
 from armillary.mechanics.kane import Composite, Implicit, mass_matrix
@@ -39,7 +40,6 @@ from armillary.mechanics.momentum_modes import (
     modal_rates,
 )
 from armillary.mechanics.tree import ANGULAR, LINEAR, Freedom, Link, Tree, deformed
-from armillary.mechanics.triples import ZEROS, add, minus, named, plus, scaled, times
 from armillary.mechanics.uncouple import uncouple
 
 WAYS = ("matrix", "recursion")  # of solving for the speeds

@@ -23,10 +23,10 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.triples import ZEROS, add, inner, minus, named, plus, times
 from armillary.algebra.vectors import Triple, combination, combined, cross_triples, matrix_vector
 from armillary.mechanics.loads import Applied, Wrench, along_modes, twist_dot
 from armillary.mechanics.tree import Link, Tree
-from armillary.mechanics.triples import ZEROS, add, minus, named, plus, sum_of_products, times
 
 Columns = tuple[tuple[Triple, Triple], ...]
 
@@ -88,10 +88,10 @@ def modal_rates(
         for p, d in enumerate(modes.freedoms if modes is not None else ()):
             assert modes is not None
             w, v = motion.w, motion.v
-            turned = times(0.5, _dot(w, matrix_vector(modes.slopes[p], w)))
-            moved = _dot(v, add(cross_triples(w, modes.P[p]), modes.shift_slopes[p]))
-            value = plus(plus(turned, moved), _dot(w, modes.turn_slopes[p]))
-            value = plus(value, plus(_dot(modes.P[p], fall), applied.forces.get(d.index, 0)))
+            turned = times(0.5, inner(w, matrix_vector(modes.slopes[p], w)))
+            moved = inner(v, add(cross_triples(w, modes.P[p]), modes.shift_slopes[p]))
+            value = plus(plus(turned, moved), inner(w, modes.turn_slopes[p]))
+            value = plus(value, plus(inner(modes.P[p], fall), applied.forces.get(d.index, 0)))
             found[d.index] = minus(value, modes.restoring[p])
     for i, link in enumerate(tree.links):
         _join(found, along_modes(tree, i, balances[i]))
@@ -120,7 +120,3 @@ def column_rates(tree: Tree, rates: Mapping[Expr, Expr]) -> dict[int, Columns]:
 def _join(found: dict[int, Any], more: Mapping[int, Any]) -> None:
     for index, value in more.items():
         found[index] = plus(found[index], value)
-
-
-def _dot(a: Triple, b: Triple) -> Any:
-    return sum_of_products(zip(a, b, strict=True))

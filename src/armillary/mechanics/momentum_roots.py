@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.triples import ZEROS, add, is_zero, named, scaled, unit
 from armillary.algebra.vectors import Triple, cross_triples, sum_of_products
 from armillary.mechanics.loads import Applied, Wrench, along
 from armillary.mechanics.momentum import Weight
 from armillary.mechanics.tree import LINEAR, Tree
-from armillary.mechanics.triples import ZEROS, add, is_zero, named, scaled, unit
 
 
 @dataclass(frozen=True, eq=False)

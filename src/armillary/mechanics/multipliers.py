@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from armillary.algebra import functions as fn
+from armillary.algebra.triples import plus, times
 from armillary.mechanics.constraints import Elimination
 from armillary.mechanics.kane import Implicit
 from armillary.mechanics.loads import Applied
 from armillary.mechanics.tree import Tree
-from armillary.mechanics.triples import plus, times
 from armillary.mechanics.uncouple import uncouple
 
 

@@ -14,13 +14,13 @@ from typing import Any
 
 from armillary.algebra.calculus import derivative
 from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.triples import ZEROS, add, minus, named, plus, times
 from armillary.algebra.vectors import matrix_vector, transposed
 from armillary.errors import ModelError
 from armillary.mechanics.constrained import Setting
 from armillary.mechanics.inertia_force import modal_remainders, net_wrenches
 from armillary.mechanics.loads import Wrench, along, along_modes, applied_loads, load_wrenches, to_parent
 from armillary.mechanics.tree import Freedom, Tree, plant
-from armillary.mechanics.triples import ZEROS, add, minus, named, plus, times
 from armillary.model.system import System
 
 

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.triples import ZEROS, minus, named, plus, times, total
 from armillary.algebra.vectors import Matrix, Triple
 from armillary.mechanics.articulated import Articulated, arriving, carried, joined
 from armillary.mechanics.inertia_force import modal_forces, net_wrenches
@@ -32,7 +33,6 @@ from armillary.mechanics.loads import Applied, along
 from armillary.mechanics.modal_block import blocks, feel
 from armillary.mechanics.modal_elimination import Bent, flexed, without_modes
 from armillary.mechanics.tree import LINEAR, Freedom, Tree, deformed
-from armillary.mechanics.triples import ZEROS, minus, named, plus, times, total
 from armillary.mechanics.uncouple import pivot_inverse
 
 

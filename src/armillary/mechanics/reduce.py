@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.triples import is_zero, plus, times
 from armillary.mechanics.kane import Implicit
 from armillary.mechanics.tree import Tree
-from armillary.mechanics.triples import is_zero, plus, times
 
 
 def reduced(equations: Implicit, factors: Mapping[int, Mapping[int, Any]]) -> Implicit:

@@ -24,6 +24,7 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import derivative, directional_derivatives, evaluate_all
 from armillary.algebra.expression import UNIT, ZERO, Expr, symbol
+from armillary.algebra.triples import is_zero
 from armillary.algebra.walk import Undimensioned, substitute, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.absolute import Parts, parts_of
@@ -31,7 +32,6 @@ from armillary.mechanics.absolute_joints import Row, aligned, joint_rows, joint_
 from armillary.mechanics.absolute_loads import forces
 from armillary.mechanics.absolute_place import placed
 from armillary.mechanics.bordered import Bordered, Form, Inputs, total_mass
-from armillary.mechanics.triples import is_zero
 from armillary.model.system import System
 from armillary.model.unit_system import default_value
 

@@ -20,10 +20,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from armillary.algebra.triples import ZEROS, add, is_zero, minus, plus, scaled, times, unit
 from armillary.algebra.vectors import Matrix, Triple
 from armillary.mechanics.rotation import Chain, Rotation, Same
 from armillary.mechanics.tree import Link, Tree, carrying, matrix_sum, moment_inertia, point_mass_inertia
-from armillary.mechanics.triples import ZEROS, add, is_zero, minus, plus, scaled, times, unit
 
 CHOICES = ("sparsest", "first", "second", "flat")
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.triples import minus, plus, times
 from armillary.algebra.vectors import Matrix, Triple, matrix_product, matrix_vector, transposed
-from armillary.mechanics.triples import minus, plus, times
 
 
 @dataclass(frozen=True, eq=False)

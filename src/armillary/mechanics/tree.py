@@ -16,6 +16,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import settled
+from armillary.algebra.triples import ZEROS, add, is_zero, minus, plus, scaled, times, unit
 from armillary.algebra.vectors import (
     IDENTITY,
     Matrix,
@@ -28,7 +29,6 @@ from armillary.algebra.vectors import (
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.modal import Modal, modal
 from armillary.mechanics.rotation import Chain, General, Principal, Rotation, Same
-from armillary.mechanics.triples import ZEROS, add, is_zero, minus, plus, scaled, times, unit
 from armillary.model.body import Body
 from armillary.model.joints import Drift, Flexed, Slide, Step, Tumble, Turn
 from armillary.model.joints.base import across

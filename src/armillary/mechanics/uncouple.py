@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.triples import is_zero, minus, times
 from armillary.errors import ModelError
 from armillary.mechanics.kane import Implicit
-from armillary.mechanics.triples import is_zero, minus, times
 
 ORDERS = ("leaves first", "fewest neighbours", "root first")
 

@@ -9,7 +9,7 @@ from armillary.program.derive import derive, formalisms
 
 
 class Costs(dict[str, Operations | str]):
-    """Operations of one evaluation by formalism, or why a formalism refuses the system; printed as a table."""
+    """Operations of one evaluation by formalism, or why one refuses the system; printed as a table."""
 
     def __str__(self) -> str:
         lines = [f"{'formalism':<20}{'+':>8}{'×':>8}{'÷':>6}{'functions':>12}"]

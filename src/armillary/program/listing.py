@@ -106,11 +106,13 @@ def report(equations: Equations) -> Text:
     """A page about a derivation: bodies, cost by section, gains by pass, seconds by stage."""
     system = equations.system
     lines = [f"{system.name}: {len(system.bodies)} bodies, {equations.freedom}", ""]
-    lines.append(f"  {'body':<14}{'parent':<14}{'joint':<36}coordinates")
+    joints = [body.joint.describe() for body in system.bodies.values()]
+    wide = max(34, *map(len, joints)) + 2
+    lines.append(f"  {'body':<14}{'parent':<14}{'joint':<{wide}}coordinates")
     for body in system.bodies.values():
         parent = body.parent.name if body.parent else ""
         q = ", ".join(s.data.name for s in body.coordinates)
-        lines.append(f"  {body.name:<14}{parent:<14}{body.joint.describe():<36}{q}")
+        lines.append(f"  {body.name:<14}{parent:<14}{body.joint.describe():<{wide}}{q}")
     chosen = " (the cheapest of those tried)" if equations.considered else ""
     lines += ["", f"  formalism: {equations.formalism}{chosen}"]
     lines += [f"    {tried}" for tried in equations.considered]

@@ -6,20 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors import Matrix, Triple, cross_triples, sum_of_products
-from armillary.mechanics.triples import ZEROS, add, minus, plus, scaled, times
+from armillary.algebra.triples import ZEROS, add, minus, plus, scaled, times
+from armillary.algebra.vectors import Matrix, Triple, cross_triples
 
 NONE: Matrix = (ZEROS, ZEROS, ZEROS)
-
-
-def dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
-    """a·b, of any length."""
-    return sum_of_products(zip(a, b, strict=True))
-
-
-def negative(v: Triple) -> Triple:
-    """−v."""
-    return scaled(v, -1)
 
 
 def combined(columns: Sequence[Triple], factors: Sequence[Any]) -> Triple:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from armillary.algebra.triples import ZEROS, add, scaled
 from armillary.algebra.vectors import Matrix, Triple
 from armillary.mechanics.appendages.arithmetic import crosses, scaled_matrix, summed
 from armillary.mechanics.appendages.vehicle import Vehicle
-from armillary.mechanics.triples import ZEROS, add, scaled
 
 
 @dataclass(frozen=True, eq=False)

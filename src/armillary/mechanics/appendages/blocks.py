@@ -17,14 +17,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from armillary.algebra.triples import add, cross_triples, inner, named, negative, plus, scaled
 from armillary.algebra.vectors import IDENTITY, Matrix, Triple, matrix_vector, transposed
 from armillary.mechanics.appendages.arithmetic import (
     NONE,
     centripetal,
     crosses,
-    dot,
     named_matrix,
-    negative,
     scaled_matrix,
     summed,
 )
@@ -32,7 +31,6 @@ from armillary.mechanics.appendages.attitude import Attitude
 from armillary.mechanics.appendages.barycentres import Barycentres
 from armillary.mechanics.appendages.vehicle import NodeLoad, Vehicle
 from armillary.mechanics.rotation import General
-from armillary.mechanics.triples import add, cross_triples, named, plus, scaled
 
 
 class Blocks:
@@ -102,7 +100,7 @@ class Blocks:
             found |= {(i, 3 + j): column[i] for i in range(3)}
             for h, (a, _) in enumerate(hinges[: j + 1]):
                 column = matrix_vector(self.sums[a][b], self.attitude.g[j])
-                found[3 + h, 3 + j] = dot(self.attitude.g[h], column)
+                found[3 + h, 3 + j] = inner(self.attitude.g[h], column)
         return found
 
     def reach(self, k: int, connection: int) -> Triple:
@@ -119,7 +117,7 @@ class Blocks:
         found: dict[int, Any] = dict(enumerate(whole))
         for h, (k, hinge) in enumerate(self.vehicle.hinges):
             beyond = add(*(E[r] for r in range(self.count) if self.vehicle.beyond(k, r)))
-            found[3 + h] = plus(dot(self.attitude.g[h], beyond), hinge.torque)
+            found[3 + h] = plus(inner(self.attitude.g[h], beyond), hinge.torque)
         return found
 
     def spinning(self, k: int, r: int) -> Triple:

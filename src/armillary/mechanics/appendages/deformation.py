@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.triples import add, cross_triples, inner, minus, named, negative, scaled, times
 from armillary.algebra.vectors import Matrix, Triple, matrix_product, matrix_vector
-from armillary.mechanics.appendages.arithmetic import combined, dot, negative, scaled_matrix, skew, summed
+from armillary.mechanics.appendages.arithmetic import combined, scaled_matrix, skew, summed
 from armillary.mechanics.appendages.modal import Coupled
 from armillary.mechanics.appendages.vehicle import SpinningAppendage
 from armillary.mechanics.tree import moment_inertia
-from armillary.mechanics.triples import add, cross_triples, minus, named, scaled, times
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ def deformation(part: SpinningAppendage, columns: Coupled, name: str) -> Deforma
 def inertia_work(slope: Matrix, squares: Sequence[Any], nominal: Triple) -> Any:
     """½ (w·J' w − Ω·J' Ω): the work of the inertia forces beyond the nominal ones; ``squares`` of w."""
     half = [slope[i][j] if i != j else times(0.5, slope[i][i]) for i, j in PAIRS]
-    return dot(half, [minus(x, y) for x, y in zip(squares, squares_of(nominal), strict=True)])
+    return inner(half, [minus(x, y) for x, y in zip(squares, squares_of(nominal), strict=True)])
 
 
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
@@ -109,7 +109,7 @@ def squares_of(w: Triple) -> list[Any]:
 
 def _weighted(matrices: Sequence[Matrix], weights: Sequence[Any], name: str) -> Matrix:
     """Σ weight × symmetric matrix."""
-    six = {(i, j): fn.named(dot([m[i][j] for m in matrices], weights), f"{name}_{i}{j}") for i, j in PAIRS}
+    six = {(i, j): fn.named(inner([m[i][j] for m in matrices], weights), f"{name}_{i}{j}") for i, j in PAIRS}
     return tuple(tuple(six[min(i, j), max(i, j)] for j in range(3)) for i in range(3))  # type: ignore[return-value]
 
 

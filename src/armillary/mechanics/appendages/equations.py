@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from armillary.algebra.triples import minus, plus, times, total
 from armillary.algebra.vectors import Triple
 from armillary.mechanics.kane import Implicit
-from armillary.mechanics.triples import minus, plus, times, total
 from armillary.mechanics.uncouple import uncouple
 
 

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.triples import add, cross_triples, minus, negative, times
 from armillary.algebra.vectors import Triple, matrix_vector
-from armillary.mechanics.appendages.arithmetic import negative
 from armillary.mechanics.appendages.gathering import Group, Place, Reader, numbers
 from armillary.mechanics.appendages.vehicle import Appendage, NodeLoad, Square
-from armillary.mechanics.triples import add, cross_triples, minus, times
 from armillary.model.body import Body
 from armillary.model.flexible.part import FlexiblePart
 

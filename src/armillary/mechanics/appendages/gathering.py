@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.triples import ZEROS, add, inner, is_zero, minus, negative, plus, scaled, times
 from armillary.algebra.vectors import (
     IDENTITY,
     Frame,
@@ -29,11 +30,10 @@ from armillary.algebra.vectors import (
 )
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
-from armillary.mechanics.appendages.arithmetic import NONE, dot, negative, scaled_matrix, summed
+from armillary.mechanics.appendages.arithmetic import NONE, scaled_matrix, summed
 from armillary.mechanics.appendages.rotors import along
 from armillary.mechanics.rotation import General
 from armillary.mechanics.tree import matrix_sum, point_mass_inertia
-from armillary.mechanics.triples import ZEROS, add, is_zero, minus, plus, scaled, times
 from armillary.model.body import Body
 from armillary.model.flexible.hooking import Nodal
 from armillary.model.joints import Drift, Turn
@@ -253,10 +253,10 @@ def _find_rotors(found: Groups) -> None:
             continue
         axis = matrix_vector(transposed(group.turned), group.axes[0])
         J = group.central_inertia
-        axial = dot(axis, matrix_vector(J, axis))
+        axial = inner(axis, matrix_vector(J, axis))
         transverse = times(0.5, minus(plus(plus(J[0][0], J[1][1]), J[2][2]), axial))
         round_about = matrix_sum(scaled_matrix(IDENTITY, transverse), along(axis, minus(axial, transverse)))
-        distance = dot(axis, group.centre)
+        distance = inner(axis, group.centre)
         off = add(group.centre, negative(scaled(axis, distance)))
         scale = max((abs(x) for row in J for x in row if not isinstance(x, Expr)), default=0.0)
         differences = [

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from armillary.algebra import vectors as vec
+from armillary.algebra.triples import ZEROS, add, cross_triples, inner, named, negative, plus, scaled
 from armillary.algebra.vectors import Triple, matrix_vector
 from armillary.errors import ModelError
-from armillary.mechanics.appendages.arithmetic import dot, negative
 from armillary.mechanics.appendages.gathering import Groups, Place, Reader
-from armillary.mechanics.triples import ZEROS, add, cross_triples, named, plus, scaled
 from armillary.model import motion
 from armillary.model.body import Body
 from armillary.model.records import Load
@@ -97,7 +96,7 @@ def _on(load: Load, body: Body, sign: int, found: Groups, made: Loading, read: R
         force, torque = vector, cross_triples(add(at, negative(held.centre)), vector)
         turning = cross_triples(add(at, negative(group.at)), vector)
     if group.axial is not None:
-        made.turn(place.group, 0, dot(group.axes[0], turning))
+        made.turn(place.group, 0, inner(group.axes[0], turning))
     made.push(carrier, force, torque)
 
 

@@ -11,6 +11,7 @@ Source: Fleischer and Likins (1975), sections IV.A and IV.B, Appendix E.
 
 from __future__ import annotations
 
+from armillary.algebra.triples import ZEROS, scaled
 from armillary.mechanics.appendages import modal
 from armillary.mechanics.appendages.attitude import attitude
 from armillary.mechanics.appendages.barycentres import barycentres
@@ -18,7 +19,6 @@ from armillary.mechanics.appendages.blocks import Blocks, applied, loaded
 from armillary.mechanics.appendages.equations import Assembled
 from armillary.mechanics.appendages.mbdyfn import coupled, deflections, modal_force, shifts
 from armillary.mechanics.appendages.vehicle import Vehicle
-from armillary.mechanics.triples import ZEROS, scaled
 
 
 def assembled(vehicle: Vehicle) -> Assembled:

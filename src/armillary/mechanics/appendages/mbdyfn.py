@@ -22,15 +22,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from armillary.algebra.triples import add, cross_triples, inner, minus, named, negative, plus, scaled, total
 from armillary.algebra.vectors import Triple, matrix_vector
 from armillary.mechanics.appendages import modal
-from armillary.mechanics.appendages.arithmetic import combined, dot, negative
+from armillary.mechanics.appendages.arithmetic import combined
 from armillary.mechanics.appendages.attitude import attitude
 from armillary.mechanics.appendages.barycentres import barycentres
 from armillary.mechanics.appendages.blocks import Blocks, Loads, applied, loaded
 from armillary.mechanics.appendages.equations import Assembled
 from armillary.mechanics.appendages.vehicle import Appendage, Vehicle
-from armillary.mechanics.triples import add, cross_triples, minus, named, plus, scaled, total
 
 
 def assembled(vehicle: Vehicle) -> Assembled:
@@ -71,10 +71,10 @@ def modal_force(part: Appendage, pull: Triple) -> list[Any]:
     """−C η̇ − K η + φᵀλ − Pᵀ pull, with the pull in the body's axes."""
     found = []
     for n in range(len(part.P)):
-        resisting = plus(dot(part.damping[n], part.rates), dot(part.stiffness[n], part.coordinates))
-        pushed = [dot(load.shape[n], load.force) for load in part.loads]
-        pushed += [dot(load.rotation[n], load.torque) for load in part.loads]
-        found.append(minus(minus(total(pushed), resisting), dot(part.P[n], pull)))
+        resisting = plus(inner(part.damping[n], part.rates), inner(part.stiffness[n], part.coordinates))
+        pushed = [inner(load.shape[n], load.force) for load in part.loads]
+        pushed += [inner(load.rotation[n], load.torque) for load in part.loads]
+        found.append(minus(minus(total(pushed), resisting), inner(part.P[n], pull)))
     return found
 
 

@@ -30,16 +30,21 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.triples import (
+    add,
+    cross_triples,
+    inner,
+    minus,
+    named,
+    negative,
+    plus,
+    scaled,
+    times,
+    total,
+)
 from armillary.algebra.vectors import Triple, matrix_vector
 from armillary.mechanics.appendages import modal
-from armillary.mechanics.appendages.arithmetic import (
-    centripetal,
-    combined,
-    dot,
-    named_matrix,
-    negative,
-    summed,
-)
+from armillary.mechanics.appendages.arithmetic import centripetal, combined, named_matrix, summed
 from armillary.mechanics.appendages.attitude import Attitude, attitude
 from armillary.mechanics.appendages.barycentres import barycentres
 from armillary.mechanics.appendages.blocks import Blocks, Loads, applied, loaded
@@ -53,7 +58,6 @@ from armillary.mechanics.appendages.deformation import (
 )
 from armillary.mechanics.appendages.equations import Assembled
 from armillary.mechanics.appendages.vehicle import SpinningAppendage, Vehicle
-from armillary.mechanics.triples import add, cross_triples, minus, named, plus, scaled, times, total
 
 
 def assembled(vehicle: Vehicle) -> Assembled:
@@ -150,13 +154,13 @@ def _modal_force(part: SpinningAppendage, columns: modal.Coupled, V: Triple, own
         free = plus(times(-2 if real else 2, other), times(times(-2, part.damping[n]), state))
         pushed = times(-2, inertia_work(slopes[column], squares, part.spin))
         driven = total([free, pushed, _nodal_work(part, n, real)])
-        found.append(minus(times(part.frequencies[n], driven), dot(columns.momenta[column], V)))
+        found.append(minus(times(part.frequencies[n], driven), inner(columns.momenta[column], V)))
     return found
 
 
 def _nodal_work(part: SpinningAppendage, n: int, real: bool) -> Any:
     """−2 Γᵀλ or −2 Ψᵀλ of the loads on nodes, whose shapes are 2 Ψ for δ and −2 Γ for η."""
     column, sign = (n + len(part.frequencies), 1) if real else (n, -1)
-    work = [dot(load.shape[column], load.force) for load in part.loads]
-    work += [dot(load.rotation[column], load.torque) for load in part.loads]
+    work = [inner(load.shape[column], load.force) for load in part.loads]
+    work += [inner(load.rotation[column], load.torque) for load in part.loads]
     return times(sign, total(work))

@@ -16,12 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from armillary.algebra.triples import ZEROS, add, cross_triples, inner, minus, named, scaled, total
 from armillary.algebra.vectors import Triple
-from armillary.mechanics.appendages.arithmetic import dot
 from armillary.mechanics.appendages.blocks import Blocks
 from armillary.mechanics.appendages.equations import Assembled
 from armillary.mechanics.appendages.vehicle import Modes, Square
-from armillary.mechanics.triples import ZEROS, add, cross_triples, minus, named, scaled, total
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +63,12 @@ def assembled(
             Y = [named(y, f"Y_{owner}_{n + 1}_{j}") for j, y in enumerate(Y)]
             names[i] = f"mode {n + 1} of {owner}"
             matrix |= {(j, i): Y[0][j] for j in range(3)}
-            matrix |= {(j, i): dot(g, y) for j, (g, y) in enumerate(zip(turned.g, Y[1:], strict=True), 3)}
+            matrix |= {(j, i): inner(g, y) for j, (g, y) in enumerate(zip(turned.g, Y[1:], strict=True), 3)}
             matrix |= {(start + j, i): part.mass[j][n] for j in range(n + 1)}
             share = scaled(p, -1 / vehicle.mass)
             for first, others in before:
-                matrix |= {(first + j, i): dot(other, share) for j, other in enumerate(others)}
-            dragged = total([dot(y, s) for y, s in zip(Y[1:], turned.s, strict=True)])
+                matrix |= {(first + j, i): inner(other, share) for j, other in enumerate(others)}
+            dragged = total([inner(y, s) for y, s in zip(Y[1:], turned.s, strict=True)])
             force[i] = minus(pushed[n], dragged)
         motion += part.rates
         before.append((start, momenta))

@@ -12,9 +12,10 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
+from armillary.algebra.triples import ZEROS, add, cross_triples, named, negative
 from armillary.algebra.vectors import Triple, direction_cosines, matrix_vector
 from armillary.errors import ModelError
-from armillary.mechanics.appendages.arithmetic import centripetal, negative
+from armillary.mechanics.appendages.arithmetic import centripetal
 from armillary.mechanics.appendages.flexing import appendage
 from armillary.mechanics.appendages.gathering import Group, Groups, Reader, gather, reader
 from armillary.mechanics.appendages.loading import Loading, loading
@@ -22,7 +23,6 @@ from armillary.mechanics.appendages.solution import FORMULATIONS, Solution, solv
 from armillary.mechanics.appendages.spinning import Spun, spinning_appendage, spun
 from armillary.mechanics.appendages.vehicle import Hinge, Rotor, Substructure, Vehicle
 from armillary.mechanics.constrained import Setting
-from armillary.mechanics.triples import ZEROS, add, cross_triples, named
 from armillary.model.joints import Drift
 from armillary.model.motion import time_derivative
 from armillary.model.system import System

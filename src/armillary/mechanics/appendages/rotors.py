@@ -17,11 +17,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from armillary.algebra.triples import add, cross_triples, inner, minus, named, negative, plus, scaled, times
 from armillary.algebra.vectors import Matrix, Triple
-from armillary.mechanics.appendages.arithmetic import dot, negative, summed
+from armillary.mechanics.appendages.arithmetic import summed
 from armillary.mechanics.appendages.attitude import Attitude
 from armillary.mechanics.appendages.vehicle import Rotor, Vehicle
-from armillary.mechanics.triples import add, cross_triples, minus, named, plus, scaled, times
 
 
 def with_rotors(vehicle: Vehicle, turned: Attitude) -> Vehicle:
@@ -44,7 +44,7 @@ def along(axis: Triple, inertia: Any) -> Matrix:
 
 def _reaction(rotor: Rotor, w: Triple) -> Triple:
     if rotor.acceleration is None:
-        spin, torque = plus(dot(rotor.axis, w), rotor.rate), rotor.torque
+        spin, torque = plus(inner(rotor.axis, w), rotor.rate), rotor.torque
     else:
         spin, torque = rotor.rate, times(rotor.inertia, rotor.acceleration)
     momentum = scaled(rotor.axis, times(rotor.inertia, spin))
@@ -55,7 +55,7 @@ def rotor_acceleration(rotor: Rotor, dw: Triple) -> Any:
     """ψ̈ = τ/G − a·ẇ_k, with ẇ_k in the body's axes."""
     if rotor.acceleration is not None:
         return rotor.acceleration
-    return minus(times(rotor.torque, 1 / rotor.inertia), dot(rotor.axis, dw))
+    return minus(times(rotor.torque, 1 / rotor.inertia), inner(rotor.axis, dw))
 
 
 def rotor_momentum(vehicle: Vehicle, turned: Attitude) -> Triple:
@@ -64,6 +64,6 @@ def rotor_momentum(vehicle: Vehicle, turned: Attitude) -> Triple:
     for k, part in enumerate(vehicle.substructures):
         w = turned.back(k, turned.w[k])
         for rotor in part.rotors:
-            spin = plus(dot(rotor.axis, w), rotor.rate) if rotor.acceleration is None else rotor.rate
+            spin = plus(inner(rotor.axis, w), rotor.rate) if rotor.acceleration is None else rotor.rate
             found = add(found, turned.into(k, scaled(rotor.axis, times(rotor.inertia, spin))))
     return found

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from armillary.algebra.triples import ZEROS, add, cross_triples, named, negative, scaled
 from armillary.algebra.vectors import Triple
 from armillary.mechanics.appendages import mbdyfl, mbdyfn, mbdyfr
-from armillary.mechanics.appendages.arithmetic import centripetal, combined, negative
+from armillary.mechanics.appendages.arithmetic import centripetal, combined
 from armillary.mechanics.appendages.attitude import Attitude, attitude
 from armillary.mechanics.appendages.barycentres import barycentres
 from armillary.mechanics.appendages.deformation import coupling, deformation
 from armillary.mechanics.appendages.equations import Assembled
 from armillary.mechanics.appendages.rotors import rotor_acceleration, rotor_momentum, with_rotors
 from armillary.mechanics.appendages.vehicle import Vehicle
-from armillary.mechanics.triples import ZEROS, add, cross_triples, named, scaled
 
 FORMULATIONS: dict[str, Callable[[Vehicle], Assembled]] = {
     "mbdyfr": mbdyfr.assembled,

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.triples import add, inner, negative
 from armillary.algebra.vectors import IDENTITY, Matrix, matrix_vector
 from armillary.errors import ModelError
-from armillary.mechanics.appendages.arithmetic import dot, negative
 from armillary.mechanics.appendages.flexing import Pairs, columns
 from armillary.mechanics.appendages.gathering import Group, Place, Reader, numbers
 from armillary.mechanics.appendages.modes import (
@@ -34,7 +34,6 @@ from armillary.mechanics.appendages.modes import (
 )
 from armillary.mechanics.appendages.vehicle import NodeLoad, Particle, SpinningAppendage
 from armillary.mechanics.rotation import General
-from armillary.mechanics.triples import add
 from armillary.model.body import Body
 from armillary.model.flexible.part import FlexiblePart, Lumps
 
@@ -68,7 +67,7 @@ class Spun:
 
 
 def _applied(matrix: Array, values: list[Any]) -> list[Any]:
-    return [dot([float(x) if x else 0 for x in row], values) for row in _without_rounding(matrix)]
+    return [inner([float(x) if x else 0 for x in row], values) for row in _without_rounding(matrix)]
 
 
 def _without_rounding(matrix: Array) -> Array:

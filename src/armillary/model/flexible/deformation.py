@@ -15,10 +15,9 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors import Matrix, Triple, combination, combined, is_zero, plus, times
+from armillary.algebra.triples import ZEROS, add, named, times
+from armillary.algebra.vectors import Matrix, Triple, combination, combined, plus
 from armillary.model.flexible.part import FlexiblePart
-
-_NOTHING: Triple = (0, 0, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,21 +54,21 @@ def deformation(name: str, part: FlexiblePart, eta: Sequence[Expr], xi: Sequence
     slopes = _slopes(part.J1, part.J2, eta, name)
     halves = [e * 0.5 for e in eta]
     mean = [
-        tuple(_sum(a, b) for a, b in zip(x, y, strict=True))
+        tuple(add(a, b) for a, b in zip(x, y, strict=True))
         for x, y in zip(part.J1.tolist(), slopes, strict=True)
     ]
-    both = [_sum(x, y) for x, y in zip(part.P.T.tolist(), P, strict=True)]
+    both = [add(x, y) for x, y in zip(part.P.T.tolist(), P, strict=True)]
     shift_slopes = _applied(shortening, xi)
     return Deformation(
-        first=_named(combined(both, halves), f"dc_{name}"),
+        first=named(combined(both, halves), f"dc_{name}"),
         inertia=weighted(mean, halves, f"dJ_{name}"),
         P=P,
         H=_deformed(part.H, part.H1, eta, f"H_{name}"),
         M=tuple(tuple(_plain(x) for x in row) for row in part.M.tolist()),
         slopes=slopes,
-        coriolis=tuple(_named(tuple(_times(2, x) for x in v), f"cor_{name}") for v in _applied(odd, xi)),
-        bending=_named(combined(shift_slopes, xi), f"bend_{name}"),
-        twisting=_named(combined(_applied(even, xi), xi), f"tw_{name}"),
+        coriolis=tuple(named(tuple(times(2, x) for x in v), f"cor_{name}") for v in _applied(odd, xi)),
+        bending=named(combined(shift_slopes, xi), f"bend_{name}"),
+        twisting=named(combined(_applied(even, xi), xi), f"tw_{name}"),
         restoring=tuple(
             fn.named(
                 plus(combination(part.K[p].tolist(), eta), combination(part.C[p].tolist(), xi)), f"s_{name}"
@@ -102,7 +101,7 @@ def _deformed(base: Any, change: Any, eta: Any, name: str) -> tuple[Triple, ...]
         return tuple(columns)
     moved = _applied(change, eta)
     return tuple(
-        _named(_sum(c, m), f"{name}_{p + 1}") for p, (c, m) in enumerate(zip(columns, moved, strict=True))
+        named(add(c, m), f"{name}_{p + 1}") for p, (c, m) in enumerate(zip(columns, moved, strict=True))
     )
 
 
@@ -110,7 +109,7 @@ def _applied(array: Any, values: Any) -> tuple[Triple, ...]:
     """Σ_q array[q][:, p] value_q for each p."""
     count = len(values)
     if array is None:
-        return (_NOTHING,) * count
+        return (ZEROS,) * count
     return tuple(tuple(combination(array[:, i, p].tolist(), values) for i in range(3)) for p in range(count))
 
 
@@ -136,15 +135,3 @@ def weighted(matrices: Any, weights: Any, name: str) -> Matrix:
             value = combination([m[i][j] for m in matrices], weights)
             rows[i][j] = rows[j][i] = fn.named(value, f"{name}_{i + 1}{j + 1}")
     return tuple(tuple(row) for row in rows)  # type: ignore[return-value]
-
-
-def _times(a: Any, b: Any) -> Any:
-    return 0 if is_zero(a) or is_zero(b) else times(a, b)
-
-
-def _sum(a: Sequence[Any], b: Sequence[Any]) -> Triple:
-    return tuple(plus(x, y) for x, y in zip(a, b, strict=True))
-
-
-def _named(v: Triple, name: str) -> Triple:
-    return tuple(fn.named(x, f"{name}_{axis}") for x, axis in zip(v, "xyz", strict=True))

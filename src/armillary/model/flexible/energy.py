@@ -8,6 +8,7 @@ from typing import Any
 from armillary.algebra.dimension import ENERGY, INERTIA, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
 from armillary.algebra.intermediate import measured
+from armillary.algebra.triples import inner
 from armillary.algebra.vectors import (
     Matrix,
     Triple,
@@ -17,7 +18,6 @@ from armillary.algebra.vectors import (
     cross_triples,
     matrix_vector,
     plus,
-    sum_of_products,
     times,
 )
 from armillary.model.body import Body
@@ -94,7 +94,7 @@ def flexible_strain_energy(body: Body) -> Expr:
     flex = body.flex
     assert flex is not None
     eta = flex.coordinates
-    energy = HALF * as_expr(_dot([combination(row, eta) for row in flex.part.K.tolist()], eta))
+    energy = HALF * as_expr(inner([combination(row, eta) for row in flex.part.K.tolist()], eta))
     return measured(energy, ENERGY, f"strain_{body.name}")
 
 
@@ -105,10 +105,10 @@ def flexible_kinetic_energy(body: Body, w: Triple, v: Triple) -> Expr:
     shape, xi = _shape(body), flex.speeds
     p, L = _momenta(body, shape, w, v)
     modal = [
-        plus(plus(_dot(P, v), _dot(H, w)), combination(row, xi))
+        plus(plus(inner(P, v), inner(H, w)), combination(row, xi))
         for P, H, row in zip(shape.P, shape.H, shape.M, strict=True)
     ]
-    energy = HALF * as_expr(plus(plus(_dot(v, p), _dot(w, L)), _dot(xi, modal)))
+    energy = HALF * as_expr(plus(plus(inner(v, p), inner(w, L)), inner(xi, modal)))
     return measured(energy, ENERGY, f"kinetic_{body.name}")
 
 
@@ -130,10 +130,6 @@ def _momenta(body: Body, shape: Deformation, w: Triple, v: Triple) -> tuple[Trip
     L = _sum(_sum(matrix_vector(J, w), cross_triples(c, v)), combined(shape.H, xi))  # type: ignore[arg-type]
     momentum = MASS * SPEED
     return _named(p, f"p_{body.name}", momentum), _named(L, f"L_{body.name}", momentum * LENGTH)
-
-
-def _dot(a: Any, b: Any) -> Any:
-    return sum_of_products(zip(a, b, strict=True))
 
 
 def _sum(a: Any, b: Any) -> Triple:

@@ -22,6 +22,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.dimension import LENGTH
 from armillary.algebra.expression import Expr, number
 from armillary.algebra.intermediate import measured
+from armillary.algebra.triples import add, named, negative, scaled, times
 from armillary.algebra.vectors import (
     IDENTITY,
     Matrix,
@@ -29,9 +30,9 @@ from armillary.algebra.vectors import (
     combined,
     cross_triples,
     is_zero,
+    matrix_vector,
     plus,
     sum_of_products,
-    times,
     transposed,
 )
 from armillary.model.flexible.part import Node
@@ -47,7 +48,7 @@ def node_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) ->
     place, shapes, quick = _displaced(node, eta, xi, label)
     turning = _Turning(_columns(node.rotation), eta, xi, label)
     inverse = transposed(turning.matrix)
-    moving = tuple(_named(_times(inverse, column), f"psi_{label}") for column in shapes)
+    moving = tuple(named(matrix_vector(inverse, column), f"psi_{label}") for column in shapes)
     rates = turning.rates(-1)
     return Flexed(
         body,
@@ -57,7 +58,7 @@ def node_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) ->
         rates.columns,
         moving,
         turned=rates.bias,
-        moved=_times(inverse, quick),
+        moved=matrix_vector(inverse, quick),
         axis=turning.axis,
         angle=turning.angle,
     )
@@ -70,22 +71,22 @@ def held_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) ->
     turning = _Turning(_columns(node.rotation), eta, xi, label)
     inverse = transposed(turning.matrix)
     rates = turning.rates(1)
-    columns = tuple(_negative(c) for c in rates.columns)
-    bias = _negative(rates.bias)
+    columns = tuple(negative(c) for c in rates.columns)
+    bias = negative(rates.bias)
     moving = tuple(
-        _named(_sum_of(cross_triples(place, turn), _negative(shape)), f"held_psi_{body}")
+        named(add(cross_triples(place, turn), negative(shape)), f"held_psi_{body}")
         for turn, shape in zip(columns, shapes, strict=True)
     )
     # v = −ω × x − Ψξ in the body's axes, and its rate as seen from the node's
     spin, drift = combined(columns, xi), combined(shapes, xi)
     v = combined(moving, xi)
-    moved = _sum_of(
+    moved = add(
         cross_triples(spin, v),
         cross_triples(place, bias),
-        _negative(cross_triples(spin, drift)),
-        _negative(quick),
+        negative(cross_triples(spin, drift)),
+        negative(quick),
     )
-    position = _negative(_times(inverse, place))
+    position = negative(matrix_vector(inverse, place))
     return Flexed(
         body,
         position,
@@ -94,7 +95,7 @@ def held_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) ->
         columns,
         moving,
         turned=bias,
-        moved=_named(moved, f"held_a_{body}"),
+        moved=named(moved, f"held_a_{body}"),
         axis=turning.axis,
         angle=None if turning.angle is None else -turning.angle,
     )
@@ -108,17 +109,17 @@ def _displaced(
     """
     straight = _columns(node.shape)
     if node.shortening is None:
-        place = _sum_of(_numbers(node.position), combined(straight, eta))
+        place = add(_numbers(node.position), combined(straight, eta))
         return _lengths(place, f"at_{label}"), straight, (0, 0, 0)
     bent = [_columns(node.shortening[:, p, :]) for p in range(len(eta))]
     shapes = [
-        _named(_sum_of(column, combined(G, eta)), f"shape_{label}")
+        named(add(column, combined(G, eta)), f"shape_{label}")
         for column, G in zip(straight, bent, strict=True)
     ]
-    mean = [_scaled(_sum_of(a, b), 0.5) for a, b in zip(straight, shapes, strict=True)]
-    place = _sum_of(_numbers(node.position), combined(mean, eta))
+    mean = [scaled(add(a, b), 0.5) for a, b in zip(straight, shapes, strict=True)]
+    place = add(_numbers(node.position), combined(mean, eta))
     quick = combined([combined(G, xi) for G in bent], xi)
-    return _lengths(place, f"at_{label}"), shapes, _named(quick, f"bent_{label}")
+    return _lengths(place, f"at_{label}"), shapes, named(quick, f"bent_{label}")
 
 
 class _Rates:
@@ -135,8 +136,8 @@ class _Turning:
     def __init__(self, turns: Sequence[Triple], eta: Sequence[Expr], xi: Sequence[Expr], label: str) -> None:
         self.turns = turns
         self.label = label
-        self.b = _named(combined(turns, eta), f"b_{label}")
-        self.v = _named(combined(turns, xi), f"bd_{label}")
+        self.b = named(combined(turns, eta), f"b_{label}")
+        self.v = named(combined(turns, xi), f"bd_{label}")
         axes = [i for i in range(3) if not is_zero(self.b[i])]
         self.single = len(axes) <= 1
         self.x: Any = 0
@@ -157,7 +158,7 @@ class _Turning:
         for i in range(3):
             row = []
             for j in range(3):
-                value = plus(_product(A, tilde[i][j]), _product(B, square[i][j]))
+                value = plus(times(A, tilde[i][j]), times(B, square[i][j]))
                 row.append(fn.named(plus(value, 1.0) if i == j else value, f"E_{self.label}"))
             rows.append(tuple(row))
         return tuple(rows)  # type: ignore[return-value]
@@ -172,17 +173,17 @@ class _Turning:
         for turn in self.turns:
             once = cross_triples(b, turn)
             twice = cross_triples(b, once)
-            column = _sum_of(turn, _scaled(once, _product(B, sign)), _scaled(twice, C))
-            columns.append(_named(column, f"theta_{label}"))
+            column = add(turn, scaled(once, times(B, sign)), scaled(twice, C))
+            columns.append(named(column, f"theta_{label}"))
         growth = fn.named(2.0 * sum_of_products(zip(b, v, strict=True)), f"xd_{label}")
-        B_rate, C_rate = (_product(_slope(self.x, first), growth) for first in (2, 3))
-        once = _named(cross_triples(b, v), f"bxv_{label}")
-        bias = _sum_of(
-            _scaled(once, _product(B_rate, sign)),
-            _scaled(cross_triples(b, once), C_rate),
-            _scaled(cross_triples(v, once), C),
+        B_rate, C_rate = (times(_slope(self.x, first), growth) for first in (2, 3))
+        once = named(cross_triples(b, v), f"bxv_{label}")
+        bias = add(
+            scaled(once, times(B_rate, sign)),
+            scaled(cross_triples(b, once), C_rate),
+            scaled(cross_triples(v, once), C),
         )
-        return _Rates(tuple(columns), _named(bias, f"bias_{label}"))
+        return _Rates(tuple(columns), named(bias, f"bias_{label}"))
 
 
 def _series(x: Expr, first: int) -> Expr:
@@ -211,29 +212,6 @@ def _numbers(triple: Any) -> Triple:
     return tuple(float(a) if a else 0 for a in triple)  # type: ignore[return-value]
 
 
-def _product(a: Any, b: Any) -> Any:
-    return 0 if is_zero(a) or is_zero(b) else times(a, b)
-
-
-def _times(matrix: Matrix, v: Sequence[Any]) -> Triple:
-    return tuple(sum_of_products(zip(row, v, strict=True)) for row in matrix)
-
-
-def _scaled(v: Triple, c: Any) -> Triple:
-    return tuple(_product(a, c) for a in v)
-
-
-def _negative(v: Triple) -> Triple:
-    return tuple(_product(a, -1) for a in v)
-
-
-def _sum_of(*triples: Triple) -> Triple:
-    result: list[Any] = [0, 0, 0]
-    for t in triples:
-        result = [plus(a, b) for a, b in zip(result, t, strict=True)]
-    return tuple(result)
-
-
 def _lengths(v: Triple, name: str) -> Triple:
     x, y, z = (
         0 if is_zero(a) else measured(a, LENGTH, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True)
@@ -241,13 +219,9 @@ def _lengths(v: Triple, name: str) -> Triple:
     return x, y, z
 
 
-def _named(v: Triple, name: str) -> Triple:
-    return tuple(fn.named(a, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True))
-
-
 def _tilde(b: Triple) -> Matrix:
     x, y, z = b
-    n = _negative(b)
+    n = negative(b)
     return ((0, n[2], y), (z, 0, n[0]), (n[1], x, 0))
 
 
@@ -255,7 +229,7 @@ def _tilde_squared(b: Triple, x: Any) -> Matrix:
     """b̃b̃ = b bᵀ − (b·b) 1."""
     rows = []
     for i in range(3):
-        row = [_product(b[i], b[j]) for j in range(3)]
+        row = [times(b[i], b[j]) for j in range(3)]
         row[i] = plus(row[i], -x)
         rows.append(tuple(row))
     return tuple(rows)  # type: ignore[return-value]

@@ -164,7 +164,9 @@ class FlexiblePart:
         """Modes as text: frequency, damping ratio, and effective mass along x, y, z."""
         lines = ["mode   frequency [Hz]   damping   effective mass x, y, z"]
         rows = zip(self.frequencies / (2 * np.pi), self.damping, self.effective_masses, strict=True)
+        least = 1e-9 * max(self.mass, float(self.effective_masses.max(initial=0.0)))  # below it is rounding
         for i, (hertz, ratio, masses) in enumerate(rows, 1):
+            masses = np.where(masses > least, masses, 0.0)
             lines.append(f"{i:4d} {hertz:16.6g} {ratio:9.4g}   " + " ".join(f"{m:10.4g}" for m in masses))
         return "\n".join(lines)
 

@@ -14,6 +14,7 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.dimension import LENGTH, ONE, TIME
 from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.triples import add, inner, scaled
 from armillary.algebra.vectors import Matrix, Triple, is_zero
 from armillary.errors import ModelError, nearest
 from armillary.model import motion
@@ -28,11 +29,8 @@ from armillary.model.space.fields import (
     Source,
     acceleration,
     acceleration_change,
-    add,
-    dot,
     extended,
     potential,
-    scaled,
     term,
     total,
 )
@@ -166,7 +164,7 @@ class Attraction(Reading, Energies):
                 for kind, value in (("force", force), ("moment", moment)):
                     if any(not is_zero(x) for x in value):
                         at = spot.at if kind == "force" else None
-                        size = fn.sqrt(as_expr(dot(value, value)))
+                        size = fn.sqrt(as_expr(inner(value, value)))
                         found.append(Load(f"{name}_{kind}", kind, size, body.frame.vector(value), body, at))
         return found
 
@@ -183,7 +181,7 @@ class Attraction(Reading, Energies):
                 force, _ = _own_load(attractor, spot)
                 assert spot.body.flex is not None
                 for p, speed in enumerate(spot.body.flex.speeds):
-                    value = dot(spot.part.shifts[p], force)
+                    value = inner(spot.part.shifts[p], force)
                     if attractor.field == "gradient":
                         change = extended(spot.source, spot.place, spot.part.slopes[p]).energy
                         value = total(value, term(-1, change))
@@ -208,7 +206,7 @@ class Attraction(Reading, Energies):
                 parts.append(extended(spot.source, spot.place, spot.inertia).energy)
         if attractor.indirect:
             fall = acceleration(source, scaled(attractor.place, -1))
-            parts.append(self.total_mass() * dot(fall, self._mass_place()))
+            parts.append(self.total_mass() * inner(fall, self._mass_place()))
         return total(*parts)
 
     # ------------------------------------------------------------ where
@@ -233,13 +231,13 @@ class Attraction(Reading, Energies):
             if body.flex is not None and body.flex.part.mass == 0:
                 raise ModelError(
                     f"attractor '{attractor.name}' with field='{attractor.field}': the flexible part of body "
-                    f"'{body.name}' has no mass of its own, so the field's differences over it are not known; "
+                    f"'{body.name}' has no mass of its own, so the field's differences over it are unknown; "
                     "use field='mass centre', or describe the part by its masses"
                 )
         reference, ground = self._reference(), self.ground
         start = motion.position(reference.origin).components(ground.frame)
         base = {"ground": named_triple(list(add(start, scaled(attractor.place, -1))), f"r_{attractor.name}")}
-        square = fn.named(as_expr(dot(base["ground"], base["ground"])), f"square_{attractor.name}")
+        square = fn.named(as_expr(inner(base["ground"], base["ground"])), f"square_{attractor.name}")
         step = {"ground": scaled(start, -1)}
         pole = {"ground": attractor.axis}
         for body in self.bodies.values():

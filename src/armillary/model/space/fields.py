@@ -10,22 +10,19 @@ Source: Montenbruck & Gill (2000), Satellite Orbits, sections 3.1 and 3.2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.triples import add, inner, named, scaled, times
 from armillary.algebra.vectors import (
-    AXES,
     Matrix,
     Triple,
     cross_triples,
     is_zero,
     matrix_vector,
     plus,
-    sum_of_products,
-    times,
 )
 
 NOWHERE: Triple = (0, 0, 0)
@@ -55,7 +52,7 @@ def potential(source: Source, r: Triple) -> Any:
     value = term(-1, source.mu, near)
     if source.round:
         return value
-    z = dot(r, source.axis)
+    z = inner(r, source.axis)
     return total(value, term(3, source.oblateness, z, z, near**5), term(-1, source.oblateness, near**3))
 
 
@@ -76,8 +73,8 @@ def acceleration_change(source: Source, base: Triple, step: Triple, square: Any 
 
     Source: Battin (1999), An Introduction to the Mathematics and Methods of Astrodynamics, section 8.4.
     """
-    square = fn.named(dot(base, base), "square") if square is None else square
-    q = fn.named(dot(step, add(step, scaled(base, 2))) / square, "stretch")
+    square = fn.named(inner(base, base), "square") if square is None else square
+    q = fn.named(inner(step, add(step, scaled(base, 2))) / square, "stretch")
     longer = total(1, q)
     cube = fn.named(longer * fn.sqrt(longer), "cube")
     excess = fn.named(q * total(3, term(3, q), q * q) / total(1, cube), "excess")
@@ -95,7 +92,7 @@ def _oblate_acceleration(source: Source, r: Triple, near: Any) -> Triple:
     """k (3 r⁻⁵ (5 z² r⁻² − 1) r − 6 z r⁻⁵ a)."""
     if source.round:
         return NOWHERE
-    z = fn.named(dot(r, source.axis), "z")
+    z = fn.named(inner(r, source.axis), "z")
     fifth = fn.named(source.oblateness * near**5, "oblate")
     radial = term(3, fifth, total(term(5, z, z, near, near), -1))
     return add(scaled(r, radial), scaled(source.axis, term(-6, z, fifth)))
@@ -129,8 +126,8 @@ def extended(source: Source, r: Triple, inertia: Matrix) -> Extended:
     n = _nearness(r)
     n2 = fn.named(n * n, "near2")
     n3, n5 = fn.named(n2 * n, "near3"), fn.named(n2 * n2 * n, "near5")
-    Ir = _named(matrix_vector(inertia, r), "Ir")
-    C = fn.named(dot(r, Ir), "rIr")
+    Ir = named(matrix_vector(inertia, r), "Ir")
+    C = fn.named(inner(r, Ir), "rIr")
     T = total(inertia[0][0], inertia[1][1], inertia[2][2])
     strength = fn.named(term(3, source.mu, n5), "gradient")  # 3 μ n⁵
     energy = total(term(-0.5, source.mu, n3, T), term(0.5, strength, C))
@@ -152,9 +149,9 @@ def _extended_oblate(
 ) -> Extended:
     """The part of ``extended`` with k."""
     a = source.axis
-    z = fn.named(dot(r, a), "z")
-    Ia = _named(matrix_vector(inertia, a), "Ia")
-    A, B = dot(a, Ia), fn.named(dot(r, Ia), "aIr")
+    z = fn.named(inner(r, a), "z")
+    Ia = named(matrix_vector(inertia, a), "Ia")
+    A, B = inner(a, Ia), fn.named(inner(r, Ia), "aIr")
     s = fn.named(term(1, z, z, n2), "latitude")  # sin² of it
     k5 = fn.named(term(0.5, source.oblateness, n5), "oblate")
     k7 = fn.named(k5 * n2, "oblate7")
@@ -186,11 +183,7 @@ def _extended_oblate(
 
 def term(coefficient: float, *factors: Any) -> Any:
     """A number times a product; the number is of no dimension."""
-    return times(reduce(_product, factors), coefficient)
-
-
-def _product(a: Any, b: Any) -> Any:
-    return 0 if is_zero(a) or is_zero(b) else times(a, b)
+    return times(reduce(times, factors), coefficient)
 
 
 def total(*terms: Any) -> Any:
@@ -200,26 +193,4 @@ def total(*terms: Any) -> Any:
 
 def _nearness(r: Triple) -> Any:
     """1/r."""
-    return fn.named(dot(r, r) ** -0.5, "near")
-
-
-def dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
-    """a·b."""
-    return sum_of_products(zip(a, b, strict=True))
-
-
-def add(*triples: Sequence[Any]) -> Triple:
-    """The sum of triples."""
-    result: list[Any] = [0, 0, 0]
-    for triple in triples:
-        result = [plus(x, y) for x, y in zip(result, triple, strict=True)]
-    return tuple(result)
-
-
-def scaled(triple: Sequence[Any], factor: Any) -> Triple:
-    """The triple times a scalar."""
-    return tuple(_product(x, factor) for x in triple)
-
-
-def _named(triple: Sequence[Any], name: str) -> Triple:
-    return tuple(fn.named(x, f"{name}_{axis}") for x, axis in zip(triple, AXES, strict=True))
+    return fn.named(inner(r, r) ** -0.5, "near")

@@ -11,6 +11,7 @@ from typing import Any
 
 from armillary.algebra.dimension import LENGTH, SPEED
 from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.triples import add, scaled
 from armillary.algebra.vectors import Triple, direction_cosines, matrix_vector, transposed
 from armillary.errors import ModelError, nearest
 from armillary.model import motion
@@ -19,7 +20,6 @@ from armillary.model.joints import Drift, Slide
 from armillary.model.joints.base import UNIT_AXES
 from armillary.model.space.attraction import Attraction
 from armillary.model.space.checking import ground_place
-from armillary.model.space.fields import add, scaled
 from armillary.model.space.orbit import Orbit
 
 

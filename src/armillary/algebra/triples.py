@@ -15,8 +15,10 @@ __all__ = [
     "ZEROS",
     "add",
     "cross_triples",
+    "inner",
     "is_zero",
     "named",
+    "negative",
     "scaled",
     "sum_of_products",
     "total",
@@ -46,6 +48,16 @@ def add(*triples: Sequence[Any]) -> Triple:
 def scaled(triple: Sequence[Any], factor: Any) -> Triple:
     """The triple times a scalar."""
     return tuple(times(a, factor) for a in triple)
+
+
+def negative(triple: Sequence[Any]) -> Triple:
+    """The triple reversed."""
+    return scaled(triple, -1)
+
+
+def inner(a: Sequence[Any], b: Sequence[Any]) -> Any:
+    """Σ aᵢ bᵢ."""
+    return sum_of_products(zip(a, b, strict=True))
 
 
 def unit(i: int) -> Triple:
