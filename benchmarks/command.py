@@ -13,6 +13,9 @@ from benchmarks import report
 from benchmarks.build import HERE, NotAvailable
 from benchmarks.candidate import timer
 from benchmarks.environment import VARIABLE, Environment, describe, find_environment
+from benchmarks.flexible import measure_flexible
+from benchmarks.formalisms import EXAMPLES as COMPARED
+from benchmarks.formalisms import compare_examples
 from benchmarks.fresh import in_fresh_process
 from benchmarks.linkages import LINKAGES
 from benchmarks.measure import measure
@@ -27,6 +30,7 @@ from benchmarks.timing import Effort
 EVERY = {**MODELS, **LINKAGES}
 QUICK = ("arm", "spacecraft2", "chain8", "chain64", "tree31")
 EXAMPLES = ("bicycle", "cart", "four_bar", "stewart_platform")
+QUICK_EXAMPLES = ("stanford_arm", "four_bar", "basilisk_panels", "jpl_two_bodies", "momentum_tree")
 GROWTH = ("spacecraft2", "chain8", "chain10", "chain16", "chain32", "chain64")
 RESULTS = HERE / "results.json"
 
@@ -56,11 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results["sympy_chain8"] = (
         sympy_chain8(environment) if "sympy" in peers else {"missing": "SymPy was left out"}
     )
-    results["panels"] = (
-        []
-        if options.only
-        else measure_panels(environment, with_peer="basilisk" in peers, repeats=3 if options.quick else 7)
-    )
+    results |= {"panels": [], "flexible": [], "formalisms": []}
+    if not options.only:
+        with_basilisk = "basilisk" in peers
+        results["panels"] = measure_panels(
+            environment, with_peer=with_basilisk, repeats=3 if options.quick else 7
+        )
+        results["flexible"] = flexible(repeats=1 if options.quick else 3, rounds=effort.rounds)
+        results["formalisms"] = compare_examples(QUICK_EXAMPLES if options.quick else (*COMPARED,), effort)
     results["published"] = count_examples()
     conclude(results)
 
@@ -68,11 +75,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if path := options.results or (RESULTS if whole else None):
         path.write_text(json.dumps(results, indent=1) + "\n")
         print(f"\nwritten: {path}")
-    measured = (*results["models"], *results["linkages"])
-    return 0 if all(map(ours_is_right, measured)) else 1
+    return 0 if ours_is_right(results) else 1
 
 
-def ours_is_right(record: dict[str, Any]) -> bool:
+def ours_is_right(results: dict[str, Any]) -> bool:
+    """Whether nothing of ours failed or was wrong."""
+    own = (*results["flexible"], *results["formalisms"])
+    return all(map(model_is_right, (*results["models"], *results["linkages"]))) and not any(
+        record.get("wrong") or record.get("missing") for record in own
+    )
+
+
+def model_is_right(record: dict[str, Any]) -> bool:
     return not any(name.startswith("Armillary") for name in (*record["missing"], *record["wrong"]))
 
 
@@ -108,6 +122,15 @@ def derivations(keys: Sequence[str], repeats: int) -> list[dict[str, Any]]:
     return records
 
 
+def flexible(repeats: int, rounds: int) -> list[dict[str, Any]]:
+    """Bodies with many modes; a failure is reported and left out."""
+    try:
+        return measure_flexible(repeats=repeats, rounds=rounds)
+    except NotAvailable as reason:
+        print(f"flexible bodies: not available: {reason}")
+        return []
+
+
 def sympy_chain8(environment: Environment) -> dict[str, Any]:
     """What SymPy spent on the chain of 8."""
     try:
@@ -125,7 +148,10 @@ def conclude(results: dict[str, Any]) -> None:
         report.linkage_table(results["linkages"]),
         report.run_table(results["linkages"]),
         report.panels_table(results["panels"]),
+        report.flexible_table(results["flexible"]),
         report.derivation_table(results["derivation"]),
+        report.count_table(results["formalisms"]),
+        report.formalism_table(results["formalisms"]),
         report.published_table(results["published"]),
         report.simulation_text(results["models"]),
         report.target_table(targets),

@@ -2,8 +2,7 @@
 
 Both programs run one second at the step of Basilisk's own test, in turns on one core, and keep no states.
 Ours is `model.simulate` as a user calls it, what starts a run included; of Basilisk's only the stepping
-counts, and its initialisation does not. Both must end with the panels at the same angles. Every formalism is
-counted.
+counts, and its initialisation does not. Both must end with the panels at the same angles.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ AGREEMENT = 1e-13
 hinge's stiffness that differs by a part in 1e9 makes 1e-10.
 """
 FIELDS = {"without gravity": None, "on its orbit": "mass centre"}
-FORMALISMS = ("kane", "recursive", "back_substitution")
 
 
 def measure_panels(environment: Environment, *, with_peer: bool, repeats: int) -> list[dict[str, Any]]:
@@ -45,7 +43,6 @@ def _measure(
         "steps": STEPS,
         "formalism": equations.formalism,
         "operations": Operations.of(equations).total,
-        "formalisms": _counts(field),
     }
     ours, theirs, angles = float("inf"), float("inf"), np.array([])
     try:
@@ -66,14 +63,6 @@ def _measure(
     elif "missing" not in record:
         record["basilisk_microseconds"] = 1e6 * theirs / STEPS
     return record
-
-
-def _counts(field: str | None) -> dict[str, int]:
-    """Operations of one evaluation by each formalism."""
-    return {
-        name: Operations.of(example_system("basilisk_panels", field=field).derive(name)).total
-        for name in FORMALISMS
-    }
 
 
 def _ours(compiled: Any) -> tuple[float, np.ndarray]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from benchmarks.formalisms import EQUIVALENT
 from benchmarks.linkage_runs import ACCURACY, DURATION
-from benchmarks.targets import Target, nanoseconds, run_seconds
+from benchmarks.targets import Target, auto_ratio, nanoseconds, run_seconds
 
 COUNTS = ("additions", "multiplications", "divisions", "functions")
 DERIVATION = {
@@ -106,10 +107,9 @@ def run_table(linkages: Sequence[dict[str, Any]]) -> str:
 
 
 def panels_table(records: Sequence[dict[str, Any]]) -> str:
-    """Basilisk's scenario: time per step, and the operations of every formalism."""
+    """Basilisk's scenario: time per step."""
     if not records:
         return "Hub with 4 + 3 panels: not measured"
-    names = list(records[0]["formalisms"])
     rows = []
     for r in records:
         theirs = r.get("basilisk_microseconds")
@@ -120,14 +120,77 @@ def panels_table(records: Sequence[dict[str, Any]]) -> str:
             number(theirs / r["microseconds"] if theirs else None, 1),
             f"{r['difference']:.0e}" if "difference" in r else "-",
             r["formalism"],
-            *(str(r["formalisms"][name]) for name in names),
+            f"{r['operations']:,}",
         ])  # fmt: skip
-    head = ["", "Armillary", "Basilisk", "x ours", "difference", "auto", *names]
-    lines = [
-        "Hub with 4 + 3 panels: microseconds per step of RK4, and operations of an evaluation",
-        table(head, rows),
-    ]
+    head = ["", "Armillary", "Basilisk", "x ours", "difference", "formalism", "operations"]
+    lines = ["Hub with 4 + 3 panels: microseconds per step of RK4", table(head, rows)]
     lines += [f"Basilisk {r['title']}: not available: {r['missing']}" for r in records if "missing" in r]
+    return "\n".join(lines)
+
+
+def flexible_table(records: Sequence[dict[str, Any]]) -> str:
+    """Bodies with many modes: what deriving them takes, and an evaluation beside LAPACK's solution."""
+    if not records:
+        return "Two bodies of 50 modes: not measured"
+    rows = [
+        [
+            r["title"],
+            r["formalism"],
+            f"{r['operations']:,}",
+            *(number(r[f"{stage}_seconds"], 2) for stage in ("derive", "compile", "together")),
+            number(r["peak_megabytes"], 0),
+            number(1e-3 * r["nanoseconds"], 1),
+            number(1e-3 * r["cholesky_nanoseconds"], 1),
+            number(r["nanoseconds"] / r["cholesky_nanoseconds"], 2),
+            f"{r['error']:.0e}" + (" WRONG" if "wrong" in r else ""),
+        ]
+        for r in records
+    ]  # fmt: skip
+    head = [
+        "",
+        "formalism",
+        "operations",
+        "derive s",
+        "compile s",
+        "together s",
+        "peak MB",
+        "us",
+        "Cholesky us",
+    ]
+    title = f"Hub with two flexible bodies, {records[0]['speeds']} speeds, beside a Cholesky solution"
+    return f"{title}\n" + table([*head, "ratio", "error"], rows)
+
+
+def count_table(records: Sequence[dict[str, Any]]) -> str:
+    """Operations of each example by every formalism that takes it, and what "auto" picks."""
+    names = list(
+        dict.fromkeys(name for r in records for name in (*r.get("operations", ()), *r.get("refused", ())))
+    )
+    rows = []
+    for r in records:
+        counts = {name: sum(kinds.values()) for name, kinds in r.get("operations", {}).items()}
+        cells = [f"{counts[name]:,}" if name in counts else "-" for name in names]
+        rows.append([r["title"], str(r.get("speeds", "-")), *cells, r.get("auto", "-")])
+    lines = [
+        "Operations of one evaluation by each formalism; - where it does not take the system",
+        table(["example", "speeds", *names, "auto"], rows),
+    ]
+    lines += [f"{r['title']}: not available: {r['missing']}" for r in records if "missing" in r]
+    return "\n".join(lines)
+
+
+def formalism_table(records: Sequence[dict[str, Any]]) -> str:
+    """Time of each example by the formalisms that describe the same motion, and auto's over the quicker's."""
+    rows = []
+    for r in records:
+        times = r.get("nanoseconds", {})
+        slower = auto_ratio(r)
+        rows.append([r["title"], *(number(times.get(name), 1) for name in EQUIVALENT), number(slower, 3)])
+    lines = ["Time per evaluation by formalism, ns", table(["example", *EQUIVALENT, "auto / quicker"], rows)]
+    lines += [
+        f"{r['title']}, {name}: WRONG, {worst:.0e} from the first; not timed"
+        for r in records for name, worst in r.get("wrong", {}).items()
+    ]  # fmt: skip
     return "\n".join(lines)
 
 

@@ -9,6 +9,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from benchmarks.formalisms import CHOSEN_FROM
 from benchmarks.published import ARM_GOAL
 
 LINEAR = 1.05
@@ -91,6 +92,36 @@ def panel_targets(panels: list[dict[str, Any]]) -> list[Target]:
     ]  # fmt: skip
 
 
+def flexible_targets(records: list[dict[str, Any]]) -> list[Target]:
+    """Ten seconds to derive and compile, and less than four Cholesky solutions to evaluate."""
+    targets = []
+    for r in records:
+        right = "wrong" not in r
+        value = ratio(r["nanoseconds"], r["cholesky_nanoseconds"]) if right else None
+        targets += [
+            Target(f"{r['title']} each: derive and compile, CPU s", 10.0, r["together_seconds"]),
+            Target(f"{r['title']} each: time / LAPACK's Cholesky solution", 4.0, value),
+        ]
+    return targets
+
+
+def auto_ratio(record: dict[str, Any]) -> float | None:
+    """Time of what "auto" picks over the shortest time of those it picks from."""
+    times = record.get("nanoseconds", {})
+    best = min((times[name] for name in CHOSEN_FROM if name in times), default=None)
+    return ratio(times.get(record.get("auto", "")), best)
+
+
+def formalism_targets(records: list[dict[str, Any]]) -> list[Target]:
+    """The choice among formalisms within a tenth of the best one, on every example."""
+    ratios = {r["title"]: value for r in records if (value := auto_ratio(r)) is not None}
+    if not ratios:
+        return []
+    worst = max(ratios, key=ratios.__getitem__)
+    text = f"auto's choice: time / quickest of what it tries, worst example ({worst})"
+    return [Target(text, 1.1, ratios[worst])]
+
+
 def count_targets(published: list[dict[str, Any]]) -> list[Target]:
     targets = []
     for row in published:
@@ -147,6 +178,8 @@ def all_targets(results: dict[str, Any]) -> list[Target]:
         *evaluation_targets(models),
         *linkage_targets(results["linkages"]),
         *panel_targets(results["panels"]),
+        *flexible_targets(results["flexible"]),
+        *formalism_targets(results["formalisms"]),
         *derivation_targets(fresh, results["sympy_chain8"]),
         Target("arm, 10 s of RK4 at 1 ms: simulation / chained evaluations", 1.3, simulated.get("ratio")),
         Target(

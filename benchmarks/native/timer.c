@@ -3,8 +3,9 @@
  * Every candidate is a loop `double loop(void* self, long evaluations)` that walks its pool of states in
  * compiled code and returns a checksum, and `void accelerations(void* self, long state, double* a)`, which
  * evaluates the very data that the loop uses. Library peers bring both (candidate.hpp); generated functions get
- * them here, by address, one pair per calling convention.
+ * them here, by address, one pair per calling convention. So does LAPACK.
  */
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -113,3 +114,36 @@ static inline const double* casadi_evaluate(const Casadi* s, long k)
 }
 LOOP(casadi_loop, Casadi, casadi_evaluate)
 ACCELERATIONS(casadi_accelerations, Casadi, casadi_evaluate)
+
+/* LAPACK's Cholesky solution of M a = f, one matrix per state. It overwrites what it is given, so both are copied
+ * first; `copy_loop` times that alone. */
+typedef struct {
+    void (*potrf)(char* uplo, int* n, double* a, int* lda, int* info);
+    void (*potrs)(char* uplo, int* n, int* nrhs, double* a, int* lda, double* b, int* ldb, int* info);
+    long states, nv;
+    const double *matrix, *right;
+    double *work, *a;
+} Cholesky;
+
+static inline const double* copy_evaluate(const Cholesky* s, long k)
+{
+    memcpy(s->work, s->matrix + k * s->nv * s->nv, sizeof(double) * s->nv * s->nv);
+    memcpy(s->a, s->right + k * s->nv, sizeof(double) * s->nv);
+    __asm__ volatile("" : : "r"(s->work) : "memory");
+    return s->a;
+}
+LOOP(copy_loop, Cholesky, copy_evaluate)
+ACCELERATIONS(copy_accelerations, Cholesky, copy_evaluate)
+
+static inline const double* cholesky_evaluate(const Cholesky* s, long k)
+{
+    char lower = 'L';
+    int n = (int)s->nv, one = 1, info = 0;
+    copy_evaluate(s, k);
+    s->potrf(&lower, &n, s->work, &n, &info);
+    if (info == 0) s->potrs(&lower, &n, &one, s->work, &n, s->a, &n, &info);
+    if (info != 0) s->a[0] = NAN;
+    return s->a;
+}
+LOOP(cholesky_loop, Cholesky, cholesky_evaluate)
+ACCELERATIONS(cholesky_accelerations, Cholesky, cholesky_evaluate)

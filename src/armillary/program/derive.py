@@ -24,6 +24,7 @@ from armillary.mechanics.multipliers import constrained_accelerations
 from armillary.mechanics.reduce import dependent_rates, reduced
 from armillary.mechanics.tree import Tree
 from armillary.mechanics.uncouple import uncouple
+from armillary.mechanics.undeformed import check_undeformed
 from armillary.model.deduced import parameter_units
 from armillary.model.system import System
 from armillary.program.appendages import FORMULATIONS, appendage_targets, check_appendages
@@ -97,6 +98,7 @@ def derive(
         plain = reader(declared, keep)
         with truncated(plain.truncation):
             setting = constrained(system, plain, mode or first_mode(system))
+            check_undeformed(system, setting)
             clock.stage("plant")
             setting = setting.regrouped() if regroup else setting
             loads = applied_loads(system, setting.tree, setting.plain)
@@ -152,6 +154,7 @@ def _momentum(system: System, units: dict[str, str], clock: _Clock, mode: Mode, 
     """Equations in coordinates and momenta; see program/momentum.py."""
     plain = Undimensioned()
     setting = constrained(system, plain, mode)
+    check_undeformed(system, setting)
     clock.stage("plant")
     wanted, more = momentum_targets(system, setting, mode, regrouped=regrouped)
     clock.stage("momentum")

@@ -145,7 +145,8 @@ class Flexibles:
                 f"{body.name}.flexible(…)"
             )
         part = flex.part
-        where = str(name) if str(name) in part.nodes or isinstance(name, int) else name
+        known = str(name) in part.nodes or (isinstance(name, int) and part.anywhere is None)
+        where = str(name) if known else name
         try:
             node = part.node(where)
         except ModelError as error:

@@ -46,6 +46,7 @@ def from_matrices(
     names, places = node_places(positions, where, "positions")
     mass = read_matrix(mass_matrix, where, "mass_matrix")
     stiffness = read_matrix(stiffness_matrix, where, "stiffness_matrix")
+    mass, stiffness = _alike(mass, stiffness)
     size = mass.shape[0]
     if stiffness.shape != mass.shape:
         raise ModelError(
@@ -83,6 +84,15 @@ def _times(structure: Structure) -> MassTimes:
         return momentum
 
     return apply
+
+
+def _alike(mass: Any, stiffness: Any) -> tuple[Any, Any]:
+    """Both sparse where one is."""
+    from scipy import sparse
+
+    if sparse.issparse(mass) == sparse.issparse(stiffness):
+        return mass, stiffness
+    return sparse.csc_matrix(mass), sparse.csc_matrix(stiffness)
 
 
 def _checked(structure: Structure) -> Structure:

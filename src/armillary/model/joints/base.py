@@ -15,7 +15,14 @@ from armillary.errors import ModelError
 from armillary.model.joints.steps import Step
 
 PLACES = ("first", "second", "third")
-UNIT_AXES: dict[str, Triple] = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
+UNIT_AXES: dict[str, Triple] = {
+    "x": (1, 0, 0),
+    "y": (0, 1, 0),
+    "z": (0, 0, 1),
+    "-x": (-1, 0, 0),
+    "-y": (0, -1, 0),
+    "-z": (0, 0, -1),
+}
 
 
 @dataclass(frozen=True)

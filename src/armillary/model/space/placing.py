@@ -105,8 +105,9 @@ def _translations(body: Body, where: str) -> tuple[Triple, Triple]:
         if isinstance(steps[0], Drift) and len(steps[0].linear) == 3:
             return steps[0].position, tuple(steps[0].linear[i] for i in range(3))  # type: ignore[return-value]
         slides = {step.axis: step for step in steps if isinstance(step, Slide)}
-        if all(axis in slides for axis in UNIT_AXES.values()):
-            ordered = [slides[axis] for axis in UNIT_AXES.values()]
+        axes = [UNIT_AXES[letter] for letter in "xyz"]
+        if all(axis in slides for axis in axes):
+            ordered = [slides[axis] for axis in axes]
             return tuple(s.distance for s in ordered), tuple(s.speed for s in ordered)  # type: ignore[return-value]
     raise ModelError(
         f"{where}: its joint ({body.joint.describe()} on '{body.parent.name if body.parent else 'ground'}') "
