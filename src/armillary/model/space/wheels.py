@@ -155,7 +155,7 @@ class Wheels(Reading):
 def _axial(spin: Expr, across: Expr, axis: Any) -> list[Any]:
     """The inertia of a rotor: I = t 1 + (s − t) a aᵀ, as three moments where a is a coordinate axis."""
     if any(axis == unit for unit in UNIT_AXES.values()):
-        return [spin if x == 1 else across for x in axis]
+        return [spin if x else across for x in axis]
     a = [as_expr(x) for x in axis]
     pairs = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
     return [(spin - across) * (a[i] * a[j]) + (across if i == j else 0) for i, j in pairs]
