@@ -27,7 +27,7 @@ MODES = 50
 POINTS = 30  # Gauss points each way; exact up to degree 59, where products of a plate's shapes have 50
 HUB_MASS, HUB_INERTIA = 500.0, (300.0, 400.0, 500.0)
 HINGE, SPRING, DAMPER = 1.0, 200.0, 5.0  # its distance from the hub's centre, and what drives it
-LENGTH, WIDTH, PANEL = 6.0, 2.0, {"thickness": 0.02, "E": 2e9, "nu": 0.3, "density": 100.0}
+LENGTH, WIDTH, THICKNESS, DENSITY = 6.0, 2.0, 0.02, 100.0
 Y = np.array([0.0, 1.0, 0.0])
 
 
@@ -135,16 +135,17 @@ SATELLITES = {
 
 
 def plate(side: float) -> arm.Plate:
-    return arm.Plate(LENGTH, WIDTH, along=(side, 0, 0), across="y", **PANEL)
+    return arm.Plate(LENGTH, WIDTH, THICKNESS, E=2e9, nu=0.3, density=DENSITY, along=(side, 0, 0), across="y")
 
 
 def sampled(body: arm.Body, side: float) -> Wing:
     """A plate's shapes at Gauss points, each with its share of the mass."""
+    assert body.flex is not None
     part = body.flex.part
     points, weights = np.polynomial.legendre.leggauss(POINTS)
     grid = [(0.5 * LENGTH * (1 + x), 0.5 * WIDTH * y) for x in points for y in points]
     nodes = [part.node(place) for place in grid]
-    mass = PANEL["density"] * PANEL["thickness"] * LENGTH * WIDTH
+    mass = DENSITY * THICKNESS * LENGTH * WIDTH
     return Wing(
         masses=mass * np.outer(weights, weights).ravel() / 4,
         places=np.array([(side * x, y, 0.0) for x, y in grid]),

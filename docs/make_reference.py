@@ -1,25 +1,34 @@
-"""The reference page docs/reference/api.md, made from signatures and docstrings.
+"""The reference pages docs/reference/api.md, made from signatures and docstrings, and examples.md.
 
     python docs/make_reference.py
 
-A test compares the page with what this file makes of the code, so that neither drifts from the other.
+A test compares the first with what this file makes of the code, so that neither drifts from the other.
 """
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import armillary
+from armillary.mechanics.contribution import Contribution
+from armillary.model.flexible.part import FlexiblePart
 from armillary.program.cost import Operations
 from armillary.program.equations import Equations
+from armillary.program.momentum import MomentumEquations
 from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.momentum import MomentumModel
 
-PAGE = Path(__file__).parent / "reference" / "api.md"
+FOLDER = Path(__file__).parent / "reference"
+PAGE = FOLDER / "api.md"
+EXAMPLES = FOLDER / "examples.md"
 
 # Titles of the public names, by the module in which they are defined.
 GROUPS = {
@@ -28,6 +37,9 @@ GROUPS = {
     "armillary.model.joints": "Joints",
     "armillary.model.motion": "Motion of points and bodies",
     "armillary.model.laws": "Contact and friction",
+    "armillary.model.flexible": "Flexible parts",
+    "armillary.model.space": "Spacecraft",
+    "armillary.model.panels": "Spacecraft",
     "armillary.algebra.vectors": "Vectors",
     "armillary.algebra.functions": "Functions of scalars",
     "armillary.algebra.expression": "Expressions",
@@ -43,17 +55,36 @@ GROUPS = {
 IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (armillary.System, "", ("name", "ground", "time", "bodies", "parameters", "coordinates", "speeds")),
     (armillary.Body, "", ()),
+    (FlexiblePart, "Made by `Body.flexible`.", ()),
+    (armillary.Section, "", ()),
+    (armillary.Orbit, "", ("mu", "p", "e", "a", "i", "raan", "argp", "nu")),
     (Equations, "Made by `System.derive`.", ()),
+    (MomentumEquations, 'Made by `System.derive("momentum")`; all that `Equations` has, and:', ()),
+    (Contribution, "Found in `Equations.contributions`.", ()),
     (Operations, "Found in `Equations.operations`.", ()),
     (
         CompiledModel,
         "Made by `Equations.compile`.",
         ("equations", "coordinate_names", "speed_names", "output_names", "compile_seconds"),
     ),
+    (
+        MomentumModel,
+        "Made by `MomentumEquations.compile`; all that `CompiledModel` has, and:",
+        ("momentum_names",),
+    ),
     (armillary.Run, "Made by `CompiledModel.simulate`.", ()),
 )
 # Methods that other parts of the runtime call, and no user.
-INTERNAL = {"place_at_start", "inside", "ends_a_leg", "run_functions"}
+INTERNAL = {
+    "place_at_start", "inside", "ends_a_leg", "run_functions", "second_half", "mass_centre_starts",
+    "all_gravities", "all_loads", "modal_forces", "composites", "felt",
+}  # fmt: skip
+EXAMPLES_HEAD = """# Examples
+
+The files in `examples/`, listed by `docs/make_reference.py`. Each describes a system as a user would
+and runs as it stands: `.venv/bin/python examples/pendulum.py out` prints a few lines and puts its plots into
+`out`. What they are checked against is in the [verification manual](../verification/index.md).
+"""
 HEAD = """# Reference
 
 One line for every public name, made from the code by `docs/make_reference.py`; `help(arm.System.body)` tells
@@ -69,12 +100,29 @@ def reference() -> str:
     for cls, origin, attributes in IN_DETAIL:
         parts += [f"## {cls.__name__}\n", f"{_first_paragraph(cls)} {origin}".rstrip() + "\n"]
         if dataclasses.is_dataclass(cls):
-            attributes = tuple(f.name for f in dataclasses.fields(cls) if not f.name.startswith("_"))
+            known = {
+                f.name
+                for base in cls.__mro__[1:]
+                if dataclasses.is_dataclass(base)
+                for f in dataclasses.fields(base)
+            }
+            attributes = tuple(
+                f.name for f in dataclasses.fields(cls) if not f.name.startswith("_") and f.name not in known
+            )
         if attributes:
             parts.append("Attributes: " + ", ".join(f"`{name}`" for name in attributes) + ".\n")
         rows = [f"| {shown} | {about} |" for shown, about in _members(cls)]
         parts.append("\n".join(["| | |", "| --- | --- |", *rows]) + "\n")
     return "\n".join(parts)
+
+
+def examples() -> str:
+    """The list of examples, each with the first lines of its docstring."""
+    rows = []
+    for path in sorted((FOLDER.parents[1] / "examples").glob("*.py")):
+        about = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        rows.append(f"| [{path.name}](../../examples/{path.name}) | {_one_line(about)} |")
+    return "\n".join([EXAMPLES_HEAD, "| | |", "| --- | --- |", *rows]) + "\n"
 
 
 def _grouped() -> dict[str, list[str]]:
@@ -94,13 +142,16 @@ def _table(rows: list[tuple[str, str]]) -> str:
 def _members(cls: type) -> Iterator[tuple[str, str]]:
     """Public methods and properties with their first lines, in the order of the source."""
     seen: set[str] = set()
-    for owner in cls.__mro__[:-1]:
+    told = {other for other, _, _ in IN_DETAIL} - {cls}
+    for owner in takewhile(lambda base: base not in told, cls.__mro__[:-1]):
         for name, member in vars(owner).items():
             if name.startswith("_") or name in seen or name in INTERNAL or not inspect.getdoc(member):
                 continue
             seen.add(name)
-            if isinstance(member, property):
+            if isinstance(member, property | cached_property):
                 yield f"`{name}`", _first_paragraph(member)
+            elif isinstance(member, classmethod):
+                yield _call(f"{cls.__name__}.{name}", getattr(cls, name)), _first_paragraph(member)
             elif callable(member):
                 yield _call(name, member), _first_paragraph(member)
 
@@ -119,11 +170,16 @@ def _is_error(thing: Any) -> bool:
 
 
 def _first_paragraph(thing: Any) -> str:
-    paragraph = (inspect.getdoc(thing) or "").split("\n\n")[0]
+    return _one_line(inspect.getdoc(thing) or "")
+
+
+def _one_line(docstring: str) -> str:
+    paragraph = docstring.split("\n\n")[0]
     text = re.sub(r"\s+", " ", paragraph).replace("``", "`").replace("|", "\\|")
     return text if text.endswith(".") else text + "."
 
 
 if __name__ == "__main__":
-    PAGE.parent.mkdir(exist_ok=True)
+    FOLDER.mkdir(exist_ok=True)
     PAGE.write_text(reference(), encoding="utf-8")
+    EXAMPLES.write_text(examples(), encoding="utf-8")

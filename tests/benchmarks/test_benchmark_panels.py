@@ -1,4 +1,4 @@
-"""Basilisk's scenario in the benchmarks: counted and timed without Basilisk, whose absence is told."""
+"""Basilisk's scenario in the benchmarks: timed without Basilisk, whose absence is told."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ def test_an_absent_basilisk_is_reported_as_absent(monkeypatch: pytest.MonkeyPatc
         assert "bsk not installed" in record["missing"]
         assert "basilisk_microseconds" not in record
         assert record["microseconds"] > 0
-        assert record["operations"] == min(record["formalisms"].values())
     text = panels_table(records)
     assert "Basilisk on its orbit: not available: bsk not installed" in text
-    assert "back_substitution" in text
 
 
 def test_a_basilisk_that_ends_elsewhere_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:

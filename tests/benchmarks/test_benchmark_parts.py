@@ -153,6 +153,25 @@ def test_targets_compare_with_the_better_rival_and_admit_what_is_missing() -> No
             {"title": "on its orbit", "microseconds": 1.5, "basilisk_microseconds": 60.0},
             {"title": "without gravity", "microseconds": 1.5, "missing": "bsk not installed"},
         ],
+        "flexible": [
+            {"title": "two plates", "together_seconds": 2.0, "nanoseconds": 9e4, "cholesky_nanoseconds": 3e4},
+            {
+                "title": "two bars",
+                "together_seconds": 11.0,
+                "nanoseconds": 9e4,
+                "cholesky_nanoseconds": 3e4,
+                "wrong": "off by 1e-03",
+            },
+        ],
+        "formalisms": [
+            {
+                "title": "top",
+                "auto": "kane",
+                "nanoseconds": {"kane": 10.0, "recursive": 10.5, "momentum": 5.0},
+            },
+            {"title": "arm", "auto": "kane", "nanoseconds": {"kane": 12.0, "recursive": 10.0}},
+            {"title": "failed", "missing": "no such file"},
+        ],
         "derivation": [],
         "sympy_chain8": {"missing": "left out"},
         "published": [{"title": "Stanford arm", "published": [240, 353], "ours": [179, 271]}],
@@ -165,6 +184,12 @@ def test_targets_compare_with_the_better_rival_and_admit_what_is_missing() -> No
     panels = "hub with 4 + 3 panels {}: Basilisk's time per step / ours"
     assert verdicts[panels.format("on its orbit")] == (40.0, "met")
     assert verdicts[panels.format("without gravity")] == (None, "not measured")
+    assert verdicts["two plates each: derive and compile, CPU s"] == (2.0, "met")
+    assert verdicts["two plates each: time / LAPACK's Cholesky solution"] == (3.0, "met")
+    assert verdicts["two bars each: derive and compile, CPU s"] == (11.0, "MISSED")
+    assert verdicts["two bars each: time / LAPACK's Cholesky solution"] == (None, "not measured")
+    auto = "auto's choice: time / quickest of what it tries, worst example (arm)"
+    assert verdicts[auto] == (1.2, "MISSED")
     assert verdicts["arm, 10 s of RK4 at 1 ms: simulation / chained evaluations"] == (1.31, "MISSED")
     assert Target("faster", 100.0, 99.0, at_least=True).verdict == "MISSED"
 

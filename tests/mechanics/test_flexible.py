@@ -220,3 +220,71 @@ def test_a_loop_closed_at_a_node_conserves_energy_and_both_formalisms_agree() ->
         assert np.abs(run["rod.q2"]).max() > 1e-4  # it does bend
         ends.append([run[name][-1] for name in (*model.coordinate_names, *model.speed_names)])
     np.testing.assert_allclose(ends[0], ends[1], rtol=1e-6, atol=1e-8)
+
+
+def test_total_energy_of_a_free_flexible_body_is_kept() -> None:
+    s = arm.System("boom")
+    boom = s.body("boom", joint=arm.Revolute("z"))
+    boom.flexible(arm.Beam(2.0, EI=30.0, mass_per_length=0.4), modes=3)
+    s.gravity(9.81, -s.ground.y)
+    s.output("energy", s.total_energy())
+    run = s.derive().compile().simulate(2.0, method="dop853", rtol=1e-12, initial={"boom.u2": 0.4})
+    np.testing.assert_allclose(run["energy"], run["energy"][0], rtol=0, atol=1e-9)
+    assert np.ptp(run["boom.q2"]) > 0.01
+
+
+def test_effort_of_a_locked_mode_in_a_field_is_that_of_a_locked_slider() -> None:
+    found = []
+    for flexible in (True, False):
+        s = arm.System("tide")
+        hub = s.body("hub", joint=arm.Free(), mass=50, inertia=(10, 20, 30))
+        place = (30.0, 2.0, 1.0)
+        if flexible:
+            side = s.body("side", parent=hub, mass=1, inertia=(1, 1, 1))
+            side.flexible(nodes={"n": place}, masses=[4.0], shapes=np.eye(3)[None, :, 1:2], stiffness=[[0.1]])
+        else:
+            s.body("plate", parent=hub, mass=1, inertia=(1, 1, 1))
+            side = s.body("side", parent=hub, joint=arm.Prismatic("y"), at=place, mass=4, inertia=0)
+            s.force("spring", "-0.1*side.q1", hub.y, at=side.origin, reaction=hub)
+        s.attractor("Earth", 3.986e14, field="gradient")
+        s.lock("side.u1")
+        s.output("effort", s.effort("side.u1"))
+        model = s.derive().compile()
+        state = np.concatenate([[4e6, 5e6, 3e6], [0.5, 0.5, 0.5, 0.5], [0.7], np.zeros(6)])
+        found.append(model.outputs(0.0, state)["effort"])
+    assert found[0] == pytest.approx(found[1], rel=1e-5)
+    assert abs(found[0]) > 0.01
+
+
+def test_a_joint_that_starts_singular_is_not_held_against_a_flexible_body() -> None:
+    s = arm.System("gimbal")
+    hub = s.body("hub", joint=arm.Gimbal("zxz"), mass=1, inertia=(1, 2, 3))
+    hub.flexible(nodes={"n": (1.0, 0, 0)}, masses=[0.5], shapes=np.eye(3)[None], stiffness=10 * np.eye(3))
+    run = s.derive().compile().simulate(0.1, step=1e-3, initial={"hub.q2": 0.5, "hub.u1": 1.0})
+    assert np.all(np.isfinite(run["hub.q1"]))
+
+
+def test_a_boom_without_inertia_about_its_axis_is_told_before_a_run() -> None:
+    s = arm.System("boom")
+    boom = s.body("boom", joint=arm.Free())
+    boom.flexible(arm.Beam(2.0, EI=50.0, mass_per_length=0.5), modes=2)
+    for formalism in ("auto", "kane", "momentum"):
+        with pytest.raises(arm.ModelError, match=r"'boom\.u4'.*moves no mass where runs start.*polar="):
+            s.derive(formalism)
+
+
+def test_a_body_that_was_used_is_not_held_elsewhere_afterwards() -> None:
+    s = arm.System("used")
+    boom = s.body("boom", joint=arm.Revolute("z"))
+    s.output("y", arm.dot(arm.position(boom), s.ground.y))
+    with pytest.raises(arm.ModelError, match="held= moves its origin.*right after it is made"):
+        boom.flexible(arm.Beam(2.0, EI=50.0, mass_per_length=0.5), modes=2, held="tip")
+
+
+def test_a_mass_that_was_left_out_and_used_is_not_taken_away() -> None:
+    s = arm.System("used")
+    boom = s.body("boom", joint=arm.Revolute("z"))
+    s.output("m", boom.mass)
+    with pytest.raises(arm.ModelError, match=r"'boom\.mass' was left out and has been used"):
+        boom.flexible(arm.Beam(2.0, EI=50.0, mass_per_length=0.5), modes=2)
+    assert len(s.coordinates) == 1  # nothing of it is left behind

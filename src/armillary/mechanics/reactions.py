@@ -19,7 +19,15 @@ from armillary.algebra.vectors import matrix_vector, transposed
 from armillary.errors import ModelError
 from armillary.mechanics.constrained import Setting
 from armillary.mechanics.inertia_force import modal_remainders, net_wrenches
-from armillary.mechanics.loads import Wrench, along, along_modes, applied_loads, load_wrenches, to_parent
+from armillary.mechanics.loads import (
+    Applied,
+    Wrench,
+    along,
+    along_modes,
+    applied_loads,
+    load_wrenches,
+    to_parent,
+)
 from armillary.mechanics.tree import Freedom, Tree, plant
 from armillary.model.system import System
 
@@ -38,10 +46,11 @@ def reaction_values(
         return {}
     bodies = [name for name, six in system.reactions.items() if set(six) & set(wanted)]
     tree = _moving(plant(system, setting.plain, given=setting.given, parted=True, apart=bodies), rates)
-    own = net_wrenches(tree, applied_loads(system, tree, setting.plain, whole=True))
+    applied = applied_loads(system, tree, setting.plain, whole=True)
+    own = net_wrenches(tree, applied)
     passed = _passed(tree, own)
     tau = {d.index: along(d, *passed[i]) for i, link in enumerate(tree.links) for d in link.freedoms}
-    tau |= _modal_efforts(tree, passed)
+    tau |= _modal_efforts(tree, passed, applied)
     forces = _constraint_forces(system, setting, tau)
     values: dict[Expr, Any] = {c.force: forces.get(c.name, 0) for c in system.constraints.values()}
     for speed, stands_for in system.efforts.items():
@@ -60,9 +69,9 @@ def _moving(tree: Tree, rates: Mapping[int, Any]) -> Tree:
     return replace(tree, links=tuple(link.with_degrees(given) for link in tree.links))
 
 
-def _modal_efforts(tree: Tree, passed: list[Wrench]) -> dict[int, Any]:
+def _modal_efforts(tree: Tree, passed: list[Wrench], applied: Applied) -> dict[int, Any]:
     """What the modes' equations leave to constraints and given motion."""
-    tau = modal_remainders(tree)
+    tau = {k: minus(rest, applied.forces.get(k, 0)) for k, rest in modal_remainders(tree).items()}
     for i in range(len(tree.links)):
         for mode, value in along_modes(tree, i, passed[i]).items():
             tau[mode] = plus(tau[mode], value)

@@ -30,18 +30,32 @@ def check_undeformed(system: System, setting: Setting) -> None:
     if not system.flexibles or system.constraints:
         return
     free = [i for i, u in enumerate(system.speeds) if u not in setting.given]
+    start = _values(system, setting.plain)
+    loose = _null_speed(system, setting, free, start)
+    if loose is None:
+        return
+    # Joints may be singular where they start, as angles are; what modes alone make singular is so elsewhere.
+    chance = np.random.default_rng(1975)
+    modes = {setting.plain(q) for flex in system.flexibles.values() for q in flex.coordinates}
+    moving = {setting.plain(q) for q in system.coordinates} - modes
+    away = {s: v + float(chance.uniform(0.1, 0.4)) if s in moving else v for s, v in start.items()}
+    if _null_speed(system, setting, free, away) is not None:
+        raise _singular(loose)
+
+
+def _null_speed(system: System, setting: Setting, free: list[int], values: dict[Expr, Any]) -> Expr | None:
+    """A speed that moves no mass at a place, None where all do."""
     with np.errstate(all="ignore"):
-        tree = numeric(setting.tree, _values(system, setting.plain))
+        tree = numeric(setting.tree, values)
         M = full_mass_matrix(tree, len(system.speeds))[np.ix_(free, free)]
     if not np.all(np.isfinite(M)):
-        return
+        return None
     inertia = np.diag(M)
     if np.any(inertia <= 0):
-        raise _singular(system.speeds[free[int(np.argmin(inertia))]])
+        return system.speeds[free[int(np.argmin(inertia))]]
     scale = 1 / np.sqrt(inertia)
-    values, vectors = np.linalg.eigh(M * np.outer(scale, scale))
-    if values[0] < _SINGULAR:
-        raise _singular(system.speeds[free[int(np.argmax(np.abs(vectors[:, 0])))]])
+    sizes, vectors = np.linalg.eigh(M * np.outer(scale, scale))
+    return system.speeds[free[int(np.argmax(np.abs(vectors[:, 0])))]] if sizes[0] < _SINGULAR else None
 
 
 def _values(system: System, plain: Undimensioned) -> dict[Expr, Any]:

@@ -58,6 +58,7 @@ class Body:
     joint_coordinates: tuple[Expr, ...] = ()
     joint_speeds: tuple[Expr, ...] = ()
     points: dict[str, Point] = field(default_factory=dict)
+    made_at: int = 0  # how much the description held when the body had been made
 
     @property
     def flex(self) -> Flexible | None:

@@ -94,8 +94,9 @@ class Energies:
         return as_expr(result)
 
     def total_energy(self) -> Expr:
-        """Kinetic energy and potential energy of gravity."""
-        return as_expr(plus(self.kinetic_energy(), self.potential_energy()))
+        """Kinetic energy, potential energy of gravity, and strain energy of flexible bodies."""
+        potential = plus(self.potential_energy(), self.strain_energy())
+        return as_expr(plus(self.kinetic_energy(), potential))
 
     def strain_energy(self) -> Expr:
         """½ η·Kη of all flexible bodies."""

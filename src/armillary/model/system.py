@@ -5,7 +5,7 @@ A ``System`` only records; ``derive`` hands the finished description to the mech
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
@@ -271,6 +271,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
             drift,
             q,
             u,
+            made_at=self.extent() + 1,
         )
         body.points["origin"] = Point("origin", body, (ZERO, ZERO, ZERO))
         body.points["com"] = Point("com", body, centre)
@@ -308,6 +309,12 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
         for node in u:
             self._make_acceleration(node)
         return assembly, q, u
+
+    def extent(self) -> int:
+        """How many things the description holds."""
+        made: list[Sized] = [self.bodies, self.loads, self.outputs, self.memories, self.events]
+        made += [self.constraints, self.prescriptions, self.reactions, self.efforts]
+        return sum(len(things) for things in made)
 
     def _make_acceleration(self, speed: Expr) -> None:
         name = speed.data.name

@@ -27,7 +27,7 @@ class Costs(dict[str, Operations | str]):
 
 
 def compare(system: System) -> Costs:
-    """Costs of the system by all formalisms, in the order of their names in the documentation."""
+    """Costs of the system by all formalisms."""
     found = Costs()
     for name in formalisms():
         try:

@@ -235,7 +235,9 @@ def _worth_trying(setting: Setting, formalism: str) -> list[str]:
         return [formalism]
     depths: list[int] = []
     for link in setting.tree.links:
-        depths.append((depths[link.parent] if link.parent >= 0 else 0) + len(link.degrees))
+        floating = link.parent < 0 and link.step == "drift"  # its six speeds are no deeper than one
+        own = 1 if floating else len(link.degrees)
+        depths.append((depths[link.parent] if link.parent >= 0 else 0) + own)
     mean = sum(depths) / max(len(depths), 1)
     constraints, speeds = (
         len(setting.elimination.kept),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from armillary.algebra.dimension import LENGTH
 from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.algebra.vectors import Matrix, Vector
+from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model.assembling import build_frames
 from armillary.model.body import Body, Point
@@ -78,8 +79,8 @@ class Flexibles:
             self._check_untouched(body)
         eta = tuple(self._modal_symbol(body, "q", p) for p in range(part.modes))
         xi = tuple(self._modal_symbol(body, "u", p) for p in range(part.modes))
-        self._insert(body, eta, xi)
         self._without_defaults(body)
+        self._insert(body, eta, xi)
         if held is not None:
             step = held_step(body.name, part.nodes[held], eta, xi)
             assembly = body.assembly
@@ -117,25 +118,38 @@ class Flexibles:
 
     def _without_defaults(self, body: Body) -> None:
         """Mass and inertia that were left out are the part's, not parameters."""
-        if self.parameters.get(f"{body.name}.mass") is body.mass:
-            del self.parameters[f"{body.name}.mass"]
-            _set(body, mass=ZERO)
+        mass = f"{body.name}.mass"
         moments = [f"{body.name}.I{i}{i}" for i in (1, 2, 3)]
+        if self.parameters.get(mass) is body.mass:
+            self._forget([mass], body)
+            _set(body, mass=ZERO)
         if self.parameters.get(moments[0]) is body.inertia[0][0]:
-            for name in moments:
-                del self.parameters[name]
+            self._forget(moments, body)
             zero: Matrix = ((ZERO,) * 3,) * 3
             _set(body, inertia=zero)
 
-    def _check_untouched(self, body: Body) -> None:
-        children = [b.name for b in self.bodies.values() if b.parent is body]
-        loads = [load.name for load in self.loads.values() if body in (load.body, load.reaction_body)]
-        points = [p for p in body.points if p not in ("origin", "com")]
-        if used := [*children, *loads, *points]:
+    def _forget(self, names: list[str], body: Body) -> None:
+        gone = {self.parameters[name] for name in names}
+        asked = [load.magnitude for load in self.loads.values()]
+        asked += [output.expression for output in self.outputs.values()]
+        if used := gone & set(symbols(*asked)):
             raise ModelError(
-                f"body '{body.name}' is used by '{used[0]}' already; held= moves its origin, so make it "
-                "flexible right after it is made"
+                f"body '{body.name}': '{used.pop()}' was left out and has been used already; a flexible "
+                "body has its part's mass: make it flexible right after it is made, or give its mass"
             )
+        for name in names:
+            del self.parameters[name]
+
+    def _check_untouched(self, body: Body) -> None:
+        points = [p for p in body.points if p not in ("origin", "com")]
+        if points or self.extent() > body.made_at:
+            raise ModelError(
+                f"body '{body.name}': held= moves its origin, and it may have been used since it was made; "
+                "make it flexible right after it is made, before anything else is added"
+            )
+
+    def extent(self) -> int:
+        raise NotImplementedError
 
     def _node(self, body: Body, name: Any) -> Body:
         flex = body.flex
