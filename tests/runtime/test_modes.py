@@ -307,3 +307,45 @@ def test_what_cannot_be_locked() -> None:
         s.lock("F.q1")
     with pytest.raises(ArmillaryError, match=r"there is no F\.u9"):
         s.lock("F.u9")
+
+
+def two_hinges() -> arm.System:
+    s = arm.System("two hinges")
+    a = s.body("a", joint=arm.Revolute("z"), com=(0.5, 0, 0), mass=1, inertia=(0.1, 0.1, 0.1))
+    s.body(
+        "b", parent=a, joint=arm.Revolute("z"), at=(1, 0, 0), com=(0.5, 0, 0), mass=1, inertia=(0.1, 0.1, 0.1)
+    )
+    return s
+
+
+def test_release_of_what_was_never_locked_is_an_error() -> None:
+    s = two_hinges()
+    s.event("free", "t - 0.5", unlock="b.u1")
+    with pytest.raises(arm.ModelError, match=r"event 'free' unlocks 'b\.u1', but nothing ever locks it"):
+        s.derive()
+
+
+def test_an_event_cannot_lock_and_set_the_same_speed() -> None:
+    s = two_hinges()
+    with pytest.raises(arm.ModelError, match=r"'b\.u1' is locked, so it stands still"):
+        s.event("stop", "t - 0.5", lock="b.u1", set={"b.u1": 1})
+
+
+@pytest.mark.parametrize("formalism", ["auto", "momentum"])
+def test_setting_a_joint_that_is_locked_by_then_is_an_error(formalism: str) -> None:
+    s = two_hinges()
+    s.event("stop", "t - 0.2", lock="b.u1")
+    s.event("kick", "t - 0.4", set={"b.u1": 1})
+    model = s.derive(formalism).compile()
+    with pytest.raises(arm.SimulationError, match=r"event 'kick' sets 'b\.u1', which is locked"):
+        model.simulate(1.0, step=1e-2, initial={"a.u1": 1.0})
+
+
+def test_a_joint_locked_and_released_at_one_instant_is_an_error() -> None:
+    s = two_hinges()
+    s.lock("a.u1")
+    s.event("stop", "t - 0.2", lock="b.u1")
+    s.event("go", "t - 0.2", unlock="b.u1")
+    model = s.derive().compile()
+    with pytest.raises(arm.SimulationError, match=r"event 'stop' locks 'b\.u1' and event 'go' unlocks it"):
+        model.simulate(1.0, step=1e-2, initial={"b.u1": 1.0})

@@ -131,12 +131,18 @@ def _check_given(system: System) -> None:
         if p.coordinate in system.started or p.speed in system.started:
             raise ModelError(f"start() gives {_in_words(p).split(' = ')[0]} a value, but it is prescribed")
     freed = {u for event in system.events.values() for u in event.unlock}
+    lockable = {*system.locked, *(u for event in system.events.values() for u in event.lock)}
     asked = {c.eliminate: c.name for c in system.constraints.values() if c.eliminate is not None}
     for event in system.events.values():
         where = f"event '{event.name}'"
         for u in (*event.lock, *event.unlock):
             if u in system.prescriptions:
                 raise ModelError(f"{where}: '{u}' is prescribed; it cannot be locked or unlocked")
+        for u in event.unlock:
+            if u not in lockable:
+                raise ModelError(
+                    f"{where} unlocks '{u}', but nothing ever locks it; lock it with lock() or by an event"
+                )
         for target in event.changes:
             if any(target in (p.speed, p.coordinate) for p in system.prescriptions.values()):
                 raise ModelError(f"{where}: '{target}' is prescribed; it cannot be set")

@@ -6,17 +6,21 @@ from collections.abc import Sequence
 from math import pi
 from typing import Any
 
+import numpy as np
+
 from armillary.algebra.dimension import LENGTH, MOMENT, ONE, TIME
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Triple, matrix_vector
-from armillary.errors import ModelError
+from armillary.errors import ModelError, nearest
 from armillary.model.body import Body
 from armillary.model.joints import Revolute
 from armillary.model.orientation import orientation_matrix
 from armillary.model.space.checking import bounded
+from armillary.model.space.undoing import all_or_nothing
 from armillary.model.system import System
 
 
+@all_or_nothing
 def panels(
     system: System,
     parent: Body,
@@ -41,7 +45,8 @@ def panels(
     """A chain of ``n`` panels from a parent outwards: bodies ``panel1``, ``panel2``, … (``first`` is the
     number of the first), each on a hinge at the end of the one before. Returns them in that order.
 
-    Any value that differs from panel to panel is a list of ``n``; anything else holds for all of them.
+    Any value that differs from panel to panel is a list of ``n`` (or an array, but for ``inertia``); anything
+    else holds for all of them.
 
     ``length`` is that from hinge to hinge along the direction ``along`` of the panel's axes, ``com`` the
     distance of the mass centre from the inner hinge (half the length where left out), ``inertia`` about it.
@@ -56,12 +61,12 @@ def panels(
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise ModelError(f"panels: n={n!r} is not a number of panels, at least 1")
     base = system._find_body(parent, "parent of panels")
-    begin = [(pi / 2 if i == 0 else pi) * (-1) ** i for i in range(n)] if start == "folded" else start
     table = {
         word: _each(value, n, word)
         for word, value in (
             ("length", length), ("mass", mass), ("inertia", inertia), ("com", com), ("stiffness", stiffness),
-            ("damping", damping), ("rest", rest), ("start", begin), ("latch", latch),
+            ("damping", damping), ("rest", rest), ("start", _angles(system, start, n)),
+            ("latch", latch),
         )
     }  # fmt: skip
     unit: Triple = system._unit_triple(axis, "axis of panels")
@@ -108,8 +113,24 @@ def _spring(system: System, panel: Body, own: dict[str, Any], axis: Triple) -> N
     system.moment(f"{panel.name}_hinge", moment, panel.frame.vector(axis), on=panel, reaction=panel.parent)
 
 
+def _angles(system: System, start: Any, n: int) -> Any:
+    """Angles at the start, from the word for a folded array or as they are given."""
+    if not isinstance(start, str):
+        return start
+    if start == "folded":
+        return [(pi / 2 if i == 0 else pi) * (-1) ** i for i in range(n)]
+    angle = system.expression(start, "start of panels", ONE)
+    if angle.kind != "number":
+        hint = nearest(start, ["folded"])
+        raise ModelError(f"panels: start={start!r} is neither an angle nor 'folded'{hint}")
+    return angle
+
+
 def _each(value: Any, n: int, word: str) -> Sequence[Any]:
-    """One value per panel: a list one by one, anything else for all."""
+    """One value per panel: a list one by one, anything else for all. Three moments of one inertia may be an
+    array or tuple too; for all else these are lists."""
+    if word != "inertia" and isinstance(value, tuple | np.ndarray):
+        value = list(value) if np.ndim(value) else value
     if not isinstance(value, list):
         return [value] * n
     if len(value) != n:

@@ -178,6 +178,8 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
         locked, freed = self._speeds_of(lock, where), self._speeds_of(unlock, where)
         if both := [u for u in locked if u in freed]:
             raise ModelError(f"{where}: '{both[0]}' cannot be locked and unlocked at once")
+        if moved := [u for u in locked if u in changes]:
+            raise ModelError(f"{where}: '{moved[0]}' is locked, so it stands still; it cannot be set too")
         self.events[name] = Event(name, watched, direction, changes, stop, about, lock=locked, unlock=freed)
 
     def function(

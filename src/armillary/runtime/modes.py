@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.algebra.calculus import evaluate
+from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import symbols
 from armillary.errors import SimulationError
 from armillary.mechanics.constrained import Mode, full_tree
@@ -54,6 +55,7 @@ class Modes:
 
     def changed(self, place: Place, mode: Mode, changing: list[Event]) -> tuple[Place, Mode]:
         """Where a run goes on after events that change its mode, and in which."""
+        _check_consistent(place.t, mode, changing)
         locked = set(mode.locked)
         for event in changing:
             locked |= {u.data.name for u in event.lock}
@@ -125,9 +127,33 @@ class Modes:
         return after_impulse(M, place.u, rows, known)
 
 
+def _check_consistent(t: float, mode: Mode, changing: list[Event]) -> None:
+    """An error for events of one instant that contradict each other or what is locked."""
+    locking = {u.data.name: event.name for event in changing for u in event.lock}
+    freeing = {u.data.name: event.name for event in changing for u in event.unlock}
+    for u in locking.keys() & freeing.keys():
+        raise SimulationError(
+            f"at t = {t:.6g} s event '{locking[u]}' locks '{u}' and event '{freeing[u]}' unlocks it; "
+            "let one of them come later",
+            None,
+        )
+    held = (mode.locked | locking.keys()) - freeing.keys()
+    for event in changing:
+        for target, value in event.changes.items():
+            name = target.data.name
+            if name in held and value is not ZERO:
+                raise SimulationError(
+                    f"at t = {t:.6g} s event '{event.name}' sets '{name}', which is locked; unlock it in the "
+                    "same event, or lock it later",
+                    None,
+                )
+
+
 def asks_for_mode(event: Event, equations: Equations) -> bool:
-    """Whether an event locks or unlocks, or sets something that loops have to be closed anew for."""
+    """Whether an event locks or unlocks, sets what is locked, or something that loops are closed anew for."""
     if event.lock or event.unlock:
+        return True
+    if any(target.data.name in equations.mode.locked for target in event.changes):
         return True
     constraints = equations.system.constraints.values()
     if not constraints or not event.changes:

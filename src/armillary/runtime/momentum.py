@@ -39,7 +39,7 @@ class MomentumModel(CompiledModel):
         """The momenta of the state at coordinates q and speeds u."""
         q = vector(q, len(self.coordinate_names), "coordinates")
         u = vector(u, len(self.speed_names), "speeds")
-        stored = initial_memory(self.equations)
+        stored = initial_memory(self.equations, None, t)
         stored = stored if memory is None else vector(memory, len(stored), "memory")
         return self.second_half(Instance(self, parameters), t, q, u, stored)
 

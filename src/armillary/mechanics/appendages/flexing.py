@@ -20,7 +20,7 @@ from armillary.mechanics.appendages.vehicle import Appendage, NodeLoad, Square
 from armillary.model.body import Body
 from armillary.model.flexible.part import FlexiblePart
 
-Pairs = Mapping[str, tuple[Triple, Triple]]  # force and torque on nodes by name, in group axes
+Pairs = Mapping[Any, tuple[Triple, Triple]]  # force and torque on nodes by their keys, in group axes
 
 # Elements of a reduced mass matrix this much smaller than its diagonal are rounding of M − PᵀP/M_total.
 _ROUNDING = 1e-13
@@ -41,12 +41,12 @@ def appendage(
     arm = add(place.origin, negative(group.centre))
     loads = tuple(
         NodeLoad(
-            add(place.point(numbers(part.nodes[name].position)), negative(group.centre)),
-            columns(part.nodes[name].shape, place),
-            columns(part.nodes[name].rotation, place),
+            add(place.point(numbers(node.position)), negative(group.centre)),
+            columns(node.shape, place),
+            columns(node.rotation, place),
             *pair,
         )
-        for name, pair in pairs.items()
+        for node, pair in ((part.node(key), pair) for key, pair in pairs.items())
     )
     return Appendage(
         P,

@@ -108,7 +108,7 @@ class Place:
     group: int
     rotation: Matrix
     origin: Triple
-    node: str | None = None
+    node: Any = None  # its key
 
     def point(self, coordinates: Triple) -> Triple:
         """A point of the body in the group's axes."""
@@ -177,7 +177,7 @@ def _add(found: Groups, body: Body, read: Reader, formulation: str) -> None:
             f"body '{body.name}' hangs on a node of a flexible body, but appendages carry nothing",
         )
     if isinstance(body.joint, Nodal):
-        found.places[body.name] = Place(base.group, base.rotation, base.origin, _node_name(body))
+        found.places[body.name] = Place(base.group, base.rotation, base.origin, _node_key(body))
         return
     orient = IDENTITY if body.orient is None else General(body.orient).map(read).matrix
     at = tuple(read(x) for x in body.at)
@@ -191,9 +191,9 @@ def _add(found: Groups, body: Body, read: Reader, formulation: str) -> None:
         _carry(found.groups[place.group], place, body, read)
 
 
-def _node_name(body: Body) -> str:
+def _node_key(body: Body) -> Any:
     assert body.parent is not None and body.parent.flex is not None
-    return next(name for name, node in body.parent.flex.nodes.items() if node is body)
+    return body.parent.flex.places[body.name].key
 
 
 def _group(

@@ -2,7 +2,7 @@
 
 As many complex modes are computed as the part has real ones, from the masses and inertias of its nodes, the
 spin and the stiffness between the nodes; where a part has only shapes and a modal stiffness, in the span of
-these. Each takes the damping ratio of the real mode of its number.
+these. Each takes the damping ratio of the real mode of its number, counted from the lowest frequency.
 
 The part's coordinates and speeds are then the states δ and η. In all expressions of the description they keep
 their meaning, amplitudes and rates of the part's own shapes φ,
@@ -35,7 +35,11 @@ from armillary.mechanics.appendages.modes import (
 from armillary.mechanics.appendages.vehicle import NodeLoad, Particle, SpinningAppendage
 from armillary.mechanics.rotation import General
 from armillary.model.body import Body
-from armillary.model.flexible.part import FlexiblePart, Lumps
+from armillary.model.flexible.part import FlexiblePart, Lumps, Node, coherence
+
+
+# Damping between two modes below this, beside that of each, is rounding.
+_DIAGONAL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +93,13 @@ def spun(body: Body, total_mass: Any) -> Spun:
         raise ModelError(
             f"{where}: formalism 'mbdyfr' needs the total mass as a number for its complex modes, but it is "
             f"{total_mass}; give masses as numbers"
+        )
+    worst, p, q = coherence(part.uncoupled_damping)
+    if worst > _DIAGONAL:
+        raise ModelError(
+            f"{where}: formalism 'mbdyfr' has one damping ratio per mode, but the damping matrix ties modes "
+            f"{p + 1} and {q + 1} (coherence {worst:.3g}); give damping= ratios, or use 'kane', 'recursive' or "
+            "'mbdyfn'"
         )
     Mn = nodal_mass(lumps.masses, lumps.inertias)
     spin = np.zeros(3) if part.spin is None else part.spin
@@ -149,8 +160,8 @@ def spinning_appendage(
             )
         )
     loads = []
-    for name, pair in pairs.items():
-        s = _lump(part, lumps, name, found.body)
+    for key, pair in pairs.items():
+        s = _lump(part.node(key), lumps, found.body)
         p = particles[s]
         shape = columns(_doubled(modes, slice(6 * s, 6 * s + 3)), place)
         rotation = columns(_doubled(modes, slice(6 * s + 3, 6 * s + 6)), place)
@@ -160,7 +171,7 @@ def spinning_appendage(
         tuple(particles),
         matrix_vector(place.rotation, numbers(spin)),
         [float(x) for x in modes.frequencies],
-        [float(x) if x else 0 for x in part.damping],
+        [float(x) if x else 0 for x in part.damping[np.argsort(part.frequencies, kind="stable")]],
         [read(q) for q in flex.coordinates],
         [read(u) for u in flex.speeds],
         tuple(loads),
@@ -172,13 +183,13 @@ def _doubled(modes: ComplexModes, rows: slice) -> Array:
     return 2 * np.hstack([modes.psi[rows], -modes.gamma[rows]])
 
 
-def _lump(part: FlexiblePart, lumps: Lumps, name: str, body: Body) -> int:
+def _lump(node: Node, lumps: Lumps, body: Body) -> int:
     """The lump at a node."""
-    distances = np.linalg.norm(lumps.positions - part.nodes[name].position, axis=1)
+    distances = np.linalg.norm(lumps.positions - node.position, axis=1)
     s = int(np.argmin(distances))
     if distances[s] > 1e-12 * (1 + np.abs(lumps.positions).max()):
         raise ModelError(
-            f"formalism 'mbdyfr': node '{name}' of body '{body.name}' has no mass that moves, so no load can "
+            f"formalism 'mbdyfr': node '{node.name}' of body '{body.name}' has no mass that moves, so no load can "
             "act on it; load the body itself"
         )
     return s

@@ -57,9 +57,7 @@ def from_integrals(
     semidefinite(inertia, where, "J", AXES)
     momentum = numbers(P, where, "P", (3, count))
     modal = modal_mass(modal, where)
-    K_matrix = modal_stiffness(
-        modal, where, frequencies=frequencies, stiffness=K, P=momentum, total_mass=None
-    )
+    K_matrix = modal_stiffness(modal, where, frequencies=frequencies, stiffness=K)
     first = np.zeros((count, 3, 3)) if R is None else numbers(R, where, "R", (count, 3, 3))
     J2 = H1 = None
     if second_order and S is not None:
@@ -111,10 +109,10 @@ def from_coupling(
         raise ModelError(f"{where}: P of the coupling must be 3 × N for N modes, not {np.shape(P)}")
     count = P.shape[1]
     delta = numbers(coupling[1], where, "Delta of the coupling", (3, count))
-    M = np.eye(count)
+    M = unit = np.eye(count)
     if total_mass is not None:
-        M = M + P.T @ P / positive(total_mass, where, "total_mass")
-    K = modal_stiffness(M, where, frequencies=frequencies, stiffness=None, P=P, total_mass=total_mass)
+        M = unit + P.T @ P / positive(total_mass, where, "total_mass")
+    K = modal_stiffness(unit, where, frequencies=frequencies, stiffness=None)
     return FlexiblePart(
         mass=0.0,
         first=np.zeros(3),
@@ -124,7 +122,7 @@ def from_coupling(
         M=M,
         K=K,
         # ratios belong to the reduced modal mass, which is 1
-        C=modal_damping(np.eye(count), K, where, damping=damping, damping_matrix=damping_matrix),
+        C=modal_damping(unit, K, where, damping=damping, damping_matrix=damping_matrix),
         J1=np.zeros((count, 3, 3)),
         nodes=_nodes(nodes, shapes, rotations, count, where),
     )

@@ -29,7 +29,7 @@ class Flexible:
     coordinates: tuple[Expr, ...]
     speeds: tuple[Expr, ...]
     held: str | None = None
-    nodes: dict[str, Body] = field(default_factory=dict)  # those that were asked for, by their labels
+    nodes: dict[Any, Body] = field(default_factory=dict)  # those that were asked for, by `Node.key`
     places: dict[str, Node] = field(default_factory=dict)  # and where they are, by their bodies' names
 
 
@@ -61,7 +61,7 @@ class Flexibles:
     outputs: dict[str, Output]
 
     def _make_flexible(
-        self, body: Body, source: Sequence[Any], held: str | None, options: dict[str, Any]
+        self, body: Body, source: Any, held: str | None, options: dict[str, Any]
     ) -> FlexiblePart:
         from armillary.model.flexible.reading import flexible_part
 
@@ -72,9 +72,13 @@ class Flexibles:
             raise ModelError(f"{where} is a node of a flexible body and has no modes of its own")
         if body.flex is not None:
             raise ModelError(f"{where} is flexible already; one body has one set of modes")
-        part = flexible_part(where, *source, com=_numbers(body), **options)
-        if held is not None and held not in part.nodes:
-            raise ModelError(f"{where}: held='{held}' is not one of its nodes{nearest(held, part.nodes)}")
+        if "coupling" in options and options.get("about") is None:
+            options["about"] = _mass_centre(body)
+        part = flexible_part(where, source, **options)
+        if held is not None and not (isinstance(held, str) and held in part.nodes):
+            raise ModelError(
+                f"{where}: held={held!r} is not the name of one of its nodes{nearest(str(held), part.nodes)}"
+            )
         if held is not None:
             self._check_untouched(body)
         eta = tuple(self._modal_symbol(body, "q", p) for p in range(part.modes))
@@ -158,16 +162,13 @@ class Flexibles:
                 f"body '{body.name}' is rigid and has no nodes; make it flexible first, with "
                 f"{body.name}.flexible(…)"
             )
-        part = flex.part
-        known = str(name) in part.nodes or (isinstance(name, int) and part.anywhere is None)
-        where = str(name) if known else name
         try:
-            node = part.node(where)
+            node = flex.part.node(name)
         except ModelError as error:
             raise ModelError(f"body '{body.name}': {error}") from None
-        if node.name not in flex.nodes:
-            flex.nodes[node.name] = self._make_node(body, flex, node)
-        return flex.nodes[node.name]
+        if node.key not in flex.nodes:
+            flex.nodes[node.key] = self._make_node(body, flex, node)
+        return flex.nodes[node.key]
 
     def _deflection(self, body: Body, name: Any) -> Vector:
         node = self._node(body, name)
@@ -179,10 +180,10 @@ class Flexibles:
     def _make_node(self, body: Body, flex: Flexible, place: Node) -> Body:
         label = place.name
         name = f"{body.name}_{label}"
-        if name in self.bodies:
+        if name in self.bodies or name in self.parameters or name in self.loads:
             raise ModelError(
-                f"the node '{label}' of body '{body.name}' would be body '{name}', which exists already; "
-                "rename that one"
+                f"the node '{label}' of body '{body.name}' would be body '{name}', a name that is taken "
+                "already; rename the other"
             )
         step = node_step(body.name, place, flex.coordinates, flex.speeds)
         assembly = Assembly((step,), ())
@@ -220,7 +221,11 @@ def _set(body: Body, **values: Any) -> None:
         object.__setattr__(body, name, value)
 
 
-def _numbers(body: Body) -> tuple[float, ...] | None:
-    """The mass centre as numbers, None where it holds parameters."""
-    values = [c.data if c.kind == "number" else None for c in body.com_coordinates]
-    return None if None in values else tuple(float(v) for v in values)  # type: ignore[arg-type]
+def _mass_centre(body: Body) -> tuple[float, ...]:
+    """The mass centre as numbers, about which coupling coefficients are taken."""
+    if parameter := next((c for c in body.com_coordinates if c.kind != "number"), None):
+        raise ModelError(
+            f"body '{body.name}': coupling= is taken about the mass centre where about= is left out, but com "
+            f"holds {parameter}; give about= in numbers, from the body's origin"
+        )
+    return tuple(float(c.data) for c in body.com_coordinates)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import ModelError
-from armillary.model.flexible.checks import mode_names, numbers, semidefinite, symmetric, times
-from armillary.model.flexible.part import Array, coherence
+from armillary.model.flexible.checks import mode_names, numbers, positive, semidefinite, symmetric, times
+from armillary.model.flexible.part import ORTHOGONAL, Array, coherence, uncoupled
 
 # Shapes printed with three digits are orthogonal to about this; a wrong mass model is off by more.
-_ORTHOGONAL = 1e-2
+_THREE_DIGITS = 1e-2
 
 
 def modal_mass(M: Array, where: str) -> Array:
@@ -33,13 +33,29 @@ def modal_mass(M: Array, where: str) -> Array:
     return M
 
 
-def modal_stiffness(
-    M: Array, where: str, *, frequencies: Any, stiffness: Any, P: Array, total_mass: Any
-) -> Array:
+def reduced_mass(M: Array, P: Array, total_mass: Any, where: str) -> Array:
+    """M − PᵀP/m, in which the modes of a whole free vehicle of mass m are orthogonal (JPL TR 32-1598, sect. II).
+
+    M itself where ``total_mass`` is left out: modes with the body held.
+    """
+    if total_mass is None:
+        return M
+    mass = positive(total_mass, where, "total_mass")
+    reduced = M - P.T @ P / mass
+    p = int(np.argmin(np.diag(reduced) / np.diag(M)))
+    if reduced[p, p] <= 1e-12 * M[p, p]:
+        raise ModelError(
+            f"{where}: total_mass = {mass:g} is too small: mode {p + 1} has modal mass {M[p, p]:.6g} and moves "
+            f"the vehicle's mass centre with momentum {np.linalg.norm(P[:, p]):.6g}, which takes away "
+            f"{P[:, p] @ P[:, p] / mass:.6g} of it; give the mass of the whole vehicle, this part included"
+        )
+    return reduced
+
+
+def modal_stiffness(M: Array, where: str, *, frequencies: Any, stiffness: Any) -> Array:
     """K from angular frequencies (K_pp = M_pp ω_p², for orthogonal modes only) or as a matrix.
 
-    Modes of a whole vehicle are orthogonal in the mass matrix that its freedom to move reduces, M − PᵀP/m
-    with its total mass m (JPL TR 32-1598, sect. II); ``total_mass`` says that they are.
+    ``M`` is the mass matrix in which the modes are orthogonal: see `reduced_mass`.
     """
     if (frequencies is None) == (stiffness is None):
         what = "both given" if stiffness is not None else "missing"
@@ -59,20 +75,20 @@ def modal_stiffness(
             f"{where}: frequency {rates[p]:g} of mode {p + 1} is not positive; a mode without stiffness is "
             "rigid motion, which the body has already: leave it out"
         )
-    own = M if total_mass is None else M - P.T @ P / float(numbers(total_mass, where, "total_mass", ()))
-    worst, p, q = coherence(own)
-    if worst > _ORTHOGONAL:
+    worst, p, q = coherence(M)
+    if worst > _THREE_DIGITS:
         raise ModelError(
             f"{where}: modes {p + 1} and {q + 1} are not orthogonal (coherence {worst:.3g} in the modal mass "
             "matrix), so frequencies say too little; check masses and shapes, or give the modal stiffness="
         )
-    return np.diag(np.diag(own) * rates**2)
+    return np.diag(np.diag(M) * rates**2)
 
 
 def modal_damping(M: Array, K: Array, where: str, *, damping: Any, damping_matrix: Any) -> Array:
     """C from damping ratios ζ (C_pp = 2 ζ_p ω_p M_pp; one for all, or one per mode) or as a matrix.
 
-    Coupled modes with one ratio get C = M Φ 2ζω Φᵀ M with their own modes Φ.
+    Coupled modes with one ratio get C = M Φ 2ζω Φᵀ M with their own modes Φ. Ratios per mode need modes that
+    are as orthogonal as frequencies need them.
     """
     count = len(M)
     if damping is not None and damping_matrix is not None:
@@ -90,14 +106,15 @@ def modal_damping(M: Array, K: Array, where: str, *, damping: Any, damping_matri
         raise ModelError(
             f"{where}: the damping ratio {np.min(ratios):g} of mode {p + 1} is negative; a mode loses energy"
         )
-    if max(coherence(M)[0], coherence(K)[0]) < 1e-9:
-        return np.diag(2 * ratios * np.sqrt(np.diag(K) * np.diag(M)))
-    if ratios.ndim and np.ptp(ratios) > 0:
+    worst, p, q = max(coherence(M), coherence(K))
+    differ = bool(ratios.ndim) and np.ptp(ratios) > 0
+    if differ and worst > _THREE_DIGITS:
         raise ModelError(
-            f"{where}: these modes are coupled through mass or stiffness, so ratios per mode mean nothing; "
-            "give one ratio for all, or damping_matrix="
+            f"{where}: modes {p + 1} and {q + 1} are coupled (coherence {worst:.3g} in mass or stiffness), so "
+            "ratios per mode mean nothing; give one ratio for all, or damping_matrix="
         )
-    root = np.linalg.inv(np.linalg.cholesky(M))
-    squares, vectors = np.linalg.eigh(root @ K @ root.T)
-    modes = M @ root.T @ vectors
-    return (modes * (2 * np.max(ratios) * np.sqrt(np.maximum(squares, 0)))) @ modes.T
+    if differ or worst < ORTHOGONAL:
+        return np.diag(2 * ratios * np.sqrt(np.diag(K) * np.diag(M)))
+    rates, modes = uncoupled(M, K)
+    momenta = M @ modes
+    return (momenta * (2 * np.max(ratios) * rates)) @ momenta.T

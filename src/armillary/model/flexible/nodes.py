@@ -20,7 +20,7 @@ from armillary.model.flexible.checks import (
     times,
 )
 from armillary.model.flexible.integrals import lumped, modal_integrals
-from armillary.model.flexible.modal import modal_damping, modal_mass, modal_stiffness
+from armillary.model.flexible.modal import modal_damping, modal_mass, modal_stiffness, reduced_mass
 from armillary.model.flexible.part import Array, FlexiblePart, Lumps
 
 _SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
@@ -79,10 +79,9 @@ def from_nodes(
     M = modal_mass(found["M"], where)
     if frequencies is not None and modes is not None:
         frequencies = np.atleast_1d(numbers(frequencies, where, "frequencies"))[:modes]
-    K = modal_stiffness(
-        M, where, frequencies=frequencies, stiffness=stiffness, P=found["P"], total_mass=total_mass
-    )
-    C = modal_damping(M, K, where, damping=damping, damping_matrix=damping_matrix)
+    own = reduced_mass(M, found["P"], total_mass, where)
+    K = modal_stiffness(own, where, frequencies=frequencies, stiffness=stiffness)
+    C = modal_damping(own, K, where, damping=damping, damping_matrix=damping_matrix)
     return FlexiblePart(
         **found,
         K=K,

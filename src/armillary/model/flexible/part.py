@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,11 @@ from armillary.errors import ModelError, nearest
 
 Array = np.ndarray
 
+# Modes that are less coherent than this in M and K are orthogonal; what is left is rounding.
+ORTHOGONAL = 1e-9
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Node:
     """A place of a flexible part: where it is undeformed, and how the modes move and turn it.
 
@@ -39,6 +43,15 @@ class Node:
     shape: Array  # Ψ, 3 × N
     rotation: Array  # Θ, 3 × N: rotation vector per unit of each mode
     shortening: Array | None = None  # G, 3 × N × N
+    place: Any = None  # the station s or (x, y) by which it was asked for; None for nodes with a name
+
+    @property
+    def key(self) -> Any:
+        """What `FlexiblePart.node` finds it by: its place where it has one, else its name."""
+        return self.name if self.place is None else self.place
+
+    def __repr__(self) -> str:
+        return f"Node('{self.name}' at ({', '.join(f'{x:g}' for x in self.position)}))"
 
     def truncated(self, modes: int) -> Node:
         """The same place moved by the first modes only."""
@@ -50,13 +63,13 @@ class Node:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lumps:
     """The masses behind a part, node by node, where it was made from such.
 
     ``stiffness`` couples the six displacements of each node (three translations, three rotations, node after
-    node), and ``shapes`` are the modes in them. Nodes that cannot move are left out here; their mass is in
-    the part's own.
+    node), and ``shapes`` are the modes in them. Of matrices the nodes that are fixed are left out here (their
+    mass is in the part's own); of separate masses every node is here, whether the modes move it or not.
     """
 
     masses: Array  # n
@@ -65,8 +78,11 @@ class Lumps:
     shapes: Array  # 6n × N
     stiffness: Array | None = None  # 6n × 6n
 
+    def __repr__(self) -> str:
+        return f"Lumps({len(self.masses)} nodes, mass {self.masses.sum():g})"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class FlexiblePart:
     """Modal integrals of a flexible part with N modes, about its body's origin in the body's axes."""
 
@@ -94,53 +110,71 @@ class FlexiblePart:
         """How many modes there are."""
         return len(self.M)
 
+    def __repr__(self) -> str:
+        modes = f"{self.modes} mode{'s' if self.modes > 1 else ''}"
+        hertz = self.frequencies / (2 * np.pi)
+        nodes = f"{len(self.nodes)} node{'s' if len(self.nodes) != 1 else ''}"
+        return (
+            f"FlexiblePart({modes} of {hertz.min():.4g} to {hertz.max():.4g} Hz, mass {self.mass:.6g}, {nodes})"
+        )
+
+    @cached_property
+    def _uncoupled(self) -> tuple[Array, Array]:
+        return uncoupled(self.M, self.K)
+
     @property
     def frequencies(self) -> Array:
         """Angular frequencies in rad/s with the body held: √(K_pp / M_pp) mode by mode.
 
-        Where the modes are coupled through M or K no frequency belongs to one mode; then these are the
-        coupled ones, lowest first.
+        Where the part's modes are coupled through M or K, frequencies, damping and effective masses are all
+        those of the uncoupled modes Φ, K Φ = M Φ ω², lowest first.
         """
-        if self.check_orthogonal() < 1e-9:
-            squares = np.diag(self.K) / np.diag(self.M)
-        else:
-            scale = 1 / np.sqrt(np.diag(self.M))
-            root = np.linalg.inv(np.linalg.cholesky(self.M * np.outer(scale, scale))) * scale
-            squares = np.linalg.eigvalsh(root @ self.K @ root.T)
-        return np.sqrt(np.maximum(squares, 0.0))
+        return self._uncoupled[0]
 
     @property
     def damping(self) -> Array:
-        """Damping ratio of each mode, C_pp / (2 √(K_pp M_pp)), or 0 without stiffness."""
-        critical = 2 * np.sqrt(np.diag(self.K) * np.diag(self.M))
-        return np.divide(np.diag(self.C), critical, out=np.zeros(self.modes), where=critical > 0)
+        """Damping ratio of each of these modes, φᵀCφ / 2ω with φᵀMφ = 1, or 0 without stiffness."""
+        critical = 2 * self.frequencies
+        return np.divide(
+            np.diag(self.uncoupled_damping), critical, out=np.zeros(self.modes), where=critical > 0
+        )
+
+    @property
+    def uncoupled_damping(self) -> Array:
+        """ΦᵀCΦ, N × N: what the damping is between the modes of `frequencies`."""
+        modes = self._uncoupled[1]
+        return modes.T @ self.C @ modes
 
     @property
     def effective_masses(self) -> Array:
-        """Mass that each mode moves along x, y, z when the body is shaken: P_p² / M_pp, N × 3.
+        """Mass that each of these modes moves along x, y, z when the body is shaken: (Pφ)², N × 3.
 
         Over all modes of a clamped part they add up to its mass, so what is missing is what truncation lost.
         """
-        return (self.P**2 / np.diag(self.M)).T
+        return ((self.P @ self._uncoupled[1]) ** 2).T
 
     def check_orthogonal(self) -> float:
         """The largest |A_pq| / √(A_pp A_qq) of two different modes, in M or in K: 0 when orthogonal."""
         return max(coherence(self.M)[0], coherence(self.K)[0])
 
     def node(self, where: Any) -> Node:
-        """A node by name; on beams and plates also by place: a station s, or (x, y)."""
-        if isinstance(where, str):
-            if where in self.nodes:
-                return self.nodes[where]
-            known = ", ".join(f"'{name}'" for name in list(self.nodes)[:8]) or "none"
-            raise ModelError(f"there is no node '{where}'{nearest(where, self.nodes)}; known nodes: {known}")
-        if self.anywhere is None:
+        """A node: a text is its name; on beams and plates anything else is a place, a station s or (x, y).
+
+        Elsewhere a whole number n is the name "n", as nodes are called that were given without names.
+        """
+        if self.anywhere is not None and not isinstance(where, str):
+            return self.anywhere(where)
+        if not isinstance(where, str | int | np.integer):
             raise ModelError(f"node {where!r}: only beams and plates have nodes by place; give a name")
-        return self.anywhere(where)
+        name = str(where)
+        if name not in self.nodes:
+            known = ", ".join(f"'{name}'" for name in list(self.nodes)[:8]) or "none"
+            raise ModelError(f"there is no node '{name}'{nearest(name, self.nodes)}; known nodes: {known}")
+        return self.nodes[name]
 
     def truncated(self, modes: int) -> FlexiblePart:
         """The same part with its first modes only."""
-        if not 1 <= modes <= self.modes:
+        if not isinstance(modes, int | np.integer) or not 1 <= modes <= self.modes:
             raise ModelError(f"{modes} modes asked, but there are {self.modes}; ask for 1 to {self.modes}")
         few = slice(modes)
         lumps, anywhere = self.lumps, self.anywhere
@@ -169,6 +203,16 @@ class FlexiblePart:
             masses = np.where(masses > least, masses, 0.0)
             lines.append(f"{i:4d} {hertz:16.6g} {ratio:9.4g}   " + " ".join(f"{m:10.4g}" for m in masses))
         return "\n".join(lines)
+
+
+def uncoupled(M: Array, K: Array) -> tuple[Array, Array]:
+    """(ω, Φ) of K Φ = M Φ ω² with ΦᵀMΦ = 1: as they are where orthogonal, else uncoupled, lowest first."""
+    scale = 1 / np.sqrt(np.diag(M))
+    if max(coherence(M)[0], coherence(K)[0]) < ORTHOGONAL:
+        return np.sqrt(np.maximum(np.diag(K), 0.0) / np.diag(M)), np.diag(scale)
+    root = np.linalg.inv(np.linalg.cholesky(M * np.outer(scale, scale))) * scale
+    squares, vectors = np.linalg.eigh(root @ K @ root.T)
+    return np.sqrt(np.maximum(squares, 0.0)), root.T @ vectors
 
 
 def coherence(matrix: Array) -> tuple[float, int, int]:

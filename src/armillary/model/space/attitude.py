@@ -24,6 +24,7 @@ from armillary.model.joints import Drift, Tumble
 from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.free import euler_parameters
 from armillary.model.reading import Reading
+from armillary.model.space.undoing import all_or_nothing
 
 KINDS = ("quaternion", "mrp")
 
@@ -64,6 +65,7 @@ class Attitudes(Reading):
 
     output: Callable[..., None]
 
+    @all_or_nothing
     def attitude_output(
         self,
         name: str,

@@ -34,6 +34,7 @@ from armillary.model.space.fields import (
     term,
     total,
 )
+from armillary.model.space.undoing import all_or_nothing
 
 FIELDS = ("mass centre", "gradient", "bodies")
 GRAVITATION = LENGTH**3 / TIME**2
@@ -90,6 +91,18 @@ class Attraction(Reading, Energies):
 
     attractors: dict[str, Attractor]
 
+    def _new_name(self, name: str, kind: str) -> None:
+        super()._new_name(name, kind)
+        if name in self.attractors:
+            raise ModelError(f"{kind} '{name}': the name is taken by an attractor already; choose another")
+
+    def _find_attractor(self, name: Any, where: str) -> Attractor:
+        if not isinstance(name, str) or name not in self.attractors:
+            hint = nearest(name, self.attractors) if isinstance(name, str) else ""
+            raise ModelError(f"{where}: there is no attractor {name!r}{hint}")
+        return self.attractors[name]
+
+    @all_or_nothing
     def attractor(
         self,
         name: str,
@@ -118,8 +131,6 @@ class Attraction(Reading, Energies):
         """
         where = f"attractor '{name}'"
         self._new_name(name, "attractor")
-        if name in self.attractors:
-            raise ModelError(f"{where} exists already; choose another name")
         if field not in FIELDS:
             hint = nearest(field, FIELDS) if isinstance(field, str) else ""
             raise ModelError(f"{where}: there is no field {field!r}{hint}; there are {', '.join(FIELDS)}")
@@ -251,7 +262,8 @@ class Attraction(Reading, Energies):
                 reached = add(step[above], body.displacement.components(body.parent.frame))
                 step[body.name] = carried(body, reached, "step")
             source = attractor.source.along(pole[body.name])
-            if not is_zero(body.mass):
+            # A wheel whose mass is counted with its carrier's still has an inertia, which feels the gradient.
+            if not is_zero(body.mass) or _extends(body.inertia):
                 way = named_triple(list(add(step[body.name], body.com_coordinates)), f"step_{body.name}")
                 yield _Spot(body, body.com, body.mass, body.inertia, source, base[body.name], way, square)
             if body.flex is not None:
@@ -271,12 +283,17 @@ class Attraction(Reading, Energies):
         return tuple(x / mass for x in moment)
 
 
+def _extends(inertia: Matrix) -> bool:
+    """Whether there is any inertia."""
+    return any(not is_zero(x) for row in inertia for x in row)
+
+
 def _own_load(attractor: Attractor, spot: _Spot) -> tuple[Triple, Triple]:
     """(force, moment) on a body besides its share of the uniform field, in its own axes."""
     force, moment = NOWHERE, NOWHERE
     if any(not is_zero(x) for x in spot.step):
         force = scaled(acceleration_change(spot.source, spot.base, spot.step, spot.square), spot.mass)
-    if attractor.field == "gradient" and any(not is_zero(x) for row in spot.inertia for x in row):
+    if attractor.field == "gradient" and _extends(spot.inertia):
         more = extended(spot.source, spot.place, spot.inertia)
         force, moment = add(force, more.force), more.moment
     return force, moment

@@ -6,21 +6,26 @@ the body is set so that the mass centre of the body with all that hangs on it is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra.dimension import LENGTH, SPEED
-from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.triples import add, scaled
-from armillary.algebra.vectors import Triple, direction_cosines, matrix_vector, transposed
-from armillary.errors import ModelError, nearest
+from armillary.algebra.vectors import Frame, Triple, Vector, direction_cosines, matrix_vector, transposed
+from armillary.algebra.walk import substitute
+from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Body
-from armillary.model.joints import Drift, Slide
+from armillary.model.joints import Drift, Flexed, Slide
 from armillary.model.joints.base import UNIT_AXES
-from armillary.model.space.attraction import Attraction
-from armillary.model.space.checking import ground_place
+from armillary.model.space.attraction import Attraction, Attractor
+from armillary.model.space.checking import ground_place, known
 from armillary.model.space.orbit import Orbit
+from armillary.model.space.undoing import all_or_nothing
+
+_ALIKE = 1e-3  # relative: values of μ rounded to four digits agree
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +45,7 @@ class Placing(Attraction):
     centres: dict[str, tuple[Triple, Triple]]
     started: list[Expr]
 
+    @all_or_nothing
     def start_mass_centre(self, body: Any, *, position: Any, velocity: Any = (0, 0, 0)) -> None:
         """Where the mass centre of a body with all that hangs on it is at the start of a run, and its
         velocity, in the ground's axes: numbers, parameters or functions of time.
@@ -49,26 +55,25 @@ class Placing(Attraction):
         """
         found = self._find_body(body, "start_mass_centre")
         where = f"start_mass_centre of body '{found.name}'"
-        coordinates, speeds = _translations(found, where)
-        for s in (*coordinates, *speeds):
-            if s in self.started:
-                raise ModelError(f"{where}: start() gives '{s}' a value already; leave one of the two out")
+        if found.name in self.centres:
+            raise ModelError(f"{where}: its mass centre is placed already; leave one of the two out")
+        self._check_not_started(found, where)
         place = ground_place(self, position, f"position in {where}")
         rate = ground_place(self, velocity, f"velocity in {where}", SPEED)
         self.centres[found.name] = (place, rate)
 
+    @all_or_nothing
     def start_orbit(self, body: Any, orbit: Orbit, *, around: str | None = None) -> None:
         """An orbit on which the mass centre of a body with all that hangs on it starts, about the ground's
-        origin or ``around`` an attractor."""
+        origin or ``around`` an attractor, whose μ must then be the orbit's."""
         if not isinstance(orbit, Orbit):
             raise ModelError(f"start_orbit: {orbit!r} is not an orbit; give arm.Orbit(mu, a=…, e=…, …)")
         place: Triple = tuple(self.expression(x, "start_orbit", LENGTH) for x in orbit.position)  # type: ignore[assignment]
         rate: Triple = tuple(self.expression(x, "start_orbit", SPEED) for x in orbit.velocity)  # type: ignore[assignment]
         if around is not None:
-            if around not in self.attractors:
-                hint = nearest(str(around), self.attractors)
-                raise ModelError(f"start_orbit: there is no attractor '{around}'{hint}")
-            centre = self.attractors[around].place
+            attractor = self._find_attractor(around, "start_orbit")
+            _check_strength(orbit, attractor)
+            centre = attractor.place
             place = add(place, centre)
             rate = add(rate, [motion.time_derivative(as_expr(x)) for x in centre])
         self.start_mass_centre(body, position=place, velocity=rate)
@@ -79,23 +84,58 @@ class Placing(Attraction):
         composites = self.composites() if self.centres else {}
         for name, (place, rate) in self.centres.items():
             body = self.bodies[name]
+            self._check_not_started(body, f"start_mass_centre of body '{name}'")
             mass, moment = composites[name]
             if mass.kind == "number" and mass.data == 0:
                 raise ModelError(
                     f"body '{name}' and what hangs on it have no mass, so no mass centre to place"
                 )
+            coordinates, speeds = _translations(body, name)
+            # What is left of the joint without its translations: its place, and a node that holds the body
+            # at a distance from its origin.
+            origin, drift = (_without(v, (*coordinates, *speeds)) for v in (body.displacement, body.drift))
             arm = body.frame.vector([x / mass for x in moment])
-            offset = arm.components(self.ground.frame)
-            sweep = motion.time_derivative(arm).components(self.ground.frame)
-            speed = add(rate, scaled(sweep, -1))
+            offset = (origin + arm).components(self.ground.frame)
+            sweep = drift + motion.time_derivative(arm)
+            speed = add(rate, scaled(sweep.components(self.ground.frame), -1))
             step = body.assembly.steps[0]
             if isinstance(step, Drift) and step.velocity == "body":
-                cosines = direction_cosines(self.ground.frame, body.frame)
+                cosines = direction_cosines(self.ground.frame, _joint_frame(body))
                 speed = matrix_vector(transposed(cosines), speed)
-            places = add(place, scaled(offset, -1), scaled(body.at, -1))
-            coordinates, speeds = _translations(body, name)
+            places = add(place, scaled(offset, -1))
             found.append(MassCentreStart(body, coordinates, speeds, places, speed))
         return found
+
+    def _check_not_started(self, body: Body, where: str) -> None:
+        for group in _translations(body, where):
+            for s in group:
+                if s in self.started:
+                    raise ModelError(f"{where}: start() gives '{s}' a value too; leave one of the two out")
+
+
+def _check_strength(orbit: Orbit, attractor: Attractor) -> None:
+    """An orbit in other units is the usual mistake: km³/s² are 10⁹ times too few."""
+    strength = known(attractor.mu)
+    if strength is not None and abs(orbit.mu - strength) > _ALIKE * orbit.mu:
+        raise ModelError(
+            f"start_orbit: the orbit's mu is {orbit.mu:g}, that of attractor '{attractor.name}' is "
+            f"{strength:g}; give both the same, or place the mass centre with "
+            "start_mass_centre(position=orbit.position, velocity=orbit.velocity)"
+        )
+
+
+def _without(vector: Vector, variables: Sequence[Expr]) -> Vector:
+    """A vector where these variables are zero."""
+    zeros = dict.fromkeys(variables, ZERO)
+    return vector.map(lambda c: substitute(as_expr(c), zeros))
+
+
+def _joint_frame(body: Body) -> Frame:
+    """The axes to which a joint leads, before those of a body that a node holds."""
+    if isinstance(body.assembly.steps[-1], Flexed):
+        assert body.frame.parent is not None
+        return body.frame.parent
+    return body.frame
 
 
 def _translations(body: Body, where: str) -> tuple[Triple, Triple]:

@@ -22,13 +22,14 @@ from armillary.algebra import functions as fn
 from armillary.algebra.dimension import FORCE, LENGTH, ONE
 from armillary.algebra.expression import Expr, as_expr, number
 from armillary.algebra.vectors import Vector, direction, dot
-from armillary.errors import ModelError, nearest
+from armillary.errors import ModelError
 from armillary.model import motion
-from armillary.model.body import Body, Point
+from armillary.model.body import Point
 from armillary.model.records import Load
 from armillary.model.space.attraction import Attraction, Attractor
 from armillary.model.space.checking import bounded, known
 from armillary.model.space.fields import term, total
+from armillary.model.space.undoing import all_or_nothing
 
 PRESSURE = 1361.0 / 299792458.0  # N/m² at one astronomical unit: solar constant of Kopp & Lean (2011) over c
 ASTRONOMICAL_UNIT = 149597870700.0  # m
@@ -43,6 +44,7 @@ class Sunlight(Attraction):
     event: Callable[..., None]
     _add_load: Callable[[Load], Expr]
 
+    @all_or_nothing
     def solar_pressure(
         self,
         name: str,
@@ -58,7 +60,7 @@ class Sunlight(Attraction):
         shadow: str | None = None,
     ) -> Expr:
         """Force of sunlight on a plate with this normal, or on a sphere where there is none, at a point (of a
-        body: at its mass centre).
+        body: at its origin).
 
         ``sun``: the direction towards the Sun as a vector, or the name of an attractor that is the Sun; then
         the pressure falls with the square of the distance. ``specular`` and ``diffuse`` are the shares of
@@ -69,7 +71,7 @@ class Sunlight(Attraction):
         """
         where = f"solar pressure '{name}'"
         self._new_name(name, "solar pressure")
-        point = at.com if isinstance(at, Body) else self._find_point(at, where)
+        point = self._find_point(at, where)
         face = bounded(self, area, f"area of {where}", LENGTH**2)
         mirror, matt = (
             bounded(self, x, f"{word} of {where}", ONE)
@@ -101,21 +103,16 @@ class Sunlight(Attraction):
 
     def _sunlight(self, sun: Any, point: Point, light: Expr, where: str) -> tuple[Vector, Expr]:
         """(unit vector towards the Sun, pressure)."""
-        if not isinstance(sun, str) or sun not in self.attractors:
-            if isinstance(sun, str) and "." not in sun:
-                raise ModelError(f"{where}: there is no attractor '{sun}'{nearest(sun, self.attractors)}")
+        if not isinstance(sun, str) or "." in sun:
             return self._direction(sun, f"sun of {where}"), light
-        line = self.ground.frame.vector(self.attractors[sun].place) - motion.position(point)
+        star = self._find_attractor(sun, f"sun of {where}")
+        line = self.ground.frame.vector(star.place) - motion.position(point)
         square = fn.named(as_expr(dot(line, line)), "sun_distance2")
         unit = number(ASTRONOMICAL_UNIT / self.units.scale(LENGTH), LENGTH)
         return direction(line), light * unit**2 / square
 
     def _caster(self, shadow: str, where: str) -> Attractor:
-        if shadow not in self.attractors:
-            raise ModelError(
-                f"{where}: there is no attractor '{shadow}'{nearest(str(shadow), self.attractors)}"
-            )
-        found = self.attractors[shadow]
+        found = self._find_attractor(shadow, f"shadow of {where}")
         if found.radius is None:
             raise ModelError(f"{where}: attractor '{shadow}' has no radius, so no shadow; give it radius=")
         return found

@@ -18,6 +18,7 @@ from armillary.model.joints import Revolute
 from armillary.model.joints.base import UNIT_AXES
 from armillary.model.reading import Reading
 from armillary.model.space.checking import bounded, choices
+from armillary.model.space.undoing import all_or_nothing
 
 DRIVES = ("free", "torque", "constant")
 
@@ -39,6 +40,7 @@ class Wheels(Reading):
     prescribe: Callable[..., None]
     _unit_triple: Callable[..., Any]
 
+    @all_or_nothing
     def reaction_wheel(
         self,
         name: str,
@@ -84,6 +86,7 @@ class Wheels(Reading):
             self.moment(f"{name}_motor", torque, carrier.frame.vector(unit), on=wheel, reaction=carrier)
         return wheel
 
+    @all_or_nothing
     def control_moment_gyro(
         self,
         name: str,
@@ -168,7 +171,8 @@ def _at_right_angles(a: Any, b: Any) -> bool:
 
 def _one_each(value: Any, count: int, where: str) -> list[Any]:
     """One value for each gimbal; a list is one by one."""
-    values = value if isinstance(value, list) else [value] * (count if value in (None, 0) else 1)
+    nothing = value is None or (isinstance(value, int | float) and value == 0)
+    values = value if isinstance(value, list) else [value] * (count if nothing else 1)
     if len(values) != count:
         raise ModelError(f"{where}: give a list of {count}, one for each gimbal, outer one first")
     return values

@@ -1,0 +1,32 @@
+"""Verbs made of several others, such as a wheel of a body, a start and a moment: all of it, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+
+def all_or_nothing(verb: Verb) -> Verb:
+    """A verb whose first argument is a system, which is as it was when the verb fails.
+
+    All that a description records are tables and lists: of the system, of its bodies (points) and of their
+    flexible parts (nodes that were asked for). None is named here, so that none can be forgotten.
+    """
+
+    @wraps(verb)
+    def careful(system: Any, *args: Any, **options: Any) -> Any:
+        owners = [system, *system.bodies.values(), *system.flexibles.values()]
+        tables = [x for owner in owners for x in vars(owner).values() if isinstance(x, dict | list)]
+        kept = [table.copy() for table in tables]
+        try:
+            return verb(system, *args, **options)
+        except Exception:
+            for table, before in zip(tables, kept, strict=True):
+                table.clear()
+                table.extend(before) if isinstance(table, list) else table.update(before)
+            raise
+
+    return careful  # type: ignore[return-value]
