@@ -71,7 +71,7 @@ class Member:
 
 @dataclass
 class FlexibleTree:
-    """A tree with a force on its last node or body and uniform gravity."""
+    """A tree with the same force on some of its points, and uniform gravity."""
 
     members: list[Member]
     gravity: Array
@@ -83,7 +83,7 @@ class FlexibleTree:
         return sum(m.freedoms for m in self.members)
 
 
-def random_tree(seed: int, *, held: bool = True) -> FlexibleTree:
+def random_tree(seed: int) -> FlexibleTree:
     """Two to five bodies, at least one of them flexible."""
     rng = np.random.default_rng(seed)
     count = int(rng.integers(2, 6))
@@ -94,7 +94,7 @@ def random_tree(seed: int, *, held: bool = True) -> FlexibleTree:
         flexible = rng.random() < 0.6 or i == 0
         part = _part(rng) if flexible else None
         on_node = parent >= 0 and members[parent].part is not None and rng.random() < 0.7
-        own = part is not None and held and rng.random() < 0.4
+        own = part is not None and rng.random() < 0.4
         n = int(rng.integers(4, 7))
         members.append(
             Member(
@@ -134,6 +134,7 @@ def _part(rng: np.random.Generator) -> Part:
 
 
 def random_state(tree: FlexibleTree, seed: int) -> tuple[Array, Array]:
+    """Large joint angles, modal rotations well below a radian."""
     rng = np.random.default_rng(seed + 1000)
     q = rng.uniform(0.3, 0.9, size=tree.freedoms) * rng.choice([-1, 1], size=tree.freedoms)
     at = 0
@@ -146,7 +147,8 @@ def random_state(tree: FlexibleTree, seed: int) -> tuple[Array, Array]:
 # ---------------------------------------------------------------- as a user describes it
 
 
-def build(tree: FlexibleTree, **options: Any) -> arm.System:
+def build(tree: FlexibleTree) -> arm.System:
+    """The system of a tree."""
     s = arm.System("random flexible tree")
     bodies: list[arm.Body] = []
     for i, m in enumerate(tree.members):
@@ -173,10 +175,9 @@ def build(tree: FlexibleTree, **options: Any) -> arm.System:
                 masses=p.masses,
                 shapes=p.shapes,
                 rotations=p.turns,
-                stiffness=p.stiffness if p.stiffness.shape[0] != 3 * len(p.places) else None,
+                stiffness=p.stiffness,
                 damping_matrix=p.damping,
                 held="n0" if m.held else None,
-                **options,
             )
         bodies.append(body)
     s.gravity(float(np.linalg.norm(tree.gravity)), _vector(s.ground, tree.gravity))

@@ -304,3 +304,18 @@ def test_a_massless_joint_is_named() -> None:
     s.body("A", joint=arm.Revolute("z"), mass=0, inertia=0)
     with pytest.raises(ModelError, match=r"A\.u1.*moves no mass"):
         s.derive(formalism="momentum")
+
+
+def test_clocks_stand_at_the_time_of_the_momenta(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in all other values of a model: a pulse that began before t is on."""
+    s = arm.System("pulse")
+    body = s.body("body", joint=arm.Free(), mass=2, inertia=(1, 1, 1))
+    s.thruster("jet", 2.0, body.x, at=body.com, on=[(2, 10)])
+    model = s.derive(formalism="momentum").compile()
+    seen = []
+    plain = model.second_half
+    monkeypatch.setattr(model, "second_half", lambda *args: (seen.append(args[-1].copy()), plain(*args))[1])
+    q, u = [0, 0, 0, 1, 0, 0, 0], [3, 0, 0, 0, 0, 0]
+    assert model.momenta(5.0, q, u)[0] == 6.0
+    assert model.accelerations(5.0, q, u)[0] == 1.0
+    assert [list(memory) for memory in seen] == [[5.0], [5.0]]

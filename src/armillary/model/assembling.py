@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from armillary.algebra.vectors import Frame, Matrix, Triple, Vector, combined, cross, matrix_product
+from armillary.algebra.dimension import RATE, SPEED, Dimension
+from armillary.algebra.intermediate import measured
+from armillary.algebra.vectors import Frame, Matrix, Triple, Vector, combined, cross, is_zero, matrix_product
 from armillary.model.joints import Drift, Flexed, Slide, Step, Tumble, Turn
 from armillary.model.joints.base import axis_rotation
 
@@ -49,11 +51,17 @@ def build_frames(
         elif isinstance(step, Flexed):
             moved = before.vector(step.position)
             displacement = displacement + moved
-            drift = drift + frame.vector(combined(step.moving, step.speeds)) + cross(turned, moved)
+            drift = drift + frame.vector(_modal(step.moving, step, SPEED)) + cross(turned, moved)
         turned = turned + frame.rate
     if not steps or isinstance(steps[-1], Slide):
         frame = Frame(name, frame) if orient is None else Frame(name, frame, orient)
     return frame, displacement, drift
+
+
+def _modal(columns: Sequence[Triple], step: Flexed, dimension: Dimension) -> list[Any]:
+    """A velocity by modes, Σ column·speed, with the dimension that its numbers hide."""
+    values = combined(columns, step.speeds)
+    return [0 if is_zero(x) else measured(x, dimension, "modal") for x in values]
 
 
 def _between(frame: Frame, parent: Frame) -> list[Frame]:
@@ -73,5 +81,5 @@ def _rate(step: Turn | Tumble | Drift | Flexed, before: Frame) -> Any:
     if isinstance(step, Tumble):
         return lambda frame: frame.vector(step.speeds)
     if isinstance(step, Flexed):
-        return lambda frame: frame.vector(combined(step.turning, step.speeds))
+        return lambda frame: frame.vector(_modal(step.turning, step, RATE))
     return lambda frame: frame.vector([step.angular.get(i, 0) for i in range(3)])

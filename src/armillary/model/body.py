@@ -75,21 +75,40 @@ class Body:
         """Speeds of the joint, then those of the modes."""
         return self.joint_speeds + (self.flex.speeds if self.flex else ())
 
-    def flexible(self, *source: Any, held: str | None = None, **options: Any) -> FlexiblePart:
-        """Modes for this body, from a ``Beam`` or ``Plate``, nodes with shapes, matrices, or integrals.
+    def flexible(self, source: Any = None, *, held: str | None = None, **options: Any) -> FlexiblePart:
+        """Modes for this body, in one of these ways; returns the part: frequencies, integrals, ``table()``.
 
-        The part's mass and inertia are added to the body's own, which are zero where they were left out.
-        Its places are counted from the body's origin in its axes, and its modes become the body's last
-        coordinates and speeds. ``held`` names the node at which the joint holds the body where that node
-        moves with the modes; without it the origin is what the joint holds. Returns the part: frequencies,
-        modal integrals, ``table()``.
+        ============  ====================================================================================
+        ``Beam``      modes or frequency_limit (rad/s), damping or damping_matrix, second_order, stiffening
+        ``Plate``     modes, damping or damping_matrix, second_order
+        a part        that ``flexible`` returned, or its ``truncated(n)``
+        matrices      mass_matrix, stiffness_matrix, positions; basis ("fixed", "free", "craig-bampton"),
+                      fixed, interface, modes, frequency_limit, damping or damping_matrix, second_order
+        nodes         nodes, masses, inertias; shapes, rotations; frequencies or stiffness; modes, basis,
+                      damping or damping_matrix, total_mass, second_order, stiffening with shortening
+        integrals     m, c, J, P, H, M, Q, R, S; K or frequencies, C or damping; nodes, shapes, rotations,
+                      second_order
+        coupling      coupling=(P, Δ), frequencies, damping or damping_matrix, about (the mass centre),
+                      total_mass; nodes, shapes, rotations
+        all of them   held; spin (rad/s), the steady rotation about which the modes are meant
+        ============  ====================================================================================
+
+        Places are counted from the body's origin in its axes. The part's mass and inertia are added to the
+        body's own, which are zero where they were left out. Its modes are the body's last coordinates and
+        speeds. ``held`` names the node at which the joint holds the body where that node moves with the
+        modes; without it the joint holds the origin.
+
+        A part that spins gets *softer*, and diverges where the spin is fast, unless ``stiffening=True`` lets
+        it shorten as it bends. ``second_order=False`` drops all terms of second order in the deformation.
         """
         return self.system._make_flexible(self, source, held, options)
 
     def node(self, name: Any) -> Body:
         """A flexible point: a massless body that moves and turns with the deflection there.
 
-        Bodies hang on it (``parent=boom.node("tip")``), forces and moments act on it.
+        A text is the name of a node. On a beam a number is a place, a distance from its root, and on a plate
+        (x, y); ``boom.node(0.5)`` is the body ``boom_at_0_5``. Bodies hang on it (``parent=boom.node("tip")``),
+        forces and moments act on it.
         """
         return self.system._node(self, name)
 
@@ -154,13 +173,19 @@ class Body:
         return self.points[name]
 
     def __getattr__(self, name: str) -> Any:
-        """Coordinates ``q1…``, speeds ``u1…`` and named points as attributes."""
+        """Coordinates ``q1…``, speeds ``u1…`` and named points as attributes.
+
+        Nodes are not: one is made when it is asked for, and to look whether it is there must make nothing.
+        """
         if name.startswith("__"):
             raise AttributeError(name)
+        flex = None if name in self.points or _QU.match(name) else self.flex
+        if flex is not None and name in flex.part.nodes:
+            raise NoSuchPartError(f"'{name}' is a node of body '{self.name}'; say {self.name}.node('{name}')")
         return self.part(name)
 
     def part(self, name: str) -> Any:
-        """What a text may name of a body: its axes, mass, points, coordinates and speeds, nothing else."""
+        """What a text may name of a body: axes, mass, points, nodes, coordinates and speeds, nothing else."""
         if name in _NAMED:
             return getattr(self, name)
         if _QU.match(name):

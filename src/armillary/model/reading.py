@@ -206,6 +206,9 @@ class Reading:
         if isinstance(body, str):
             if body == "ground":
                 return self.ground
+            owner, _, node = body.partition(".")
+            if node and owner in self.bodies:
+                return self.bodies[owner].node(node)
             if body not in self.bodies:
                 raise ModelError(
                     f"{where}: there is no body '{body}'{nearest(body, [*self.bodies, 'ground'])}"

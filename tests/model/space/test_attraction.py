@@ -197,6 +197,46 @@ def test_relative_motion_keeps_its_digits() -> None:
     assert found[6] == pytest.approx(wanted, rel=1e-13, abs=0)
 
 
+@pytest.mark.parametrize("mass", [None, 0, 3], ids=["merged", "massless", "with mass"])
+def test_a_wheel_without_mass_feels_the_gradient(mass: float | None) -> None:
+    """α = 3μ/r³ I⁻¹·(n × I·n) and V = −μm/r − ½μ/r³ (tr I − 3 n·I·n) with the wheel's inertia in I.
+
+    Source: Hughes (1986), section 8.1.
+    """
+    s, mu, r, n = arm.System("wheel"), 5000.0, 40.0, np.array([0.6, 0.64, 0.48])
+    wheel = np.diag([5.0, 5.0, 10.0])
+    own = np.diag([100.0, 200.0, 300.0])
+    inertia = own + wheel
+    hub = s.body("hub", joint=arm.Free(), mass=50 - (mass or 0), inertia=inertia if mass is None else own)
+    if mass is not None:
+        s.reaction_wheel("w", on=hub, axis="z", inertia=10.0, mass=mass)
+        s.lock("w.q1")
+    s.attractor("earth", mu, field="gradient")
+    s.output("V", s.potential_energy())
+    model = s.derive().compile()
+    state = model.state(dict(zip(("hub.q1", "hub.q2", "hub.q3"), r * n, strict=True)))
+    rates = model.derivatives(0.0, state)[len(model.coordinate_names) :]
+    turning = 3 * mu / r**3 * np.linalg.solve(inertia, np.cross(n, inertia @ n))
+    np.testing.assert_allclose(rates[3:6], turning, rtol=1e-12)
+    energy = -mu * 50 / r - 0.5 * mu / r**3 * (np.trace(inertia) - 3 * n @ inertia @ n)
+    assert model.outputs(0.0, state)["V"] == pytest.approx(energy, rel=1e-14)
+
+
+def test_bodies_and_attractors_share_their_names() -> None:
+    s = arm.System("names")
+    s.attractor("sun", MU)
+    for make in (s.body, s.parameter, s.memory):
+        with pytest.raises(arm.ModelError, match="'sun': an attractor of that name exists already"):
+            make("sun")
+
+
+def test_a_refused_attractor_leaves_no_parameters() -> None:
+    s = arm.System("refused")
+    with pytest.raises(arm.ModelError, match="J2 but no radius"):
+        s.attractor("earth", "mu", J2="J2")
+    assert not s.parameters
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

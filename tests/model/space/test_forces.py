@@ -137,6 +137,29 @@ def test_pressure_falls_with_the_distance_from_the_sun() -> None:
     np.testing.assert_allclose(found, [0, -2 * P / 4, 0], rtol=1e-14, atol=0)
 
 
+@pytest.mark.parametrize("place", ["body", "text", "origin"])
+def test_light_on_a_body_acts_at_its_origin(place: str) -> None:
+    """As every force does: 0.2 m from the mass centre, across the light."""
+    s = arm.System("block")
+    body = s.body("block", joint=arm.Free(), mass=4, com=(0, 0.2, 0), inertia=(1, 2, 3))
+    at = {"body": body, "text": "block", "origin": body.origin}[place]
+    s.solar_pressure("light", at=at, area=3.0, sun=s.ground.x, pressure=1.0)
+    model = s.derive().compile()
+    # F = −3 x at −0.2 y from the mass centre: the moment is −0.6 z.
+    np.testing.assert_allclose(model.derivatives(0.0, model.state())[10:13], [0, 0, -0.2], atol=1e-15)
+
+
+def test_a_refused_thruster_leaves_no_node_behind() -> None:
+    s = arm.System("boom")
+    boom = s.body("boom", joint=arm.Free(), mass=1, inertia=(1, 1, 1))
+    boom.flexible(arm.Beam(2.0, EI=10.0, mass_per_length=1.0), modes=1)
+    with pytest.raises(arm.ModelError, match="not in order"):
+        s.thruster("jet", "F", boom.x, at="boom.tip", on=[(1, 0)])
+    assert list(s.bodies) == ["boom"] and not s.parameters
+    tip = boom.node("tip")
+    assert list(s.bodies.values()) == [boom, tip]
+
+
 @pytest.mark.parametrize("how", [{"step": 7.0}, {"method": "dop853"}], ids=["fixed", "adaptive"])
 @pytest.mark.parametrize("dark", [False, True], ids=["starts lit", "starts dark"])
 def test_the_shadow_is_entered_and_left_exactly(how: dict[str, Any], dark: bool) -> None:
@@ -170,6 +193,7 @@ def test_the_shadow_is_entered_and_left_exactly(how: dict[str, Any], dark: bool)
         ({"sun": 3}, "not a vector"),
         ({"shadow": "planet"}, "no attractor 'planet'"),
         ({"shadow": "sun"}, "no radius"),
+        ({"shadow": ["sun"]}, "no attractor"),
     ],
 )
 def test_bad_sunlight(options: dict[str, Any], message: str) -> None:

@@ -75,6 +75,10 @@ def test_a_folded_array_deploys_and_latches_panel_by_panel() -> None:
         ({"damping": [0, 0, -2]}, "damping of hinge of panel 'panel3' is -2"),
         ({"axis": (0, 0, 0)}, "no direction"),
         ({"parent": "hubb"}, "did you mean 'hub'"),
+        ({"mass": [1, 1, -5]}, "body 'panel3': its mass -5 is negative"),
+        ({"latch": [0, 0, "hub.q4"], "stiffness": 1}, "latch of panel 'panel3'"),
+        ({"start": "flded"}, "start='flded' is neither an angle nor 'folded'; did you mean 'folded'"),
+        ({"start": np.array([0.1, 0.2])}, "start= is a list of 2, but there are 3 panels"),
         ({"first": 1, "name": "hub", "n": 1}, None),
     ],
 )
@@ -85,3 +89,17 @@ def test_bad_panels(options: dict[str, Any], message: str | None) -> None:
     parent, n = options.pop("parent", "hub"), options.pop("n", 3)
     with pytest.raises(arm.ModelError, match=message):
         arm.panels(s, parent, n, **{"length": 1.0, "mass": 1.0, "inertia": (0.1, 0.1, 0.1)} | options)
+    assert list(s.bodies) == ["hub", "hub1"] and len(s.speeds) == 12
+    assert not s.loads and not s.events and not s.started and not s.parameters
+
+
+def test_lists_arrays_and_texts() -> None:
+    s = arm.System("values")
+    hub = s.body("hub", joint=arm.Free(), mass=30, inertia=(5, 6, 7))
+    options: dict[str, Any] = {"length": 1.0, "mass": 1.0, "inertia": np.array([0.1, 0.1, 0.1])}
+    starts: list[Any] = [[0.1, 0.2, 0.3], (0.1, 0.2, 0.3), np.array([0.1, 0.2, 0.3])]
+    for k, start in enumerate(starts):
+        made = arm.panels(s, hub, 3, **options, start=start, name=f"p{k}_")
+        assert [s.initial[panel.q1] for panel in made] == [0.1, 0.2, 0.3]
+    made = arm.panels(s, hub, 2, **options, start="pi/4", name="t")
+    assert [s.initial[panel.q1] for panel in made] == [math.pi / 4] * 2

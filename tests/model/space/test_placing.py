@@ -52,6 +52,38 @@ def test_the_mass_centre_starts_where_it_should(kind: str, bend: float) -> None:
     np.testing.assert_allclose(rate, RATE, rtol=0, atol=4e-12)
 
 
+@pytest.mark.parametrize("kind", JOINTS)
+@pytest.mark.parametrize(
+    ("ends", "held"), [({"root": "free", "tip": "free"}, "root"), ({"origin": (-0.3, 0, 0)}, "tip")]
+)
+def test_the_mass_centre_of_a_body_held_at_a_node(kind: str, ends: dict[str, Any], held: str) -> None:
+    """The node that holds it is neither at its origin nor still."""
+    joint, options = JOINTS[kind]
+    s = arm.System("held")
+    boom = s.body("boom", joint=joint, mass=0, inertia=(0.1, 0.1, 0.1), **options)
+    boom.flexible(arm.Beam(2.0, EI=10.0, mass_per_length=1.0, **ends), modes=2, held=held)
+    place, momentum = s.mass_centre(), s.momentum()
+    for letter, axis in zip("xyz", (s.ground.x, s.ground.y, s.ground.z), strict=True):
+        s.output(f"r{letter}", arm.dot(place, axis))
+        s.output(f"v{letter}", arm.dot(momentum, axis) / s.total_mass())
+    s.start_mass_centre(boom, position=(5, -1, 2), velocity=(0.5, 1, -2))
+    turned, turning = boom.joint_coordinates[-1], boom.joint_speeds[-1]
+    mode, rate = boom.coordinates[-1], boom.speeds[-2]
+    initial = {turned.name: 0.3, turning.name: 1.0, mode.name: 0.1, rate.name: 0.3}
+    run = s.derive("kane").compile().simulate(1e-3, step=1e-3, initial=initial)
+    np.testing.assert_allclose([run[f"r{x}"][0] for x in "xyz"], [5, -1, 2], atol=1e-14)
+    np.testing.assert_allclose([run[f"v{x}"][0] for x in "xyz"], [0.5, 1, -2], atol=1e-14)
+
+
+def test_a_straight_body_held_at_its_tip() -> None:
+    """A beam from −0.3 to 1.7 has its mass centre 1 m before the tip, which is at its joint."""
+    s = arm.System("held")
+    boom = s.body("boom", joint=arm.Free(), mass=0, inertia=(0.1, 0.1, 0.1))
+    boom.flexible(arm.Beam(2.0, EI=10.0, mass_per_length=1.0, origin=(-0.3, 0, 0)), modes=2, held="tip")
+    s.start_mass_centre(boom, position=(5, 0, 0))
+    np.testing.assert_allclose(s.derive("kane").compile().state()[:3], [6, 0, 0], atol=1e-14)
+
+
 def test_redundant_coordinates_start_there_too() -> None:
     s = craft(arm.Free())
     s.start_mass_centre("hub", position=(1.0, 2.0, 3.0), velocity=(0.1, 0.2, 0.3))
@@ -98,6 +130,31 @@ def test_a_whole_state_stays_as_it_is() -> None:
     np.testing.assert_allclose(model.state(state, {"m": 1.0})[:3], [1, 2, 3])
 
 
+def test_one_mass_centre_starts_in_one_way() -> None:
+    """Whichever was said first."""
+    s = craft(arm.Free())
+    s.start_mass_centre("hub", position=(5, 0, 0))
+    for again in (
+        lambda: s.start_mass_centre("hub", position=(6, 0, 0)),
+        lambda: s.start_orbit("hub", arm.Orbit(1.0, a=1.0)),
+    ):
+        with pytest.raises(arm.ModelError, match="of body 'hub': its mass centre is placed already"):
+            again()
+    s.start({"hub.q1": 3.0})
+    with pytest.raises(arm.ModelError, match=r"start\(\) gives 'hub.q1' a value already"):
+        s.derive().compile().simulate(1.0, step=1.0, parameters={"m": 1.0})
+
+
+@pytest.mark.parametrize("mu", [3.986e14, "mu"])
+def test_an_orbit_has_the_strength_of_its_attractor(mu: Any) -> None:
+    s = craft(arm.Free())
+    s.parameter("mu", 3.986e14, units="m^3/s^2")
+    s.attractor("earth", mu)
+    with pytest.raises(arm.ModelError, match=r"mu is 398600, that of attractor 'earth' is 3.986e\+14"):
+        s.start_orbit("hub", arm.Orbit(3.986e5, a=7e3), around="earth")
+    s.start_orbit("hub", arm.Orbit(3.986004e14, a=7e6), around="earth")
+
+
 def test_what_cannot_be_placed() -> None:
     s = craft(arm.Free())
     with pytest.raises(arm.ModelError, match="does not let it move freely"):
@@ -111,6 +168,8 @@ def test_what_cannot_be_placed() -> None:
     with pytest.raises(arm.ModelError, match=r"no attractor 'eath'; did you mean 'earth'"):
         s.attractor("earth", 1.0)
         s.start_orbit("hub", arm.Orbit(1.0, a=1.0), around="eath")
+    with pytest.raises(arm.ModelError, match=r"no attractor \['earth'\]"):
+        s.start_orbit("hub", arm.Orbit(1.0, a=1.0), around=["earth"])  # type: ignore[arg-type]
     s.start_mass_centre("hub", position=(0, 0, 1))
     model = s.derive().compile()
     with pytest.raises(arm.ParameterError, match=r"initial gives 'hub.q1' a value, but start_mass_centre"):

@@ -110,13 +110,18 @@ def test_a_double_gimbal_keeps_angular_momentum_and_energy() -> None:
         ({"axis": "w"}, "not one of 'x', 'y', 'z'"),
         ({"on": "hubb"}, "did you mean 'hub'"),
         ({"transverse": 0.1}, "no body has the principal moments"),
+        ({"torque": "hub.q99"}, "no hub.q99"),
+        ({"torque": "k", "speed": "k"}, "must be a number"),
+        ({"drive": "constant", "speed": "hub.u1"}, "time and parameters only"),
     ],
 )
 def test_bad_wheels(options: dict[str, Any], message: str) -> None:
     s, hub = craft()
     with pytest.raises(arm.ArmillaryError, match=message):
         s.reaction_wheel("w", **{"on": hub, "axis": "z", "inertia": 1.0} | options)
-    assert list(s.bodies) == ["hub"]
+    assert list(s.bodies) == ["hub"] and not s.parameters and len(s.speeds) == 3
+    s.reaction_wheel("w", on=hub, axis="z", inertia=1.0, torque="0.1")
+    assert s.derive().speeds == ("hub.u1", "hub.u2", "hub.u3", "w.u1")
 
 
 @pytest.mark.parametrize(
@@ -126,6 +131,9 @@ def test_bad_wheels(options: dict[str, Any], message: str) -> None:
         ({"gimbal_axis": ["x", "y", "z"]}, "a list of two, not of 3"),
         ({"gimbal_rate": 1, "gimbal_torque": 1}, "both a rate and a torque"),
         ({"gimbal_axis": ["x", "y"], "gimbal_rate": 0.1}, "a list of 2, one for each gimbal"),
+        ({"gimbal_axis": ["x", "y"], "gimbal_inertia": np.ones(3)}, "a list of 2, one for each gimbal"),
+        ({"gimbal_rate": "0.1", "wheel_inertia": -1.0}, "inertia of wheel 'g_wheel' is -1"),
+        ({"gimbal_torque": "0.1", "wheel_speed": "hub.u1"}, "time and parameters only"),
     ],
 )
 def test_bad_gyros(options: dict[str, Any], message: str) -> None:
@@ -133,4 +141,4 @@ def test_bad_gyros(options: dict[str, Any], message: str) -> None:
     plain = {"on": hub, "gimbal_axis": "x", "spin_axis": "z", "wheel_inertia": 1.0, "wheel_speed": 10.0}
     with pytest.raises(arm.ModelError, match=message):
         s.control_moment_gyro("g", **plain | options)
-    assert list(s.bodies) == ["hub"]
+    assert list(s.bodies) == ["hub"] and not s.loads and not s.prescriptions and len(s.speeds) == 3

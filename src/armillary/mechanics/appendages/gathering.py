@@ -161,6 +161,11 @@ def _check(system: System, formulation: str) -> None:
             formulation, f"constraint '{name}' closes a loop or binds speeds, but a tree is needed"
         )
     for name, flex in system.flexibles.items():
+        if flex.part.g is not None:
+            raise _refused(
+                formulation,
+                f"body '{name}' has stiffening=True, but JPL's appendages do not shorten as they bend",
+            )
         if flex.held is not None:
             raise _refused(
                 formulation,

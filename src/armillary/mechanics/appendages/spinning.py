@@ -37,7 +37,6 @@ from armillary.mechanics.rotation import General
 from armillary.model.body import Body
 from armillary.model.flexible.part import FlexiblePart, Lumps, Node, coherence
 
-
 # Damping between two modes below this, beside that of each, is rounding.
 _DIAGONAL = 1e-9
 
@@ -98,8 +97,8 @@ def spun(body: Body, total_mass: Any) -> Spun:
     if worst > _DIAGONAL:
         raise ModelError(
             f"{where}: formalism 'mbdyfr' has one damping ratio per mode, but the damping matrix ties modes "
-            f"{p + 1} and {q + 1} (coherence {worst:.3g}); give damping= ratios, or use 'kane', 'recursive' or "
-            "'mbdyfn'"
+            f"{p + 1} and {q + 1} (coherence {worst:.3g}); give damping= ratios, or use formalism='kane', "
+            "'recursive' or 'mbdyfn'"
         )
     Mn = nodal_mass(lumps.masses, lumps.inertias)
     spin = np.zeros(3) if part.spin is None else part.spin
@@ -189,7 +188,7 @@ def _lump(node: Node, lumps: Lumps, body: Body) -> int:
     s = int(np.argmin(distances))
     if distances[s] > 1e-12 * (1 + np.abs(lumps.positions).max()):
         raise ModelError(
-            f"formalism 'mbdyfr': node '{node.name}' of body '{body.name}' has no mass that moves, so no load can "
-            "act on it; load the body itself"
+            f"formalism 'mbdyfr': node '{node.name}' of body '{body.name}' has no mass that moves, so no "
+            "load can act on it; load the body itself"
         )
     return s

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import ModelError, nearest
-from armillary.model.flexible.checks import AXES, known_node
+from armillary.model.flexible.checks import AXES, how_many, known_node, short
 from armillary.model.flexible.integrals import rigid_motions
 from armillary.model.flexible.part import Array
-from armillary.model.flexible.solving import SingularMatrix, lowest_pairs, ritz, solve_static
+from armillary.model.flexible.solving import MasslessMotion, SingularMatrix, lowest_pairs, ritz, solve_static
 
 # Strain energy of a rigid motion is rounding: this share of what its separate elements would have.
 _RIGID = 1e-11
@@ -57,6 +57,10 @@ class Structure:
         """Freedoms by number from nodes ("root") and single freedoms of nodes ("root.rz")."""
         axes = AXES[: self.freedoms]
         found: set[int] = set()
+        if entries is None:
+            return np.array([], dtype=int)
+        if not isinstance(entries, str | int) and not hasattr(entries, "__iter__"):
+            raise ModelError(f"{self.where}: {what}={short(entries)} must be names of nodes or freedoms")
         for entry in map(str, (entries,) if isinstance(entries, str | int) else entries):
             name, _, axis = entry.rpartition(".")
             if entry in self.names or name not in self.names:
@@ -111,9 +115,7 @@ def reduce_structure(
         raise ModelError(
             f"{where}: there is no basis {basis!r}{nearest(str(basis), BASES)}; choose {', '.join(BASES)}"
         )
-    least = 0 if basis == "craig-bampton" else 1
-    if modes is not None and (not isinstance(modes, int | np.integer) or modes < least):
-        raise ModelError(f"{where}: modes={modes!r} must be a whole number, {least} or more")
+    modes = None if modes is None else how_many(modes, where, 0 if basis == "craig-bampton" else 1)
     clamped = structure.chosen(fixed, "fixed")
     ends = np.setdiff1d(structure.chosen(interface, "interface"), clamped)
     if basis == "free" and len(clamped):
@@ -181,6 +183,12 @@ def _elastic(kept: Kept, modes: int | None, limit: float | None) -> tuple[Array,
         squares, vectors = lowest_pairs(mass, stiffness, asked + away, limit)
     except SingularMatrix as fault:
         raise kept.singular(int(kept.freedoms[fault.row])) from None
+    except MasslessMotion as fault:
+        at = kept.structure.label(int(kept.freedoms[fault.row]))
+        raise ModelError(
+            f"{where}: {asked} modes asked, but one of them moves no mass, most at {at}: the mass matrix is "
+            "singular there; ask for fewer modes, or check the matrix"
+        ) from None
     strain, scale = _strain(stiffness, vectors)
     _no_negative(kept, squares, strain / scale, vectors)
     loose = np.flatnonzero(strain <= _RIGID * scale)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from armillary.errors import ModelError, nearest
-from armillary.model.flexible.checks import node_records, numbers, positive
+from armillary.model.flexible.checks import (
+    how_many,
+    node_records,
+    numbers,
+    one_or_more,
+    place_name,
+    poisson,
+    positive,
+    station_names,
+)
 from armillary.model.flexible.frames import local_axes, turned
 from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping
@@ -45,6 +53,9 @@ class Beam:
     "free"; rigid motions are the body's own and no modes. ``tip_mass`` and ``tip_inertia`` (moments about
     local x, y, z) are a small body on a free tip. ``stations`` names further nodes by their distance from the
     root; "root" and "tip" are always there. Rotary inertia of bending is neglected, as in the theory.
+
+    Spin *softens* such a beam, and where it is fast the beam diverges, unless
+    ``flexible(…, stiffening=True)`` lets it shorten as it bends.
     """
 
     def __init__(
@@ -77,8 +88,14 @@ class Beam:
             given = {"EI": EI, "EA": EA, "GJ": GJ, "mass_per_length": mass_per_length, "polar": polar}
             if twice := [name for name, value in given.items() if value is not None]:
                 raise ModelError(f"{where}: {twice[0]}= is given and follows from the section too; give one")
+            if not isinstance(section, Section):
+                raise ModelError(
+                    f"{where}: section={section!r} is not a Section; make one, e.g. Section.circle(radius)"
+                )
             modulus, weight = positive(E, where, "E"), positive(density, where, "density")
-            shear = G if nu is None else modulus / (2 * (1 + float(numbers(nu, where, "nu", ()))))
+            if G is not None and nu is not None:
+                raise ModelError(f"{where}: G= is given and follows from E and nu too; give one")
+            shear = G if nu is None else modulus / (2 * (1 + poisson(nu, where)))
             EI, EA = (modulus * section.Iy, modulus * section.Iz), modulus * section.area
             GJ = None if shear is None else positive(shear, where, "G") * section.J
             mass_per_length, polar = weight * section.area, weight * (section.Iy + section.Iz)
@@ -95,7 +112,7 @@ class Beam:
                 )
         self.root, self.tip = root, tip
         self.tip_mass = positive(tip_mass, where, "tip_mass", zero=True)
-        self.tip_inertia = np.broadcast_to(numbers(tip_inertia, where, "tip_inertia"), (3,)).copy()
+        self.tip_inertia = one_or_more(tip_inertia, 3, where, "tip_inertia")
         if np.min(self.tip_inertia) < 0:
             raise ModelError(f"{where}: tip_inertia {self.tip_inertia} has a negative moment")
         if (self.tip_mass or np.any(self.tip_inertia)) and tip != "free":
@@ -110,7 +127,7 @@ class Beam:
         """Rigidity by motion; bending along y is resisted by EI about z."""
         found: dict[str, float] = {}
         if EI is not None:
-            about_y, about_z = np.broadcast_to(numbers(EI, where, "EI"), (2,))
+            about_y, about_z = one_or_more(EI, 2, where, "EI")
             found["y"], found["z"] = positive(about_z, where, "EI"), positive(about_y, where, "EI")
         if EA is not None:
             found["axial"] = positive(EA, where, "EA")
@@ -125,7 +142,11 @@ class Beam:
     def _read_motions(self, motions: Any, where: str) -> tuple[str, ...]:
         if motions is None:
             return tuple(self.rigidities)
-        chosen = (motions,) if isinstance(motions, str) else tuple(motions)
+        chosen = (
+            (motions,) if isinstance(motions, str) or not hasattr(motions, "__iter__") else tuple(motions)
+        )
+        if not chosen:
+            raise ModelError(f"{where}: motions is empty; leave it out, or name some of {', '.join(MOTIONS)}")
         for motion in chosen:
             if motion not in self.rigidities:
                 known = ", ".join(self.rigidities)
@@ -136,14 +157,11 @@ class Beam:
         return chosen
 
     def _read_stations(self, stations: Any, where: str) -> dict[str, float]:
-        if not isinstance(stations, Mapping):
-            stations = {str(i + 1): s for i, s in enumerate(stations)}
-        if taken := {"root", "tip"} & set(stations):
-            raise ModelError(f"{where}: station '{min(taken)}' is there already; choose another name")
-        return {str(name): self._station(s, f"{where}: station '{name}'") for name, s in stations.items()}
+        found = station_names(stations, ("root", "tip"), where)
+        return {name: self._station(s, f"{where}: station '{name}'") for name, s in found.items()}
 
     def _station(self, s: Any, where: str) -> float:
-        found = float(numbers(s, where, "its distance from the root", ()))
+        found = float(numbers(s, where, "its distance from the root", ())) + 0.0  # no −0
         if not 0 <= found <= self.length:
             raise ModelError(f"{where}: {found:g} lies outside the beam, 0 to {self.length:g}")
         return found
@@ -185,8 +203,7 @@ class Beam:
     def _lowest(self, modes: Any, limit: float | None, where: str) -> list[_Mode]:
         if modes is None and limit is None:
             raise ModelError(f"{where}: say how many modes= of the beam are wanted, or a frequency_limit=")
-        if modes is not None and (not isinstance(modes, int | np.integer) or modes < 1):
-            raise ModelError(f"{where}: modes={modes!r} must be a whole number, 1 or more")
+        modes = None if modes is None else how_many(modes, where)
         found: list[_Mode] = []
         for motion in self.motions:
             count = modes
@@ -195,7 +212,7 @@ class Beam:
                 inertia = self.polar if motion == "torsion" else self.mass_per_length
                 speed, power = np.sqrt(rigidity / inertia), 0.5 if motion in ("y", "z") else 1.0
                 count = 3 + int((limit / speed) ** power * self.length / np.pi)
-            found += self._waves(motion, int(count))
+            found += self._waves(motion, count)
         found.sort(key=lambda mode: mode.frequency)
         if limit is not None:
             lowest = found[0].frequency
@@ -259,8 +276,9 @@ class Beam:
             return node_records(names, self._positions(s), self._shapes(chosen, s), bent)
 
         def anywhere(place: Any) -> Node:
-            s = self._station(place, f"{where}: node at {place!r}")
-            return nodes([f"{s:g}"], np.array([s]))[f"{s:g}"]
+            s = self._station(place, f"node at {place!r}")
+            name = place_name(s)
+            return replace(nodes([name], np.array([s]))[name], place=s)
 
         return FlexiblePart(
             **found,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,19 +18,32 @@ _ASYMMETRY = 1e-6
 
 def numbers(value: Any, where: str, what: str, shape: tuple[int, ...] | None = None) -> Array:
     """A copy of finite numbers as an array, of the shape asked for."""
+    if value is None:
+        raise ModelError(f"{where}: {what} is missing; give a value")
     try:
-        found = np.array(value, dtype=float)
+        given = np.asarray(value)
+        found = np.array(given.real if np.iscomplexobj(given) else value, dtype=float)
     except (TypeError, ValueError):
-        raise ModelError(f"{where}: {what} must be numbers, not {_short(value)}") from None
+        raise ModelError(f"{where}: {what} must be numbers, not {short(value)}") from None
+    no_imaginary(given, where, what)
     if shape is not None and found.shape != shape:
         raise ModelError(f"{where}: {what} must have shape {times(shape)}, not {times(found.shape)}")
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
-        place = ", ".join(str(i + 1) for i in bad[0])
+        place = f" at ({', '.join(str(i + 1) for i in bad[0])})" if found.ndim else ""
         raise ModelError(
-            f"{where}: {what} holds {found[tuple(bad[0])]} at ({place}); every value must be a finite number"
+            f"{where}: {what} holds {found[tuple(bad[0])]}{place}; every value must be a finite number"
         )
     return found
+
+
+def no_imaginary(values: Array, where: str, what: str) -> None:
+    """Complex numbers are refused unless all are real; dropping the rest would change the part."""
+    if np.iscomplexobj(values) and np.any(values.imag != 0):
+        raise ModelError(
+            f"{where}: {what} holds complex numbers; only real ones are read: give structural damping with "
+            "damping= or damping_matrix=, and take real modes"
+        )
 
 
 def times(shape: tuple[int, ...]) -> str:
@@ -38,7 +51,8 @@ def times(shape: tuple[int, ...]) -> str:
     return " × ".join(map(str, shape)) if shape else "of one number"
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value as a message shows it."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
@@ -49,6 +63,49 @@ def positive(value: Any, where: str, what: str, *, zero: bool = False) -> float:
     if found < 0 or (found == 0 and not zero):
         raise ModelError(f"{where}: {what} = {found:g} must be {'zero or more' if zero else 'positive'}")
     return found
+
+
+def one_or_more(value: Any, count: int, where: str, what: str) -> Array:
+    """``count`` numbers, of which one stands for all."""
+    found = numbers(value, where, what)
+    if found.shape not in ((), (count,)):
+        raise ModelError(f"{where}: {what} must be one number or {count}, not {times(found.shape)}")
+    return np.broadcast_to(found, (count,)).copy()
+
+
+def poisson(value: Any, where: str) -> float:
+    """Poisson's ratio."""
+    nu = float(numbers(value, where, "nu", ()))
+    if not -1 < nu <= 0.5:
+        raise ModelError(f"{where}: Poisson's ratio nu={nu:g} must lie between -1 and 0.5")
+    return nu
+
+
+def how_many(modes: Any, where: str, least: int = 1) -> int:
+    """A number of modes."""
+    if isinstance(modes, bool) or not isinstance(modes, int | np.integer) or modes < least:
+        raise ModelError(f"{where}: modes={modes!r} must be a whole number, {least} or more")
+    return int(modes)
+
+
+def station_names(stations: Any, taken: Iterable[str], where: str) -> dict[str, Any]:
+    """Stations by name; in a sequence they are named "1", "2", …"""
+    if isinstance(stations, str) or not hasattr(stations, "__iter__"):
+        raise ModelError(
+            f"{where}: stations={short(stations)} must be places by name, e.g. {{'middle': …}}, or a list"
+        )
+    if not isinstance(stations, Mapping):
+        stations = {str(i + 1): place for i, place in enumerate(stations)}
+    for name in stations:
+        if name in taken:
+            raise ModelError(f"{where}: station '{name}' is there already; choose another name")
+    return {str(name): place for name, place in stations.items()}
+
+
+def place_name(*coordinates: float) -> str:
+    """A name for a place that a text can hold and no other place has: "at_0_5", "at_0_3_m0_1"."""
+    texts = [repr(float(x)).replace(".", "_").replace("-", "m").replace("+", "") for x in coordinates]
+    return "_".join(["at", *texts])
 
 
 def symmetric(matrix: Array, where: str, what: str, names: Sequence[str]) -> Array:
@@ -90,6 +147,8 @@ def node_places(value: Any, where: str, what: str = "nodes") -> tuple[list[str],
     else:
         places = list(value) if hasattr(value, "__iter__") else [value]
         names = [str(i + 1) for i in range(len(places))]
+    if value is None or isinstance(value, str):
+        raise ModelError(f"{where}: {what}={value!r} must be positions (x, y, z), by name or in order")
     if not names:
         raise ModelError(f"{where}: {what} is empty; give at least one position (x, y, z)")
     return names, numbers(places, where, f"{what} (positions)", (len(names), 3))

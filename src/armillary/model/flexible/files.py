@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import ModelError
-from armillary.model.flexible.checks import numbers, times
+from armillary.model.flexible.checks import no_imaginary, numbers, times
 
 
 def read_matrix(value: Any, where: str, what: str) -> Any:
@@ -22,7 +22,9 @@ def read_matrix(value: Any, where: str, what: str) -> Any:
         found = numbers(value, where, what)
         _square(found.shape, where, what)
         return found
-    matrix = scipy.sparse.csr_matrix(value, dtype=float)
+    given = scipy.sparse.csr_matrix(value)
+    no_imaginary(given.data, where, what)
+    matrix = scipy.sparse.csr_matrix(given.real, dtype=float)
     _square(matrix.shape, where, what)
     bad = np.flatnonzero(~np.isfinite(matrix.data))
     if len(bad):

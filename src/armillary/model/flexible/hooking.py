@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -223,9 +222,10 @@ def _set(body: Body, **values: Any) -> None:
 
 def _mass_centre(body: Body) -> tuple[float, ...]:
     """The mass centre as numbers, about which coupling coefficients are taken."""
-    if parameter := next((c for c in body.com_coordinates if c.kind != "number"), None):
-        raise ModelError(
-            f"body '{body.name}': coupling= is taken about the mass centre where about= is left out, but com "
-            f"holds {parameter}; give about= in numbers, from the body's origin"
-        )
+    for value in body.com_coordinates:
+        if value.kind != "number":
+            raise ModelError(
+                f"body '{body.name}': coupling= is taken about the mass centre where about= is left out, but "
+                f"com holds {value}; give about= in numbers, from the body's origin"
+            )
     return tuple(float(c.data) for c in body.com_coordinates)

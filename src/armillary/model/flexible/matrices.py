@@ -13,6 +13,7 @@ from armillary.model.flexible.files import read_matrix
 from armillary.model.flexible.integrals import MassTimes, modal_integrals
 from armillary.model.flexible.modal import modal_damping
 from armillary.model.flexible.part import Array, FlexiblePart, Lumps
+from armillary.model.flexible.solving import negative_row
 
 # Nodal stiffness is kept beside the modes up to this many freedoms, as a full matrix.
 _KEPT = 1200
@@ -138,10 +139,9 @@ def _symmetric(structure: Structure, matrix: Any, what: str) -> Any:
 
 
 def _positive_mass(structure: Structure) -> None:
-    """No motion with negative kinetic energy: an entry off the diagonal that is too large is named."""
+    """No motion with negative kinetic energy: what makes one is named, an entry or else the freedom."""
     mass, scale = structure.mass, np.sqrt(structure.mass.diagonal())
-    dense = isinstance(mass, np.ndarray)
-    if dense:
+    if isinstance(mass, np.ndarray):
         rows, columns = np.nonzero(mass)
         values = mass[rows, columns]
     else:
@@ -149,14 +149,19 @@ def _positive_mass(structure: Structure) -> None:
         rows, columns, values = entries.row, entries.col, entries.data
     excess = np.abs(values) - (1 + 1e-9) * scale[rows] * scale[columns]
     excess[rows == columns] = 0
-    lowest = float(np.linalg.eigvalsh(mass)[0]) if dense else 0.0
-    if np.max(excess, initial=0.0) > 0 or lowest < -1e-9 * float(np.max(scale)) ** 2:
+    if np.max(excess, initial=0.0) > 0:
         worst = int(np.argmax(excess))
         i, j = int(rows[worst]), int(columns[worst])
         raise ModelError(
             f"{structure.where}: mass_matrix is not positive: its entry {values[worst]:.6g} between "
             f"{structure.label(i)} and {structure.label(j)} is too large for {mass[i, i]:.6g} and "
             f"{mass[j, j]:.6g} on the diagonal"
+        )
+    row = negative_row(mass, 1e-9 * float(np.max(scale)) ** 2)
+    if row is not None:
+        raise ModelError(
+            f"{structure.where}: mass_matrix is not positive: a motion that is large at "
+            f"{structure.label(row)} has negative kinetic energy; check the signs in its row"
         )
 
 

@@ -34,9 +34,9 @@ def modal_mass(M: Array, where: str) -> Array:
 
 
 def reduced_mass(M: Array, P: Array, total_mass: Any, where: str) -> Array:
-    """M − PᵀP/m, in which the modes of a whole free vehicle of mass m are orthogonal (JPL TR 32-1598, sect. II).
+    """M − PᵀP/m, in which the modes of a whole free vehicle of mass m are orthogonal.
 
-    M itself where ``total_mass`` is left out: modes with the body held.
+    M itself where ``total_mass`` is left out: modes with the body held. Source: JPL TR 32-1598, sect. II.
     """
     if total_mass is None:
         return M
@@ -45,9 +45,9 @@ def reduced_mass(M: Array, P: Array, total_mass: Any, where: str) -> Array:
     p = int(np.argmin(np.diag(reduced) / np.diag(M)))
     if reduced[p, p] <= 1e-12 * M[p, p]:
         raise ModelError(
-            f"{where}: total_mass = {mass:g} is too small: mode {p + 1} has modal mass {M[p, p]:.6g} and moves "
-            f"the vehicle's mass centre with momentum {np.linalg.norm(P[:, p]):.6g}, which takes away "
-            f"{P[:, p] @ P[:, p] / mass:.6g} of it; give the mass of the whole vehicle, this part included"
+            f"{where}: total_mass = {mass:g} is too small: of the modal mass {M[p, p]:.6g} of mode {p + 1} "
+            f"its momentum would take away {P[:, p] @ P[:, p] / mass:.6g}; give the mass of the whole "
+            "vehicle, this part included"
         )
     return reduced
 
@@ -110,8 +110,8 @@ def modal_damping(M: Array, K: Array, where: str, *, damping: Any, damping_matri
     differ = bool(ratios.ndim) and np.ptp(ratios) > 0
     if differ and worst > _THREE_DIGITS:
         raise ModelError(
-            f"{where}: modes {p + 1} and {q + 1} are coupled (coherence {worst:.3g} in mass or stiffness), so "
-            "ratios per mode mean nothing; give one ratio for all, or damping_matrix="
+            f"{where}: modes {p + 1} and {q + 1} are coupled (coherence {worst:.3g} in mass or stiffness), "
+            "so ratios per mode mean nothing; give one ratio for all, or damping_matrix="
         )
     if differ or worst < ORTHOGONAL:
         return np.diag(2 * ratios * np.sqrt(np.diag(K) * np.diag(M)))

@@ -10,6 +10,7 @@ from armillary.errors import ModelError
 from armillary.model.flexible.bases import Structure, reduce_structure
 from armillary.model.flexible.checks import (
     AXES,
+    how_many,
     mode_shapes,
     node_places,
     node_records,
@@ -53,9 +54,11 @@ def from_nodes(
     (3n × N, 6n × N); ``rotations``: n × 3 × N. ``frequencies`` in rad/s, or ``stiffness``: modal (N × N) or
     between the nodes (6n × 6n, or 3n × 3n). Without shapes the modes are computed from that; ``modes`` says
     how many.
+    ``total_mass``: frequencies and ratios are those of a free vehicle of that mass.
     ``shortening``: n × 3 × N × N, second-order displacements ½ η_p η_q G_pq, needed for ``stiffening``.
     """
     names, positions = node_places(nodes, where)
+    modes = None if modes is None else how_many(modes, where)
     weights = _masses(masses, names, where)
     tensors = _inertias(inertias, names, where)
     nodal = None
@@ -130,7 +133,7 @@ def _inertias(value: Any, names: list[str], where: str) -> Array:
 
 def _first(shapes: Array, modes: int, where: str) -> Array:
     there = shapes.shape[2]
-    if not 1 <= modes <= there:
+    if modes > there:
         raise ModelError(f"{where}: modes={modes} asked, but there are shapes of {there}")
     return shapes[:, :, :modes]
 

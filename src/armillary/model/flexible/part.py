@@ -111,12 +111,9 @@ class FlexiblePart:
         return len(self.M)
 
     def __repr__(self) -> str:
-        modes = f"{self.modes} mode{'s' if self.modes > 1 else ''}"
         hertz = self.frequencies / (2 * np.pi)
-        nodes = f"{len(self.nodes)} node{'s' if len(self.nodes) != 1 else ''}"
-        return (
-            f"FlexiblePart({modes} of {hertz.min():.4g} to {hertz.max():.4g} Hz, mass {self.mass:.6g}, {nodes})"
-        )
+        span = f"{hertz.min():.4g} to {hertz.max():.4g} Hz"
+        return f"FlexiblePart(modes={self.modes} of {span}, mass={self.mass:.6g}, nodes={len(self.nodes)})"
 
     @cached_property
     def _uncoupled(self) -> tuple[Array, Array]:

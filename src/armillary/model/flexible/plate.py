@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from armillary.errors import ModelError, nearest
-from armillary.model.flexible.checks import node_records, numbers, positive
+from armillary.model.flexible.checks import (
+    how_many,
+    node_records,
+    numbers,
+    place_name,
+    poisson,
+    positive,
+    station_names,
+)
 from armillary.model.flexible.frames import local_axes, turned
 from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping
@@ -54,9 +62,7 @@ class Plate:
         where = "Plate"
         self.a, self.b = positive(a, where, "a"), positive(b, where, "b")
         height = positive(thickness, where, "thickness")
-        self.nu = float(numbers(nu, where, "nu", ()))
-        if not -1 < self.nu <= 0.5:
-            raise ModelError(f"{where}: Poisson's ratio nu={self.nu:g} must lie between -1 and 0.5")
+        self.nu = poisson(nu, where)
         self.rigidity = positive(E, where, "E") * height**3 / (12 * (1 - self.nu**2))
         self.mass_per_area = positive(density, where, "density") * height
         if root not in EDGES:
@@ -68,22 +74,15 @@ class Plate:
         self.origin = numbers(origin, where, "origin", (3,))
         half = self.b / 2
         corners = [(0.0, -half), (self.a, -half), (self.a, half), (0.0, half)]
-        self.stations = {
-            "root": (0.0, 0.0),
-            "tip": (self.a, 0.0),
-            **{f"corner{i}": corner for i, corner in enumerate(corners, 1)},
-            **self._read_stations(stations, where),
+        own = {"root": (0.0, 0.0), "tip": (self.a, 0.0)}
+        own |= {f"corner{i}": corner for i, corner in enumerate(corners, 1)}
+        more = station_names(stations, own, where)
+        self.stations = own | {
+            name: self._station(xy, f"{where}: station '{name}'") for name, xy in more.items()
         }
 
-    def _read_stations(self, stations: Any, where: str) -> dict[str, tuple[float, float]]:
-        if not isinstance(stations, Mapping):
-            stations = {str(i + 1): place for i, place in enumerate(stations)}
-        if taken := {"root", "tip", "corner1", "corner2", "corner3", "corner4"} & set(stations):
-            raise ModelError(f"{where}: station '{min(taken)}' is there already; choose another name")
-        return {str(name): self._station(xy, f"{where}: station '{name}'") for name, xy in stations.items()}
-
     def _station(self, place: Any, where: str) -> tuple[float, float]:
-        x, y = numbers(place, where, "its place (x, y)", (2,))
+        x, y = numbers(place, where, "its place (x, y)", (2,)) + 0.0  # no −0
         if not (0 <= x <= self.a and abs(y) <= self.b / 2):
             raise ModelError(
                 f"{where}: ({x:g}, {y:g}) lies outside the plate, 0 to {self.a:g} and ±{self.b / 2:g}"
@@ -149,14 +148,13 @@ class Plate:
         second_order: bool = True,
     ) -> FlexiblePart:
         """The lowest modes of bending as a part of a body."""
-        if not isinstance(modes, int | np.integer) or modes < 1:
-            raise ModelError(f"{where}: modes={modes!r} must be a whole number, 1 or more")
+        modes = how_many(modes, where)
         if modes > _MOST**2 // 6:
             raise ModelError(
                 f"{where}: {modes} modes asked, but {_MOST} polynomials per direction carry {_MOST**2 // 6} "
                 "well; use matrices of finite elements for more"
             )
-        count, squares, coefficients = self._ritz(int(modes))
+        count, squares, coefficients = self._ritz(modes)
         (x, weights_x), (y, weights_y) = self._gauss(count + 3)
         grid_x, grid_y = (g.ravel() for g in np.meshgrid(x, y, indexing="ij"))
         masses = self.mass_per_area * np.outer(weights_x, weights_y).ravel()
@@ -177,9 +175,9 @@ class Plate:
             return node_records(names, self._positions(*places.T), shapes)
 
         def anywhere(place: Any) -> Node:
-            at = self._station(place, f"{where}: node at {place!r}")
-            name = f"{at[0]:g}_{at[1]:g}"
-            return nodes([name], np.array([at]))[name]
+            at = self._station(place, f"node at {place!r}")
+            name = place_name(*at)
+            return replace(nodes([name], np.array([at]))[name], place=at)
 
         return FlexiblePart(
             **found,

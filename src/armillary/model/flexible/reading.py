@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from armillary.errors import ModelError, nearest
-from armillary.model.flexible.checks import numbers
+from armillary.model.flexible.checks import numbers, short
 from armillary.model.flexible.given import from_coupling, from_integrals
 from armillary.model.flexible.matrices import from_matrices
 from armillary.model.flexible.nodes import from_nodes
@@ -25,21 +25,27 @@ WAYS: dict[str, tuple[str, Callable[..., FlexiblePart]]] = {
 }
 
 
-def flexible_part(where: str, source: Any = None, *, com: Any = None, **options: Any) -> FlexiblePart:
-    """A flexible part from a ready ``Beam`` or ``Plate``, or from options; ``where`` starts every message.
+def flexible_part(where: str, source: Any = None, **options: Any) -> FlexiblePart:
+    """A flexible part from a ``Beam``, a ``Plate`` or another part, or from options.
 
-    ``com`` is the body's mass centre, about which coupling coefficients are taken where ``about`` is left
-    out. ``spin`` (rad/s, body axes) may go with every way: the steady rotation about which modes are meant.
+    ``where`` starts every message. ``spin`` (rad/s, body axes) may go with every way: the steady rotation
+    about which modes are meant.
     """
     spin = options.pop("spin", None)
     if options.get("stiffening") and options.get("second_order") is False:
         raise ModelError(
             f"{where}: stiffening is of second order in the deformation; leave out second_order=False"
         )
-    if source is not None:
+    if isinstance(source, FlexiblePart):
+        part = source
+        for name in options:
+            raise ModelError(
+                f"{where}: {name}= does not go with a ready part, which has all but spin= and held="
+            )
+    elif source is not None:
         if not hasattr(source, "flexible_part"):
             raise ModelError(
-                f"{where}: {source!r} is not a Beam or Plate; give one, or name the options (nodes=, …)"
+                f"{where}: {short(source)} is not a Beam or Plate; give one, or name the options (nodes=, …)"
             )
         part = _call(source.flexible_part, f"a {type(source).__name__}", where, options)
     else:
@@ -51,8 +57,6 @@ def flexible_part(where: str, source: Any = None, *, com: Any = None, **options:
                 f"{where}: nothing says what is flexible; give a Beam or Plate, or one of: {marks}"
             )
         kind, reader = WAYS[mark]
-        if mark == "coupling" and com is not None:
-            options.setdefault("about", com)
         part = _call(reader, kind, where, options)
     return part if spin is None else replace(part, spin=numbers(spin, where, "spin", (3,)))
 
@@ -65,7 +69,11 @@ def _call(
     for name in options:
         if name not in wanted:
             _known(where, [name], *wanted)
-            raise ModelError(f"{where}: {name}= does not go with {kind}; describe the part in one way only")
+            remedy = "describe the part in one way only"
+            if name not in WAYS:
+                takes = [f"{p.name}=" for p in wanted.values() if p.kind is p.KEYWORD_ONLY]
+                remedy = f"what does: {', '.join(takes)}"
+            raise ModelError(f"{where}: {name}= does not go with {kind}; {remedy}")
     needed = [p.name for p in wanted.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
     if missing := [name for name in needed if name not in options]:
         names = ", ".join(f"{name}=" for name in missing)

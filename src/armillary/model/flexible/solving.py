@@ -12,10 +12,20 @@ from armillary.model.flexible.part import Array
 _SMALL = 400
 # A pivot of a matrix scaled to a unit diagonal below this is rounding.
 _PIVOT = 1e-13
+# Modal mass below this share of what it would be if nothing cancelled is rounding.
+_EMPTY = 1e-13
 
 
 class SingularMatrix(Exception):
     """A matrix that has no inverse, and the row in which that shows."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(row)
+        self.row = row
+
+
+class MasslessMotion(Exception):
+    """A mode without modal mass, and the row in which it is largest."""
 
     def __init__(self, row: int) -> None:
         super().__init__(row)
@@ -50,7 +60,11 @@ def ritz(mass: Any, stiffness: Any, vectors: Array) -> tuple[Array, Array]:
     """Rayleigh-Ritz: the best eigenpairs in the span of some vectors, exactly orthogonal."""
     import scipy.linalg
 
-    vectors = vectors / np.sqrt(np.sum(vectors * (mass @ vectors), axis=0))
+    own, size = np.sum(vectors * (mass @ vectors), axis=0), np.abs(vectors)
+    empty = np.flatnonzero(own <= _EMPTY * np.sum(size * (abs(mass) @ size), axis=0))
+    if len(empty):
+        raise MasslessMotion(int(np.argmax(size[:, empty[0]])))
+    vectors = vectors / np.sqrt(own)
     small_mass, small_stiffness = vectors.T @ (mass @ vectors), vectors.T @ (stiffness @ vectors)
     squares, mix = scipy.linalg.eigh(
         0.5 * (small_stiffness + small_stiffness.T), 0.5 * (small_mass + small_mass.T)
@@ -86,6 +100,37 @@ def _sparse_vectors(mass: Any, stiffness: Any, shift: float, solve: Any, count: 
     return np.asarray(vectors)
 
 
+def negative_row(matrix: Any, least: float) -> int | None:
+    """A row in which a symmetric matrix shows an eigenvalue below −``least``, None where it has none.
+
+    A full matrix: the largest component of the eigenvector. A sparse one: the lowest pivot of A + least 1,
+    which is negative exactly then (Sylvester's law of inertia).
+    """
+    if isinstance(matrix, np.ndarray):
+        values, vectors = np.linalg.eigh(matrix)
+        return int(np.argmax(np.abs(vectors[:, 0]))) if values[0] < -least else None
+    import scipy.sparse
+
+    try:
+        factors = _factors(matrix + least * scipy.sparse.identity(matrix.shape[0]))
+    except RuntimeError:  # a pivot that is exactly zero: an eigenvalue at −least, the border itself
+        return None
+    pivots = factors.U.diagonal()
+    return int(np.argsort(factors.perm_c)[np.argmin(pivots)]) if np.min(pivots) < 0 else None
+
+
+def _factors(matrix: Any) -> Any:
+    """Sparse factors of a symmetric matrix with its own diagonal as pivots."""
+    from scipy.sparse.linalg import splu
+
+    return splu(
+        matrix.tocsc(),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+
+
 def solve_static(stiffness: Any, loads: Any) -> Array:
     """K⁻¹ times columns."""
     return np.asarray(_factor(stiffness)(_full(loads)))
@@ -113,16 +158,10 @@ def _factor(matrix: Any) -> Any:
 
         return lambda x: solve(x).T if np.ndim(x) > 1 else solve(x)
     import scipy.sparse
-    from scipy.sparse.linalg import splu
 
     outer = scipy.sparse.diags(scale)
     try:
-        factors = splu(
-            (outer @ matrix @ outer).tocsc(),
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
+        factors = _factors(outer @ matrix @ outer)
     except RuntimeError:  # SuperLU's "exactly singular" does not say where
         raise SingularMatrix(int(np.argmin(diagonal))) from None
     pivots = np.abs(factors.U.diagonal())

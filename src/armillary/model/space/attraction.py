@@ -94,7 +94,9 @@ class Attraction(Reading, Energies):
     def _new_name(self, name: str, kind: str) -> None:
         super()._new_name(name, kind)
         if name in self.attractors:
-            raise ModelError(f"{kind} '{name}': the name is taken by an attractor already; choose another")
+            raise ModelError(
+                f"{kind} '{name}': an attractor of that name exists already; choose another name"
+            )
 
     def _find_attractor(self, name: Any, where: str) -> Attractor:
         if not isinstance(name, str) or name not in self.attractors:

@@ -110,7 +110,9 @@ class Placing(Attraction):
         for group in _translations(body, where):
             for s in group:
                 if s in self.started:
-                    raise ModelError(f"{where}: start() gives '{s}' a value too; leave one of the two out")
+                    raise ModelError(
+                        f"{where}: start() gives '{s}' a value already; leave one of the two out"
+                    )
 
 
 def _check_strength(orbit: Orbit, attractor: Attractor) -> None:
