@@ -288,3 +288,31 @@ def test_a_mass_that_was_left_out_and_used_is_not_taken_away() -> None:
     with pytest.raises(arm.ModelError, match=r"'boom\.mass' was left out and has been used"):
         boom.flexible(arm.Beam(2.0, EI=50.0, mass_per_length=0.5), modes=2)
     assert len(s.coordinates) == 1  # nothing of it is left behind
+
+
+def test_loops_at_nodes_are_closed_by_joints_not_by_modes() -> None:
+    s = arm.System("four-bar")
+    a = s.body("a", joint=arm.Revolute("z"), mass=1, inertia=(0, 0.1, 0.1), com=(0.2, 0, 0))
+    b = s.body("b", a, arm.Revolute("z"), at=(0.4, 0, 0))
+    b.flexible(arm.Beam(0.7, EI=5.0, mass_per_length=1.0, motions="y"), modes=2)
+    c = s.body("c", joint=arm.Revolute("z"), at=(0.6, 0, 0), com=(0.15, 0, 0), mass=1, inertia=(0, 0.1, 0.1))
+    s.close_joint("revolute", b.node("tip").point("pin", (0, 0, 0)), c.point("pin", (0.5, 0, 0)), axis="z")
+    s.start({"b.q1": 0.5, "c.q1": 1.5, "a.q1": 1.0})
+    s.output("energy", s.total_energy())
+    equations = s.derive("kane")
+    assert set(equations.dependents) == {"b.u1", "c.u1"}
+    run = equations.compile().simulate(0.3, rtol=1e-11, initial={"a.u1": 2.0})
+    np.testing.assert_allclose(run["energy"], run["energy"][0], rtol=1e-8)
+
+
+def test_a_loop_that_only_modes_can_close_is_closed_by_them() -> None:
+    s = arm.System("propped beam")
+    beam = s.body("beam")
+    beam.flexible(arm.Beam(1.0, EI=10.0, mass_per_length=1.0, motions="y"), modes=3)
+    s.close_loop(beam.node("tip"), s.ground.point("prop", (1, 0, 0)), [s.ground.y])
+    equations = s.derive()
+    assert len(equations.dependents) == 1
+    run = equations.compile().simulate(0.1, rtol=1e-10, initial={"beam.u2": 0.1})
+    tip = beam.flex.part.nodes["tip"].shape[1] @ np.array([run[f"beam.q{i}"] for i in (1, 2, 3)])
+    assert np.abs(tip).max() < 1e-12
+    assert np.abs(run["beam.q2"]).max() > 1e-5

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -25,6 +26,7 @@ from armillary.mechanics.constraints import Elimination, Row, constant_part, sha
 from armillary.mechanics.partition import partition, sizes_by_kind
 
 _WEAK = 0.2  # of the largest factor in a row, below which a speed is not given up by itself
+_FAIR = 0.05  # share of a joint in a row from which on modes are left free
 _OUTRUN = 5.0  # times an independent speed, beyond which a dependent one is better exchanged
 _NOTHING = 1e-8  # of the largest factor of its kind anywhere: rounding, nothing is left
 
@@ -38,11 +40,15 @@ def choose(
     kinds: Sequence[Any],
     *,
     kept_free: Collection[int] = (),
+    modal: Collection[int] = (),
     wanted: Mapping[str, int] | None = None,
     given: Mapping[Expr, str] | None = None,
     locked: Collection[str] = (),
 ) -> Elimination:
     """The elimination of all rows, where speeds of one kind have one unit.
+
+    Speeds ``kept_free`` are given up where nothing else is left, ``modal`` ones where no joint has a fair
+    share in a row: a mode moves a node a little, and would have to move fast to close a loop.
 
     ``wanted`` gives the speed for constraints whose choice is made already, in the order of elimination. Else
     rows that keep a position come first: where one of them and a row of speeds say the same, the position is
@@ -53,15 +59,24 @@ def choose(
     if wanted:
         place = {name: i for i, name in enumerate(wanted)}
         in_order.sort(key=lambda row: place.get(row.constraint.name, len(place)))
-    result = _eliminated(in_order, evaluate, names, sizes, kept_free, wanted or {}, given or {}, locked)
+    avoided = _Avoided(frozenset(kept_free), frozenset(modal))
+    result = _eliminated(in_order, evaluate, names, sizes, avoided, wanted or {}, given or {}, locked)
     asked = any(row.constraint.eliminate is not None for row in found)
     if not wanted and not asked and _outruns(result, sizes, evaluate):
-        better = _by_numbers(in_order, result, sizes, kept_free, evaluate)
+        better = _by_numbers(in_order, result, sizes, avoided, evaluate)
         in_order = [row for row, _ in better] + [r for r in in_order if r not in {row for row, _ in better}]
         chosen = {row.constraint.name: speed for row, speed in better}
-        result = _eliminated(in_order, evaluate, names, sizes, kept_free, chosen, given or {}, locked)
+        result = _eliminated(in_order, evaluate, names, sizes, avoided, chosen, given or {}, locked)
     result.qualities += _growth(result, sizes, evaluate)
     return result
+
+
+@dataclass(frozen=True)
+class _Avoided:
+    """Speeds that are not given up where others can be."""
+
+    kept_free: frozenset[int]
+    modal: frozenset[int]
 
 
 def _eliminated(
@@ -69,7 +84,7 @@ def _eliminated(
     evaluate: Evaluate,
     names: Sequence[str],
     sizes: Mapping[int, float],
-    kept_free: Collection[int],
+    avoided: _Avoided,
     wanted: Mapping[str, int],
     given: Mapping[Expr, str],
     locked: Collection[str],
@@ -83,7 +98,7 @@ def _eliminated(
             _check_nothing_left(row, known, result, evaluate, given)
             result.redundant.append(row)
             continue
-        speed = _speed_to_give_up(row, coefficients, scaled, shared, names, kept_free, wanted, given, locked)
+        speed = _speed_to_give_up(row, coefficients, scaled, shared, names, avoided, wanted, given, locked)
         share, whole = shares(coefficients, speed, sizes)
         if share is not None:
             result.qualities.append(share)
@@ -132,7 +147,7 @@ def _by_numbers(
     in_order: Sequence[Row],
     result: Elimination,
     sizes: Mapping[int, float],
-    kept_free: Collection[int],
+    avoided: _Avoided,
     evaluate: Evaluate,
 ) -> list[tuple[Row, int]]:
     """Rows and their speeds in a choice that is good where runs start."""
@@ -142,7 +157,7 @@ def _by_numbers(
         J[i, list(row.coefficients)] = [v[0] for v in values]
     now = [(in_order.index(result.kept[step.row]), step.speed) for step in result.steps]
     scale = np.array([sizes[j] for j in range(len(sizes))])
-    pairs = partition(J, scale, kept_free, now)
+    pairs = partition(J, scale, avoided.kept_free, now, avoided.modal)
     return (
         [(in_order[i], j) for i, j in pairs] if len(pairs) == len(now) else [(in_order[i], j) for i, j in now]
     )
@@ -175,7 +190,7 @@ def _speed_to_give_up(
     scaled: Mapping[int, np.ndarray],
     shared: Mapping[int, int],
     names: Sequence[str],
-    kept_free: Collection[int],
+    avoided: _Avoided,
     wanted: Mapping[str, int],
     given: Mapping[Expr, str],
     locked: Collection[str],
@@ -198,7 +213,9 @@ def _speed_to_give_up(
             )
             + f"; it could eliminate {_listed(names, coefficients)}"
         )
-    allowed = [j for j in coefficients if j not in kept_free] or list(coefficients)
+    allowed = [j for j in coefficients if j not in avoided.kept_free] or list(coefficients)
+    fair = [j for j in allowed if j not in avoided.modal and float(scaled[j][0]) > _FAIR]
+    allowed = fair or allowed
     constant = [j for j in allowed if _simplicity(coefficients[j]) == 0 and scaled[j][0] > _NOTHING]
     at_start = {j: float(scaled[j][0]) for j in allowed}
     if max(at_start.values()) <= _NOTHING:  # a run starts in a singular place: the others tell more

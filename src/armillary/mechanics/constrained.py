@@ -195,6 +195,7 @@ def _chosen(system: System, found: list[Row], plain: Undimensioned, mode: Mode) 
         names,
         [u.dimension for u in system.speeds],
         kept_free=set_by_events,
+        modal=modal_speeds(system),
         wanted={constraint: names.index(speed) for constraint, speed in mode.dependents},
         given={u: _in_words(p) for u, p in system.prescriptions.items()},
         locked=mode.locked,
@@ -211,6 +212,12 @@ def _chosen(system: System, found: list[Row], plain: Undimensioned, mode: Mode) 
             "constraints may seem to say more than they do elsewhere"
         )
     return elimination
+
+
+def modal_speeds(system: System) -> set[int]:
+    """Where the speeds of modes stand among all."""
+    modal = {u for flex in system.flexibles.values() for u in flex.speeds}
+    return {i for i, u in enumerate(system.speeds) if u in modal}
 
 
 def _in_words(given: Prescription) -> str:

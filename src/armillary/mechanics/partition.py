@@ -17,6 +17,7 @@ _STRONG = 0.5  # of the largest element, above which a present choice stays
 _OUTRUN = 2.0  # a factor of which a dependent speed is exchanged
 _NOISE = 1e-10  # a largest factor of this size is rounding: there is no row that says anything
 _NOTHING = 1e-8
+_FAIR = 0.05  # of the best conditioning with modes, with which joints are still preferred
 
 Pairs = list[tuple[int, int]]  # (row, speed), in the order of elimination
 
@@ -32,9 +33,24 @@ def sizes_by_kind(largest: np.ndarray, kinds: Sequence[object]) -> np.ndarray:
 
 
 def partition(
-    jacobian: np.ndarray, sizes: np.ndarray, kept_free: Collection[int], now: Sequence[tuple[int, int]]
+    jacobian: np.ndarray,
+    sizes: np.ndarray,
+    kept_free: Collection[int],
+    now: Sequence[tuple[int, int]],
+    modal: Collection[int] = (),
 ) -> Pairs:
-    """A speed for each row that says something new; ``sizes`` take the place of the speeds' units."""
+    """A speed for each row that says something new; ``sizes`` take the place of the speeds' units.
+
+    Modal speeds are given up only where joints cannot do it, or not well.
+    """
+    if modal:
+        pairs = partition(jacobian, sizes, {*kept_free, *modal}, now)
+        whole = partition(jacobian, sizes, kept_free, now)
+        if len(pairs) == len(whole) and _share(jacobian, sizes, pairs) > _FAIR * _share(
+            jacobian, sizes, whole
+        ):
+            return pairs
+        return whole
     J = jacobian / sizes
     norms = np.linalg.norm(J, axis=1, keepdims=True)
     J = J / np.where(norms > 0.0, norms, 1.0)
@@ -47,6 +63,12 @@ def partition(
         gone, comes = exchange
         pairs = [(i, comes if j == gone else j) for i, j in pairs]
     return _pivots(J, [j for _, j in pairs], dict(pairs))
+
+
+def _share(jacobian: np.ndarray, sizes: np.ndarray, pairs: Pairs) -> float:
+    """How well a choice is conditioned: the smallest singular value of its part of J."""
+    part = (jacobian / sizes)[np.ix_([i for i, _ in pairs], [j for _, j in pairs])]
+    return float(np.linalg.svd(part, compute_uv=False)[-1]) if pairs else 0.0
 
 
 def _pivots(J: np.ndarray, columns: Sequence[int], now: dict[int, int]) -> Pairs:

@@ -107,8 +107,9 @@ class Body:
         """A flexible point: a massless body that moves and turns with the deflection there.
 
         A text is the name of a node. On a beam a number is a place, a distance from its root, and on a plate
-        (x, y); ``boom.node(0.5)`` is the body ``boom_at_0_5``. Bodies hang on it (``parent=boom.node("tip")``),
-        forces and moments act on it.
+        (x, y); ``boom.node(0.5)`` is the body ``boom_at_0_5``. Elsewhere a whole number is the name of a node
+        that was given without one. Bodies hang on it (``parent=boom.node("tip")``), forces and moments act
+        on it.
         """
         return self.system._node(self, name)
 

@@ -15,7 +15,7 @@ from armillary.algebra.calculus import evaluate
 from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import symbols
 from armillary.errors import SimulationError
-from armillary.mechanics.constrained import Mode, full_tree
+from armillary.mechanics.constrained import Mode, full_tree, modal_speeds
 from armillary.mechanics.impulse import after_impulse, full_mass_matrix
 from armillary.mechanics.partition import partition, sizes_by_kind
 from armillary.mechanics.tree import numeric
@@ -101,7 +101,7 @@ class Modes:
         rows = {row.constraint.name: i for i, row in enumerate(setting.rows)}
         kept = setting.elimination.kept
         now = [(rows[kept[step.row].constraint.name], step.speed) for step in setting.elimination.steps]
-        chosen = partition(figures.jacobian, sizes, (), now)
+        chosen = partition(figures.jacobian, sizes, (), now, modal_speeds(system))
         if len(chosen) < len(now):
             lost = [setting.rows[i].constraint.name for i, _ in now if i not in {row for row, _ in chosen}]
             raise SimulationError(

@@ -2,7 +2,8 @@
 
 As many complex modes are computed as the part has real ones, from the masses and inertias of its nodes, the
 spin and the stiffness between the nodes; where a part has only shapes and a modal stiffness, in the span of
-these. Each takes the damping ratio of the real mode of its number, counted from the lowest frequency.
+these. Each takes the damping ratio of the real mode of its number, counted from the lowest frequency: modes
+of the free vehicle where these are damped apart from each other, else modes with the body held.
 
 The part's coordinates and speeds are then the states δ and η. In all expressions of the description they keep
 their meaning, amplitudes and rates of the part's own shapes φ,
@@ -35,19 +36,20 @@ from armillary.mechanics.appendages.modes import (
 from armillary.mechanics.appendages.vehicle import NodeLoad, Particle, SpinningAppendage
 from armillary.mechanics.rotation import General
 from armillary.model.body import Body
-from armillary.model.flexible.part import FlexiblePart, Lumps, Node, coherence
+from armillary.model.flexible.part import FlexiblePart, Lumps, Node, coherence, uncoupled
 
 # Damping between two modes below this, beside that of each, is rounding.
-_DIAGONAL = 1e-9
+_APART = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Spun:
-    """A flexible body in complex modes: these, and W from displacements to amplitudes of its own shapes."""
+    """A flexible body in complex modes: these, W from displacements to amplitudes of its own shapes, ratios."""
 
     body: Body
     modes: ComplexModes
     amplitudes: Array
+    damping: Array
 
     def amplitude(self, delta: list[Any], eta: list[Any]) -> list[Any]:
         """y = 2 W (Ψ δ − Γ η)."""
@@ -93,13 +95,6 @@ def spun(body: Body, total_mass: Any) -> Spun:
             f"{where}: formalism 'mbdyfr' needs the total mass as a number for its complex modes, but it is "
             f"{total_mass}; give masses as numbers"
         )
-    worst, p, q = coherence(part.uncoupled_damping)
-    if worst > _DIAGONAL:
-        raise ModelError(
-            f"{where}: formalism 'mbdyfr' has one damping ratio per mode, but the damping matrix ties modes "
-            f"{p + 1} and {q + 1} (coherence {worst:.3g}); give damping= ratios, or use formalism='kane', "
-            "'recursive' or 'mbdyfn'"
-        )
     Mn = nodal_mass(lumps.masses, lumps.inertias)
     spin = np.zeros(3) if part.spin is None else part.spin
     basis, stiffness = _basis(part, lumps, Mn, where)
@@ -109,7 +104,24 @@ def spun(body: Body, total_mass: Any) -> Spun:
     psi, gamma = (_without_rounding(basis @ a[:, : part.modes]) for a in (found.psi, found.gamma))
     modes = ComplexModes(found.frequencies[: part.modes], psi, gamma)
     shapes = lumps.shapes
-    return Spun(body, modes, np.linalg.solve(shapes.T @ Mn @ shapes, shapes.T @ Mn))
+    amplitudes = np.linalg.solve(shapes.T @ Mn @ shapes, shapes.T @ Mn)
+    return Spun(body, modes, amplitudes, _ratios(part, total_mass, where))
+
+
+def _ratios(part: FlexiblePart, total_mass: float, where: str) -> Array:
+    """Damping ratios φᵀCφ / 2ω of real modes, lowest first."""
+    for M in (part.M - part.P.T @ part.P / total_mass, part.M):
+        rates, modes = uncoupled(M, part.K)
+        damping = modes.T @ part.C @ modes
+        worst, p, q = coherence(damping)
+        if worst < _APART:
+            ratios = np.divide(np.diag(damping), 2 * rates, out=np.zeros(part.modes), where=rates > 0)
+            return ratios[np.argsort(rates, kind="stable")]
+    raise ModelError(
+        f"{where}: formalism 'mbdyfr' has one damping ratio per mode, but the damping matrix ties modes {p + 1} "
+        f"and {q + 1} (coherence {worst:.3g}); give damping= ratios, or use formalism='kane', 'recursive' or "
+        "'mbdyfn'"
+    )
 
 
 def _basis(part: FlexiblePart, lumps: Lumps, Mn: Array, where: str) -> tuple[Array, Array]:
@@ -170,7 +182,7 @@ def spinning_appendage(
         tuple(particles),
         matrix_vector(place.rotation, numbers(spin)),
         [float(x) for x in modes.frequencies],
-        [float(x) if x else 0 for x in part.damping[np.argsort(part.frequencies, kind="stable")]],
+        [float(x) if x else 0 for x in found.damping],
         [read(q) for q in flex.coordinates],
         [read(u) for u in flex.speeds],
         tuple(loads),

@@ -16,7 +16,7 @@ _NAMED = {name: np.eye(3)[i] for i, name in enumerate("xyz")}
 def direction(value: Any, where: str, what: str) -> Array:
     """A unit vector: "x", "-y", …, or three components."""
     if isinstance(value, str):
-        axis = _NAMED.get(value.lstrip("+-"))
+        axis = _NAMED.get(value[1:] if value[:1] in ("+", "-") else value)
         if axis is None:
             raise ModelError(f"{where}: {what}={value!r} is not an axis; give x, y, z, -x, … or a vector")
         return -axis if value.startswith("-") else axis

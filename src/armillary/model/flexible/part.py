@@ -131,16 +131,9 @@ class FlexiblePart:
     @property
     def damping(self) -> Array:
         """Damping ratio of each of these modes, φᵀCφ / 2ω with φᵀMφ = 1, or 0 without stiffness."""
-        critical = 2 * self.frequencies
-        return np.divide(
-            np.diag(self.uncoupled_damping), critical, out=np.zeros(self.modes), where=critical > 0
-        )
-
-    @property
-    def uncoupled_damping(self) -> Array:
-        """ΦᵀCΦ, N × N: what the damping is between the modes of `frequencies`."""
-        modes = self._uncoupled[1]
-        return modes.T @ self.C @ modes
+        rates, modes = self._uncoupled
+        own = np.diag(modes.T @ self.C @ modes)
+        return np.divide(own, 2 * rates, out=np.zeros(self.modes), where=rates > 0)
 
     @property
     def effective_masses(self) -> Array:

@@ -72,7 +72,7 @@ def _call(
             remedy = "describe the part in one way only"
             if name not in WAYS:
                 takes = [f"{p.name}=" for p in wanted.values() if p.kind is p.KEYWORD_ONLY]
-                remedy = f"what does: {', '.join(takes)}"
+                remedy = f"possible are {', '.join(takes)}"
             raise ModelError(f"{where}: {name}= does not go with {kind}; {remedy}")
     needed = [p.name for p in wanted.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
     if missing := [name for name in needed if name not in options]:
