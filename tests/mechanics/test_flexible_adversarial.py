@@ -198,12 +198,28 @@ def test_modes_declared_small_leave_an_error_of_second_order() -> None:
 # ---------------------------------------------------------------- growth
 
 
-def test_operations_of_a_panel_array_grow_linearly() -> None:
-    counts = {}
-    for formalism in ("recursive", "momentum"):
-        for n in (10, 20):
-            s = arm.System("array")
-            hub = s.body("hub", joint=arm.Free(), mass=100, inertia=(50, 50, 50))
-            arm.panels(s, hub, n, length=1.0, mass=2.0, inertia=(0.1, 0.2, 0.3), stiffness=1.0)
-            counts[n] = s.derive(formalism).operations.multiplications
-        assert counts[20] < 2.1 * counts[10], formalism
+def array_multiplications(formalism: str, n: int) -> int:
+    s = arm.System("array")
+    hub = s.body("hub", joint=arm.Free(), mass=100, inertia=(50, 50, 50))
+    arm.panels(s, hub, n, length=1.0, mass=2.0, inertia=(0.1, 0.2, 0.3), stiffness=1.0)
+    return s.derive(formalism).operations.multiplications
+
+
+FILLS_UP = pytest.mark.xfail(strict=True, reason="the matrix of a long branch fills up")
+
+
+@pytest.mark.parametrize(
+    "formalism", ["recursive", "momentum", pytest.param("back_substitution", marks=FILLS_UP)]
+)
+def test_operations_of_a_panel_array_grow_linearly(formalism: str) -> None:
+    assert array_multiplications(formalism, 20) < 2.1 * array_multiplications(formalism, 10)
+
+
+@pytest.mark.parametrize("formalism", ["mbdyfn", "mbdyfl"])
+def test_stiffening_is_not_dropped_in_silence(formalism: str) -> None:
+    s = arm.System("stiffened")
+    hub = s.body("hub", joint=arm.Free(), mass=5, inertia=(2, 3, 4))
+    boom = s.body("boom", parent=hub, joint=arm.Revolute("z"), mass=1, inertia=(0.1, 0.1, 0.1))
+    boom.flexible(beam(), modes=2, stiffening=True)
+    with pytest.raises(ModelError, match=r"'boom'.*stiffen"):
+        s.derive(formalism)

@@ -157,6 +157,38 @@ def test_lock_and_release_at_once_are_refused() -> None:
         s.event("both", "t - 0.5", lock="arm.q1", unlock="arm.u1")
 
 
+def test_what_was_never_locked_is_not_released() -> None:
+    s = spacecraft()
+    s.event("let go", "t - 0.5", unlock="arm.u1")
+    with pytest.raises(ModelError, match=r"event 'let go'.*'arm\.u1', but nothing ever locks it"):
+        s.derive()
+
+
+def test_an_event_that_locks_a_joint_does_not_set_it_moving() -> None:
+    s = spacecraft()
+    with pytest.raises(ModelError, match=r"event 'catch'.*'arm\.u1' is locked.*cannot be set"):
+        s.event("catch", "t - 0.5", lock="arm.u1", set={"arm.u1": 1.0})
+
+
+@pytest.mark.parametrize("formalism", ["momentum", "recursive"])
+def test_a_locked_joint_that_is_set_moving_stops_the_run(formalism: str) -> None:
+    s = spacecraft()
+    s.event("catch", "t - 0.1", lock="arm.u1")
+    s.event("kick", "t - 0.2", set={"arm.u1": 1.0})
+    with pytest.raises(SimulationError, match=r"event 'kick' sets 'arm\.u1', which is locked") as caught:
+        s.derive(formalism).compile().simulate(0.5, initial=START)
+    assert caught.value.run.time[-1] == pytest.approx(0.2)
+
+
+def test_lock_and_release_by_two_events_of_one_instant_stop_the_run() -> None:
+    s = spacecraft()
+    s.event("catch", "t - 0.1", lock="arm.u1")
+    s.event("let go", "t - 0.1", unlock="arm.u1")
+    words = r"event 'catch' locks 'arm\.u1' and event 'let go' unlocks it"
+    with pytest.raises(SimulationError, match=words):
+        s.derive("recursive").compile().simulate(0.5, initial=START)
+
+
 def four_bar() -> arm.System:
     s = arm.System("four-bar")
     bar = {"com": (0.5, 0, 0), "mass": 1, "inertia": (0.1, 0.1, 0.1)}

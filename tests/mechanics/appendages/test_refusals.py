@@ -122,6 +122,52 @@ def test_complex_modes_need_masses() -> None:
         s.derive("mbdyfr")
 
 
+def test_complex_modes_need_damping_of_each_alone() -> None:
+    """Ratios, or a matrix without what ties two modes: of the part as held, or as the vehicle has them."""
+    made = {}
+    for name, C in (("tied", [[0.5, 0.4], [0.4, 0.6]]), ("apart", [[0.5, 0], [0, 0.6]])):
+        s, hub, _ = vehicle()
+        K = 10 * np.kron([[4.0, -2], [-2, 2]], np.eye(3))
+        nodes = {"a": (1, 0, 0), "b": (2, 0.3, 0)}
+        hub.flexible(nodes=nodes, masses=[1.0, 0.7], stiffness=K, modes=2, damping_matrix=C)
+        made[name] = s
+    with pytest.raises(ModelError, match=r"body 'hub'.*damping matrix ties modes 1 and 2 .*mbdyfn"):
+        made["tied"].derive("mbdyfr")
+    assert made["tied"].derive("mbdyfn").formalism == "mbdyfn"
+    assert made["apart"].derive("mbdyfr").formalism == "mbdyfr"
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+@pytest.mark.parametrize("total_mass", [None, 5.0])
+def test_damping_stays_with_its_mode(order: list[int], total_mass: float | None) -> None:
+    """Modes may come in any order, and be those of the vehicle or with the hub held.
+
+    Two masses swing together along y (2 rad/s, ratio 0.1) and z (5 rad/s, 0.02), so that nothing turns. The
+    vehicle of 5 kg has σ as given; where it was given for a held hub of 3 kg, σ² grows by 5/3. The rates of
+    decay are ζσ, beside the frequencies σ (module docstring of mbdyfr).
+    """
+    s = arm.System("vehicle")
+    hub = s.body("hub", joint=arm.Free(), mass=3.0, inertia=(1, 2, 3))
+    hub.flexible(
+        nodes={"left": (-1, 0, 0), "right": (1, 0, 0)},
+        masses=1.0,
+        shapes=np.array([[[0, 0], [1.0, 0], [0, 1.0]]] * 2)[:, :, order],
+        frequencies=np.array([2.0, 5])[order],
+        damping=np.array([0.1, 0.02])[order],
+        total_mass=total_mass,
+    )
+    model = s.derive("mbdyfr").compile()
+    modal, columns = [7, 8, 15, 16], []
+    for k in modal:
+        state = np.zeros(17)
+        state[3], state[k] = 1.0, 1e-3
+        columns.append(model.derivatives(0, state)[modal] / 1e-3)
+    values = np.linalg.eigvals(np.array(columns).T)
+    values = values[values.imag > 0]
+    expected = np.array([-0.2 + 2j, -0.1 + 5j]) * (np.sqrt(5 / 3) if total_mass is None else 1)
+    np.testing.assert_allclose(values[np.argsort(values.imag)], expected, rtol=1e-9)
+
+
 def test_complex_modes_need_numbers() -> None:
     s, hub, _ = vehicle()
     hub.flexible(**BOOM)

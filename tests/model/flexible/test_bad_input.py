@@ -47,6 +47,11 @@ def changed(matrix: np.ndarray, *entries: tuple[int, int, float]) -> np.ndarray:
     return copy
 
 
+# In the axes of node 2 all three planes are possible, the whole is not: eigenvalues -0.8, 1.9, 1.9 times 2.
+INDEFINITE = CHAIN_MASS.copy()
+INDEFINITE[3:6, 3:6] = 2 * np.array([[1, 0.9, 0.9], [0.9, 1, -0.9], [0.9, -0.9, 1]])
+
+
 MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "nothing": ({}, ["nothing says what is flexible", "nodes="]),
     "unknown option": ({**NODES, "frequency": 1}, ["no option frequency", "did you mean 'frequencies'"]),
@@ -55,6 +60,10 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "mixed with coupling": ({**NODES, "coupling": 1}, ["masses= does not go with rigid-elastic coupling"]),
     "incomplete": ({"nodes": PLACES}, ["masses= must be given too"]),
     "integrals incomplete": ({"P": np.zeros((3, 2))}, ["m=", "H=", "M="]),
+    "matrices do not stiffen": (
+        {**CHAIN, "stiffening": True},
+        ["stiffening= does not go with matrices; possible are mass_matrix=, stiffness_matrix="],
+    ),
     "no beam": ({"source": 3}, ["3 is not a Beam or Plate"]),
     # nodes
     "shapes of other nodes": (
@@ -116,6 +125,17 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["may be modal or between the nodes"],
     ),
     "stiffening": ({**NODES, "stiffening": True}, ["stiffening needs shortening=", "3 × 3 × 2 × 2"]),
+    "half a mode": ({**NODES, "modes": 1.0}, ["modes=1.0 must be a whole number"]),
+    "modes as text": ({**NODES, "modes": "1"}, ["modes='1' must be a whole number"]),
+    "no nodes": ({**NODES, "nodes": None}, ["nodes=None must be positions"]),
+    "no masses": ({**NODES, "masses": None}, ["masses is missing"]),
+    "complex shapes": ({**NODES, "shapes": SHAPES * (1 + 0.1j)}, ["shapes holds complex numbers"]),
+    "no vehicle": ({**NODES, "total_mass": 0}, ["total_mass = 0 must be positive"]),
+    "light vehicle": ({**NODES, "total_mass": 0.1}, ["total_mass = 0.1 is too small", "mode 1", "16.9"]),
+    "coupled ratios": (
+        {**NODES, "frequencies": None, "stiffness": [[1, 0.3], [0.3, 1]], "damping": [0.1, 0.2]},
+        ["modes 1 and 2 are coupled (coherence 0.3", "one ratio for all"],
+    ),
     "modes of nodes": ({**NODES, "modes": 3}, ["modes=3 asked, but there are shapes of 2"]),
     "spin": ({**NODES, "spin": 3.0}, ["spin must have shape 3"]),
     "second order off": (
@@ -142,6 +162,24 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {**CHAIN, "mass_matrix": changed(CHAIN_MASS, (0, 3, 5.0), (3, 0, 5.0))},
         ["mass_matrix is not positive", "node '1' x and node '2' x"],
     ),
+    "indefinite block": (
+        {**CHAIN, "mass_matrix": INDEFINITE},
+        ["mass_matrix is not positive", "large at node '2' ", "negative kinetic energy"],
+    ),
+    "indefinite sparse block": (
+        {**CHAIN, "mass_matrix": scipy.sparse.csr_matrix(INDEFINITE)},
+        ["mass_matrix is not positive", "large at node '2' ", "negative kinetic energy"],
+    ),
+    "singular mass": (
+        {**CHAIN, "mass_matrix": np.kron(np.ones((3, 3)), np.eye(3)), "modes": 4},
+        ["4 modes asked, but one of them moves no mass, most at node '"],
+    ),
+    "complex matrix": ({**CHAIN, "stiffness_matrix": CHAIN_STIFFNESS * (1 + 0.02j)}, ["complex numbers"]),
+    "complex sparse matrix": (
+        {**CHAIN, "mass_matrix": scipy.sparse.csr_matrix(CHAIN_MASS * (1 + 0.02j))},
+        ["mass_matrix holds complex numbers"],
+    ),
+    "fixed by a number": ({**CHAIN, "fixed": 0.5}, ["fixed=0.5 must be names of nodes"]),
     "indefinite stiffness": (
         {**CHAIN, "stiffness_matrix": changed(CHAIN_STIFFNESS, (0, 3, 200.0), (3, 0, 200.0))},
         ["singular at node", "not positive"],
@@ -256,6 +294,21 @@ READY: dict[str, tuple[Any, list[str]]] = {
     "wall": (lambda: Section.tube(1, 2), ["thicker than the radius"]),
     "edge": (lambda: Plate(1, 1, 1, E=1, nu=0.3, density=1, root="x"), ["root='x'"]),
     "nu": (lambda: Plate(1, 1, 1, E=1, nu=0.7, density=1), ["nu=0.7"]),
+    "EI": (lambda: Beam(1, EI=(1, 2, 3), mass_per_length=1), ["EI must be one number or 2, not 3"]),
+    "tip inertia": (
+        lambda: Beam(1, EI=1, mass_per_length=1, tip_inertia=(1, 2)),
+        ["tip_inertia must be one number or 3, not 2"],
+    ),
+    "nu of a beam": (lambda: Beam(1, E=1, nu=-1, density=1, section=Section.circle(1)), ["nu=-1"]),
+    "G and nu": (lambda: Beam(1, E=1, nu=0, G=1, density=1, section=Section.circle(1)), ["G= is given"]),
+    "no E": (lambda: Beam(1, density=1, section=Section.circle(1)), ["Beam: E is missing"]),
+    "section": (lambda: Beam(1, E=1, density=1, section="circle"), ["section='circle' is not a Section"]),
+    "stations": (lambda: Beam(1, EI=1, mass_per_length=1, stations=0.5), ["stations=0.5 must be places"]),
+    "no motions": (lambda: Beam(1, EI=1, mass_per_length=1, motions=()), ["motions is empty"]),
+    "motions": (lambda: Beam(1, EI=1, mass_per_length=1, motions=3), ["no motion 3"]),
+    "two signs": (lambda: Beam(1, EI=1, mass_per_length=1, along="--x"), ["along='--x' is not an axis"]),
+    "nan": (lambda: Beam(np.nan, EI=1, mass_per_length=1), ["length holds nan; every value"]),
+    "stations of a plate": (lambda: Plate(1, 1, 1, E=1, nu=0, density=1, stations=2), ["stations=2"]),
     "off the plate": (lambda: Plate(1, 1, 1, E=1, nu=0, density=1, stations=[(2, 0)]), ["outside the plate"]),
 }
 
@@ -279,7 +332,7 @@ USES: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
     "plate does not stiffen": (
         PLATE,
         {"modes": 2, "stiffening": True},
-        ["does not go with a Plate"],
+        ["stiffening= does not go with a Plate; possible are modes=, damping=, damping_matrix=, second"],
     ),
     "too many of a plate": (PLATE, {"modes": 500}, ["500 modes asked", "96"]),
     "held tip": (
@@ -289,6 +342,7 @@ USES: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
     ),
     "heavy tip": (Beam(1.0, EI=1.0, mass_per_length=1.0, tip_mass=1e7), {"modes": 2}, ["outweighs the beam"]),
     "limit": (BEAM, {"frequency_limit": 1.0}, ["no mode lies below", "3.516"]),
+    "not one mode": (BEAM, {"modes": True}, ["modes=True must be a whole number"]),
     "contradiction": (BEAM, {"modes": 2, "stiffening": True, "second_order": False}, ["second_order"]),
 }
 
@@ -312,6 +366,10 @@ def test_unknown_node_and_truncation_name_what_there_is() -> None:
         part.truncated(3)
     with pytest.raises(ModelError, match="outside the beam"):
         flexible_part("body 'boom'", BEAM, modes=1).node(2.0)
+
+
+def test_fixed_nothing_may_be_said_as_none() -> None:
+    assert flexible_part("body 'b'", **CHAIN, fixed=None).modes == flexible_part("body 'b'", **CHAIN).modes
 
 
 def test_pickled_files_are_refused(tmp_path: Path) -> None:

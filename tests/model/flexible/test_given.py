@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
+import armillary as arm
 from armillary.model.flexible.part import FlexiblePart
 from armillary.model.flexible.reading import flexible_part
 
@@ -53,9 +54,9 @@ def test_coupling_is_the_momentum_that_the_nodes_have() -> None:
     sigma, shapes, P, delta = jpl_modes(4)
     nodes = from_nodes(shapes=shapes, frequencies=sigma, total_mass=VEHICLE, damping=0.01)
     part = flexible_part(
-        "body 'bus'", com=CENTRE, coupling=(P, delta), frequencies=sigma, damping=0.01, total_mass=VEHICLE
+        "body 'bus'", about=CENTRE, coupling=(P, delta), frequencies=sigma, damping=0.01, total_mass=VEHICLE
     )
-    for key in ("P", "H", "M", "K"):
+    for key in ("P", "H", "M", "K", "C"):
         np.testing.assert_allclose(getattr(part, key), getattr(nodes, key), atol=1e-12, err_msg=key)
     np.testing.assert_allclose(np.diag(part.C), 2 * 0.01 * sigma, rtol=1e-12)
     assert part.mass == 0 and np.all(part.inertia == 0) and part.J2 is None and part.H1 is None
@@ -64,8 +65,7 @@ def test_coupling_is_the_momentum_that_the_nodes_have() -> None:
 def test_place_of_the_coupling_may_be_given() -> None:
     sigma, _, P, delta = jpl_modes(2)
     here = flexible_part("body 'bus'", coupling=(P, delta), frequencies=sigma, about=CENTRE)
-    same = flexible_part("body 'bus'", com=CENTRE, coupling=(P, delta), frequencies=sigma)
-    np.testing.assert_array_equal(here.H, same.H)
+    np.testing.assert_allclose(here.H, delta + np.cross(CENTRE, P.T).T, rtol=1e-14)
     np.testing.assert_array_equal(here.M, np.eye(2))
     plain = flexible_part("body 'bus'", coupling=(P, delta), frequencies=sigma)
     np.testing.assert_array_equal(plain.H, delta)
@@ -94,6 +94,57 @@ def test_coupled_modes_have_coupled_frequencies_and_one_damping_ratio() -> None:
     np.testing.assert_allclose(-values.real / np.abs(values), 0.02, rtol=1e-6)
     with pytest.raises(ValueError, match="ratios per mode mean nothing"):
         from_nodes(shapes=shapes, stiffness=STIFFNESS, damping=np.linspace(0.01, 0.02, 12))
+
+
+def test_table_of_coupled_modes_has_one_mode_in_a_row() -> None:
+    """Frequency, damping and effective mass are all of the modes Φ of K Φ = M Φ ω², here by SciPy."""
+    P, M = np.array([[1.0, 0], [0, 1], [0, 0]]), np.array([[2.0, 0.5], [0.5, 1]])
+    C = np.array([[0.3, 0.02], [0.02, 0.1]])
+    given: dict[str, Any] = {"m": 1.0, "c": (0, 0, 0), "J": np.eye(3), "P": P, "H": np.zeros((3, 2)), "M": M}
+    part = flexible_part("body 'b'", **given, K=np.diag([100.0, 4]), C=C)
+    squares, modes = scipy.linalg.eigh(np.diag([100.0, 4]), M)
+    np.testing.assert_allclose(part.frequencies, np.sqrt(squares), rtol=1e-12)
+    np.testing.assert_allclose(
+        part.damping, np.diag(modes.T @ C @ modes) / (2 * np.sqrt(squares)), rtol=1e-12
+    )
+    np.testing.assert_allclose(part.effective_masses, ((P @ modes) ** 2).T, atol=1e-14)
+    one = flexible_part("body 'b'", **given, K=np.diag([100.0, 4]), damping=0.05)
+    assert one.table().splitlines()[1].split() == ["1", "0.316614", "0.05", "0.0004516", "0.9781", "0"]
+
+
+def test_shapes_of_three_digits_may_have_ratios_per_mode() -> None:
+    """They are orthogonal to 2e-4, as frequencies take them; the ratios come out to that square."""
+    shapes = np.zeros((2, 3, 2))
+    shapes[:, 1] = [[0.526, 0.851], [0.851, -0.526 + 3e-4]]
+    given: dict[str, Any] = {"nodes": [(1, 0, 0), (2, 0, 0)], "masses": 1.0, "shapes": shapes}
+    part = flexible_part("body 'b'", **given, frequencies=[2.0, 5], damping=[0.01, 0.02])
+    assert 1e-4 < part.check_orthogonal() < 1e-3
+    np.testing.assert_allclose(part.damping, [0.01, 0.02], rtol=1e-5)
+
+
+def test_frequencies_and_ratios_of_a_vehicle_are_found_in_the_vehicle() -> None:
+    """Two masses swing together along y and z on a free hub, total mass 8: with the hub its frequencies and
+    ratios are those given, each apart, since nothing turns.
+    """
+    s = arm.System("vehicle")
+    hub = s.body("hub", joint=arm.Free(), mass=6.0, inertia=(1, 2, 3))
+    shapes = [[[0, 0], [1, 0], [0, 1]]] * 2
+    nodes = {"left": (-1, 0, 0), "right": (1, 0, 0)}
+    hub.flexible(
+        nodes=nodes, masses=1.0, shapes=shapes, frequencies=[3.0, 5], damping=[0.1, 0.02], total_mass=8.0
+    )
+    model = s.derive("kane").compile()
+    rest = np.zeros(9)
+    rest[3] = 1.0
+    columns = []
+    for k in range(4):
+        q, u = rest.copy(), np.zeros(8)
+        (q[7:] if k < 2 else u[6:])[k % 2] = 1e-3
+        columns.append(np.r_[u[6:], model.accelerations(0, q, u)[6:]] / 1e-3)
+    values = np.linalg.eigvals(np.array(columns).T)
+    values = values[values.imag > 0][np.argsort(np.abs(values[values.imag > 0]))]
+    np.testing.assert_allclose(np.abs(values), [3, 5], rtol=1e-9)
+    np.testing.assert_allclose(-values.real / np.abs(values), [0.1, 0.02], rtol=1e-9)
 
 
 def test_damping_per_mode_spin_and_second_order() -> None:

@@ -16,7 +16,7 @@ def craft(field: str, mu: float) -> arm.System:
     nodes = {"middle": (1.0, 0, 0), "tip": (2.0, 0, 0.1)}
     boom.flexible(nodes=nodes, masses=masses, shapes=shapes, stiffness=40 * np.eye(3))
     s.attractor("planet", mu, field=field)
-    s.output("energy", s.total_energy() + s.strain_energy(), units="J")
+    s.output("energy", s.total_energy(), units="J")
     place, momentum = s.mass_centre(), s.momentum()
     for letter, axis in zip("xyz", (s.ground.x, s.ground.y, s.ground.z), strict=True):
         s.output(f"r{letter}", arm.dot(place, axis), units="m")

@@ -2,8 +2,7 @@
 
 As many complex modes are computed as the part has real ones, from the masses and inertias of its nodes, the
 spin and the stiffness between the nodes; where a part has only shapes and a modal stiffness, in the span of
-these. Each takes the damping ratio of the real mode of its number, counted from the lowest frequency: modes
-of the free vehicle where these are damped apart from each other, else modes with the body held.
+these. Each takes the damping ratio of the real mode of its number, counted from the lowest frequency.
 
 The part's coordinates and speeds are then the states δ and η. In all expressions of the description they keep
 their meaning, amplitudes and rates of the part's own shapes φ,
@@ -36,6 +35,7 @@ from armillary.mechanics.appendages.modes import (
 from armillary.mechanics.appendages.vehicle import NodeLoad, Particle, SpinningAppendage
 from armillary.mechanics.rotation import General
 from armillary.model.body import Body
+from armillary.model.flexible.modal import reduced_mass
 from armillary.model.flexible.part import FlexiblePart, Lumps, Node, coherence, uncoupled
 
 # Damping between two modes below this, beside that of each, is rounding.
@@ -44,7 +44,7 @@ _APART = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Spun:
-    """A flexible body in complex modes: these, W from displacements to amplitudes of its own shapes, ratios."""
+    """A flexible body in complex modes: these, their ratios, and W from displacements to amplitudes."""
 
     body: Body
     modes: ComplexModes
@@ -105,23 +105,22 @@ def spun(body: Body, total_mass: Any) -> Spun:
     modes = ComplexModes(found.frequencies[: part.modes], psi, gamma)
     shapes = lumps.shapes
     amplitudes = np.linalg.solve(shapes.T @ Mn @ shapes, shapes.T @ Mn)
-    return Spun(body, modes, amplitudes, _ratios(part, total_mass, where))
+    return Spun(body, modes, amplitudes, _ratios(part, where))
 
 
-def _ratios(part: FlexiblePart, total_mass: float, where: str) -> Array:
-    """Damping ratios φᵀCφ / 2ω of real modes, lowest first."""
-    for M in (part.M - part.P.T @ part.P / total_mass, part.M):
-        rates, modes = uncoupled(M, part.K)
-        damping = modes.T @ part.C @ modes
-        worst, p, q = coherence(damping)
-        if worst < _APART:
-            ratios = np.divide(np.diag(damping), 2 * rates, out=np.zeros(part.modes), where=rates > 0)
-            return ratios[np.argsort(rates, kind="stable")]
-    raise ModelError(
-        f"{where}: formalism 'mbdyfr' has one damping ratio per mode, but the damping matrix ties modes {p + 1} "
-        f"and {q + 1} (coherence {worst:.3g}); give damping= ratios, or use formalism='kane', 'recursive' or "
-        "'mbdyfn'"
-    )
+def _ratios(part: FlexiblePart, where: str) -> Array:
+    """Damping ratios φᵀCφ / 2ω, lowest first, of the real modes that the part was given by."""
+    rates, modes = uncoupled(reduced_mass(part.M, part.P, part.total_mass, where), part.K)
+    damping = modes.T @ part.C @ modes
+    worst, p, q = coherence(damping)
+    if worst > _APART:
+        raise ModelError(
+            f"{where}: formalism 'mbdyfr' has one damping ratio per mode, but the damping matrix ties modes "
+            f"{p + 1} and {q + 1} (coherence {worst:.3g}); give damping= ratios, or use formalism='kane', "
+            "'recursive' or 'mbdyfn'"
+        )
+    ratios = np.divide(np.diag(damping), 2 * rates, out=np.zeros(part.modes), where=rates > 0)
+    return ratios[np.argsort(rates, kind="stable")]
 
 
 def _basis(part: FlexiblePart, lumps: Lumps, Mn: Array, where: str) -> tuple[Array, Array]:

@@ -125,6 +125,7 @@ def from_coupling(
         C=modal_damping(unit, K, where, damping=damping, damping_matrix=damping_matrix),
         J1=np.zeros((count, 3, 3)),
         nodes=_nodes(nodes, shapes, rotations, count, where),
+        total_mass=None if total_mass is None else float(total_mass),
     )
 
 

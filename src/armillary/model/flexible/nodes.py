@@ -91,6 +91,7 @@ def from_nodes(
         C=C,
         nodes=node_records(names, positions, moved, bend),
         lumps=Lumps(weights, tensors, positions, moved.reshape(-1, count), nodal),
+        total_mass=None if total_mass is None else float(total_mass),
     )
 
 

@@ -103,6 +103,7 @@ class FlexiblePart:
     spin: Array | None = (
         None  # 3: angular velocity about which the part is meant to turn, where one was given
     )
+    total_mass: float | None = None  # of the free vehicle whose modes these are; None: with the body held
     anywhere: Callable[[Any], Node] | None = None  # a node at any station of a beam, any (x, y) of a plate
 
     @property

@@ -18,7 +18,7 @@ def all_or_nothing(verb: Verb) -> Verb:
 
     @wraps(verb)
     def careful(system: Any, *args: Any, **options: Any) -> Any:
-        owners = [system, *system.bodies.values(), *system.flexibles.values()]
+        owners = [system, system.ground, *system.bodies.values(), *system.flexibles.values()]
         tables = [x for owner in owners for x in vars(owner).values() if isinstance(x, dict | list)]
         kept = [table.copy() for table in tables]
         try:
