@@ -9,9 +9,8 @@ with their distance are left out (Sayers 1990, section 8.3, "no-movement").
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import derivative
@@ -20,35 +19,13 @@ from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.functions import CONDITIONS
 from armillary.algebra.vectors import Vector, cross, cross_triples, dot, is_zero
 from armillary.algebra.walk import operands_first, symbols
-from armillary.errors import ArmillaryError, ModelError, nearest
+from armillary.errors import ModelError, nearest
 from armillary.model import motion
 from armillary.model.body import Body, Point
 from armillary.model.joints.base import UNIT_AXES, across, check_axis
 from armillary.model.reading import Reading
 from armillary.model.records import Constraint, Load, Prescription
-
-Verb = TypeVar("Verb", bound=Callable[..., Any])
-
-
-def undone_on_error(verb: Verb) -> Verb:
-    """A verb of the description that leaves nothing behind when it fails."""
-
-    @wraps(verb)
-    def careful(self: Any, *args: Any, **options: Any) -> Any:
-        kept = [dict(self.parameters), dict(self.constraints), dict(self.prescriptions), dict(self.initial)]
-        locked, started = list(self.locked), list(self.started)
-        try:
-            return verb(self, *args, **options)
-        except ArmillaryError:
-            now = (self.parameters, self.constraints, self.prescriptions, self.initial)
-            for table, before in zip(now, kept, strict=True):
-                table.clear()
-                table.update(before)
-            self.locked[:], self.started[:] = locked, started
-            raise
-
-    return careful  # type: ignore[return-value]
-
+from armillary.model.undoing import all_or_nothing
 
 _ROUNDING = 1e-12
 # Bodies to the ground beyond which a velocity is passed on along the chain. On a ring of 64 that saves two
@@ -74,7 +51,7 @@ class Constraints(Reading):
 
     # ------------------------------------------------------------ equations
 
-    @undone_on_error
+    @all_or_nothing
     def constrain(
         self,
         expression: Any,
@@ -200,7 +177,7 @@ class Constraints(Reading):
 
     # ------------------------------------------------------------ closed loops
 
-    @undone_on_error
+    @all_or_nothing
     def close_loop(
         self,
         p: Any,
@@ -291,7 +268,7 @@ class Constraints(Reading):
         load = _unit_force(name, axis, p, q)
         return self._add_constraint(name, position, speed, acceleration, eliminate, load, about)
 
-    @undone_on_error
+    @all_or_nothing
     def close_joint(
         self, kind: str, p: Any, q: Any, *, axis: Any = None, length: Any = None, name: str | None = None
     ) -> tuple[Constraint, ...]:
@@ -397,7 +374,7 @@ class Constraints(Reading):
 
     # ------------------------------------------------------------ where motion starts
 
-    @undone_on_error
+    @all_or_nothing
     def start(self, values: Mapping[Any, Any]) -> None:
         """Coordinates and speeds at the start of runs, where a run does not say otherwise.
 
@@ -420,7 +397,7 @@ class Constraints(Reading):
 
     # ------------------------------------------------------------ given motion
 
-    @undone_on_error
+    @all_or_nothing
     def prescribe(self, variable: Any, value: Any) -> None:
         """A coordinate or a speed as a given function of time and parameters: its equation disappears."""
         node = self.expression(variable, "prescribe")
@@ -441,7 +418,7 @@ class Constraints(Reading):
             speed, rate, coordinate, given if coordinate is not None else None
         )
 
-    @undone_on_error
+    @all_or_nothing
     def lock(self, *variables: Any) -> None:
         """Coordinates that stay where a run starts them, or speeds that stay zero, until an event unlocks
         them.

@@ -16,8 +16,8 @@ from armillary.model.body import Body
 from armillary.model.joints import Revolute
 from armillary.model.orientation import orientation_matrix
 from armillary.model.space.checking import bounded
-from armillary.model.space.undoing import all_or_nothing
 from armillary.model.system import System
+from armillary.model.undoing import all_or_nothing
 
 
 @all_or_nothing

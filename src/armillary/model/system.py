@@ -19,7 +19,6 @@ from armillary.errors import ModelError, UnitsError
 from armillary.model import motion
 from armillary.model.assembling import build_frames
 from armillary.model.body import Body, Point
-from armillary.model.constraints import undone_on_error
 from armillary.model.contact import Contacts
 from armillary.model.flexible.hooking import Flexible, Flexibles
 from armillary.model.inertia_input import finite_number, read_inertia, read_mass
@@ -31,6 +30,7 @@ from armillary.model.records import Constraint, Event, Gravity, Load, Memory, Ou
 from armillary.model.space import Space
 from armillary.model.space.attraction import Attractor
 from armillary.model.text_functions import argument_range, count_arguments
+from armillary.model.undoing import all_or_nothing
 from armillary.model.unit_system import unit_system
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
         value = self.expression(expression, f"update of memory '{node}'", node.dimension)
         self.memories[node.name] = Memory(node, record.initial, value, record.about)
 
-    @undone_on_error
+    @all_or_nothing
     def event(
         self,
         name: str,

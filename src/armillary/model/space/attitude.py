@@ -24,7 +24,7 @@ from armillary.model.joints import Drift, Tumble
 from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.free import euler_parameters
 from armillary.model.reading import Reading
-from armillary.model.space.undoing import all_or_nothing
+from armillary.model.undoing import all_or_nothing
 
 KINDS = ("quaternion", "mrp")
 

@@ -34,7 +34,7 @@ from armillary.model.space.fields import (
     term,
     total,
 )
-from armillary.model.space.undoing import all_or_nothing
+from armillary.model.undoing import all_or_nothing
 
 FIELDS = ("mass centre", "gradient", "bodies")
 GRAVITATION = LENGTH**3 / TIME**2

@@ -23,7 +23,7 @@ from armillary.model.joints.base import UNIT_AXES
 from armillary.model.space.attraction import Attraction, Attractor
 from armillary.model.space.checking import ground_place, known
 from armillary.model.space.orbit import Orbit
-from armillary.model.space.undoing import all_or_nothing
+from armillary.model.undoing import all_or_nothing
 
 _ALIKE = 1e-3  # relative: values of μ rounded to four digits agree
 

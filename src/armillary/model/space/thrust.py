@@ -17,7 +17,7 @@ from armillary.errors import ModelError
 from armillary.model.reading import Reading
 from armillary.model.records import Event, Memory
 from armillary.model.space.checking import bounded, known
-from armillary.model.space.undoing import all_or_nothing
+from armillary.model.undoing import all_or_nothing
 
 STANDARD_GRAVITY = 9.80665  # m/s², exactly, by the definition of specific impulse
 

@@ -18,7 +18,7 @@ from armillary.model.joints import Revolute
 from armillary.model.joints.base import UNIT_AXES
 from armillary.model.reading import Reading
 from armillary.model.space.checking import bounded, choices
-from armillary.model.space.undoing import all_or_nothing
+from armillary.model.undoing import all_or_nothing
 
 DRIVES = ("free", "torque", "constant")
 
