@@ -21,6 +21,7 @@ from armillary.model import motion
 from armillary.model.body import Body, Point
 from armillary.model.energy import Energies, carried, named_triple
 from armillary.model.flexible.energy import Central, central
+from armillary.model.joints import Free
 from armillary.model.reading import Reading
 from armillary.model.records import Gravity, Load
 from armillary.model.space.checking import bounded, ground_place
@@ -227,6 +228,7 @@ class Attraction(Reading, Energies):
     def _common(self, attractor: Attractor) -> Triple:
         """The acceleration that all bodies share, in the ground's axes."""
         if attractor.field == "mass centre":
+            self._check_together(attractor)
             here = self._mass_place()
         else:
             here = motion.position(self._reference().origin).components(self.ground.frame)
@@ -273,6 +275,16 @@ class Attraction(Reading, Energies):
                 way = named_triple(list(add(step[body.name], part.centre)), f"step_{body.name}")
                 at = Point("centre", body, part.centre)
                 yield _Spot(body, at, part.mass, part.inertia, source, base[body.name], way, square, part)
+
+    def _check_together(self, attractor: Attractor) -> None:
+        """An error for bodies that fly apart from each other: one mass centre does not stand for both."""
+        flying = [b for b in self.bodies.values() if b.parent is self.ground and isinstance(b.joint, Free)]
+        if len(flying) > 1:
+            raise ModelError(
+                f"attractor '{attractor.name}' with field='mass centre' gives all bodies the field at their "
+                f"common mass centre, but '{flying[0].name}' and '{flying[1].name}' fly apart from each "
+                "other; use field='gradient' or 'bodies'"
+            )
 
     def _reference(self) -> Body:
         """The first body with mass, at whose origin the uniform part is taken."""

@@ -139,8 +139,10 @@ class Orbit:
     def after(self, time: float) -> Orbit:
         """The same orbit so much later, by Kepler's equation."""
         e, n = self.e, self.mean_motion
-        passed = _mean_from_true(self.nu, e) + n * _number(time, "time")
-        nu = _true_from_mean(passed, e)
+        later = _number(time, "time")
+        nu = _near_a_parabola(self.nu, e, later * math.sqrt(self.mu / self.p**3))
+        if nu is None:
+            nu = _true_from_mean(_mean_from_true(self.nu, e) + n * later, e)
         return Orbit(self.mu, p=self.p, e=e, i=self.i, raan=self.raan, argp=self.argp, nu=nu)
 
     def __repr__(self) -> str:
@@ -218,6 +220,39 @@ def _true_from_mean(mean: float, e: float) -> float:
         if abs(step) < 1e-15 * max(1.0, abs(F)):
             break
     return 2 * math.atan(math.sqrt((e + 1) / (e - 1)) * math.tanh(F / 2))
+
+
+def _near_a_parabola(nu: float, e: float, later: float) -> float | None:
+    """True anomaly after a time in units of √(p³/μ); None far from a parabola, where E and M serve.
+
+    With w = tan ν/2 and λ = (1 − e)/(1 + e) the time since periapsis is 2/(1 + e)² times
+
+        ∫ (1 + w²)/(1 + λw²)² dw = Σ (k + 1)(−λ)ᵏ (w^(2k+1)/(2k + 1) + w^(2k+3)/(2k + 3))
+
+    where E − e sin E would lose all digits that 1 − e is small by. Source: Gauss (1809), Theoria Motus, art.
+    33 to 37, in another form.
+    """
+    shape = (1 - e) / (1 + e)
+    if abs(nu) >= 3.0:
+        return None
+    w = math.tan(nu / 2)
+    target = None
+    for _ in range(60):
+        if abs(shape) * (1 + w * w) > 0.1:
+            return None
+        powers = [(k + 1) * (-shape) ** k for k in range(20)]
+        sums = (
+            c * (w ** (2 * k + 1) / (2 * k + 1) + w ** (2 * k + 3) / (2 * k + 3))
+            for k, c in enumerate(powers)
+        )
+        passed = 2 / (1 + e) ** 2 * math.fsum(sums)
+        target = passed + later if target is None else target
+        slope = 2 / (1 + e) ** 2 * (1 + w * w) / (1 + shape * w * w) ** 2
+        step = (target - passed) / slope
+        w += step
+        if abs(step) <= 1e-15 * (1 + abs(w)):
+            return 2 * math.atan(w)
+    return None
 
 
 def _number(value: Any, name: str) -> float:
