@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,6 +15,7 @@ from benchmarks.flexible import SATELLITES as MEASURED
 from benchmarks.report import flexible_table
 from benchmarks.wings import DAMPER, SATELLITES, SPRING, Satellite
 
+ROOT = Path(__file__).resolve().parents[2]
 SMALL = {key: Satellite(key, "small", modes=3) for key in SATELLITES}
 
 
@@ -76,3 +80,16 @@ def test_the_report_tells_ratios_and_errors() -> None:
     assert row.split()[-4:] == ["4.0", "40.0", "0.10", "2e-11"]
     assert flexible_table([record | {"wrong": "off by 1"}]).endswith("WRONG")
     assert "not measured" in flexible_table([])
+
+
+def test_ratios_of_spacecraft_in_the_readme_are_those_of_the_benchmark() -> None:
+    results = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    faster = [f"{r['basilisk_microseconds'] / r['microseconds']:.0f}" for r in results["panels"]]
+    assert (
+        "in 1/{} of the time of Basilisk without gravity and in 1/{} on its orbit".format(*faster) in readme
+    )
+    seconds = [f"{r['together_seconds']:.1f}" for r in results["flexible"]]
+    ratios = [f"{r['nanoseconds'] / r['cholesky_nanoseconds']:.2f}" for r in results["flexible"]]
+    assert f"compiled in {seconds[0]} s, and evaluated in {ratios[0]} of the time" in readme
+    assert f"{seconds[1]} s and {ratios[1]} if no modal coefficient vanishes" in readme

@@ -277,7 +277,7 @@ def test_a_body_that_was_used_is_not_held_elsewhere_afterwards() -> None:
     s = arm.System("used")
     boom = s.body("boom", joint=arm.Revolute("z"))
     s.output("y", arm.dot(arm.position(boom), s.ground.y))
-    with pytest.raises(arm.ModelError, match="held= moves its origin.*right after it is made"):
+    with pytest.raises(arm.ModelError, match=r"held= moves its origin.*right after it is made"):
         boom.flexible(arm.Beam(2.0, EI=50.0, mass_per_length=0.5), modes=2, held="tip")
 
 

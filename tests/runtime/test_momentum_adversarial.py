@@ -115,9 +115,14 @@ def test_runs_in_momenta_are_runs_in_speeds(name: str) -> None:
     found, wanted = runs
     assert [e.name for e in found.events] == [e.name for e in wanted.events]
     assert set(wanted.names) <= set(found.names)
+    # An event on a row may be located a rounding before or after it.
+    beside = np.all(
+        [np.abs(wanted.time - e.time) > 1e-9 for e in wanted.events] or [wanted.time > -1], axis=0
+    )
     for column in wanted.names:
         size = np.abs(wanted[column]).max()
-        np.testing.assert_allclose(found[column], wanted[column], atol=1e-8 * max(size, 1.0), err_msg=column)
+        one, other = found[column][beside], wanted[column][beside]
+        np.testing.assert_allclose(one, other, atol=1e-8 * max(size, 1.0), err_msg=column)
 
 
 def test_a_run_goes_on_from_the_last_row_of_another() -> None:

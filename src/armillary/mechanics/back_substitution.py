@@ -16,7 +16,8 @@ carries, branches included, as if it were rigid, the hub's equations have
 
 and a free body on the ground gets α = (D − C A⁻¹ B)⁻¹ (v_rot − C A⁻¹ v_trans), then a, then every branch its
 x. A hub within a branch hands on its contributions as a general 6×6 inertia, so branches may be nested. The
-modes of a flexible link are a branch of their own.
+modes of a flexible link are a branch of their own. M_bb of a chain is full, so the cost grows with the cube
+of a branch's length; long chains are the recursion's.
 
 Source: Allard (2018), whose branches are chains of equal panels. Three things differ. A row there is that of
 a panel less that of the next one, so that M_bb is not symmetric; E F and E G are the same. v_trans and v_rot

@@ -110,8 +110,11 @@ def _gathered(tree: Tree, own: list[Wrench], name: str) -> list[Wrench]:
     return found
 
 
-def weights(tree: Tree) -> list[Weight]:
-    """Composite mass and first moment of every link; the names are those of the mass matrix."""
+def weights(tree: Tree, falls_of: Mapping[int, Triple] | None = None) -> list[Weight]:
+    """Composite mass and first moment of every link; the names are those of the mass matrix. Free fall is
+    that of the tree, or given for a link on the ground and all beyond it.
+    """
+    given = falls_of or {}
     masses = [link.mass for link in tree.links]
     firsts = [deformed(link).first for link in tree.links]
     for i in reversed(range(len(tree.links))):
@@ -122,8 +125,8 @@ def weights(tree: Tree) -> list[Weight]:
             firsts[link.parent] = add(firsts[link.parent], turned, scaled(link.offset, masses[i]))
             masses[link.parent] = plus(masses[link.parent], masses[i])
     falls: list[Triple] = []
-    for link in tree.links:
-        fall = falls[link.parent] if link.parent >= 0 else tree.gravity
+    for i, link in enumerate(tree.links):
+        fall = falls[link.parent] if link.parent >= 0 else given.get(i, tree.gravity)
         falls.append(named(link.rotation.to_child(fall), f"g_{link.name}"))
     return [Weight(*each) for each in zip(masses, firsts, falls, strict=True)]
 

@@ -9,9 +9,14 @@ both in the ground's axes. Their rates are the external force and torque alone, 
 what they are to the last bit, whatever the method and the step. With R the body's rotation, n its composite
 angular momentum about its origin, in its axes, and c from there to the mass centre,
 
-    H = R n − c × P          n = Rᵀ (H + c × P)
+    H = R n − c × P
 
 About the mass centre uniform gravity has no torque.
+
+All other momenta of a body that is free to move are those relative to its mass centre: with the velocity P/m
+of that taken from every other, the whole has no momentum, and A u = p has zeros for the three that move it
+and Rᵀ H for those that turn it. On an orbit a hinge's momentum would else be the small difference of terms
+with 7 km/s in them. Seen from the mass centre, which falls with g + F/m, gravity is −F/m (F: applied force).
 """
 
 from __future__ import annotations
@@ -60,15 +65,34 @@ class Root:
         n = to_ground(tree, self.link, momenta[self.link][0])
         return P, n if self.held else add(n, scaled(cross_triples(self._centre(tree, masses), P), -1))
 
-    def conjugate(self, tree: Tree, masses: Sequence[Weight], P: Triple, H: Triple) -> dict[int, Any]:
-        """Conjugate momenta of this body's own speeds, by index."""
-        n = H if self.held else add(H, cross_triples(self._centre(tree, masses), P))
-        n, f = from_ground(tree, self.link, n), from_ground(tree, self.link, P)
-        found = {d.index: along(d, n, f) for d in tree.links[self.link].freedoms}
+    def conjugate(self, tree: Tree, H: Triple) -> dict[int, Any]:
+        """Conjugate momenta of this body's own speeds relative to the mass centre, by index."""
+        n = from_ground(tree, self.link, H)
+        found = {d.index: along(d, n, ZEROS) for d in tree.links[self.link].freedoms}
         for i in self.slides:
-            f = from_ground(tree, i, P)
-            found |= {d.index: along(d, ZEROS, f) for d in tree.links[i].freedoms}
+            found |= {d.index: 0 for d in tree.links[i].freedoms}
         return found
+
+    def drifting(self, tree: Tree, masses: Sequence[Weight], P: Triple) -> dict[int, Any]:
+        """What the velocity P/m of the mass centre is in this body's own speeds, by index."""
+        if self.held:
+            return {}
+        v = named(scaled(P, 1 / masses[self.base].mass), f"vc_{self.name}")
+        links = self.slides or (self.link,)
+        return {
+            d.index: along(d, ZEROS, from_ground(tree, i, v))
+            for i in links
+            for d in tree.links[i].freedoms
+            if d.direction >= LINEAR
+        }
+
+    def fall(self, tree: Tree, masses: Sequence[Weight], force: Triple) -> dict[int, Triple]:
+        """Gravity as the mass centre sees it, by the link on the ground; ``force`` is P', weight included."""
+        if self.held:
+            return {}
+        mass = masses[self.base].mass
+        first = self.slides[0] if self.slides else self.link
+        return {first: named(add(tree.gravity, scaled(force, -1 / mass)), f"fall_{self.name}")}
 
     def rates(
         self, tree: Tree, masses: Sequence[Weight], external: Sequence[Wrench], applied: Applied

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from armillary.algebra.calculus import directional_derivatives, gradient
 from armillary.algebra.dimension import ENERGY
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
+from armillary.algebra.triples import minus, plus
+from armillary.algebra.vectors import Triple
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.errors import ModelError
 from armillary.mechanics.constrained import Mode, Setting
@@ -28,6 +30,7 @@ from armillary.mechanics.momentum import (
     conjugate,
     conjugate_rates,
     external_loads,
+    moving,
     solved_speeds,
     velocities,
     weights,
@@ -164,28 +167,42 @@ def _form(system: System, setting: Setting, mode: Mode, regrouped: bool, way: st
     motions = velocities(tree)
     wrenches = composite_momenta(tree, motions)
     conjugates = conjugate(tree, motions, wrenches)
-    by_speeds = conjugates | _of_roots(roots, tree, masses, wrenches)
+    of_roots = _of_roots(roots, tree, masses, wrenches)
+    by_speeds = _seen_from_centres(tree, roots, masses, of_roots) | of_roots
 
     names = _names(system, tree, roots)
     unknown = [system.speeds.index(u) for u in setting.independent(system)]
     p = {i: _symbol(system, i, names[i]) for i in unknown}
     projected: dict[int, Any] = dict(p)
+    drifts: dict[int, Any] = {}
     for root in roots:
-        projected |= root.conjugate(tree, masses, *root.vectors(tree, p))
-    u = {i: as_expr(value) for i, value in solved_speeds(tree, projected, way).items()}
+        P, H = root.vectors(tree, p)
+        projected |= root.conjugate(tree, H)
+        drifts |= root.drifting(tree, masses, P)
+    seen = solved_speeds(tree, projected, way)  # from the mass centre
+    u = {i: as_expr(plus(value, drifts.get(i, 0))) for i, value in seen.items()}
     plain = setting.plain.knowing({system.speeds[i]: value for i, value in u.items()})
 
     tree = planted(plain)
-    motions, loads = velocities(tree), applied_loads(system, tree, plain)
-    wrenches, external = composite_momenta(tree, motions), external_loads(tree, loads)
+    loads = applied_loads(system, tree, plain)
+    external = external_loads(tree, loads)
     turning = column_rates(tree, _coordinate_rates(system, setting, plain))
-    rates = conjugate_rates(tree, motions, wrenches, masses, external, loads, turning)
+    falls: dict[int, Triple] = {}
+    of_roots = {}
     for root in roots:
-        rates |= root.numbered(tree, *root.rates(tree, masses, external, loads))
+        force, torque = root.rates(tree, masses, external, loads)
+        of_roots |= root.numbered(tree, force, torque)
+        falls |= root.fall(tree, masses, force)
+    relative = moving(tree, seen)
+    motions = velocities(relative)
+    wrenches = composite_momenta(relative, motions)
+    weighed = weights(tree, falls)
+    rates = conjugate_rates(relative, motions, wrenches, weighed, external, loads, turning) | of_roots
 
     # Columns are the same in every mode, so that legs of a run fit together: named as if nothing were locked.
     unlocked = free_roots(tree, masses, mode.locked)
-    now = conjugate(tree, motions, wrenches) | _of_roots(unlocked, tree, masses, wrenches)
+    now = conjugate(relative, motions, wrenches)
+    now |= _of_roots(unlocked, tree, masses, composite_momenta(tree, velocities(tree)))
     shown_names = _names(system, tree, unlocked)
     for i in p:
         if shown_names[i] == names[i]:
@@ -201,6 +218,20 @@ def _form(system: System, setting: Setting, mode: Mode, regrouped: bool, way: st
         {i: as_expr(x) for i, x in by_speeds.items()},
         {i: (shown_names[i], as_expr(now[i])) for i in sorted(now)},
     )
+
+
+def _seen_from_centres(
+    tree: Tree, roots: Sequence[Root], masses: Sequence[Weight], of_roots: Mapping[int, Any]
+) -> dict[int, Any]:
+    """Conjugate momenta of the motion that the roots' mass centres see."""
+    drifts: dict[int, Any] = {}
+    for root in roots:
+        P, _ = root.vectors(tree, of_roots)
+        drifts |= root.drifting(tree, masses, P)
+    speeds = {d.index: d.speed for link in tree.links for d in link.freedoms if d.index in drifts}
+    relative = moving(tree, {i: minus(speeds[i], drift) for i, drift in drifts.items()})
+    motions = velocities(relative)
+    return conjugate(relative, motions, composite_momenta(relative, motions))
 
 
 def _of_roots(
