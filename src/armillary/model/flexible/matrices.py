@@ -113,11 +113,17 @@ def _checked(structure: Structure) -> Structure:
     _positive_mass(structure)
     rigid = structure.rigid
     masses = np.sum(rigid[:, :3] * (structure.mass @ rigid[:, :3]), axis=0)
+    if np.max(masses) <= 1e-9 * np.max(structure.mass.diagonal()):
+        raise ModelError(
+            f"{where}: mass_matrix moves no mass along x, y or z; are mass_matrix and stiffness_matrix "
+            "exchanged?"
+        )
     if np.ptp(masses) > 1e-6 * np.max(masses):
         raise ModelError(
             f"{where}: mass_matrix moves {masses[0]:.6g}, {masses[1]:.6g}, {masses[2]:.6g} of mass along x, "
             "y, z, but a body has one mass; check that its rows go node after node as positions= does, with "
-            "x, y, z (and rx, ry, rz) of each"
+            "x, y, z (and rx, ry, rz) of each, and that the rows of clamped nodes are there too (fixed= "
+            "takes them out)"
         )
     return structure
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from armillary.algebra.dimension import LENGTH, SPEED
 from armillary.algebra.expression import ZERO, Expr, as_expr
-from armillary.algebra.triples import add, scaled
+from armillary.algebra.triples import add, is_zero, scaled
 from armillary.algebra.vectors import Frame, Triple, Vector, direction_cosines, matrix_vector, transposed
 from armillary.algebra.walk import substitute
 from armillary.errors import ModelError
@@ -76,6 +76,10 @@ class Placing(Attraction):
             centre = attractor.place
             place = add(place, centre)
             rate = add(rate, [motion.time_derivative(as_expr(x)) for x in centre])
+        elif len(self.attractors) == 1:
+            (only,) = self.attractors.values()
+            if all(is_zero(x) for x in only.place):  # the one that the orbit must be about
+                _check_strength(orbit, only)
         self.start_mass_centre(body, position=place, velocity=rate)
 
     def mass_centre_starts(self) -> list[MassCentreStart]:
