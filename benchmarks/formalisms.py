@@ -101,6 +101,7 @@ def compare(title: str, effort: Effort, *, example: str = "", **options: Any) ->
     right = [name for name in models if name not in record["wrong"]]
     timings = time_interleaved([candidate(models[name], states[name]) for name in right], effort)
     record["nanoseconds"] = {name: timing.minimum for name, timing in zip(right, timings, strict=True)}
+    record["median_nanoseconds"] = {name: timing.median for name, timing in zip(right, timings, strict=True)}
     return record
 
 

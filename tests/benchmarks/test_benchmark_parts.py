@@ -167,9 +167,9 @@ def test_targets_compare_with_the_better_rival_and_admit_what_is_missing() -> No
             {
                 "title": "top",
                 "auto": "kane",
-                "nanoseconds": {"kane": 10.0, "recursive": 10.5, "momentum": 5.0},
+                "median_nanoseconds": {"kane": 10.0, "recursive": 10.5, "momentum": 5.0},
             },
-            {"title": "arm", "auto": "kane", "nanoseconds": {"kane": 12.0, "recursive": 10.0}},
+            {"title": "arm", "auto": "kane", "median_nanoseconds": {"kane": 12.0, "recursive": 10.0}},
             {"title": "failed", "missing": "no such file"},
         ],
         "derivation": [],

@@ -45,6 +45,11 @@ class Beam:
 
         EI w'''' + μ ẅ = 0 in the local x-y and x-z planes,   EA u'' = μ ü,   GJ φ'' = ι φ̈
 
+    Local x is ``along``, local y ``across`` (its part at right angles to x), local z = x × y. Without
+    ``across`` y is the first of the body's y, z, x that does not stand along: (x, y, z) for along x,
+    (y, z, x) for y, (z, y, −x) for z. Motion "y" is bending along local y, "z" along local z: a beam along y
+    that shall bend along the body's z alone is ``along="y", across="x", motions="z"``.
+
     Rigidities: ``EI`` (one, or about local y and z: EI about z resists motion along y), ``EA``, ``GJ``; with
     ``mass_per_length`` μ and, for torsion, ``polar`` ι, the moment of inertia per length about the axis. Or
     from ``E``, ``G`` (or ``nu``), ``density`` and a ``section``. Motions without a rigidity are left out.

@@ -38,6 +38,10 @@ class Plate:
     from above (Leissa 1969, sect. 1.1 and 4). Beam functions in place of polynomials would meet the free
     edges worse: for a square cantilever 36 of their products give 3.492 where the limit is 3.471.
 
+    Local x is ``along``, local y ``across`` (its part at right angles to x), the normal z = x × y. Without
+    ``across`` y is the first of the body's y, z, x that does not stand along, so that a plate along y has the
+    normal x; ``across="x"`` gives it −z.
+
     ``origin`` is the middle of the edge x = 0, which is ``root`` = "clamped", "pinned" or "free"; the other
     edges are free. It stays in its plane: no in-plane motion, and no inertia of its thickness.
     ``stations`` names nodes at (x, y), y counted from the middle; "root", "tip" (middles of the edges at
