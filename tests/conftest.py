@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import settings
-
+# Before NumPy is imported: the tests share the cores already, and threads that wait for each other cost most.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["MPLBACKEND"] = "Agg"
+
+from hypothesis import settings
 
 # No deadline: the first call of a compiled model pays for its compilation, and test machines are shared.
 # Derandomised: a red run must be red again when someone looks at it.
