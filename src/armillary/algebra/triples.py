@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.vectors import AXES, Triple, cross_triples, is_zero, plus, sum_of_products
+from armillary.algebra.vectors import AXES, Matrix, Triple, cross_triples, is_zero, plus, sum_of_products
 from armillary.algebra.vectors import times as product
 
 ZEROS: Triple = (0, 0, 0)
@@ -22,6 +22,7 @@ __all__ = [
     "negative",
     "plus",
     "scaled",
+    "skew",
     "sum_of_products",
     "times",
     "total",
@@ -61,6 +62,12 @@ def negative(triple: Sequence[Any]) -> Triple:
 def inner(a: Sequence[Any], b: Sequence[Any]) -> Any:
     """Σ aᵢ bᵢ."""
     return sum_of_products(zip(a, b, strict=True))
+
+
+def skew(a: Triple) -> Matrix:
+    """ã, with ã v = a × v."""
+    x, y, z = a
+    return ((0, minus(0, z), y), (z, 0, minus(0, x)), (minus(0, y), x, 0))
 
 
 def unit(i: int) -> Triple:

@@ -20,6 +20,7 @@ Triple = tuple[Any, Any, Any]
 Matrix = tuple[Triple, Triple, Triple]
 
 AXES = "xyz"
+SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # elements of a symmetric matrix, in the usual order
 IDENTITY: Matrix = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 
 

@@ -39,7 +39,16 @@ from armillary.mechanics.articulated import Articulated, arriving, carried
 from armillary.mechanics.branches import Branch, branches
 from armillary.mechanics.contribution import HUB, NOTHING, Contribution, contribution, hub_rows
 from armillary.mechanics.inertia_force import modal_forces, net_wrenches
-from armillary.mechanics.kane import Composite, Implicit, column, free, joined, parent_column
+from armillary.mechanics.kane import (
+    Composite,
+    Implicit,
+    carry_column,
+    column,
+    free,
+    joined,
+    parent_column,
+    set_element,
+)
 from armillary.mechanics.loads import Applied, Wrench, along, to_parent
 from armillary.mechanics.modal_block import Block as ModalBlock
 from armillary.mechanics.modal_block import blocks as modal_blocks
@@ -145,16 +154,10 @@ class _Inward:
         self, branch: Branch, index: int, d: Freedom, wrench: Wrench, matrix: dict[tuple[int, int], Any]
     ) -> None:
         """Elements of a column on its way to the hub, and there its six couplings."""
-        while index != branch.hub:
-            link = self.tree.links[index]
-            for other in free(link):
-                _set(matrix, other, d, along(other, *wrench))
-            if link.parent < 0:
-                return
-            wrench = to_parent(self.tree, index, *wrench)
-            index = link.parent
-        n, f = wrench
-        matrix |= {(key, d.index): value for key, value in zip(HUB, (*f, *n), strict=True)}
+        arrived = carry_column(self.tree, index, wrench, d, matrix, branch.hub)
+        if arrived is not None:
+            n, f = arrived
+            matrix |= {(key, d.index): value for key, value in zip(HUB, (*f, *n), strict=True)}
 
 
 def _modal_equations(block: ModalBlock) -> Implicit:
@@ -175,17 +178,12 @@ def _own_elements(
     for position, d in enumerate(freedoms):
         n, f = _with(column(own, d), beyond.column(d), d)
         for other in freedoms[: position + 1]:
-            _set(matrix, other, d, along(other, n, f))
+            set_element(matrix, other, d, along(other, n, f))
 
 
 def _with(wrench: Wrench, more: Wrench, d: Freedom) -> Wrench:
     label = f"col_{d.index + 1}"
     return named(add(wrench[0], more[0]), f"{label}_n"), named(add(wrench[1], more[1]), f"{label}_f")
-
-
-def _set(matrix: dict[tuple[int, int], Any], a: Freedom, b: Freedom, value: Any) -> None:
-    i, j = sorted((a.index, b.index))
-    matrix[i, j] = fn.named(value, f"M_{i + 1}_{j + 1}")
 
 
 def _outward(tree: Tree, found: list[Block]) -> dict[int, Any]:

@@ -18,8 +18,8 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.triples import ZEROS, add, inner, minus, named, plus, scaled, unit
 from armillary.algebra.vectors import Matrix, Triple, cross_triples, matrix_vector
-from armillary.mechanics.inertia_force import modal_remainders, net_wrenches
-from armillary.mechanics.loads import Applied, Wrench, along, along_modes, to_parent, twist_dot
+from armillary.mechanics.inertia_force import modal_forces, net_wrenches
+from armillary.mechanics.loads import Applied, Wrench, along, along_modes, gathered, to_parent, twist_dot
 from armillary.mechanics.modal_block import Block, blocks, feel
 from armillary.mechanics.rotation import symmetric_named
 from armillary.mechanics.tree import (
@@ -61,26 +61,15 @@ def free(link: Link) -> list[Freedom]:
 
 def _force_array(tree: Tree, applied: Applied) -> dict[int, Any]:
     """f_r: applied generalised forces less the inertia forces of the acceleration remainders."""
-    wrenches = net_wrenches(tree, applied)
-    modal = modal_remainders(tree)
-    force: dict[int, Any] = {}
-    for i in reversed(range(len(tree.links))):
-        link = tree.links[i]
-        n, f = named(wrenches[i][0], f"n_{link.name}"), named(wrenches[i][1], f"f_{link.name}")
+    passed = gathered(tree, net_wrenches(tree, applied))
+    force = modal_forces(tree, applied)
+    for i, link in enumerate(tree.links):
         for d in free(link):
-            value = minus(applied.forces.get(d.index, 0), along(d, n, f))
-            force[d.index] = fn.named(value, f"f_{d.index + 1}")
-        for mode, value in along_modes(tree, i, (n, f)).items():
-            modal[mode] = plus(modal[mode], value)
-        for d in link.modes.freedoms if link.modes is not None else ():
-            if not d.prescribed:
-                value = minus(applied.forces.get(d.index, 0), modal[d.index])
-                force[d.index] = fn.named(value, f"f_{d.index + 1}")
-        if link.parent >= 0:
-            up = to_parent(tree, i, n, f)
-            before = wrenches[link.parent]
-            wrenches[link.parent] = (add(before[0], up[0]), add(before[1], up[1]))
-    return force
+            force[d.index] = minus(applied.forces.get(d.index, 0), along(d, *passed[i]))
+        for mode, value in along_modes(tree, i, passed[i]).items():
+            force[mode] = minus(force[mode], value)
+    unknown = [d.index for link in tree.links for d in link.degrees if not d.prescribed]
+    return {k: fn.named(force[k], f"f_{k + 1}") for k in unknown}
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +123,7 @@ def mass_matrix(tree: Tree) -> dict[tuple[int, int], Any]:
         turned = own.turned(link)
         composites[link.parent] = joined(composites[link.parent], turned, link.offset)
         for d in free(link):
-            n, f = parent_column(link, own, turned, d)
-            _carry_column(tree, link.parent, n, f, d, matrix)
+            carry_column(tree, link.parent, parent_column(link, own, turned, d), d, matrix)
     return matrix
 
 
@@ -169,7 +157,7 @@ def _own_block(link: Link, body: Composite, matrix: dict[tuple[int, int], Any]) 
     for position, d in enumerate(freedoms):
         n, f = column(body, d)
         for other in freedoms[: position + 1]:
-            _set(matrix, other, d, along(other, n, f))
+            set_element(matrix, other, d, along(other, n, f))
 
 
 def _modal_block(tree: Tree, index: int, block: Block, matrix: dict[tuple[int, int], Any]) -> None:
@@ -177,31 +165,32 @@ def _modal_block(tree: Tree, index: int, block: Block, matrix: dict[tuple[int, i
     link = tree.links[index]
     block.name()
     for (p, q), value in block.masses.items():
-        _set(matrix, block.freedoms[p], block.freedoms[q], value)
+        set_element(matrix, block.freedoms[p], block.freedoms[q], value)
     for p, (n, f) in block.wrenches.items():
         d = block.freedoms[p]
         for other in free(link):
-            _set(matrix, other, d, along(other, n, f))
+            set_element(matrix, other, d, along(other, n, f))
         if link.parent >= 0:
-            n, f = to_parent(tree, index, n, f)
-            _carry_column(tree, link.parent, n, f, d, matrix)
+            carry_column(tree, link.parent, to_parent(tree, index, n, f), d, matrix)
 
 
-def _carry_column(
-    tree: Tree, index: int, n: Triple, f: Triple, d: Freedom, matrix: dict[tuple[int, int], Any]
-) -> None:
-    while index >= 0:
-        for other in free(tree.links[index]):
-            _set(matrix, other, d, along(other, n, f))
+def carry_column(
+    tree: Tree, index: int, wrench: Wrench, d: Freedom, matrix: dict[tuple[int, int], Any], hub: int = -1
+) -> Wrench | None:
+    """Elements of a column on its way from a link to the ground, or to a hub: what arrives there."""
+    while index != hub:
         link = tree.links[index]
+        for other in free(link):
+            set_element(matrix, other, d, along(other, *wrench))
         if link.carrier >= 0:
             for mode, column in zip(modal_freedoms(tree, index), link.columns, strict=True):
                 if not mode.prescribed:
-                    _set(matrix, mode, d, twist_dot(column, (n, f)))
+                    set_element(matrix, mode, d, twist_dot(column, wrench))
         if link.parent < 0:
-            return
-        n, f = to_parent(tree, index, n, f)
-        index = tree.links[index].parent
+            return None
+        wrench = to_parent(tree, index, *wrench)
+        index = link.parent
+    return wrench
 
 
 def modal_freedoms(tree: Tree, index: int) -> tuple[Freedom, ...]:
@@ -210,7 +199,7 @@ def modal_freedoms(tree: Tree, index: int) -> tuple[Freedom, ...]:
     return () if modes is None else modes.freedoms
 
 
-def _set(matrix: dict[tuple[int, int], Any], a: Freedom, b: Freedom, value: Any) -> None:
+def set_element(matrix: dict[tuple[int, int], Any], a: Freedom, b: Freedom, value: Any) -> None:
     """An element of M: the sum, where modes meet a joint twice, through a node and through the held body."""
     i, j = sorted((a.index, b.index))
     matrix[i, j] = fn.named(plus(matrix.get((i, j), 0), value), f"M_{i + 1}_{j + 1}")

@@ -8,6 +8,7 @@ wrenches of their links, where the recursions pass anyway.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,10 +95,12 @@ def _triple(values: Triple, plain: Undimensioned) -> Triple:
 
 
 def _add_wrench(wrenches: dict[int, Wrench], link: int, wrench: Wrench) -> None:
-    if link < 0:
-        return
-    n, f = wrenches.get(link, (ZEROS, ZEROS))
-    wrenches[link] = (add(n, wrench[0]), add(f, wrench[1]))
+    if link >= 0:
+        wrenches[link] = _sum(wrenches.get(link, (ZEROS, ZEROS)), wrench)
+
+
+def _sum(a: Wrench, b: Wrench) -> Wrench:
+    return add(a[0], b[0]), add(a[1], b[1])
 
 
 def _along_path(
@@ -145,6 +148,18 @@ def to_parent(tree: Tree, index: int, n: Triple, f: Triple) -> Wrench:
     f = named(link.rotation.to_parent(f), f"f_{link.name}")
     n = add(link.rotation.to_parent(n), cross_triples(link.offset, f))
     return named(n, f"n_{link.name}"), f
+
+
+def gathered(tree: Tree, own: Sequence[Wrench], prefix: str = "") -> list[Wrench]:
+    """Each link's wrench together with those of all links beyond it, leaves first."""
+    found = list(own)
+    for i in reversed(range(len(tree.links))):
+        link = tree.links[i]
+        n, f = named(found[i][0], f"{prefix}n_{link.name}"), named(found[i][1], f"{prefix}f_{link.name}")
+        found[i] = (n, f)
+        if link.parent >= 0:
+            found[link.parent] = _sum(found[link.parent], to_parent(tree, i, n, f))
+    return found
 
 
 def _to_root(tree: Tree, link: int) -> list[int]:

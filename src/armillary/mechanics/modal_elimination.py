@@ -56,9 +56,10 @@ def without_modes(body: Articulated, block: Block) -> tuple[Articulated, list[Be
         gain = (named(scaled(n, inverse), f"g_{label}_n"), named(scaled(f, inverse), f"g_{label}_f"))
         drive = block.force[p]
         coupled = [q for q in left if not is_zero(block.masses[q, p])]
+        factors: dict[int, Any] = {}
         for position, q in enumerate(coupled):
-            mass = block.masses[q, p]
-            factor = fn.named(times(mass, inverse), f"l_{block.freedoms[q].index + 1}_{label}")
+            mass, index = block.masses[q, p], block.freedoms[q].index
+            factor = factors[index] = fn.named(times(mass, inverse), f"l_{index + 1}_{label}")
             for r in coupled[position:]:
                 block.masses[q, r] = minus(block.masses[q, r], times(factor, block.masses[r, p]))
             n_q, f_q = block.wrenches[q]
@@ -66,8 +67,7 @@ def without_modes(body: Articulated, block: Block) -> tuple[Articulated, list[Be
             block.force[q] = minus(block.force[q], times(factor, drive))
         if coupled:
             block.name()
-        others = {block.freedoms[q].index: times(block.masses[q, p], inverse) for q in coupled}
-        found.append(Bent(d, fn.named(times(drive, inverse), f"b_{label}"), gain, others))
+        found.append(Bent(d, fn.named(times(drive, inverse), f"b_{label}"), gain, factors))
         taken.append(((n, f), gain, drive))
     return _less(body, taken, block), found
 

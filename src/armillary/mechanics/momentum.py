@@ -30,7 +30,7 @@ from armillary.algebra.triples import ZEROS, add, minus, named, plus, scaled, ti
 from armillary.algebra.vectors import Triple, cross_triples
 from armillary.mechanics import recursive
 from armillary.mechanics.kane import Composite, Implicit, mass_matrix
-from armillary.mechanics.loads import Applied, Wrench, along, to_parent
+from armillary.mechanics.loads import Applied, Wrench, along, gathered
 from armillary.mechanics.momentum_modes import (
     Columns,
     Velocity,
@@ -94,20 +94,7 @@ def composite_momenta(tree: Tree, motions: Sequence[Velocity]) -> list[Wrench]:
     for link, motion in zip(tree.links, motions, strict=True):
         rigid, bent = Composite.of(link).momentum(motion.w, motion.v), added_momentum(link)
         own.append((add(rigid[0], bent[0]), add(rigid[1], bent[1])))
-    return _gathered(tree, own, "l")
-
-
-def _gathered(tree: Tree, own: list[Wrench], name: str) -> list[Wrench]:
-    """Each link's wrench together with those of all links beyond, leaves first."""
-    found = list(own)
-    for i in reversed(range(len(tree.links))):
-        link = tree.links[i]
-        n, f = named(found[i][0], f"{name}n_{link.name}"), named(found[i][1], f"{name}f_{link.name}")
-        found[i] = (n, f)
-        if link.parent >= 0:
-            up, before = to_parent(tree, i, n, f), found[link.parent]
-            found[link.parent] = (add(before[0], up[0]), add(before[1], up[1]))
-    return found
+    return gathered(tree, own, "l")
 
 
 def weights(tree: Tree, falls_of: Mapping[int, Triple] | None = None) -> list[Weight]:
@@ -133,7 +120,7 @@ def weights(tree: Tree, falls_of: Mapping[int, Triple] | None = None) -> list[We
 
 def external_loads(tree: Tree, applied: Applied) -> list[Wrench]:
     """(N, F) of the applied loads, gravity not among them, on everything from each joint outwards."""
-    return _gathered(tree, [applied.wrenches.get(i, (ZEROS, ZEROS)) for i in range(len(tree.links))], "e")
+    return gathered(tree, [applied.wrenches.get(i, (ZEROS, ZEROS)) for i in range(len(tree.links))], "e")
 
 
 def conjugate(tree: Tree, motions: Sequence[Velocity], momenta: Sequence[Wrench]) -> dict[int, Any]:

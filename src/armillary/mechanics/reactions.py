@@ -14,7 +14,7 @@ from typing import Any
 
 from armillary.algebra.calculus import derivative
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.triples import ZEROS, add, minus, named, plus, times
+from armillary.algebra.triples import ZEROS, minus, plus, times
 from armillary.algebra.vectors import matrix_vector, transposed
 from armillary.errors import ModelError
 from armillary.mechanics.constrained import Setting
@@ -25,8 +25,8 @@ from armillary.mechanics.loads import (
     along,
     along_modes,
     applied_loads,
+    gathered,
     load_wrenches,
-    to_parent,
 )
 from armillary.mechanics.tree import Freedom, Tree, plant
 from armillary.model.system import System
@@ -48,7 +48,7 @@ def reaction_values(
     tree = _moving(plant(system, setting.plain, given=setting.given, parted=True, apart=bodies), rates)
     applied = applied_loads(system, tree, setting.plain, whole=True)
     own = net_wrenches(tree, applied)
-    passed = _passed(tree, own)
+    passed = gathered(tree, own, "r")
     tau = {d.index: along(d, *passed[i]) for i, link in enumerate(tree.links) for d in link.freedoms}
     tau |= _modal_efforts(tree, passed, applied)
     forces = _constraint_forces(system, setting, tau)
@@ -76,20 +76,6 @@ def _modal_efforts(tree: Tree, passed: list[Wrench], applied: Applied) -> dict[i
         for mode, value in along_modes(tree, i, passed[i]).items():
             tau[mode] = plus(tau[mode], value)
     return tau
-
-
-def _passed(tree: Tree, own: list[Wrench]) -> list[Wrench]:
-    """The wrench through each link's joint, leaves first."""
-    found = list(own)
-    for i in reversed(range(len(tree.links))):
-        link = tree.links[i]
-        n, f = named(found[i][0], f"rn_{link.name}"), named(found[i][1], f"rf_{link.name}")
-        found[i] = (n, f)
-        if link.parent >= 0:
-            up = to_parent(tree, i, n, f)
-            before = found[link.parent]
-            found[link.parent] = (add(before[0], up[0]), add(before[1], up[1]))
-    return found
 
 
 def _constraint_forces(system: System, setting: Setting, tau: Mapping[int, Any]) -> dict[str, Any]:
@@ -134,7 +120,7 @@ def _joint_wrenches(
                     tuple(minus(a, times(b, force)) for a, b in zip(net[link][0], n, strict=True)),
                     tuple(minus(a, times(b, force)) for a, b in zip(net[link][1], f, strict=True)),
                 )
-    passed = _passed(tree, net)
+    passed = gathered(tree, net, "r")
     values: dict[Expr, Any] = {}
     for name in bodies:
         placement = tree.placements[name]

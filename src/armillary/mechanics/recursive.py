@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import ZEROS, minus, named, plus, times, total
+from armillary.algebra.triples import ZEROS, minus, named, plus, skew, times, total
 from armillary.algebra.vectors import Matrix, Triple
 from armillary.mechanics.articulated import Articulated, arriving, carried, joined
 from armillary.mechanics.inertia_force import modal_forces, net_wrenches
@@ -69,10 +69,8 @@ def _rigid(tree: Tree, applied: Applied, still: bool) -> list[Articulated]:
     found = []
     wrenches = [(ZEROS, ZEROS)] * len(tree.links) if still else net_wrenches(tree, applied)
     for link, (n, f) in zip(map(deformed, tree.links), wrenches, strict=True):
-        x, y, z = link.first
         m = link.mass
-        H: Matrix = ((0, minus(0, z), y), (z, 0, minus(0, x)), (minus(0, y), x, 0))
-        found.append(Articulated(link.inertia, H, ((m, 0, 0), (0, m, 0), (0, 0, m)), n, f))
+        found.append(Articulated(link.inertia, skew(link.first), ((m, 0, 0), (0, m, 0), (0, 0, m)), n, f))
     return found
 
 

@@ -6,13 +6,13 @@ number of bodies; nothing is computed unless an output asks for it. They never s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import reduce
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.dimension import MASS
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
+from armillary.algebra.triples import add, scaled
 from armillary.algebra.vectors import (
     Frame,
     Triple,
@@ -24,7 +24,6 @@ from armillary.algebra.vectors import (
     matrix_vector,
     plus,
     sum_of_products,
-    times,
     transposed,
 )
 from armillary.errors import ModelError
@@ -63,7 +62,7 @@ class Energies:
             if body.flex is not None:
                 result = plus(result, flexible_kinetic_energy(body, w, v_origin))
         if still is not None:
-            drift = named_triple(list(self._momentum(still).components(self.ground.frame)), "p_centre")
+            drift = named_triple(self._momentum(still).components(self.ground.frame), "p_centre")
             square = sum_of_products(zip(drift, drift, strict=True))
             result = plus(result, -HALF * square / self.total_mass())
         return as_expr(result)
@@ -125,15 +124,15 @@ class Energies:
         for body in [*reversed(self.bodies.values()), self.ground]:
             mass, moment = found.get(body.name, nothing)
             mass = as_expr(plus(mass, whole_mass(body)))
-            own = _sum(_scaled(body.com_coordinates, body.mass), first_moment(body))
-            moment = named_triple(_sum(moment, tuple(own)), f"h_{body.name}")
+            own = add(scaled(body.com_coordinates, body.mass), first_moment(body))
+            moment = named_triple(add(moment, own), f"h_{body.name}")
             found[body.name] = mass, moment
             if body.parent is not None:
                 for frame in reversed(_joint_frames(body)):
-                    moment = named_triple(list(matrix_vector(frame.rotation, moment)), f"h_{frame.name}")
-                shift = _scaled(body.displacement.components(body.parent.frame), mass)
+                    moment = named_triple(matrix_vector(frame.rotation, moment), f"h_{frame.name}")
+                shift = scaled(body.displacement.components(body.parent.frame), mass)
                 above_mass, above = found.get(body.parent.name, nothing)
-                found[body.parent.name] = plus(above_mass, mass), tuple(_sum(above, moment, shift))
+                found[body.parent.name] = plus(above_mass, mass), add(above, moment, shift)
         return found
 
     def momentum(self) -> Vector:
@@ -198,10 +197,10 @@ class Energies:
             w, v = known[body.parent.frame]
             w_own = _carried_rotation(body, w)
             place = body.displacement.components(body.parent.frame)
-            swept = [plus(a, b) for a, b in zip(v, cross_triples(w, place), strict=True)]
+            swept = add(v, cross_triples(w, place))
             turned = matrix_vector(transposed(direction_cosines(body.parent.frame, body.frame)), swept)
             drift = body.drift.components(body.frame)
-            v_own = named_triple([plus(a, b) for a, b in zip(turned, drift, strict=True)], f"v_{body.name}")
+            v_own = named_triple(add(turned, drift), f"v_{body.name}")
             if body is still:
                 v_own = zero
             known[body.frame] = (w_own, v_own)
@@ -211,7 +210,7 @@ class Energies:
 def _at_centre(body: Body, w: Triple, v: Triple) -> Triple:
     """Velocity of a body's mass centre from its origin's."""
     swept = cross_triples(w, body.com_coordinates)
-    return named_triple([plus(a, b) for a, b in zip(v, swept, strict=True)], f"vc_{body.name}")
+    return named_triple(add(v, swept), f"vc_{body.name}")
 
 
 def whole_mass(body: Body) -> Expr:
@@ -242,7 +241,7 @@ def _joint_frames(body: Body) -> list[Frame]:
 def carried(body: Body, vector: Triple, name: str) -> Triple:
     """A vector in a body's own axes from its components in the parent's, turn by turn."""
     for frame in _joint_frames(body):
-        vector = named_triple(list(matrix_vector(transposed(frame.rotation), vector)), f"{name}_{frame.name}")
+        vector = named_triple(matrix_vector(transposed(frame.rotation), vector), f"{name}_{frame.name}")
     return vector
 
 
@@ -251,18 +250,9 @@ def _carried_rotation(body: Body, w: Triple) -> Triple:
     for frame in _joint_frames(body):
         own = frame.rate.components(frame)
         turned = matrix_vector(transposed(frame.rotation), w)
-        w = named_triple([plus(a, b) for a, b in zip(turned, own, strict=True)], f"w_{frame.name}")
+        w = named_triple(add(turned, own), f"w_{frame.name}")
     return w
 
 
-def named_triple(values: list[Any], name: str) -> Triple:
+def named_triple(values: Sequence[Any], name: str) -> Triple:
     return tuple(fn.named(as_expr(v), f"{name}_{a}") for v, a in zip(values, "xyz", strict=True))
-
-
-def _sum(*triples: Triple) -> list[Any]:
-    return [reduce(plus, column) for column in zip(*triples, strict=True)]
-
-
-def _scaled(triple: Triple, factor: Any) -> Triple:
-    found: list[Any] = [ZERO if is_zero(x) or is_zero(factor) else times(x, factor) for x in triple]
-    return tuple(found)

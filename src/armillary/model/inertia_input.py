@@ -10,13 +10,11 @@ from armillary.algebra.arithmetic import plain_float
 from armillary.algebra.dimension import INERTIA, MASS
 from armillary.algebra.expression import ZERO, Expr, number
 from armillary.algebra.units import parse_unit
-from armillary.algebra.vectors import Matrix
+from armillary.algebra.vectors import SIX, Matrix
 from armillary.errors import ModelError
 
 Reader = Callable[[Any, Any], Expr]
 Maker = Callable[[str, Any, str], Expr]
-
-_SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
 def read_mass(value: Any, body: str, read: Reader, make: Maker) -> Expr:
@@ -53,7 +51,7 @@ def read_inertia(value: Any, body: str, read: Reader, make: Maker, *, check: boo
                 f"body '{body}': an inertia matrix is 3×3; its rows have {[len(r) for r in matrix]} elements"
             )
         _check_symmetric(matrix, body)
-        six = [matrix[i][j] for i, j in _SIX]
+        six = [matrix[i][j] for i, j in SIX]
     elif len(entries) in (3, 6):
         six = [read(e, INERTIA) for e in entries] + [ZERO] * (6 - len(entries))
     else:

@@ -58,11 +58,13 @@ class Memory:
     """A discrete state: kept between steps, changed once per step or by events."""
 
     symbol: Expr
-    initial: float
+    initial: float  # in the model's units
     update: Expr | None
     about: str
     period: float | None = None  # of the clock behind a periodic update: it starts one period after the run
     start: Expr | None = None  # what it is at the start of a run that does not say otherwise
+    input: bool = False  # a signal from outside, which nothing in the model renews
+    factor: float = 1.0  # from the stated units to the model's
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ A ``System`` only records; ``derive`` hands the finished description to the mech
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Sized
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
@@ -99,19 +100,29 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
         units: str | None = None,
         about: str = "",
     ) -> Expr:
-        """A discrete state. ``update`` (text or expression, may use the memory's own old value) is applied
+        """A discrete state; ``initial`` is in ``units``. ``update`` (text or expression, may use the memory's own old value) is applied
         once per step, or with ``every`` once per so many seconds, first one period after the start of a run;
         events may change it too."""
         self._new_name(name, "memory")
         start = finite_number(initial, f"the initial value of memory '{name}'")
-        dimension = parse_unit(units).dimension if units is not None else None
+        dimension, factor = None, 1.0
+        if units is not None:
+            unit = parse_unit(units)
+            dimension, factor = unit.dimension, self.units.factor(unit)
         node = symbol(name, "memory", dimension=dimension, owner=self, units=units or "", about=about)
-        self.memories[name] = Memory(node, start, None, about)
+        self.memories[name] = Memory(node, start * factor, None, about, factor=factor)
         self.rates[node] = ZERO
         if every is not None:
             self._renew_periodically(node, update, every)
         elif update is not None:
             self.update(node, update)
+        return node
+
+    def input(self, name: str, default: float = 0.0, *, units: str | None = None, about: str = "") -> Expr:
+        """A signal from outside: constant in a run by itself unless ``memory=`` sets it, an input of an FMU, an
+        argument of exported code. It is a memory that nothing in the model renews."""
+        node = self.memory(name, default, units=units, about=about)
+        self.memories[name] = replace(self.memories[name], input=True)
         return node
 
     def _renew_periodically(self, memory: Expr, update: Any, every: float) -> None:
@@ -135,8 +146,10 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
         record = self.memories.get(node.name)
         if record is None or record.symbol is not node:
             raise ModelError(f"'{node}' is not a memory of this system; make one with memory(name, initial)")
+        if record.input:
+            raise ModelError(f"'{node}' is an input, which is set from outside; make a memory to renew one")
         value = self.expression(expression, f"update of memory '{node}'", node.dimension)
-        self.memories[node.name] = Memory(node, record.initial, value, record.about)
+        self.memories[node.name] = replace(record, update=value)
 
     @all_or_nothing
     def event(
@@ -168,6 +181,8 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
             node = self.expression(target, where)
             if node.kind != "symbol" or node.data.role not in ("memory", "coordinate", "speed"):
                 raise ModelError(f"{where}: '{node}' cannot be set; memories, coordinates and speeds can")
+            if node.data.role == "memory" and self.memories[node.name].input:
+                raise ModelError(f"{where}: '{node}' is an input, which is set from outside; set a memory")
             changes[node] = self.expression(value, f"{where}, new value of '{node}'", node.dimension)
         watched = self.expression(expression, where)
         if watched.kind == "call" and watched.data in CONDITIONS:

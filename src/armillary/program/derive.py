@@ -118,8 +118,7 @@ def derive(
         check_vanished(
             judged, best.targets, lambda: derive(system, best.formalism, small=False, mode=mode).targets
         )
-        program, gains = _program(system, best.targets, plain)
-        clock.stage("improve", program.derivatives.operations)
+        program, gains = _program(system, best.targets, plain, clock)
     return Equations(
         system,
         best.formalism,
@@ -141,8 +140,7 @@ def _redundant(system: System, units: dict[str, str], clock: _Clock) -> Equation
     plain = Undimensioned()
     wanted, redundant = redundant_targets(system, plain)
     clock.stage("redundant")
-    program, gains = _program(system, wanted, plain)
-    clock.stage("improve", program.derivatives.operations)
+    program, gains = _program(system, wanted, plain, clock)
     stages = tuple(clock.stages)
     setting = Setting(Tree((), (0, 0, 0), {}), plain, system.prescriptions)
     return RedundantEquations(
@@ -159,8 +157,7 @@ def _momentum(system: System, units: dict[str, str], clock: _Clock, mode: Mode, 
     clock.stage("plant")
     wanted, more = momentum_targets(system, setting, mode, regrouped=regrouped)
     clock.stage("momentum")
-    program, gains = _program(system, wanted, plain)
-    clock.stage("improve", program.derivatives.operations)
+    program, gains = _program(system, wanted, plain, clock)
     stages, options = tuple(clock.stages), {"regroup": regrouped, "small": False}
     return MomentumEquations(
         system, "momentum", program, wanted, units, stages, tuple(gains), mode=mode, options=options, **more
@@ -173,8 +170,7 @@ def _appendages(
     """Equations by one of JPL's formulations; see program/appendages.py."""
     wanted, setting = appendage_targets(system, mode, formalism)
     clock.stage(formalism)
-    program, gains = _program(system, wanted, setting.plain)
-    clock.stage("improve", program.derivatives.operations)
+    program, gains = _program(system, wanted, setting.plain, clock)
     stages = tuple(clock.stages)
     return Equations(
         system, formalism, program, wanted, units, stages, tuple(gains), setting, mode, {"small": False}
@@ -270,7 +266,9 @@ def _check(system: System, formalism: str) -> None:
         )
 
 
-def _program(system: System, wanted: Targets, plain: Undimensioned) -> tuple[Program, list[Gain]]:
+def _program(
+    system: System, wanted: Targets, plain: Undimensioned, clock: _Clock
+) -> tuple[Program, list[Gain]]:
     """All sections, improved one by one over shared constants."""
     constants = Constants(taken=system.parameters)
     rates, gains = improve(wanted.rates, constants, search=wanted.search)
@@ -332,6 +330,7 @@ def _program(system: System, wanted: Targets, plain: Undimensioned) -> tuple[Pro
             section(s.name, s.labels, results) for s, results in zip(wanted.stepping, stepping, strict=True)
         ),
     )
+    clock.stage("improve", program.derivatives.operations)
     return program, gains
 
 

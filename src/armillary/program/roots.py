@@ -163,9 +163,12 @@ def columns(system: System) -> list[Column]:
     wins.
     """
     found: dict[str, Column] = {}
-    memories = [m.symbol for m in system.memories.values() if m.period is None]
-    for s in [*system.coordinates, *system.speeds, *memories]:
+    for s in [*system.coordinates, *system.speeds]:
         found[s.data.name] = Column(s.data.name, s.data.units or "", s.data.about, s)
+    for memory in (m for m in system.memories.values() if m.period is None):
+        s, factor = memory.symbol, memory.factor
+        shown = s if factor == 1.0 else s / factor
+        found[s.data.name] = Column(s.data.name, s.data.units or "", s.data.about, shown)
     for load in system.loads.values():
         units = system.units.unit_text(FORCE if load.kind == "force" else MOMENT)
         found[load.name] = Column(load.name, units, f"magnitude of {load.kind} {load.name}", load.magnitude)

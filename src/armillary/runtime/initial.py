@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.program.equations import Equations
 from armillary.runtime.parameters import number_in_text, plain_number
@@ -87,6 +88,7 @@ def initial_memory(
     for name, value in [(str(key), value) for key, value in (given or {}).items()]:
         if name not in names:
             raise ParameterError(f"there is no memory '{name}'{nearest(name, names)}")
-        known = system.memories[name].symbol.dimension
-        stored[names.index(name)] = plain_number(value, f"memory '{name}'", system.units, known)
+        memory = system.memories[name]
+        inside = plain_number(value, f"memory '{name}'", system.units, memory.symbol.dimension)
+        stored[names.index(name)] = inside if is_quantity(value) else inside * memory.factor
     return stored

@@ -142,3 +142,18 @@ def test_bad_gyros(options: dict[str, Any], message: str) -> None:
     with pytest.raises(arm.ModelError, match=message):
         s.control_moment_gyro("g", **plain | options)
     assert list(s.bodies) == ["hub"] and not s.loads and not s.prescriptions and len(s.speeds) == 3
+
+
+def test_a_reversed_axis_changes_signs_only() -> None:
+    found = []
+    for axis, sign in (("x", 1.0), ("-x", -1.0)):
+        s = arm.System("satellite")
+        hub = s.body("hub", joint=arm.Free(), mass=10, inertia=(2, 3, 4))
+        s.reaction_wheel("wheel", on=hub, axis=axis, inertia=0.5, transverse=0.3)
+        model = s.derive().compile()
+        u = np.array([0, 0, 0, 0.1, 0.2, 0.3, sign * 7.0])
+        q = np.array([0, 0, 0, 1, 0, 0, 0, sign * 0.4])
+        rates = model.accelerations(0.0, q, u)
+        found.append([*rates[:6], sign * rates[6]])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-13)
+    assert np.abs(found[0][3:6]).max() > 0.1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from armillary.algebra import functions as fn
@@ -10,11 +10,6 @@ from armillary.algebra.triples import ZEROS, add, minus, plus, scaled, times
 from armillary.algebra.vectors import Matrix, Triple, cross_triples
 
 NONE: Matrix = (ZEROS, ZEROS, ZEROS)
-
-
-def combined(columns: Sequence[Triple], factors: Sequence[Any]) -> Triple:
-    """Σ column × factor: a 3 × N matrix times N numbers."""
-    return add(*(scaled(c, f) for c, f in zip(columns, factors, strict=True)))
 
 
 def centripetal(w: Triple, r: Triple) -> Triple:
@@ -34,12 +29,6 @@ def total_but(a: Triple, b: Triple, i: int) -> Any:
     """a·b without the products of component i."""
     j, k = (i + 1) % 3, (i + 2) % 3
     return plus(times(a[j], b[j]), times(a[k], b[k]))
-
-
-def skew(a: Triple) -> Matrix:
-    """[a], with [a] v = a × v."""
-    x, y, z = a
-    return ((0, minus(0, z), y), (z, 0, minus(0, x)), (minus(0, y), x, 0))
 
 
 def summed(matrices: Iterable[Matrix]) -> Matrix:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import ZEROS, add, cross_triples, minus, named, scaled, times
+from armillary.algebra.triples import ZEROS, add, cross_triples, minus, named, scaled, skew, times
 from armillary.algebra.vectors import IDENTITY, Matrix, Triple, matrix_product, matrix_vector, transposed
-from armillary.mechanics.appendages.arithmetic import crosses, named_matrix, scaled_matrix, skew, summed
+from armillary.mechanics.appendages.arithmetic import crosses, named_matrix, scaled_matrix, summed
 from armillary.mechanics.appendages.vehicle import Hinge, Vehicle
 from armillary.model.joints.base import principal_rotation
 

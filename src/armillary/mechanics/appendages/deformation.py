@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra import functions as fn
-from armillary.algebra.triples import add, cross_triples, inner, minus, named, negative, scaled, times
-from armillary.algebra.vectors import Matrix, Triple, matrix_product, matrix_vector
-from armillary.mechanics.appendages.arithmetic import combined, scaled_matrix, skew, summed
+from armillary.algebra.triples import add, cross_triples, inner, minus, named, negative, scaled, skew, times
+from armillary.algebra.vectors import SIX, Matrix, Triple, combined, matrix_product, matrix_vector
+from armillary.mechanics.appendages.arithmetic import scaled_matrix, summed
 from armillary.mechanics.appendages.modal import Coupled
 from armillary.mechanics.appendages.vehicle import SpinningAppendage
 from armillary.mechanics.tree import moment_inertia
+from armillary.model.flexible.deformation import weighted
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,30 +87,21 @@ def deformation(part: SpinningAppendage, columns: Coupled, name: str) -> Deforma
     return Deformation(
         scaled(moved, -2),
         negative(combined(columns.momenta, states)),
-        _weighted(bent, [times(2, x) for x in states], f"dJ_{name}"),
-        _weighted([*gamma.slopes, *psi.slopes], [times(-2, x) for x in rates], f"Jd_{name}"),
+        weighted(bent, [times(2, x) for x in states], f"dJ_{name}"),
+        weighted([*gamma.slopes, *psi.slopes], [times(-2, x) for x in rates], f"Jd_{name}"),
         named(combined(columns.moments, states), f"h_{name}"),
     )
 
 
 def inertia_work(slope: Matrix, squares: Sequence[Any], nominal: Triple) -> Any:
     """½ (w·J' w − Ω·J' Ω): the work of the inertia forces beyond the nominal ones; ``squares`` of w."""
-    half = [slope[i][j] if i != j else times(0.5, slope[i][i]) for i, j in PAIRS]
+    half = [slope[i][j] if i != j else times(0.5, slope[i][i]) for i, j in SIX]
     return inner(half, [minus(x, y) for x, y in zip(squares, squares_of(nominal), strict=True)])
 
 
-PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-
-
 def squares_of(w: Triple) -> list[Any]:
-    """w_i w_j, in the order of PAIRS."""
-    return [times(w[i], w[j]) for i, j in PAIRS]
-
-
-def _weighted(matrices: Sequence[Matrix], weights: Sequence[Any], name: str) -> Matrix:
-    """Σ weight × symmetric matrix."""
-    six = {(i, j): fn.named(inner([m[i][j] for m in matrices], weights), f"{name}_{i}{j}") for i, j in PAIRS}
-    return tuple(tuple(six[min(i, j), max(i, j)] for j in range(3)) for i in range(3))  # type: ignore[return-value]
+    """w_i w_j, in the order of SIX."""
+    return [times(w[i], w[j]) for i, j in SIX]
 
 
 def _commuted(b: Triple, inertia: Matrix) -> Matrix:

@@ -23,9 +23,8 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra.triples import add, cross_triples, inner, minus, named, negative, plus, scaled, total
-from armillary.algebra.vectors import Triple, matrix_vector
+from armillary.algebra.vectors import Triple, combined, matrix_vector
 from armillary.mechanics.appendages import modal
-from armillary.mechanics.appendages.arithmetic import combined
 from armillary.mechanics.appendages.attitude import attitude
 from armillary.mechanics.appendages.barycentres import barycentres
 from armillary.mechanics.appendages.blocks import Blocks, Loads, applied, loaded

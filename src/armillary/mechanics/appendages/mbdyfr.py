@@ -42,9 +42,9 @@ from armillary.algebra.triples import (
     times,
     total,
 )
-from armillary.algebra.vectors import Triple, matrix_vector
+from armillary.algebra.vectors import Triple, combined, matrix_vector
 from armillary.mechanics.appendages import modal
-from armillary.mechanics.appendages.arithmetic import centripetal, combined, named_matrix, summed
+from armillary.mechanics.appendages.arithmetic import centripetal, named_matrix, summed
 from armillary.mechanics.appendages.attitude import Attitude, attitude
 from armillary.mechanics.appendages.barycentres import barycentres
 from armillary.mechanics.appendages.blocks import Blocks, Loads, applied, loaded

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import ModelError
+from armillary.model.flexible.integrals import cross_matrix
 
 Array = np.ndarray
 
@@ -69,12 +70,12 @@ def spinning_matrices(
 ) -> SpinningMatrices:
     """M', G' and K' from nodes, the stiffness between them, the nominal spin and the vehicle's mass."""
     n, spin = len(masses), np.asarray(spin, dtype=float)
-    Mn, S, W = nodal_mass(masses, inertias), _sums(n, 0), _cross(spin)
+    Mn, S, W = nodal_mass(masses, inertias), _sums(n, 0), cross_matrix(spin)
     moved = _diagonal([W if i % 2 == 0 else np.zeros((3, 3)) for i in range(2 * n)])
     turned = _diagonal([W if i % 2 == 1 else np.zeros((3, 3)) for i in range(2 * n)])
     spins = _diagonal(
         [
-            np.zeros((3, 3)) if i % 2 == 0 else _cross(np.asarray(inertias[i // 2]) @ spin)
+            np.zeros((3, 3)) if i % 2 == 0 else cross_matrix(np.asarray(inertias[i // 2]) @ spin)
             for i in range(2 * n)
         ]
     )
@@ -145,11 +146,6 @@ def _sums(n: int, kind: int) -> Array:
     for s in range(n):
         found[6 * s + 3 * kind : 6 * s + 3 * kind + 3] = np.eye(3)
     return found
-
-
-def _cross(v: Array) -> Array:
-    x, y, z = v
-    return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
 
 
 def _diagonal(blocks: list[Array]) -> Array:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra.triples import ZEROS, add, cross_triples, named, negative, scaled
-from armillary.algebra.vectors import Triple
+from armillary.algebra.vectors import Triple, combined
 from armillary.mechanics.appendages import mbdyfl, mbdyfn, mbdyfr
-from armillary.mechanics.appendages.arithmetic import centripetal, combined
+from armillary.mechanics.appendages.arithmetic import centripetal
 from armillary.mechanics.appendages.attitude import Attitude, attitude
 from armillary.mechanics.appendages.barycentres import barycentres
 from armillary.mechanics.appendages.deformation import coupling, deformation

@@ -8,7 +8,7 @@ from typing import Any
 from armillary.algebra.dimension import ENERGY, INERTIA, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
 from armillary.algebra.intermediate import measured
-from armillary.algebra.triples import inner
+from armillary.algebra.triples import add, inner
 from armillary.algebra.vectors import (
     Matrix,
     Triple,
@@ -34,7 +34,7 @@ def first_moment(body: Body) -> Triple:
     """c(η) of a body's flexible part in body axes; zero for a rigid body."""
     if body.flex is None:
         return (ZERO, ZERO, ZERO)
-    return _named(_sum(body.flex.part.first.tolist(), _shape(body).first), f"c_{body.name}", MASS * LENGTH)
+    return _named(add(body.flex.part.first.tolist(), _shape(body).first), f"c_{body.name}", MASS * LENGTH)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ def central(body: Body) -> Central:
     part, shape, name = flex.part, _shape(body), body.name
     c = first_moment(body)
     share = 1.0 / part.mass
-    J = [_sum(a, b) for a, b in zip(part.inertia.tolist(), shape.inertia, strict=True)]
+    J = [add(a, b) for a, b in zip(part.inertia.tolist(), shape.inertia, strict=True)]
     slopes = []
     for p, (P, S) in enumerate(zip(shape.P, shape.slopes, strict=True)):
         both = [[_product(c[i], P[j]) + _product(P[i], c[j]) for j in range(3)] for i in range(3)]
@@ -124,16 +124,12 @@ def _momenta(body: Body, shape: Deformation, w: Triple, v: Triple) -> tuple[Trip
     assert flex is not None
     part, xi = flex.part, flex.speeds
     c = first_moment(body)
-    J = tuple(_sum(a, b) for a, b in zip(part.inertia.tolist(), shape.inertia, strict=True))
+    J = tuple(add(a, b) for a, b in zip(part.inertia.tolist(), shape.inertia, strict=True))
     mass = tuple(times(x, part.mass) if part.mass else ZERO for x in v)
-    p = _sum(_sum(mass, cross_triples(w, c)), combined(shape.P, xi))
-    L = _sum(_sum(matrix_vector(J, w), cross_triples(c, v)), combined(shape.H, xi))  # type: ignore[arg-type]
+    p = add(mass, cross_triples(w, c), combined(shape.P, xi))
+    L = add(matrix_vector(J, w), cross_triples(c, v), combined(shape.H, xi))  # type: ignore[arg-type]
     momentum = MASS * SPEED
     return _named(p, f"p_{body.name}", momentum), _named(L, f"L_{body.name}", momentum * LENGTH)
-
-
-def _sum(a: Any, b: Any) -> Triple:
-    return tuple(plus(as_expr(x), as_expr(y)) for x, y in zip(a, b, strict=True))
 
 
 def _named(v: Triple, name: str, dimension: Dimension) -> Triple:

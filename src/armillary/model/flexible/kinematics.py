@@ -22,7 +22,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.dimension import LENGTH
 from armillary.algebra.expression import Expr, number
 from armillary.algebra.intermediate import measured
-from armillary.algebra.triples import add, named, negative, scaled, times
+from armillary.algebra.triples import add, named, negative, scaled, skew, times
 from armillary.algebra.vectors import (
     IDENTITY,
     Matrix,
@@ -153,7 +153,7 @@ class _Turning:
 
     def _exponential(self) -> Matrix:
         A, B = (fn.named(_series(self.x, first), f"{n}_{self.label}") for n, first in (("A", 1), ("B", 2)))
-        tilde, square = _tilde(self.b), _tilde_squared(self.b, self.x)
+        tilde, square = skew(self.b), _tilde_squared(self.b, self.x)
         rows = []
         for i in range(3):
             row = []
@@ -217,12 +217,6 @@ def _lengths(v: Triple, name: str) -> Triple:
         0 if is_zero(a) else measured(a, LENGTH, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True)
     )
     return x, y, z
-
-
-def _tilde(b: Triple) -> Matrix:
-    x, y, z = b
-    n = negative(b)
-    return ((0, n[2], y), (z, 0, n[0]), (n[1], x, 0))
 
 
 def _tilde_squared(b: Triple, x: Any) -> Matrix:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.vectors import SIX
 from armillary.errors import ModelError
 from armillary.model.flexible.bases import Structure, reduce_structure
 from armillary.model.flexible.checks import (
@@ -23,8 +24,6 @@ from armillary.model.flexible.checks import (
 from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping, modal_mass, modal_stiffness, reduced_mass
 from armillary.model.flexible.part import Array, FlexiblePart, Lumps
-
-_SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
 def from_nodes(
@@ -121,7 +120,7 @@ def _inertias(value: Any, names: list[str], where: str) -> Array:
         if own.shape == (3, 3):
             tensors[s] = symmetric(own, where, what, AXES)
         elif own.shape in ((3,), (6,)):
-            for (i, j), element in zip(_SIX, own, strict=False):
+            for (i, j), element in zip(SIX, own, strict=False):
                 tensors[s, i, j] = tensors[s, j, i] = element
         elif own.shape != () or own != 0:
             raise ModelError(

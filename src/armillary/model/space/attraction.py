@@ -84,7 +84,7 @@ class _Spot:
 
     @property
     def place(self) -> Triple:
-        return named_triple(list(add(self.base, self.step)), f"r_{self.body.name}")
+        return named_triple(add(self.base, self.step), f"r_{self.body.name}")
 
 
 class Attraction(Reading, Energies):
@@ -212,7 +212,7 @@ class Attraction(Reading, Energies):
         source, parts = attractor.source, []
         if attractor.field == "mass centre":
             place = add(self._mass_place(), scaled(attractor.place, -1))
-            here = named_triple(list(place), f"r_{attractor.name}")
+            here = named_triple(place, f"r_{attractor.name}")
             parts.append(self.total_mass() * potential(source, here))
         for spot in self._spots(attractor):
             parts.append(spot.mass * potential(spot.source, spot.place))
@@ -232,11 +232,11 @@ class Attraction(Reading, Energies):
             here = self._mass_place()
         else:
             here = motion.position(self._reference().origin).components(self.ground.frame)
-        here = named_triple(list(here), f"at_{attractor.name}")
+        here = named_triple(here, f"at_{attractor.name}")
         away = scaled(attractor.place, -1)
         if attractor.indirect:
             return acceleration_change(attractor.source, away, here)
-        return acceleration(attractor.source, named_triple(list(add(here, away)), f"r_{attractor.name}"))
+        return acceleration(attractor.source, named_triple(add(here, away), f"r_{attractor.name}"))
 
     def _spots(self, attractor: Attractor) -> Iterator[_Spot]:
         """Bodies that feel more than the uniform part, each with its place in its own axes."""
@@ -251,7 +251,7 @@ class Attraction(Reading, Energies):
                 )
         reference, ground = self._reference(), self.ground
         start = motion.position(reference.origin).components(ground.frame)
-        base = {"ground": named_triple(list(add(start, scaled(attractor.place, -1))), f"r_{attractor.name}")}
+        base = {"ground": named_triple(add(start, scaled(attractor.place, -1)), f"r_{attractor.name}")}
         square = fn.named(as_expr(inner(base["ground"], base["ground"])), f"square_{attractor.name}")
         step = {"ground": scaled(start, -1)}
         pole = {"ground": attractor.axis}
@@ -268,11 +268,11 @@ class Attraction(Reading, Energies):
             source = attractor.source.along(pole[body.name])
             # A wheel whose mass is counted with its carrier's still has an inertia, which feels the gradient.
             if not is_zero(body.mass) or _extends(body.inertia):
-                way = named_triple(list(add(step[body.name], body.com_coordinates)), f"step_{body.name}")
+                way = named_triple(add(step[body.name], body.com_coordinates), f"step_{body.name}")
                 yield _Spot(body, body.com, body.mass, body.inertia, source, base[body.name], way, square)
             if body.flex is not None:
                 part = central(body)
-                way = named_triple(list(add(step[body.name], part.centre)), f"step_{body.name}")
+                way = named_triple(add(step[body.name], part.centre), f"step_{body.name}")
                 at = Point("centre", body, part.centre)
                 yield _Spot(body, at, part.mass, part.inertia, source, base[body.name], way, square, part)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from armillary.algebra.dimension import INERTIA, RATE
 from armillary.algebra.expression import HALF, Expr, as_expr
-from armillary.algebra.vectors import is_zero, sum_of_products
+from armillary.algebra.vectors import SIX, is_zero, sum_of_products
 from armillary.errors import ModelError, nearest
 from armillary.model.body import Body
 from armillary.model.joints import Revolute
@@ -160,8 +160,7 @@ def _axial(spin: Expr, across: Expr, axis: Any) -> list[Any]:
     if any(axis == unit for unit in UNIT_AXES.values()):
         return [spin if x else across for x in axis]
     a = [as_expr(x) for x in axis]
-    pairs = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-    return [(spin - across) * (a[i] * a[j]) + (across if i == j else 0) for i, j in pairs]
+    return [(spin - across) * (a[i] * a[j]) + (across if i == j else 0) for i, j in SIX]
 
 
 def _at_right_angles(a: Any, b: Any) -> bool:
