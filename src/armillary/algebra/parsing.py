@@ -9,7 +9,8 @@
               -x  +x
     tightest  ^  **                           from the right; -x^2 is -(x^2), and x^-2 is allowed
 
-Operands are numbers, names (dotted ones too: ``A.q1``, ``N.x``), calls ``f(a, b)`` and parentheses. Operator
+Operands are numbers, names (dotted ones too: ``A.q1``, ``N.x``; any other between back quotes, `` `A.u1'` ``),
+calls ``f(a, b)`` and parentheses. Operator
 precedence parsing with two explicit stacks reads any depth in linear time. Long sums and products are
 collected and made at once, since adding one term after another would copy the sum each time.
 
@@ -37,6 +38,7 @@ _TOKEN = re.compile(
     r"""\s*(?:
       (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
     | (?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)
+    | `(?P<quoted>[^`]+)`
     | (?P<operator>\*\*|<=|>=|==|!=|[-+*/^<>])
     | (?P<mark>[(),])
     | (?P<end>\Z)
@@ -65,6 +67,8 @@ _ARITHMETIC: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
 }
 _HINTS = {"=": "; write == to compare", "&": "; write and", "|": "; write or", "!": "; write not or !="}
 
+LONGEST = 2_000_000  # characters of one text: seconds of reading, and a gigabyte of nodes
+
 # Chains up to this length are combined one by one, so that errors are found where they arise.
 _SHORT = 8
 
@@ -77,6 +81,10 @@ def parse(text: str, names: Callable[[str], Any], functions: Functions = BY_NAME
     """
     if not isinstance(text, str):
         raise ExpressionError(f"{text!r} is not a text")
+    if len(text) > LONGEST:
+        raise ExpressionError(
+            f"the expression has {len(text):,} characters; at most {LONGEST:,} are read: split it into named parts"
+        )
     found = _Parser(text, names, functions).run()
     return number(found.data) if isinstance(found, Expr) and found.kind == "number" else found
 
@@ -363,6 +371,8 @@ def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
         word, column, place = found.group(kind), found.start(kind), found.end()
         if kind == "operator" and word == "**":
             word = "^"
+        elif kind == "quoted":
+            kind = "name"
         elif kind == "name" and word in _WORDS:
             kind = "operator"
         elif kind == "name":

@@ -24,6 +24,7 @@ import numpy as np
 
 from armillary.algebra.dimension import Dimension
 from armillary.algebra.expression import Expr, as_expr, call, number
+from armillary.algebra.remembered import remembering
 from armillary.algebra.units import parse_unit
 from armillary.errors import ExpressionError, UnitsError
 
@@ -153,6 +154,7 @@ def _frozen(values: Any) -> np.ndarray:
 # ---------------------------------------------------------------- tables of points
 
 
+@remembering
 class Table(Piecewise):
     """A function of one variable through the points (x, y).
 
@@ -187,6 +189,7 @@ class Table(Piecewise):
         super().__init__(name, [x], coefficients, [outside], [x_dimension], dimension)
 
 
+@remembering
 class Table2(Piecewise):
     """A function of two variables through the points (x[i], y[j], z[i, j]).
 

@@ -11,6 +11,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Frame, Matrix, Triple, Vector
 from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly, JointType
+from armillary.model.journal import recorded
 
 if TYPE_CHECKING:
     from armillary.model.flexible.hooking import Flexible
@@ -75,6 +76,7 @@ class Body:
         """Speeds of the joint, then those of the modes."""
         return self.joint_speeds + (self.flex.speeds if self.flex else ())
 
+    @recorded
     def flexible(self, source: Any = None, *, held: str | None = None, **options: Any) -> FlexiblePart:
         """Modes for this body, in one of these ways; returns the part: frequencies, integrals, ``table()``.
 
@@ -142,6 +144,7 @@ class Body:
         """The mass centre."""
         return self.points["com"]
 
+    @recorded
     def point(self, *where: Any, name: str | None = None) -> Point:
         """A point: ``body.point("tip", (0, 1, 0))``, ``body.point((0, 1, 0))``, or a known one by name."""
         if len(where) == 1 and isinstance(where[0], str):

@@ -17,15 +17,18 @@ from armillary.algebra.calculus import derivative
 from armillary.algebra.dimension import FORCE, LENGTH, SPEED
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.functions import CONDITIONS
+from armillary.algebra.units import is_quantity
 from armillary.algebra.vectors import Vector, cross, cross_triples, dot, is_zero
 from armillary.algebra.walk import operands_first, symbols
 from armillary.errors import ModelError, nearest
 from armillary.model import motion
 from armillary.model.body import Body, Point
 from armillary.model.joints.base import UNIT_AXES, across, check_axis
+from armillary.model.journal import recorded
 from armillary.model.reading import Reading
 from armillary.model.records import Constraint, Load, Prescription
 from armillary.model.undoing import all_or_nothing
+from armillary.model.unit_system import state_factor
 
 _ROUNDING = 1e-12
 # Bodies to the ground beyond which a velocity is passed on along the chain. On a ring of 64 that saves two
@@ -51,6 +54,7 @@ class Constraints(Reading):
 
     # ------------------------------------------------------------ equations
 
+    @recorded
     @all_or_nothing
     def constrain(
         self,
@@ -177,6 +181,7 @@ class Constraints(Reading):
 
     # ------------------------------------------------------------ closed loops
 
+    @recorded
     @all_or_nothing
     def close_loop(
         self,
@@ -268,6 +273,7 @@ class Constraints(Reading):
         load = _unit_force(name, axis, p, q)
         return self._add_constraint(name, position, speed, acceleration, eliminate, load, about)
 
+    @recorded
     @all_or_nothing
     def close_joint(
         self, kind: str, p: Any, q: Any, *, axis: Any = None, length: Any = None, name: str | None = None
@@ -374,6 +380,7 @@ class Constraints(Reading):
 
     # ------------------------------------------------------------ where motion starts
 
+    @recorded
     @all_or_nothing
     def start(self, values: Mapping[Any, Any]) -> None:
         """Coordinates and speeds at the start of runs, where a run does not say otherwise.
@@ -392,11 +399,12 @@ class Constraints(Reading):
             given = self.expression(value, f"start of '{node}'", node.dimension)
             if given.kind != "number":
                 raise ModelError(f"start: the value of '{node}' must be a number, not '{given}'")
-            self.initial[node] = float(given.data)
+            self.initial[node] = float(given.data) * (1.0 if is_quantity(value) else state_factor(node))
             self.started.append(node)
 
     # ------------------------------------------------------------ given motion
 
+    @recorded
     @all_or_nothing
     def prescribe(self, variable: Any, value: Any) -> None:
         """A coordinate or a speed as a given function of time and parameters: its equation disappears."""
@@ -418,6 +426,7 @@ class Constraints(Reading):
             speed, rate, coordinate, given if coordinate is not None else None
         )
 
+    @recorded
     @all_or_nothing
     def lock(self, *variables: Any) -> None:
         """Coordinates that stay where a run starts them, or speeds that stay zero, until an event unlocks

@@ -21,6 +21,7 @@ from armillary.model import motion
 from armillary.model.body import Body, Point
 from armillary.model.inertia_input import finite_number
 from armillary.model.joints.base import UNIT_AXES, across
+from armillary.model.journal import recorded
 from armillary.model.laws import SmoothFriction, StickSlip, contact_force, friction_per_speed
 from armillary.model.reading import Reading
 from armillary.model.records import Load
@@ -40,6 +41,7 @@ class Contacts(Reading):
     event: Callable[..., None]
     _add_load: Callable[[Load], Expr]
 
+    @recorded
     def stop(
         self,
         name: str,
@@ -80,6 +82,7 @@ class Contacts(Reading):
             value = value - contact_force(q - high, u - motion.time_derivative(high), k, a, n)
         return _load_on(self, name, value, u, body, where)
 
+    @recorded
     def brake(
         self,
         name: str,
@@ -111,6 +114,7 @@ class Contacts(Reading):
         (value,) = sticking_friction(self, name, [q], [u], limits, k, c)
         return _load_on(self, name, value, u, body, where)
 
+    @recorded
     def contact(
         self,
         name: str,

@@ -12,11 +12,16 @@ from armillary.model.system import System
 
 def parameter_units(system: System) -> dict[str, str]:
     """Units of every parameter, stated or deduced; empty where nothing tells. Contradictions are errors."""
-    found = deduce(_demands(system))
+    found = parameter_dimensions(system)
     return {
         name: node.data.units or (system.units.unit_text(found[node]) if node in found else "")
         for name, node in system.parameters.items()
     }
+
+
+def parameter_dimensions(system: System) -> dict[Expr, Dimension]:
+    """Dimensions of the symbols that were given none, as far as anything tells."""
+    return deduce(_demands(system))
 
 
 def _demands(system: System) -> list[tuple[Expr, Dimension | None, str]]:

@@ -12,6 +12,7 @@ from armillary.algebra.expression import Expr
 from armillary.errors import ModelError, nearest
 from armillary.model.body import Body
 from armillary.model.joints import Assembly
+from armillary.model.journal import recorded
 from armillary.model.reading import Reading
 from armillary.model.records import Prescription
 
@@ -26,11 +27,13 @@ class Judgement(Reading):
     prescriptions: dict[Expr, Prescription]
     smallness: dict[Expr, int]
 
+    @recorded
     def small(self, *things: Any) -> None:
         """Coordinates, speeds, parameters, memories or expressions that stay small: of first order, so that
         terms two orders above the leading ones of their sum are neglected."""
         self._judge(things, SMALL)
 
+    @recorded
     def large(self, *things: Any) -> None:
         """Quantities that are large: of order −1, so that their product with a small one is of order zero, as
         the force of a stiff spring is."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.algebra.dimension import FORCE, MOMENT
+from armillary.algebra.dimension import FORCE, MOMENT, RATE
 from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.vectors import Vector
 from armillary.errors import ModelError
@@ -35,7 +35,7 @@ class Reactions(Constraints):
         """Force or moment that keeps a prescribed or locked coordinate or speed as it is given."""
         speed = self._speed_of(variable, "effort")
         if speed not in self.efforts:
-            dimension = MOMENT if "rad" in (speed.data.units or "") else FORCE
+            dimension = MOMENT if speed.dimension is RATE else FORCE
             self.efforts[speed] = symbol(
                 f"effort of {speed}",
                 "variable",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import keyword
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from armillary.algebra import functions as fn
 from armillary.algebra import vectors as vec
 from armillary.algebra.deduction import holds_bare_numbers
 from armillary.algebra.dimension import LENGTH, ONE, Dimension
@@ -21,6 +23,7 @@ from armillary.errors import ExpressionError, ModelError, UnitsError, nearest
 from armillary.model.body import Body, Point
 from armillary.model.inertia_input import dimensioned, finite_number
 from armillary.model.joints import JointType
+from armillary.model.journal import recorded
 from armillary.model.text_functions import MODEL_FUNCTIONS, giving_nodes
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from armillary.model.unit_system import UnitSystem
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
+_PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
 
 
 class Reading:
@@ -42,6 +46,8 @@ class Reading:
     loads: dict[str, Load]
     memories: dict[str, Memory]
     functions: dict[str, tuple[Callable[..., Any], Any]]
+    definitions: dict[str, Any]
+    declared_only: bool
 
     def _declare(
         self,
@@ -139,6 +145,8 @@ class Reading:
 
     def lookup(self, name: str) -> Any:
         """What a name in a text stands for; an undeclared plain one becomes a parameter without a default."""
+        if not _PLAIN.match(name):
+            return self._quoted(name)
         head, _, tail = name.partition(".")
         if not tail:
             for table in (self.parameters, self.bodies):
@@ -148,12 +156,18 @@ class Reading:
                 return self.memories[name].symbol
             if name in self.loads:
                 return self.loads[name].magnitude
+            if name in self.definitions:
+                return self._defined(name)
             if name == "t":
                 return self.time
             if name == "pi":
                 return number(math.pi)
             if name == "ground":
                 return self.ground
+            if self.declared_only:
+                named = [*self.parameters, *self.bodies, *self.memories, *self.loads, *self.definitions]
+                hint = nearest(name, named) or "; declare it in [parameters]"
+                raise ModelError(f"there is nothing called '{name}'{hint}")
             return self._declare(name, None, "")
         if name in self.parameters:
             return self.parameters[name]
@@ -161,6 +175,51 @@ class Reading:
         if body is None:
             raise ModelError(f"there is no body '{head}'{nearest(head, [*self.bodies, 'ground'])}")
         return body.part(tail)
+
+    @recorded
+    def define(self, name: str, value: Any, *, label: str = "") -> None:
+        """A name for an expression or vector in texts, read when a text first uses it. Text models need it; in
+        Python a variable does the same. ``label`` keeps the value whole in the equations, under that name."""
+        self._new_name(name, "expression")
+        self.definitions[name] = (value, label)
+
+    def _defined(self, name: str) -> Any:
+        found = self.definitions[name]
+        if not isinstance(found, tuple):
+            return found
+        value, label = found
+        if value is None:
+            raise ModelError(f"expression '{name}' refers to itself")
+        self.definitions[name] = (None, label)
+        try:
+            where = f"expression '{name}'"
+            read = self._parse(value, where, {}) if isinstance(value, str) else value
+            made = fn.named(self.expression(read, where), label) if label else read
+        except BaseException:
+            self.definitions[name] = found
+            raise
+        self.definitions[name] = made
+        return made
+
+    @contextmanager
+    def declared_names(self) -> Iterator[None]:
+        """Meanwhile an unknown name in a text is an error, as in text models."""
+        before, self.declared_only = self.declared_only, True
+        try:
+            yield
+        finally:
+            self.declared_only = before
+
+    def _quoted(self, name: str) -> Any:
+        """A variable by a name that is no plain one: a rate such as A.u1', the force of a constraint."""
+        known = {s.data.name: s for s in self.variables()}
+        if name not in known:
+            raise ModelError(f"there is no variable '{name}'{nearest(name, known)}")
+        return known[name]
+
+    def variables(self) -> list[Expr]:
+        """Symbols that stand for quantities of the motion, those that only outputs may use too."""
+        raise NotImplementedError
 
     def triple(self, values: Any, where: str, units: str = "m") -> Triple:
         """Three constant scalars with the dimension of ``units``."""
@@ -256,6 +315,7 @@ class Reading:
             "memory": self.memories,
             "load": self.loads,
             "function": self.functions,
+            "named expression": self.definitions,
         }
         for what, table in taken.items():
             if name in table:

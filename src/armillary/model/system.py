@@ -5,6 +5,7 @@ A ``System`` only records; ``derive`` hands the finished description to the mech
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from armillary.model.contact import Contacts
 from armillary.model.flexible.hooking import Flexible, Flexibles
 from armillary.model.inertia_input import finite_number, read_inertia, read_mass
 from armillary.model.joints import Assembly, Fixed, JointType, Maker
+from armillary.model.journal import Telling, recorded
 from armillary.model.judgement import Judgement
 from armillary.model.orientation import orientation_matrix
 from armillary.model.reactions import Reactions
@@ -35,6 +37,7 @@ from armillary.model.undoing import all_or_nothing
 from armillary.model.unit_system import unit_system
 
 if TYPE_CHECKING:
+    from armillary.model.importers.record import Imported
     from armillary.program.compare import Costs
     from armillary.program.equations import Equations
 
@@ -44,6 +47,8 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
 
     def __init__(self, name: str, units: str = "SI") -> None:
         self.name = name
+        self.telling = Telling()
+        self.imported: Imported | None = None  # what a loader of robot files leaves besides the system
         self.units = unit_system(units)
         self.time = symbol("t", "time", dimension=TIME, owner=self, units="s", about="time")
         self.parameters: dict[str, Expr] = {}
@@ -60,6 +65,8 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
         self.reactions: dict[str, tuple[Expr, ...]] = {}
         self.efforts: dict[Expr, Expr] = {}
         self.functions: dict[str, tuple[Callable[..., Any], Any]] = {}
+        self.definitions: dict[str, Any] = {}
+        self.declared_only = False  # unknown names in texts are errors, not new parameters
         self.gravities: list[Gravity] = []
         self.attractors: dict[str, Attractor] = {}
         self.centres: dict[str, tuple[Triple, Triple]] = {}
@@ -73,6 +80,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
 
     # ------------------------------------------------------------ quantities
 
+    @recorded
     def parameter(
         self, name: str, default: float | None = None, *, units: str | None = None, about: str = ""
     ) -> Expr:
@@ -90,6 +98,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
             default = finite_number(default, where)
         return self._declare(name, dimension, about, default, units)
 
+    @recorded
     def memory(
         self,
         name: str,
@@ -118,6 +127,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
             self.update(node, update)
         return node
 
+    @recorded
     def input(self, name: str, default: float = 0.0, *, units: str | None = None, about: str = "") -> Expr:
         """A signal from outside: constant in a run by itself unless ``memory=`` sets it, an input of an FMU, an
         argument of exported code. It is a memory that nothing in the model renews."""
@@ -140,17 +150,23 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
         changes = {memory: value, clock: clock + number(period, TIME)}
         self.events[clock.name] = Event(clock.name, self.time - clock, 1, changes, False, "", hidden=True)
 
-    def update(self, memory: Any, expression: Any) -> None:
-        """The expression that renews a memory once per step; for memories that refer to each other."""
+    @recorded
+    def update(self, memory: Any, expression: Any, *, every: float | None = None) -> None:
+        """The expression that renews a memory once per step, or once per so many seconds; for memories that
+        refer to each other, or to what is described after them."""
         node = self.expression(memory, "update")
         record = self.memories.get(node.name)
         if record is None or record.symbol is not node:
             raise ModelError(f"'{node}' is not a memory of this system; make one with memory(name, initial)")
         if record.input:
             raise ModelError(f"'{node}' is an input, which is set from outside; make a memory to renew one")
+        if every is not None:
+            self._renew_periodically(node, expression, every)
+            return
         value = self.expression(expression, f"update of memory '{node}'", node.dimension)
         self.memories[node.name] = replace(record, update=value)
 
+    @recorded
     @all_or_nothing
     def event(
         self,
@@ -197,6 +213,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
             raise ModelError(f"{where}: '{moved[0]}' is locked, so it stands still; it cannot be set too")
         self.events[name] = Event(name, watched, direction, changes, stop, about, lock=locked, unlock=freed)
 
+    @recorded
     def function(
         self, name: str, function: Callable[..., Any], arity: int | None = None
     ) -> Callable[..., Any]:
@@ -210,6 +227,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
         self.functions[name] = (function, count)
         return function
 
+    @recorded
     def output(self, name: str, expression: Any, *, units: str | None = None, about: str = "") -> None:
         """A quantity of interest, computed at each sample and labelled with units and description."""
         if name in self.outputs:
@@ -229,6 +247,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
 
     # ------------------------------------------------------------ bodies
 
+    @recorded
     def body(
         self,
         name: str,
@@ -303,13 +322,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
         def make(letter: str, dimension: Dimension, about: str, initial: float) -> Expr:
             role = "coordinate" if letter == "q" else "speed"
             label = f"{body}.{letter}{len(made[letter]) + 1}"
-            units = (
-                self.units.unit_text(dimension)
-                if dimension is not ONE
-                else ("" if about.startswith("Euler parameter") else "rad")
-            )
-            if letter == "u" and dimension is ONE / TIME:
-                units = "rad/s"
+            units = "" if about.startswith("Euler parameter") else self.units.joint_text(dimension)
             node = symbol(label, role, dimension=dimension, owner=self, units=units, about=about)
             made[letter].append(node)
             self.initial[node] = initial
@@ -326,6 +339,22 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
         for node in u:
             self._make_acceleration(node)
         return assembly, q, u
+
+    def variables(self) -> list[Expr]:
+        """Symbols that stand for quantities of the motion; those of all joints' reactions too."""
+        forces = [c.force for c in self.constraints.values()]
+        joints = [s for body in self.bodies.values() for s in self._reaction(body)]
+        efforts = [self.effort(u) for u in self.speeds]
+        memories = [m.symbol for m in self.memories.values()]
+        return [
+            *self.coordinates,
+            *self.speeds,
+            *self.accelerations.values(),
+            *memories,
+            *forces,
+            *joints,
+            *efforts,
+        ]
 
     def extent(self) -> int:
         """How many things the description holds."""
@@ -366,6 +395,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
 
     # ------------------------------------------------------------ loads
 
+    @recorded
     def gravity(self, magnitude: Any, direction: Any) -> None:
         """A uniform gravity field: acceleration ``magnitude`` along ``direction``, fixed in the ground.
 
@@ -379,6 +409,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
             )
         self.gravities.append(Gravity(value, axis))
 
+    @recorded
     def force(self, name: str, magnitude: Any, direction: Any, *, at: Any, reaction: Any = None) -> Expr:
         """A force of this magnitude along a direction at a point; opposite at the reaction point, or on the
         reaction body along the same line of action. Without a reaction the ground takes it. ``at`` a body
@@ -413,6 +444,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
             )
         )
 
+    @recorded
     def moment(
         self, name: str, magnitude: Any, direction: Any, *, on: Any = None, reaction: Any = None
     ) -> Expr:
@@ -428,6 +460,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
             Load(name, "moment", value, axis * self._load_value(value, name), body, None, other)
         )
 
+    @recorded
     def strut(self, name: str, law: Any, *, between: Sequence[Any]) -> Expr:
         """A force along the line between two points, by a law in their distance ``x`` and its rate ``v``,
         e.g. "-k*(x - x0) - c*v"; positive pushes the points apart. A function of (x, v) may be given in place
@@ -467,6 +500,14 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
     def _add_load(self, load: Load) -> Expr:
         self.loads[load.name] = load
         return load.magnitude
+
+    # ------------------------------------------------------------ files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """This description as a text model (TOML), from which ``arm.load`` makes the same system again."""
+        from armillary.model.text.saving import save
+
+        save(self, path)
 
     # ------------------------------------------------------------ from here to the equations
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.remembered import remembering
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.checks import (
     how_many,
@@ -40,6 +41,7 @@ class _Mode:
     frequency: float
 
 
+@remembering
 class Beam:
     """A uniform straight Euler-Bernoulli beam, from its root at ``origin`` ``along`` a direction of the body.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.remembered import remembering
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.checks import (
     how_many,
@@ -29,6 +30,7 @@ EDGES = {"clamped": (2, 0), "pinned": (1, 1), "free": (0, 3)}
 _MOST = 24
 
 
+@remembering
 class Plate:
     """A thin rectangular plate: ``a`` along local x from the edge held, ``b`` across, z its normal.
 

@@ -10,6 +10,7 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.dimension import LENGTH, ONE, RATE, SPEED, Dimension
 from armillary.algebra.expression import Expr, as_expr, number
+from armillary.algebra.remembered import remembering
 from armillary.algebra.vectors import Matrix, Triple, is_zero, matrix_product, matrix_vector, times
 from armillary.errors import ModelError
 from armillary.model.joints.steps import Step
@@ -87,6 +88,10 @@ class JointType:
 
     def __init__(self, *, small: bool = False) -> None:
         self.small = small
+
+    def __init_subclass__(cls) -> None:
+        if "__init__" in cls.__dict__:
+            remembering(cls)
 
     def assemble(self, maker: Maker) -> Assembly:
         """The joint's steps and rates, with coordinates and speeds made by ``maker``."""

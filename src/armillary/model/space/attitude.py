@@ -23,6 +23,7 @@ from armillary.model.body import Body
 from armillary.model.joints import Drift, Tumble
 from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.free import euler_parameters
+from armillary.model.journal import recorded
 from armillary.model.reading import Reading
 from armillary.model.undoing import all_or_nothing
 
@@ -65,6 +66,7 @@ class Attitudes(Reading):
 
     output: Callable[..., None]
 
+    @recorded
     @all_or_nothing
     def attitude_output(
         self,

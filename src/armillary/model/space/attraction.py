@@ -22,6 +22,7 @@ from armillary.model.body import Body, Point
 from armillary.model.energy import Energies, carried, named_triple
 from armillary.model.flexible.energy import Central, central
 from armillary.model.joints import Free
+from armillary.model.journal import recorded
 from armillary.model.reading import Reading
 from armillary.model.records import Gravity, Load
 from armillary.model.space.checking import bounded, ground_place
@@ -105,6 +106,7 @@ class Attraction(Reading, Energies):
             raise ModelError(f"{where}: there is no attractor {name!r}{hint}")
         return self.attractors[name]
 
+    @recorded
     @all_or_nothing
     def attractor(
         self,

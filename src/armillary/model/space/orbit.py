@@ -17,12 +17,14 @@ import numpy as np
 
 from armillary.algebra.arithmetic import plain_float
 from armillary.algebra.dimension import ONE
+from armillary.algebra.remembered import remembering
 from armillary.algebra.units import parse_unit
 from armillary.errors import ModelError
 
 _FLAT = 1e-11  # eccentricities and inclinations below this have no periapsis or node of their own
 
 
+@remembering
 class Orbit:
     """A Kepler orbit. Its size is said in one of four ways: ``a`` (semi-major axis, negative for a
     hyperbola), ``p`` (semi-latus rectum), ``periapsis`` (least distance), or ``altitude`` of the periapsis

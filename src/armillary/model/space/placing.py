@@ -20,6 +20,7 @@ from armillary.model import motion
 from armillary.model.body import Body
 from armillary.model.joints import Drift, Flexed, Slide
 from armillary.model.joints.base import UNIT_AXES
+from armillary.model.journal import recorded
 from armillary.model.space.attraction import Attraction, Attractor
 from armillary.model.space.checking import ground_place, known
 from armillary.model.space.orbit import Orbit
@@ -45,6 +46,7 @@ class Placing(Attraction):
     centres: dict[str, tuple[Triple, Triple]]
     started: list[Expr]
 
+    @recorded
     @all_or_nothing
     def start_mass_centre(self, body: Any, *, position: Any, velocity: Any = (0, 0, 0)) -> None:
         """Where the mass centre of a body with all that hangs on it is at the start of a run, and its
@@ -62,6 +64,7 @@ class Placing(Attraction):
         rate = ground_place(self, velocity, f"velocity in {where}", SPEED)
         self.centres[found.name] = (place, rate)
 
+    @recorded
     @all_or_nothing
     def start_orbit(self, body: Any, orbit: Orbit, *, around: str | None = None) -> None:
         """An orbit on which the mass centre of a body with all that hangs on it starts, about the ground's

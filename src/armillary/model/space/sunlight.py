@@ -25,6 +25,7 @@ from armillary.algebra.vectors import Vector, direction, dot
 from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Point
+from armillary.model.journal import recorded
 from armillary.model.records import Load
 from armillary.model.space.attraction import Attraction, Attractor
 from armillary.model.space.checking import bounded, known
@@ -44,6 +45,7 @@ class Sunlight(Attraction):
     event: Callable[..., None]
     _add_load: Callable[[Load], Expr]
 
+    @recorded
     @all_or_nothing
     def solar_pressure(
         self,

@@ -14,6 +14,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.dimension import ACCELERATION, FORCE, ONE, TIME
 from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.errors import ModelError
+from armillary.model.journal import recorded
 from armillary.model.reading import Reading
 from armillary.model.records import Event, Memory
 from armillary.model.space.checking import bounded, known
@@ -32,6 +33,7 @@ class Thrusters(Reading):
     event: Callable[..., None]
     output: Callable[..., None]
 
+    @recorded
     @all_or_nothing
     def thruster(
         self,

@@ -16,6 +16,7 @@ from armillary.errors import ModelError, nearest
 from armillary.model.body import Body
 from armillary.model.joints import Revolute
 from armillary.model.joints.base import UNIT_AXES
+from armillary.model.journal import recorded
 from armillary.model.reading import Reading
 from armillary.model.space.checking import bounded, choices
 from armillary.model.undoing import all_or_nothing
@@ -40,6 +41,7 @@ class Wheels(Reading):
     prescribe: Callable[..., None]
     _unit_triple: Callable[..., Any]
 
+    @recorded
     @all_or_nothing
     def reaction_wheel(
         self,
@@ -86,6 +88,7 @@ class Wheels(Reading):
             self.moment(f"{name}_motor", torque, carrier.frame.vector(unit), on=wheel, reaction=carrier)
         return wheel
 
+    @recorded
     @all_or_nothing
     def control_moment_gyro(
         self,

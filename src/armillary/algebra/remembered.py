@@ -1,0 +1,54 @@
+"""Values that remember what they were made with, so that a description can be written down as it was given."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+Made = TypeVar("Made", bound=type)
+
+
+def remembering(cls: Made) -> Made:
+    """A class whose objects keep the arguments of their outermost ``__init__``."""
+    make = cls.__init__  # type: ignore[misc]
+
+    @wraps(make)
+    def remembered(self: Any, *args: Any, **options: Any) -> None:
+        self.__dict__.setdefault("_given", (type(self), kept(args), kept(options)))
+        make(self, *args, **options)
+
+    cls.__init__ = remembered  # type: ignore[misc]
+    return cls
+
+
+def arguments_of(made: Any) -> dict[str, Any] | None:
+    """The arguments that an object was made with, by name; None for one that does not remember them."""
+    if is_dataclass(made) and not isinstance(made, type):
+        return {f.name: getattr(made, f.name) for f in fields(made)}
+    given = getattr(made, "__dict__", {}).get("_given")
+    if given is None:
+        return None
+    cls, args, options = given
+    return bound(inspect.signature(cls.__init__), (made, *args), options)
+
+
+def bound(signature: inspect.Signature, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by name without the first, ``self``; what ``*values`` and ``**options`` took, among them."""
+    found = dict(list(signature.bind(*args, **options).arguments.items())[1:])
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD and parameter.name in found:
+            found |= found.pop(parameter.name)
+    return found
+
+
+def kept(value: Any) -> Any:
+    """A value that later changes of the user's lists, tables and arrays do not reach."""
+    if isinstance(value, dict):
+        return {key: kept(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)([kept(item) for item in value])
+    return value.copy() if isinstance(value, np.ndarray) else value

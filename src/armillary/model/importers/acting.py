@@ -1,0 +1,134 @@
+"""What acts in the joints of an imported mechanism: springs, dampers, rotors, limits, drives.
+
+Armature is the inertia of a rotor behind a gear, without its gyroscopic moments: ½ a q̇². A wheel on the
+ground that turns as fast as the joint has this energy and no other, so that one constraint between two speeds
+says all of it; the wheel's speed is eliminated at the cost of one addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra import functions as fn
+from armillary.algebra.dimension import LENGTH
+from armillary.algebra.expression import Expr, number
+from armillary.model.importers.building import SINGLE, Builder, listed, triple
+from armillary.model.importers.tree import BALL, FREE, HINGE, SLIDE, Freedom
+from armillary.model.joints import JointType, Revolute, Spherical
+
+
+def finish_joints(builder: Builder, stops: Mapping[str, float] | None) -> None:
+    """Springs, dampers, rotors and limits of all joints."""
+    limited: list[str] = []
+    for name, joint in builder.freedoms.items():
+        if joint.damping or joint.stiffness:
+            _passive(builder, name, joint)
+        if joint.armature:
+            _rotor(builder, name, joint)
+        if joint.limits is None:
+            continue
+        low, high = joint.limits
+        if joint.kind not in SINGLE:
+            limited.append(name)
+        elif stops is None:
+            limited.append(f"{name} [{low + joint.offset:.4g}, {high + joint.offset:.4g}]")
+        else:
+            _stop(builder, name, low, high, stops)
+    if limited:
+        hint = " (stops= makes them)" if stops is None else ""
+        builder.record.note(f"limits of joints are left out{hint}: {listed(limited)}")
+
+
+def units_of(joint: Freedom) -> tuple[str, str]:
+    """Units of the effort and of the coordinate of a joint with one of each, or that turns."""
+    return ("N", "m") if joint.kind == SLIDE else ("N*m", "rad")
+
+
+def load_joint(
+    builder: Builder, name: str, joint: str, values: Sequence[Any], *, in_parent: bool = False
+) -> None:
+    """A load in a joint for each of its speeds: a force along, or a moment about, the axis of that speed.
+
+    A free body's translations are along its parent's axes; all else is along its own, or for a ball along
+    its parent's where ``in_parent`` says so.
+    """
+    freedom, body = builder.freedoms[joint], builder.moved[joint]
+    assert body.parent is not None
+    triad = list(np.eye(3))
+    turning = {HINGE: [freedom.axis], BALL: triad, FREE: triad}.get(freedom.kind, [])
+    sliding = {SLIDE: [freedom.axis], FREE: triad}.get(freedom.kind, [])
+    axes = [(False, axis) for axis in sliding] + [(True, axis) for axis in turning]
+    for i, ((turns, axis), value) in enumerate(zip(axes, values, strict=True), start=1):
+        if isinstance(value, int | float) and value == 0:
+            continue
+        label = builder.name(f"{name}{i if len(axes) > 1 else ''}")
+        outer = in_parent or (freedom.kind == FREE and not turns)
+        direction = (body.parent if outer else body).frame.vector(triple(axis))
+        if turns:
+            builder.system.moment(label, value, direction, on=body, reaction=body.parent)
+        else:
+            builder.system.force(label, value, direction, at=body.origin, reaction=body.parent)
+
+
+def _passive(builder: Builder, name: str, joint: Freedom) -> None:
+    """−k (q − rest) − d u: a load of this size on each speed."""
+    body = builder.moved[name]
+    values: list[Any] = [0] * len(body.speeds)
+    effort, unit = units_of(joint)
+    if joint.damping and joint.kind == FREE:
+        builder.record.note(f"damping of the free joint '{name}' is left out")
+    elif joint.damping:
+        about = f"damping in joint {name}"
+        d = builder.parameter(f"damping_{name}", joint.damping, f"{effort}*s/{unit}", about)
+        values = [-d * speed for speed in body.speeds]
+    if joint.stiffness and joint.kind == FREE:
+        builder.record.note(f"the spring of the free joint '{name}' is left out")
+    elif joint.stiffness:
+        about = f"spring in joint {name}"
+        k = builder.parameter(f"stiffness_{name}", joint.stiffness, f"{effort}/{unit}", about)
+        if joint.kind == BALL:
+            stretch = rotation_vector(body.coordinates)
+        elif joint.rest:
+            rest = builder.parameter(f"rest_{name}", joint.rest, unit, f"rest of the {about}")
+            stretch = [body.coordinates[0] - rest]
+        else:
+            stretch = [body.coordinates[0]]
+        values = [value - k * x for value, x in zip(values, stretch, strict=True)]
+    load_joint(builder, f"passive_{name}", name, values)
+
+
+def rotation_vector(e: Sequence[Expr]) -> list[Expr]:
+    """Angle times axis of a rotation by Euler parameters, the shorter way round."""
+    e0, *rest = e
+    sine = fn.named(fn.sqrt(sum(x * x for x in rest)), "half_sine")
+    angle = 2 * fn.atan2(sine, fn.absolute(e0))
+    factor = fn.select(sine > 1e-9, angle / fn.maximum(sine, 1e-9), 2)
+    signed = fn.named(fn.select(e0 >= 0, factor, -factor), "per_half_sine")
+    return [x * signed for x in rest]
+
+
+def _rotor(builder: Builder, name: str, joint: Freedom) -> None:
+    if joint.kind == FREE:
+        builder.record.note(f"armature of the free joint '{name}' is left out; add it to the body's inertia")
+        return
+    body, a = builder.moved[name], joint.armature
+    kind: JointType = Spherical() if joint.kind == BALL else Revolute("z")
+    inertia = (a, a, a) if joint.kind == BALL else (0, 0, a)
+    label = builder.name(f"rotor_{name}")
+    rotor = builder.system.body(label, joint=kind, mass=0, inertia=inertia, check_inertia=False)
+    # A slider's rotor of a kg·m² on a radius of one metre, as a mass on the ground would have weight.
+    radius = number(1.0, LENGTH) if joint.kind == SLIDE else number(1.0)
+    for i, (its, own) in enumerate(zip(rotor.speeds, body.speeds, strict=True), start=1):
+        about = f"armature of joint {name}"
+        builder.system.constrain(radius * its - own, name=f"{label} {i}", eliminate=its, about=about)
+
+
+def _stop(builder: Builder, name: str, low: float, high: float, stops: Mapping[str, float]) -> None:
+    ends = {"lower": low, "upper": high}
+    finite: dict[str, Any] = {side: end for side, end in ends.items() if np.isfinite(end)}
+    if finite:
+        q = builder.moved[name].coordinates[0]
+        builder.system.stop(builder.name(f"stop_{name}"), q, **finite, **stops)

@@ -1,0 +1,107 @@
+"""Fixed rotations as robot files give them, as matrices R with v_outer = R v_inner."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+Array = np.ndarray
+
+# Cosines of right angles leave this much; taken as zero they vanish from the equations.
+_ROUNDING = 1e-15
+
+
+def about(axis: Sequence[float], angle: float) -> Array:
+    """Rotation by an angle about a unit axis: R = c 1 + s k̃ + (1 − c) k kᵀ."""
+    x, y, z = axis
+    c, s = math.cos(angle), math.sin(angle)
+    skew = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return tidy(c * np.eye(3) + s * skew + (1 - c) * np.outer(axis, axis))
+
+
+def roll_pitch_yaw(angles: Sequence[float]) -> Array:
+    """URDF's rpy, about fixed axes: R = R_z(yaw) R_y(pitch) R_x(roll)."""
+    roll, pitch, yaw = angles
+    return tidy(about((0, 0, 1), yaw) @ about((0, 1, 0), pitch) @ about((1, 0, 0), roll))
+
+
+def quaternion(values: Sequence[float]) -> Array:
+    """From a quaternion w x y z of any length but zero."""
+    length = math.hypot(*values)
+    w, x, y, z = (v / length for v in values)
+    return tidy(
+        np.array(
+            [
+                [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+                [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+            ]
+        )
+    )
+
+
+def to_quaternion(R: Array) -> list[float]:
+    """The unit quaternion w x y z of a rotation, by its largest element (Shepperd 1978)."""
+    (a, b, c), (d, e, f), (g, h, i) = R.tolist()
+    square = np.array(
+        [
+            [1 + a + e + i, h - f, c - g, d - b],
+            [h - f, 1 + a - e - i, b + d, c + g],
+            [c - g, b + d, 1 - a + e - i, f + h],
+            [d - b, c + g, f + h, 1 - a - e + i],
+        ]
+    )
+    row = square[int(np.argmax(np.diag(square)))]
+    found = row / np.linalg.norm(row)
+    return [float(x) for x in (found if found[0] >= 0 else -found)]
+
+
+def euler(angles: Sequence[float], sequence: str) -> Array:
+    """Three turns: about body-fixed axes for small letters, about fixed axes for capital ones."""
+    R = np.eye(3)
+    for letter, angle in zip(sequence, angles, strict=True):
+        turn = about(np.eye(3)["xyz".index(letter.lower())].tolist(), angle)
+        R = R @ turn if letter.islower() else turn @ R
+    return tidy(R)
+
+
+def from_z(direction: Sequence[float]) -> Array:
+    """The shortest rotation that takes z to a direction; about x where that is −z."""
+    z = unit(direction)
+    axis = np.cross((0, 0, 1), z)
+    sine = float(np.linalg.norm(axis))
+    if sine < 1e-12:
+        return np.eye(3) if z[2] > 0 else about((1, 0, 0), math.pi)
+    return about((axis / sine).tolist(), math.atan2(sine, z[2]))
+
+
+def from_xy(values: Sequence[float]) -> Array | None:
+    """From the x axis and a y axis that need not be quite across it; None where they are parallel."""
+    x, y = np.array(values[:3]), np.array(values[3:])
+    if np.linalg.norm(x) < 1e-14:
+        return None
+    x = x / np.linalg.norm(x)
+    y = y - (x @ y) * x
+    if np.linalg.norm(y) < 1e-14:
+        return None
+    y = y / np.linalg.norm(y)
+    return tidy(np.stack([x, y, np.cross(x, y)], axis=1))
+
+
+def unit(vector: Sequence[float]) -> Array:
+    """A vector of length one in its direction."""
+    array = np.array(vector, float)
+    return tidy(array / np.linalg.norm(array))
+
+
+def tidy(values: Array) -> Array:
+    """The same without the last digits where a value is zero or one."""
+    near = np.round(values)
+    return np.where(np.abs(values - near) < _ROUNDING, near, values) + 0.0
+
+
+def is_identity(R: Array) -> bool:
+    """Whether a rotation, made of tidy values, is none."""
+    return bool(np.array_equal(R, np.eye(3)))

@@ -1,0 +1,216 @@
+"""XML files as elements that know their line, and what of them has been read.
+
+Every reader below marks what it took. What nobody took is what the import left out, so that it can be listed
+without a second list of everything that is supported. Nothing is executed, fetched or expanded: entities and
+document types are refused, which also ends "billion laughs" before they begin.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
+from xml.parsers import expat
+
+from armillary.errors import ModelError, nearest
+
+LARGEST = 50_000_000  # bytes; models of a thousand bodies have one million
+DEEPEST = 5_000
+HUGE = 1e50  # beyond the mass of any star; products of three such numbers are still finite
+
+
+class Element:
+    """One element of an XML file: attributes, children, and the line where it stands."""
+
+    __slots__ = ("attributes", "children", "file", "line", "read", "tag", "taken", "words")
+
+    def __init__(self, tag: str, attributes: dict[str, str], file: str, line: int) -> None:
+        self.tag = tag
+        self.attributes = attributes
+        self.file = file
+        self.line = line
+        self.children: list[Element] = []
+        self.words = ""
+        self.read: set[str] = set()
+        self.taken = False
+
+    # ------------------------------------------------------------ errors
+
+    @property
+    def where(self) -> str:
+        """Place and element for messages, e.g. ``arm.urdf:12: <joint name="elbow">``."""
+        name = self.attributes.get("name")
+        return f"{self.file}:{self.line}: <{self.tag}{f' name={_short(name)}' if name else ''}>"
+
+    def fail(self, message: str) -> NoReturn:
+        """An error about this element."""
+        raise ModelError(f"{self.where}: {message}")
+
+    # ------------------------------------------------------------ children
+
+    def all(self, *tags: str) -> list[Element]:
+        """Children of these kinds, in order; marked as read."""
+        found = [child for child in self.children if child.tag in tags]
+        for child in found:
+            child.taken = True
+        return found
+
+    def only(self, tag: str) -> Element | None:
+        """The child of this kind, None where there is none; two are an error."""
+        found = self.all(tag)
+        if len(found) > 1:
+            found[1].fail(f"a second <{tag}> in {self.where}; keep one of them")
+        return found[0] if found else None
+
+    def need(self, tag: str) -> Element:
+        """The child of this kind."""
+        return self.only(tag) or self.fail(f"it needs a <{tag}> inside")
+
+    def take_whole(self) -> None:
+        """Everything in here counts as read."""
+        self.taken = True
+        stack = [self]
+        while stack:
+            element = stack.pop()
+            element.taken = True
+            element.read.update(element.attributes)
+            stack += element.children
+
+    # ------------------------------------------------------------ attributes
+
+    def has(self, key: str) -> bool:
+        return key in self.attributes
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """A text; an error where it is missing and there is no default."""
+        self.read.add(key)
+        value = self.attributes.get(key, default)
+        return value if value is not None else self.fail(f"its attribute '{key}' is missing")
+
+    def choice(self, key: str, options: Sequence[str], default: str | None = None) -> str:
+        """One of a few words."""
+        value = self.text(key, default)
+        if value not in options:
+            self.fail(
+                f"{key}={_short(value)} is not one of {', '.join(options)}{nearest(value[:80], options)}"
+            )
+        return value
+
+    def number(self, key: str, default: float | None = None, *, least: float = -math.inf) -> float:
+        """A finite number."""
+        return self.numbers(key, 1, None if default is None else [default], least=least)[0]
+
+    def numbers(
+        self,
+        key: str,
+        count: int | tuple[int, int],
+        default: Sequence[float] | None = None,
+        *,
+        least: float = -math.inf,
+    ) -> list[float]:
+        """So many finite numbers, or between two counts of them, apart by spaces."""
+        self.read.add(key)
+        if key not in self.attributes:
+            return list(default) if default is not None else self.fail(f"its attribute '{key}' is missing")
+        low, high = (count, count) if isinstance(count, int) else count
+        words = self.attributes[key].split()
+        if not low <= len(words) <= high:
+            wanted = str(low) if low == high else f"{low} to {high}"
+            self.fail(
+                f"{key}={_short(self.attributes[key])} has {len(words)} values; "
+                f"give {wanted} number{'s' if high > 1 else ''}"
+            )
+        return [self._finite(key, word, least) for word in words]
+
+    def _finite(self, key: str, word: str, least: float) -> float:
+        try:
+            value = float(word)
+        except ValueError:
+            self.fail(f"{key}: {_short(word)} is not a number")
+        if not math.isfinite(value) or abs(value) > HUGE:
+            self.fail(f"{key}: {_short(word)} is not a quantity of a machine; give a finite number")
+        if value < least:
+            self.fail(f"{key}={_short(word)} is less than {least:g}")
+        return value
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """true or false."""
+        return self.choice(key, ("true", "false"), "true" if default else "false") == "true"
+
+
+def read_xml(path: str | os.PathLike[str]) -> Element:
+    """The root element of a file."""
+    file = Path(path)
+    if not file.is_file():
+        what = "is a folder" if file.is_dir() else "is not there"
+        raise ModelError(f"cannot load '{path}': it {what}; give the path of a file")
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(LARGEST + 1)
+    except OSError as error:
+        raise ModelError(f"cannot load '{path}': {error.strerror}; give a file you can read") from None
+    if len(data) > LARGEST:
+        raise ModelError(f"cannot load '{path}': it has more than {LARGEST // 1_000_000} MB, no model has")
+    return parse_xml(data, file.name)
+
+
+def parse_xml(data: bytes, file: str) -> Element:
+    """The root element of a text; ``file`` stands in messages."""
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    stack: list[Element] = []
+    roots: list[Element] = []
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        element = Element(tag, attributes, file, parser.CurrentLineNumber)
+        if len(stack) >= DEEPEST:
+            element.fail(f"more than {DEEPEST} elements in each other; no model is that deep")
+        (stack[-1].children if stack else roots).append(element)
+        stack.append(element)
+
+    def end(tag: str) -> None:
+        stack.pop()
+
+    def words(text: str) -> None:
+        stack[-1].words += text
+
+    def refuse(*_: object) -> None:
+        line = parser.CurrentLineNumber
+        raise ModelError(f"{file}:{line}: a document type or entity; a model file needs none, take it out")
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = words
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        reason = expat.ErrorString(error.code)
+        raise ModelError(f"{file}:{error.lineno}: not a whole XML file: {reason}") from None
+    except (LookupError, UnicodeError, ValueError) as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(f"{file}: its encoding cannot be read ({error}); save it as UTF-8") from None
+    return roots[0]
+
+
+def left_out(root: Element) -> Iterator[tuple[str, str | None, Element]]:
+    """(tag, attribute or None for the whole element, where) of all that was not read."""
+    stack = [root]
+    while stack:
+        element = stack.pop()
+        for key in element.attributes:
+            if key not in element.read:
+                yield element.tag, key, element
+        for child in reversed(element.children):
+            if child.taken:
+                stack.append(child)
+            else:
+                yield child.tag, None, child
+
+
+def _short(text: str) -> str:
+    """A text of the file in quotes, on one line and cut where it is long."""
+    clean = " ".join(text.split())
+    return f"'{clean if len(clean) <= 60 else clean[:57] + '…'}'"

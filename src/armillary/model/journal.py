@@ -1,0 +1,55 @@
+"""What a description was told, verb by verb: from it a system is written down as a text model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar
+
+from armillary.algebra.remembered import bound, kept
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One verb as the user said it; verbs that it is made of are not entries of their own."""
+
+    verb: str
+    arguments: dict[str, Any]
+    owner: str = ""  # the body whose verb it is, "" for one of the system itself
+    made: Any = None  # what it gave back
+
+
+class Telling:
+    """The journal of one system, and whether a verb is under way."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.busy = False
+
+
+def recorded(verb: Verb) -> Verb:
+    """A verb of a system, or of one of its bodies, that enters the journal once it has succeeded."""
+    signature = inspect.signature(verb)
+
+    @wraps(verb)
+    def told(owner: Any, *args: Any, **options: Any) -> Any:
+        system = owner.__dict__.get("system", owner)  # a body knows its system
+        telling: Telling = system.telling
+        if telling.busy:
+            return verb(owner, *args, **options)
+        given = kept(args), kept(options)
+        telling.busy = True
+        try:
+            made = verb(owner, *args, **options)
+        finally:
+            telling.busy = False
+        arguments = bound(signature, (owner, *given[0]), given[1])
+        name = owner.name if system is not owner else ""
+        telling.entries.append(Entry(verb.__name__, arguments, name, made))
+        return made
+
+    return told  # type: ignore[return-value]

@@ -1,0 +1,240 @@
+"""A system from checked documents: each entry becomes the verb that it stands for.
+
+Sections are read in the order of ``SECTIONS``, bodies after their parents. Expressions with names of their own
+are read when a text first asks for them, so they may stand anywhere and refer to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra.tables import Table, Table2
+from armillary.errors import ArmillaryError, ExpressionError
+from armillary.model.system import System
+from armillary.model.text.arrays import array_of, flexible_options
+from armillary.model.text.documents import Document, FileError
+from armillary.model.text.objects import FRICTIONS, JOINTS, ORBITS, made, tuples
+from armillary.model.text.sections import SECTIONS, Verb, verb_of
+
+
+@dataclass(frozen=True)
+class Part:
+    """A document as a part of a model: its tables with names as they are in the whole."""
+
+    document: Document
+    data: Mapping[str, Any]
+    names: Mapping[str, str]  # in the whole, by those in the file
+
+    @contextmanager
+    def at(self, *keys: str) -> Iterator[None]:
+        """Errors inside get the file and the line of an entry."""
+        try:
+            yield
+        except FileError:
+            raise
+        except ArmillaryError as error:
+            original = {new: old for old, new in self.names.items()}
+            keys = tuple(original.get(key, key) for key in keys)
+            raise self.document.error(str(error), *keys) from error
+
+
+def build(name: str, units: str, parts: list[Part]) -> System:
+    """The system that documents describe together, the first of them the main one."""
+    with parts[0].at("units"):
+        system = System(name, units)
+    for part in parts:
+        _parameters(system, part)
+        _tables(system, part)
+        _functions(system, part)
+        _definitions(system, part)
+    with system.declared_names():
+        for section in SECTIONS:
+            if section == "bodies":
+                _bodies(system, parts)
+                for part in parts:
+                    _gravity(system, part)
+                continue
+            if section == "loads":
+                for part in parts:
+                    _memory_updates(system, part)
+                    _judgement(system, part)
+            for part in parts:
+                for key, entry in part.data.get(section, {}).items():
+                    with part.at(section, key):
+                        _say(system, section, key, entry)
+            if section == "constraints":
+                for part in parts:
+                    _prescribed(system, part)
+        for part in parts:
+            _start(system, part)
+    return system
+
+
+def _say(system: System, section: str, name: str, entry: Mapping[str, Any]) -> Any:
+    """The verb that an entry stands for."""
+    verb = verb_of(section, entry)
+    assert verb is not None  # the document was checked
+    if verb.method == "memory":  # updates may need bodies, which may need memories
+        entry = {key: value for key, value in entry.items() if key not in ("update", "every")}
+    arguments = {key: value for key, value in entry.items() if key not in verb.extra}
+    return getattr(system, verb.method)(**_arguments(verb, name, arguments))
+
+
+def _arguments(verb: Verb, name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    given = {verb.names: name}
+    for key, value in entry.items():
+        argument = verb.argument if key == verb.key else key
+        given[argument] = _value(argument, value)
+    if verb.method == "body" and isinstance(given.get("joint"), str):
+        given["joint"] = next(m for m in JOINTS if m.key == given["joint"]).make()
+    if verb.method == "close_loop":
+        given["p"], given["q"] = given["p"]
+    if verb.method == "close_joint":
+        given["p"], given["q"] = given.pop("between")
+    return given
+
+
+def _value(argument: str, value: Any) -> Any:
+    """Objects from tables, tuples from lists."""
+    makers = {"joint": JOINTS, "friction": FRICTIONS, "orbit": ORBITS}.get(argument)
+    if makers and isinstance(value, Mapping):
+        return made(makers, value)
+    if argument == "gimbal_axis" and isinstance(value, list):
+        several = any(isinstance(item, list) or item in ("x", "y", "z") for item in value)
+        return [tuples(item) for item in value] if several else tuple(value)
+    if argument in ("gimbal_rate", "gimbal_torque", "gimbal_inertia") and isinstance(value, list):
+        return [tuples(item) for item in value]
+    return tuples(value)
+
+
+# ---------------------------------------------------------------- sections of their own kind
+
+
+def _parameters(system: System, part: Part) -> None:
+    for name, given in part.data.get("parameters", {}).items():
+        table = given if isinstance(given, Mapping) else {"value": given}
+        with part.at("parameters", name):
+            system.parameter(name, table.get("value"), units=table.get("units"), about=table.get("about", ""))
+
+
+def _tables(system: System, part: Part) -> None:
+    for name, given in part.data.get("tables", {}).items():
+        with part.at("tables", name):
+            options = {key: array_of(part.document, value) for key, value in given.items() if key != "label"}
+            label = given.get("label", name)
+            system.function(name, (Table2 if "z" in options else Table)(**options, name=label))
+
+
+def _functions(system: System, part: Part) -> None:
+    for name, given in part.data.get("functions", {}).items():
+        with part.at("functions", name):
+            system.function(name, TextFunction(system, name, given["arguments"], given["value"]))
+
+
+class TextFunction:
+    """A function whose value is a text in the names of its arguments."""
+
+    def __init__(self, system: System, name: str, arguments: list[str], value: Any) -> None:
+        for argument in arguments:
+            if not argument.isidentifier():
+                raise ExpressionError(f"function '{name}': its argument '{argument}' is not a name")
+        self.system, self.name, self.arguments, self.text = system, name, arguments, str(value)
+        self.arity = len(arguments)
+        self.busy = False
+
+    def __call__(self, *values: Any) -> Any:
+        if self.busy:
+            raise ExpressionError(f"function '{self.name}' calls itself; a function here has no end then")
+        self.busy = True
+        try:
+            local = dict(zip(self.arguments, values, strict=True))
+            return self.system._parse(self.text, f"function '{self.name}'", local)
+        finally:
+            self.busy = False
+
+
+def _definitions(system: System, part: Part) -> None:
+    for name, given in part.data.get("expressions", {}).items():
+        table = given if isinstance(given, Mapping) else {"value": given}
+        with part.at("expressions", name):
+            system.define(name, table["value"], label=table.get("label", ""))
+
+
+def _bodies(system: System, parts: list[Part]) -> None:
+    """Bodies in the order of the files, but after their parents."""
+    waiting = [(part, name, entry) for part in parts for name, entry in part.data.get("bodies", {}).items()]
+    to_come = {name for _, name, _ in waiting}
+    while waiting:
+        ready = next((item for item in waiting if not _carriers(item[2]) & to_come), None)
+        if ready is None:
+            part, name, entry = waiting[0]
+            raise part.document.error(
+                f"body '{name}' hangs on '{_carriers(entry).pop()}', which hangs on '{name}' again; one body must "
+                "hang on the ground",
+                "bodies",
+                name,
+            )
+        part, name, entry = ready
+        with part.at("bodies", name):
+            _body(system, part, name, entry)
+        waiting.remove(ready)
+        to_come.discard(name)
+
+
+def _carriers(entry: Mapping[str, Any]) -> set[str]:
+    """The body that another hangs on, by name; the body itself where it hangs on a node."""
+    carrier = entry.get("parent") or entry.get("wheel_on") or entry.get("gyro_on") or "ground"
+    return {str(carrier).partition(".")[0]}
+
+
+def _body(system: System, part: Part, name: str, entry: Mapping[str, Any]) -> None:
+    _say(system, "bodies", name, entry)
+    if name not in system.bodies:
+        return
+    body = system.bodies[name]
+    if "flexible" in entry:
+        source, options = flexible_options(part.document, entry["flexible"])
+        body.flexible(source, **options)
+    for label in entry.get("nodes", ()):
+        body.node(tuples(label))
+    for label, place in entry.get("points", {}).items():
+        body.point(label, tuple(place))
+
+
+def _gravity(system: System, part: Part) -> None:
+    given = part.data.get("gravity", [])
+    for field in given if isinstance(given, list) else [given]:
+        with part.at("gravity"):
+            system.gravity(field["magnitude"], field["direction"])
+
+
+def _memory_updates(system: System, part: Part) -> None:
+    for name, entry in part.data.get("memory", {}).items():
+        with part.at("memory", name):
+            if "update" in entry or "every" in entry:
+                system.update(name, entry.get("update"), every=entry.get("every"))
+
+
+def _judgement(system: System, part: Part) -> None:
+    for verb in ("small", "large"):
+        for thing in part.data.get(verb, ()):
+            with part.at(verb):
+                getattr(system, verb)(thing)
+
+
+def _prescribed(system: System, part: Part) -> None:
+    for variable, value in part.data.get("prescribe", {}).items():
+        with part.at("prescribe", variable):
+            system.prescribe(variable, value)
+    if locked := part.data.get("lock"):
+        with part.at("lock"):
+            system.lock(*locked)
+
+
+def _start(system: System, part: Part) -> None:
+    for variable, value in part.data.get("start", {}).items():
+        with part.at("start", variable):
+            system.start({variable: value})

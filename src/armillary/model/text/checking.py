@@ -1,0 +1,83 @@
+"""Whether a document says only what a text model can say: known keys, values of the right kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from armillary.errors import nearest
+from armillary.model.text.documents import Document
+from armillary.model.text.kinds import Form, Kind, ListOf, TableOf, known, shown
+from armillary.model.text.sections import LAYOUT, SECTIONS, TOP, verb_of
+
+FORMAT = 1
+
+
+def check_document(document: Document, *, part: bool = False) -> None:
+    """An error for the first thing that no model can say; ``part``: it is included, and needs no name."""
+    data = document.data
+    for key, value in data.items():
+        if key in SECTIONS:
+            _check_section(document, key, value)
+        elif key in TOP:
+            _check(document, TOP[key], value, (key,))
+        else:
+            raise document.error(f"unknown key '{key}'{nearest(key, LAYOUT) or known(LAYOUT)}", key)
+    version = data.get("armillary", FORMAT)
+    if version != FORMAT:
+        raise document.error(
+            f"the model is in format {version}, but this version of Armillary reads format {FORMAT}",
+            "armillary",
+        )
+    if "name" not in data and not part:
+        raise document.error('the model has no name; begin with: name = "…"')
+
+
+def _check_section(document: Document, section: str, value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise document.error(
+            f"'{section}' must be entries by name, [{section}.NAME], not {shown(value)}", section
+        )
+    for name, entry in value.items():
+        if not isinstance(entry, Mapping):
+            raise document.error(f"[{section}.{name}] must be a table, not {shown(entry)}", section, name)
+        verb = verb_of(section, entry)
+        if verb is None:
+            keys = [v.key for v in SECTIONS[section]]
+            near = next((near for key in entry if (near := nearest(key, keys))), "")
+            raise document.error(
+                f"[{section}.{name}] does not say what it is: it needs one of the keys {', '.join(keys)}{near}",
+                section,
+                name,
+            )
+        _check(document, verb.form, entry, (section, name))
+
+
+def _check(document: Document, kind: Kind, value: Any, path: tuple[str, ...]) -> None:
+    """The deepest fault of a value: of a table the first key that is wrong."""
+    if kind.fits(value):
+        return
+    if isinstance(kind, Form) and isinstance(value, Mapping):
+        for key, message in kind.problems(value):
+            inner = kind.fields.get(key)
+            if inner is not None and isinstance(value[key], Mapping):
+                _check(document, inner, value[key], (*path, key))
+            raise document.error(f"{_place(path)}: {message}", *path, key)
+    if isinstance(kind, TableOf) and isinstance(value, Mapping):
+        for key, item in value.items():
+            _check(document, kind.of, item, (*path, key))
+    if isinstance(kind, ListOf) and isinstance(value, list) and isinstance(kind.of, Form):
+        for item in value:
+            _check(document, kind.of, item, path)
+    tables = [k for k in getattr(kind, "kinds", ()) if isinstance(k, Form)]
+    if isinstance(value, Mapping) and tables:
+        # The form that the table comes nearest to says what is wrong with it.
+        closest = max(
+            tables, key=lambda form: len(form.fields.keys() & value.keys()) - len(list(form.problems(value)))
+        )
+        _check(document, closest, value, path)
+    raise document.error(f"{_place(path)} must be {kind.words}, not {shown(value)}", *path)
+
+
+def _place(path: tuple[str, ...]) -> str:
+    return f"[{'.'.join(path)}]" if len(path) > 1 else f"'{path[0]}'"

@@ -1,0 +1,42 @@
+"""``arm.load``: a system from a file, whatever the format."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from armillary.model.system import System
+from armillary.model.text.building import build
+from armillary.model.text.checking import check_document
+from armillary.model.text.documents import FileError, read_document
+from armillary.model.text.including import parts_of
+
+FORMATS = (".toml", ".urdf", ".xml")
+
+
+def load(path: str | os.PathLike[str], **options: Any) -> System:
+    """The system in a file: a text model (.toml), a robot (.urdf) or a MuJoCo model (.xml, MJCF).
+
+    A file is data; nothing in it is executed. ``options`` are those of the importers, such as
+    ``floating=True`` for a robot whose base is free.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix == ".toml":
+        if options:
+            raise FileError(f"a text model takes no options such as {next(iter(options))}=", str(path))
+        return load_text(path)
+    if suffix in (".urdf", ".xml"):
+        from armillary.model.importers import load_mjcf, load_urdf
+
+        return (load_urdf if suffix == ".urdf" else load_mjcf)(path, **options)
+    raise FileError(
+        f"a model is read from {', '.join(FORMATS)} files, not from '{Path(path).name}'", str(path)
+    )
+
+
+def load_text(path: str | os.PathLike[str]) -> System:
+    """The system in a text model."""
+    document = read_document(path)
+    check_document(document)
+    return build(document.data["name"], document.data.get("units", "SI"), parts_of(document))

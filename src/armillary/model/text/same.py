@@ -1,0 +1,116 @@
+"""Whether two systems are described alike: every record of the one against that of the other.
+
+Expressions are compared by their digests, which their structure alone decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.vectors import Frame, Vector
+from armillary.model.body import Body, Point
+from armillary.model.joints import JointType
+from armillary.model.system import System
+
+_TABLES = (
+    "parameters", "bodies", "flexibles", "loads", "outputs", "memories", "events", "prescriptions", "constraints",
+    "locked", "started", "gravities", "attractors", "smallness", "coordinates", "speeds", "initial", "rates",
+)  # fmt: skip
+# Nodes are bodies too, made when they are first asked for; nothing depends on when that was.
+_UNORDERED = ("parameters", "bodies", "smallness", "rates", "initial", "events", "memories")
+
+
+def differences(one: System, other: System) -> list[str]:
+    """Where two descriptions differ, in words; empty where they say the same."""
+    found = []
+    if (one.name, one.units) != (other.name, other.units):
+        found.append("its name or units")
+    for table in _TABLES:
+        mine, theirs = entries(one, table), entries(other, table)
+        for key in mine.keys() | theirs.keys():
+            if mine.get(key) != theirs.get(key):
+                found.append(f"'{key}' among its {table}")
+        if not found and table not in _UNORDERED and list(mine) != list(theirs):
+            found.append(f"the order of its {table}")
+    return sorted(found)
+
+
+def entries(system: System, table: str) -> dict[str, Any]:
+    """The records of one kind, by name, as plain data."""
+    content = getattr(system, table)
+    if isinstance(content, Mapping):
+        return {_name(key): plain(item) for key, item in content.items()}
+    return {f"{_name(item)} ({i})" if isinstance(item, Expr) else f"number {i + 1}": plain(item)
+            for i, item in enumerate(content)}  # fmt: skip
+
+
+def _name(key: Any) -> str:
+    return key.data.name if isinstance(key, Expr) and key.kind == "symbol" else str(key)
+
+
+def plain(value: Any) -> Any:
+    """A record as nested tuples of numbers and texts."""
+    if isinstance(value, Expr):
+        return _symbol(value) if value.kind == "symbol" else value.digest
+    if isinstance(value, Vector):
+        return tuple(sorted((frame.name, axis, plain(size)) for (frame, axis), size in value.terms.items()))
+    if isinstance(value, Frame):
+        return value.name
+    if isinstance(value, Body):
+        return _body(value)
+    if isinstance(value, Point):
+        return (value.body.name, value.name, plain(value.coordinates))
+    if isinstance(value, JointType):
+        return (value.describe(), value.small)
+    if isinstance(value, np.ndarray):
+        return (value.shape, value.astype(float).tobytes())
+    if isinstance(value, Mapping):
+        return tuple(sorted((str(_name(key)), plain(item)) for key, item in value.items()))
+    if isinstance(value, list | tuple):
+        return tuple(plain(item) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return tuple(_fields(value))
+    return value if isinstance(value, str | int | float | type(None)) else str(type(value))
+
+
+def _symbol(node: Expr) -> tuple[Any, ...]:
+    data = node.data
+    return (
+        data.name,
+        data.role,
+        data.units or "",
+        data.about,
+        data.default,
+        str(node.dimension),
+        data.smallness,
+    )
+
+
+def _body(body: Body) -> tuple[Any, ...]:
+    """A body without its system and its children."""
+    parts = (
+        body.at,
+        body.orient,
+        body.mass,
+        body.inertia,
+        body.com_coordinates,
+        body.displacement,
+        body.drift,
+    )
+    parent = body.parent.name if body.parent else ""
+    points = {name: point.coordinates for name, point in body.points.items()}
+    return (body.name, parent, plain(body.joint), plain(parts), plain(points))
+
+
+def _fields(record: Any) -> Iterator[Any]:
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if isinstance(value, Body):
+            yield value.name
+        elif not callable(value):
+            yield plain(value)

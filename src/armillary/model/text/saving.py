@@ -1,0 +1,296 @@
+"""``system.save``: the journal of a description as a text model, and the proof that it reads back the same."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr, symbol
+from armillary.algebra.foreign import ForeignFunction
+from armillary.algebra.remembered import arguments_of
+from armillary.algebra.tables import Piecewise
+from armillary.atomic import replacing
+from armillary.errors import ModelError
+from armillary.model.body import Body
+from armillary.model.flexible.part import FlexiblePart
+from armillary.model.journal import Entry
+from armillary.model.system import System
+from armillary.model.text.arrays import part_arrays
+from armillary.model.text.building import TextFunction
+from armillary.model.text.checking import FORMAT
+from armillary.model.text.loading import load_text
+from armillary.model.text.same import differences
+from armillary.model.text.sections import LAYOUT, SECTIONS, Verb
+from armillary.model.text.toml import toml_text
+from armillary.model.text.values import Values
+
+_VERBS: dict[str, tuple[str, Verb]] = {
+    verb.method: (section, verb) for section, verbs in SECTIONS.items() for verb in verbs
+}
+_HEADERS = {section: 2 for section in SECTIONS} | {
+    "include": 2, "tables": 2, "functions": 1, "expressions": 1, "parameters": 1, "gravity": 1, "prescribe": 1,
+    "start": 1, "inputs": 1, "memory": 2,
+}  # fmt: skip
+_INLINE = 200  # numbers in a file beside the model where a flexible part has more
+
+
+def save(system: System, path: str | os.PathLike[str]) -> None:
+    """A text model from which ``arm.load`` makes the same system; large arrays go to a .npz file beside it.
+
+    The file is read back before it takes its place: what a text cannot say is an error, and no file.
+    """
+    target = Path(path)
+    if target.suffix.lower() != ".toml":
+        raise ModelError(f"a text model is saved as .toml, not as '{target.name}'")
+    writing = Writing(system, target.stem)
+    written = toml_text(writing.document(), _HEADERS)
+    with tempfile.TemporaryDirectory() as folder:
+        trial = Path(folder) / target.name
+        trial.write_text(written, encoding="utf-8")
+        _write_arrays(trial.parent, writing.files)
+        again = load_text(trial)
+    if different := differences(system, again):
+        raise ModelError(
+            f"system '{system.name}' cannot be written as a text model: {different[0]} would not read back as it is"
+        )
+    if not target.parent.is_dir():
+        raise ModelError(
+            f"cannot save '{path}': there is no folder '{target.parent}'; make it, or name another"
+        )
+    _write_arrays(target.parent, writing.files)
+    with replacing(target) as temporary:
+        temporary.write_text(written, encoding="utf-8")
+
+
+def _write_arrays(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
+    for name, arrays in files.items():
+        with replacing(folder / name) as temporary, temporary.open("wb") as file:
+            np.savez(file, **{key: np.asarray(value, dtype=float) for key, value in arrays.items()})
+
+
+class Writing:
+    """The tables of a text model under construction."""
+
+    def __init__(self, system: System, stem: str) -> None:
+        self.system, self.stem = system, stem
+        self.values = Values(system)
+        self.data: dict[str, Any] = {}
+        self.files: dict[str, dict[str, Any]] = {}
+
+    def document(self) -> dict[str, Any]:
+        """All tables, in the order of a file."""
+        self._parameters()
+        for entry in self.system.telling.entries:
+            try:
+                self._tell(entry)
+            except ModelError as error:
+                name = entry.arguments.get("name") or entry.owner
+                raise ModelError(f"{entry.verb} '{name}' of system '{self.system.name}': {error}") from None
+        self._nodes()
+        for name, table in self.values.tables.items():
+            self._table(name, table)
+        if self.values.definitions:
+            self.data["expressions"] = {**self.data.get("expressions", {}), **self.values.definitions}
+        self.data |= {"armillary": FORMAT, "name": self.system.name, "units": self.system.units.name}
+        return {key: self.data[key] for key in LAYOUT if key in self.data}
+
+    def _tell(self, entry: Entry) -> None:
+        special = getattr(self, f"tell_{entry.verb}", None)
+        if special is not None:
+            special(entry)
+        else:
+            section, verb = _VERBS[entry.verb]
+            self._section(section)[self._name(entry, verb)] = self._fields(verb, entry)
+
+    def _section(self, name: str) -> dict[str, Any]:
+        return self.data.setdefault(name, {})
+
+    def _name(self, entry: Entry, verb: Verb) -> str:
+        given = entry.arguments.get(verb.names)
+        if isinstance(given, Body):
+            return given.name
+        if given is None:  # a constraint that was not named has the name that it was given
+            first = entry.made[0] if isinstance(entry.made, tuple) else entry.made
+            return first.name if entry.verb == "constrain" else first.name.split(" ")[0]
+        return str(given)
+
+    def _fields(self, verb: Verb, entry: Entry) -> dict[str, Any]:
+        """The arguments that are not as they are by default, by their keys in the file."""
+        signature = inspect.signature(getattr(type(self.system), verb.method)).parameters
+        given = {k: v for k, v in entry.arguments.items() if k != verb.names and v is not None}
+        if verb.method in ("close_loop", "close_joint"):
+            ends = [given.pop("p"), given.pop("q")]
+            given = {("p" if verb.method == "close_loop" else "between"): ends, **given}
+        found: dict[str, Any] = {}
+        for argument, value in given.items():
+            known = signature.get(argument)
+            if known is not None and known.default is not known.empty and _plainly(value, known.default):
+                continue
+            found[verb.key if argument == verb.argument and verb.key else argument] = self.values.value(value)
+        return found
+
+    # ------------------------------------------------------------ verbs of their own kind
+
+    def _parameters(self) -> None:
+        for name, node in self.system.parameters.items():
+            if "." in name:  # of a body that was given none
+                continue
+            data = node.data
+            table = {"value": data.default, "units": data.units, "about": data.about or None}
+            self._section("parameters")[name] = {k: v for k, v in table.items() if v is not None}
+
+    def tell_parameter(self, entry: Entry) -> None:
+        """All parameters were told already, those that texts made too."""
+
+    def tell_define(self, entry: Entry) -> None:
+        given = entry.arguments
+        value = self.values.value(given["value"])
+        label = given.get("label")
+        self._section("expressions")[given["name"]] = {"value": value, "label": label} if label else value
+
+    def tell_memory(self, entry: Entry) -> None:
+        given = {k: v for k, v in entry.arguments.items() if v not in (None, "") and k != "name"}
+        self._section("memory")[entry.arguments["name"]] = {k: self.values.value(v) for k, v in given.items()}
+
+    def tell_update(self, entry: Entry) -> None:
+        memory = self._section("memory")[str(self.values.value(entry.arguments["memory"]))]
+        memory["update"] = self.values.value(entry.arguments["expression"])
+        if entry.arguments.get("every") is not None:
+            memory["every"] = self.values.value(entry.arguments["every"])
+
+    def tell_function(self, entry: Entry) -> None:
+        name, function = entry.arguments["name"], entry.arguments["function"]
+        if isinstance(function, Piecewise):
+            self._table(name, function)
+        elif isinstance(function, TextFunction):
+            self._section("functions")[name] = {"arguments": function.arguments, "value": function.text}
+        elif isinstance(function, ForeignFunction):
+            raise ModelError(
+                "a function of foreign machine code is an address in this process, which no file can hold"
+            )
+        else:
+            self._section("functions")[name] = self._traced(name, function)
+
+    def _traced(self, name: str, function: Any) -> dict[str, Any]:
+        places = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        if any(p.kind is p.VAR_POSITIONAL for p in places):
+            raise ModelError("it takes any number of arguments, which a text cannot say")
+        arguments = [symbol(p.name, "variable", owner=None) for p in places]
+        value = function(*arguments)
+        if not isinstance(value, Expr):
+            value = fn.as_expr(value)
+        local = {s: s.data.name for s in arguments}
+        return {"arguments": list(local.values()), "value": self.values.expression(value, local)}
+
+    def _table(self, name: str, table: Piecewise) -> None:
+        given = {k: v for k, v in (arguments_of(table) or {}).items() if k != "name" and v != ""}
+        numbers = {k: np.asarray(v, dtype=float).tolist() if k in "xyz" else v for k, v in given.items()}
+        label = {"label": table.name} if table.name != name else {}
+        self._section("tables").setdefault(name, {**numbers, **label})
+
+    def tell_gravity(self, entry: Entry) -> None:
+        field = {key: self.values.value(value) for key, value in entry.arguments.items()}
+        known = self.data.get("gravity")
+        self.data["gravity"] = (
+            field if known is None else [*(known if isinstance(known, list) else [known]), field]
+        )
+
+    def tell_strut(self, entry: Entry) -> None:
+        given = dict(entry.arguments)
+        name, law = given["name"], given["law"]
+        if callable(law) and not isinstance(law, Expr):
+            given["law"] = self._strut_law(name)
+        self._section("loads")[name] = self._fields(_VERBS["strut"][1], Entry("strut", given))
+
+    def _strut_law(self, name: str) -> Any:
+        """A law that was a Python function, as text in the length x and its rate v."""
+        from armillary.algebra.walk import operands_first
+
+        law = self.system.loads[name].magnitude
+        labels = {f"{name}_length": "x", f"{name}_rate": "v"}
+        local = {n: labels[n.data] for n in operands_first([law]) if n.kind == "let" and n.data in labels}
+        return self.values.expression(law, local)
+
+    def tell_prescribe(self, entry: Entry) -> None:
+        key = str(self.values.value(entry.arguments["variable"]))
+        self._section("prescribe")[key] = self.values.value(entry.arguments["value"])
+
+    def tell_start(self, entry: Entry) -> None:
+        self._section("start").update(self.values.value(entry.arguments["values"]))
+
+    def tell_lock(self, entry: Entry) -> None:
+        self._extend("lock", entry.arguments.get("variables", ()))
+
+    def tell_small(self, entry: Entry) -> None:
+        self._extend("small", entry.arguments.get("things", ()))
+
+    def tell_large(self, entry: Entry) -> None:
+        self._extend("large", entry.arguments.get("things", ()))
+
+    def _extend(self, key: str, things: Iterable[Any]) -> None:
+        self.data.setdefault(key, []).extend(self.values.value(list(things)))
+
+    # ------------------------------------------------------------ bodies
+
+    def tell_point(self, entry: Entry) -> None:
+        if entry.made.name not in self._body(entry.owner).get("points", {}):
+            where = entry.arguments.get("where", ())
+            if len(where) == 1 and isinstance(where[0], str):
+                return  # a known point, by name
+            place = where if len(where) == 3 else where[-1]
+            self._body(entry.owner).setdefault("points", {})[entry.made.name] = self.values.value(list(place))
+
+    def _body(self, name: str) -> dict[str, Any]:
+        return self._section("bodies").setdefault(name, {})
+
+    def tell_flexible(self, entry: Entry) -> None:
+        given = {k: v for k, v in entry.arguments.items() if v is not None}
+        source = given.pop("source", None)
+        table: dict[str, Any] = {}
+        if isinstance(source, FlexiblePart):
+            file = f"{self.stem}.{entry.owner}.npz"
+            self.files[file] = part_arrays(source)
+            table["part"] = file
+        elif source is not None:
+            table[type(source).__name__.lower()] = self.values.value(source)
+        for key, value in given.items():
+            table[key] = self._array(entry.owner, key, value)
+        self._body(entry.owner)["flexible"] = table
+
+    def _array(self, body: str, key: str, value: Any) -> Any:
+        """A value as it is, or its place in a file where it has many numbers."""
+        if hasattr(value, "toarray"):
+            value = value.toarray()
+        if isinstance(value, Path):
+            value = str(value.resolve())
+        if key == "coupling":
+            return [self._array(body, f"coupling{i}", item) for i, item in enumerate(value)]
+        plain = not isinstance(value, str | Mapping) and key not in ("fixed", "interface")
+        if plain and np.size(value) > _INLINE:
+            file = f"{self.stem}.{body}.npz"
+            self.files.setdefault(file, {})[key] = np.asarray(value, dtype=float)
+            return {"file": file, "key": key}
+        return self.values.value(value)
+
+    def _nodes(self) -> None:
+        for body, flex in self.system.flexibles.items():
+            if flex.nodes:
+                keys = [list(key) if isinstance(key, tuple) else key for key in flex.nodes]
+                self._body(body)["nodes"] = keys
+
+
+def _plainly(value: Any, default: Any) -> bool:
+    """Whether a value is the default itself; an expression that equals a number is not."""
+    plain = (int, float, str, bool, tuple, type(None))
+    if not isinstance(value, plain) or isinstance(value, Expr):
+        return False
+    if isinstance(value, tuple) and any(isinstance(item, Expr) for item in value):
+        return False
+    return type(value) is type(default) and value == default

@@ -1,0 +1,86 @@
+"""Tables as TOML text: sections with headers, small tables on one line, numbers that read back exactly."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
+_WIDE = 110
+
+
+def toml_text(data: Mapping[str, Any], sections: Mapping[str, int]) -> str:
+    """A document; ``sections`` says for each top-level table how deep its headers go: 1 for ``[gravity]`` with a
+    key per line, 2 for ``[bodies.A]``."""
+    lines = [_pair(key, value) for key, value in data.items() if not _has_header(key, value, sections)]
+    for key, value in data.items():
+        if not _has_header(key, value, sections):
+            continue
+        if isinstance(value, list):
+            for item in value:
+                lines += ["", f"[[{_key(key)}]]", *(_pair(k, v) for k, v in item.items())]
+        elif sections[key] == 1:
+            lines += ["", f"[{_key(key)}]", *(_pair(k, v) for k, v in value.items())]
+        else:
+            for name, entry in value.items():
+                lines += ["", f"[{_key(key)}.{_key(name)}]", *(_pair(k, v) for k, v in entry.items())]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _has_header(key: str, value: Any, sections: Mapping[str, int]) -> bool:
+    return key in sections and (isinstance(value, Mapping) or _tables(value))
+
+
+def _tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
+
+
+def _pair(key: str, value: Any) -> str:
+    line = f"{_key(key)} = {toml_value(value)}"
+    if len(line) <= _WIDE or not isinstance(value, list) or not value:
+        return line
+    inner = "".join(f"\n    {toml_value(item)}," for item in value)
+    return f"{_key(key)} = [{inner}\n]" if isinstance(value[0], list) else _wrapped(_key(key), value)
+
+
+def _wrapped(key: str, values: list[Any]) -> str:
+    """A long list over several lines."""
+    rows: list[str] = [""]
+    for item in values:
+        shown = f"{toml_value(item)}, "
+        if len(rows[-1]) + len(shown) > _WIDE - 6 and rows[-1]:
+            rows.append("")
+        rows[-1] += shown
+    inner = "".join(f"\n    {row.rstrip()}" for row in rows)
+    return f"{key} = [{inner}\n]"
+
+
+def toml_value(value: Any) -> str:
+    """One value, on one line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+        return repr(value)
+    if isinstance(value, str):
+        return toml_string(value)
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{_key(str(key))} = {toml_value(item)}" for key, item in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    return "[" + ", ".join(toml_value(item) for item in value) + "]"
+
+
+def toml_string(text: str) -> str:
+    """A text between quotes; every character reads back as it is."""
+    shown = json.dumps(text, ensure_ascii=False)
+    return shown.replace("\x7f", "\\u007f")
+
+
+def _key(key: str) -> str:
+    return key if _BARE.match(key) else toml_string(key)

@@ -1,0 +1,174 @@
+"""Python values of a description as values of a text model: expressions and vectors become texts.
+
+What an expression shares, and what has a name in the equations, becomes a named expression of the file, so that
+its text grows with its graph and reads back as the same graph.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.printing import number_text, text
+from armillary.algebra.remembered import arguments_of
+from armillary.algebra.tables import Piecewise
+from armillary.algebra.units import is_quantity, magnitude_in_si
+from armillary.algebra.vectors import Vector
+from armillary.algebra.walk import operands_first, symbols
+from armillary.errors import ModelError
+from armillary.model.body import Body, Point
+from armillary.model.joints import Joint
+from armillary.model.system import System
+from armillary.model.text.objects import defaults_of, maker_of
+
+_PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
+_SHORT = 400  # characters up to which a text repeats what its expression shares
+_INLINE = 12  # characters of a shared part that is repeated in any case
+
+
+class Values:
+    """Values of one system; ``definitions`` and ``tables`` are what they need besides."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.definitions: dict[str, Any] = {}
+        self.tables: dict[str, Piecewise] = {}
+        self._names: dict[Expr, str] = {}
+        self._axes = {body.frame: body.name for body in (system.ground, *system.bodies.values())}
+        self._known = {f: name for name, (f, _) in system.functions.items() if isinstance(f, Piecewise)}
+
+    def value(self, value: Any) -> Any:
+        """A value for a file; an error for what no text can say."""
+        if isinstance(value, bool | str | int):
+            return value
+        if isinstance(value, Expr):
+            return self.expression(value)
+        if isinstance(value, Vector):
+            return self.vector(value)
+        if isinstance(value, Body):
+            return value.name
+        if isinstance(value, Point):
+            return f"{value.body.name}.{value.name}"
+        if isinstance(value, np.ndarray):
+            return value.tolist()
+        if isinstance(value, Mapping):
+            return {self._key(key): self.value(item) for key, item in value.items() if item is not None}
+        if isinstance(value, list | tuple):
+            return [self.value(item) for item in value]
+        if is_quantity(value):
+            size, dimension = magnitude_in_si(value)
+            return float(size / self.system.units.scale(dimension))
+        if (maker := maker_of(value)) is not None:
+            return self.object(value, maker)
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise ModelError(f"{value!r} cannot be written in a text model") from None
+
+    def _key(self, key: Any) -> str:
+        return str(self.value(key))
+
+    def object(self, value: Any, maker: Any) -> dict[str, Any]:
+        """A joint, beam or the like as the table that describes it."""
+        given = arguments_of(value) or {}
+        if isinstance(value, Joint) and type(value) is Joint and not value.translate:
+            given.pop("translate", None)
+        defaults = defaults_of(maker)
+        main = maker.argument if maker.argument is not None else maker.key
+        table: dict[str, Any] = {}
+        if main == "":
+            table[maker.key] = True
+        elif main in given or main in defaults:
+            table[maker.key] = self.value(given.get(main, defaults.get(main)))
+        for name, item in given.items():
+            if name != main and not (name in defaults and _same(item, defaults[name])):
+                table[name] = self.value(item)
+        return table
+
+    # ------------------------------------------------------------ texts
+
+    def expression(self, node: Expr, local: Mapping[Expr, str] | None = None) -> Any:
+        """An expression as text, or as the number that it is; ``local`` names stand for parts of it."""
+        if node.kind == "number":
+            return float(node.data) if not float(node.data).is_integer() else int(node.data)
+        names = {**self._names, **(local or {})}
+        self._quote([node], names)
+        whole = len(text(node, names, limit=_SHORT + 4)) > _SHORT
+        uses: dict[Expr, int] = {}
+        order = operands_first([node])
+        for part in order:
+            for a in part.args:
+                uses[a] = uses.get(a, 0) + 1
+        for part in order:
+            if part in names or part.kind in ("symbol", "number"):
+                continue
+            if part.kind == "call" and isinstance(part.data, Piecewise):
+                self._table(part.data)
+            if part.kind == "let":
+                names[part] = self._define(
+                    {"value": self._text(part.args[0], names), "label": part.data}, part
+                )
+            elif whole and uses.get(part, 0) > 1:
+                shown = self._text(part, names)
+                if len(shown) > _INLINE:
+                    names[part] = self._define(shown, part if not local else None)
+        return self._text(node, names)
+
+    def vector(self, vector: Vector) -> str:
+        """A vector as a sum along axes of bodies."""
+        terms = []
+        for (frame, axis), size in vector.terms.items():
+            if frame not in self._axes:
+                raise ModelError(
+                    f"the vector {vector} is along axes that no body has, so no text can say it; express it in a body"
+                )
+            unit = f"{self._axes[frame]}.{'xyz'[axis]}"
+            factor = self.expression(size) if isinstance(size, Expr) else size
+            shown = factor if isinstance(factor, str) else number_text(factor)
+            terms.append(unit if shown == "1" else f"-{unit}" if shown == "-1" else f"({shown})*{unit}")
+        return " + ".join(terms).replace("+ -", "- ") if terms else "0*ground.x"
+
+    def _text(self, node: Expr, names: Mapping[Expr, str]) -> str:
+        return text(node, names)
+
+    def _quote(self, nodes: list[Expr], names: dict[Expr, str]) -> None:
+        for s in symbols(*nodes):
+            if s not in names and (
+                s.data.role in ("acceleration", "variable") or not _PLAIN.match(s.data.name)
+            ):
+                names[s] = f"`{s.data.name}`"
+
+    def _define(self, entry: Any, node: Expr | None) -> str:
+        taken = self.system
+        count = len(self.definitions) + 1
+        while any(f"z{count}" in names for names in (
+            taken.parameters, taken.bodies, taken.memories, taken.loads, taken.definitions, taken.functions,
+            self.definitions,
+        )):  # fmt: skip
+            count += 1
+        name = f"z{count}"
+        self.definitions[name] = entry
+        if node is not None:
+            self._names[node] = name
+        return name
+
+    def _table(self, table: Piecewise) -> None:
+        """A lookup table that expressions call: by its own name, under which the file must hold it."""
+        if arguments_of(table) is None:
+            raise ModelError(
+                f"an expression holds '{table.name}', the derivative of a table, which no text can say; "
+                "keep the model in Python, or give the derivative as a table"
+            )
+        known = self.tables.setdefault(table.name, table)
+        if known != table:
+            raise ModelError(f"two different tables are called '{table.name}'; give them names of their own")
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(np.asarray(a), np.asarray(b))
+    return type(a) is type(b) and a == b if isinstance(a, Expr) or isinstance(b, Expr) else bool(a == b)
