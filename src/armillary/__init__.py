@@ -35,7 +35,7 @@ from armillary.algebra.functions import maximum as max
 from armillary.algebra.functions import minimum as min
 from armillary.algebra.latex import latex
 from armillary.algebra.tables import Table, Table2
-from armillary.algebra.vectors import Dyadic, Vector, angle, cross, direction, dot, magnitude, outer, project
+from armillary.algebra.vectors import Dyadic, Vector, outer
 from armillary.algebra.walk import substitute
 from armillary.errors import (
     ArmillaryError,
@@ -61,19 +61,27 @@ from armillary.model.joints import (
     Spherical,
 )
 from armillary.model.laws import SmoothFriction, StickSlip, contact_force, friction_force
-from armillary.model.motion import (
+from armillary.model.motion import partial
+from armillary.model.panels import panels
+from armillary.model.public import (
     acceleration,
+    angle,
     angular_acceleration,
     angular_velocity,
-    partial,
+    cross,
+    direction,
+    dot,
+    magnitude,
     position,
+    project,
     time_derivative,
     velocity,
 )
-from armillary.model.panels import panels
 from armillary.model.space import Gyro, Orbit, attitude
 from armillary.model.system import Body, Point, System
-from armillary.results import Run, load_run
+from armillary.model.text.lazy import load, schema
+from armillary.results import Run, load_run, plot
+from armillary.simulation import run
 
 __version__ = "0.1.0"
 
@@ -134,6 +142,7 @@ __all__ = [
     "exp",
     "friction_force",
     "latex",
+    "load",
     "load_run",
     "log",
     "magnitude",
@@ -146,8 +155,11 @@ __all__ = [
     "outer",
     "panels",
     "partial",
+    "plot",
     "position",
     "project",
+    "run",
+    "schema",
     "select",
     "sign",
     "sin",

@@ -9,10 +9,10 @@
               -x  +x
     tightest  ^  **                           from the right; -x^2 is -(x^2), and x^-2 is allowed
 
-Operands are numbers, names (dotted ones too: ``A.q1``, ``N.x``; any other between back quotes, `` `A.u1'` ``),
-calls ``f(a, b)`` and parentheses. Operator
-precedence parsing with two explicit stacks reads any depth in linear time. Long sums and products are
-collected and made at once, since adding one term after another would copy the sum each time.
+Operands are numbers, names (dotted ones too: ``A.q1``, ``N.x``; any other between back quotes, as the rate
+of ``A.u1``), calls ``f(a, b)`` and parentheses. Operator precedence parsing with two explicit stacks reads
+any depth in linear time. Long sums and products are collected and made at once, since adding one term after
+another would copy the sum each time.
 
 What a name means and which functions there are is the caller's business. Values are combined by Python's own
 operators, so vectors work as scalars do. Every error points at the character.
@@ -83,7 +83,8 @@ def parse(text: str, names: Callable[[str], Any], functions: Functions = BY_NAME
         raise ExpressionError(f"{text!r} is not a text")
     if len(text) > LONGEST:
         raise ExpressionError(
-            f"the expression has {len(text):,} characters; at most {LONGEST:,} are read: split it into named parts"
+            f"the expression has {len(text):,} characters; at most {LONGEST:,} are read: split it into "
+            f"named parts"
         )
     found = _Parser(text, names, functions).run()
     return number(found.data) if isinstance(found, Expr) and found.kind == "number" else found

@@ -1,4 +1,6 @@
-"""Values that remember what they were made with, so that a description can be written down as it was given."""
+"""Values that remember what they were made with, so that a description can be written down as it was
+given.
+"""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def direction_cosines(a: Frame, b: Frame) -> Matrix:
 class Combination:
     """Σ c·e over keys e, here unit vectors or pairs of them. Immutable."""
 
-    __slots__ = ("terms",)
+    __slots__ = ("__weakref__", "terms")
     __array_ufunc__ = None
 
     def __init__(self, terms: dict[Any, Any]) -> None:

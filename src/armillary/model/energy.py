@@ -35,6 +35,7 @@ from armillary.model.flexible.energy import (
     flexible_momenta,
     flexible_strain_energy,
 )
+from armillary.model.origins import told_verb
 
 if TYPE_CHECKING:
     from armillary.model.records import Gravity
@@ -47,6 +48,7 @@ class Energies:
     gravities: list[Gravity]
     ground: Body
 
+    @told_verb
     def kinetic_energy(self, about: str | None = None) -> Expr:
         """Σ ½ m v·v + ½ ω·I·ω over all bodies, v of the mass centre; about="mass centre" leaves out the
         motion of the system's mass centre, to full precision however fast that is."""
@@ -67,6 +69,7 @@ class Energies:
             result = plus(result, -HALF * square / self.total_mass())
         return as_expr(result)
 
+    @told_verb
     def potential_energy(self) -> Expr:
         """−Σ m g·r over all bodies: uniform gravity alone; add the energy of your own springs, and
         ``strain_energy()`` of flexible bodies."""
@@ -92,11 +95,13 @@ class Energies:
                     result = plus(result, -gravity.magnitude * sunk)
         return as_expr(result)
 
+    @told_verb
     def total_energy(self) -> Expr:
         """Kinetic energy, potential energy of gravity, and strain energy of flexible bodies."""
         potential = plus(self.potential_energy(), self.strain_energy())
         return as_expr(plus(self.kinetic_energy(), potential))
 
+    @told_verb
     def strain_energy(self) -> Expr:
         """½ η·Kη of all flexible bodies."""
         result: Any = ZERO
@@ -105,10 +110,12 @@ class Energies:
                 result = plus(result, flexible_strain_energy(body))
         return as_expr(result)
 
+    @told_verb
     def total_mass(self) -> Expr:
         """Σ m."""
         return as_expr(sum((whole_mass(b) for b in self.bodies.values()), ZERO))
 
+    @told_verb
     def mass_centre(self) -> Vector:
         """Position of the system's mass centre."""
         moment = sum((mass_moment(b, None) for b in self.bodies.values()), Vector({}))
@@ -135,6 +142,7 @@ class Energies:
                 found[body.parent.name] = plus(above_mass, mass), add(above, moment, shift)
         return found
 
+    @told_verb
     def momentum(self) -> Vector:
         """Linear momentum Σ m v."""
         return self._momentum(None)
@@ -142,6 +150,7 @@ class Energies:
     def _momentum(self, still: Body | None) -> Vector:
         return self._moment_of_momentum(still)[1]
 
+    @told_verb
     def angular_momentum(self, about: Point | Body | str | None = None) -> Vector:
         """Angular momentum Σ (I·ω + m r × v), about the ground's origin, a point, or "mass centre"."""
         if about == "mass centre":

@@ -14,6 +14,7 @@ from armillary.algebra.vectors import Vector
 from armillary.errors import ModelError
 from armillary.model.body import Body
 from armillary.model.constraints import Constraints
+from armillary.model.origins import told_verb
 
 
 class Reactions(Constraints):
@@ -23,10 +24,12 @@ class Reactions(Constraints):
     efforts: dict[Expr, Expr]
     ground: Body
 
+    @told_verb
     def reaction_force(self, body: Any) -> Vector:
         """Force of a body's joint on the body, from its parent, at the body's origin."""
         return self._joint(body, "reaction_force").frame.vector(self._reaction(body)[:3])
 
+    @told_verb
     def reaction_moment(self, body: Any) -> Vector:
         """Moment of a body's joint on the body, from its parent, about the body's origin."""
         return self._joint(body, "reaction_moment").frame.vector(self._reaction(body)[3:])

@@ -15,6 +15,7 @@ from armillary.algebra.deduction import holds_bare_numbers
 from armillary.algebra.dimension import LENGTH, ONE, Dimension
 from armillary.algebra.expression import Expr, number, symbol
 from armillary.algebra.functions import BY_NAME
+from armillary.algebra.intermediate import measured
 from armillary.algebra.parsing import parse
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.vectors import Triple, Vector
@@ -24,7 +25,7 @@ from armillary.model.body import Body, Point
 from armillary.model.inertia_input import dimensioned, finite_number
 from armillary.model.joints import JointType
 from armillary.model.journal import recorded
-from armillary.model.text_functions import MODEL_FUNCTIONS, giving_nodes
+from armillary.model.text_functions import MODEL_FUNCTIONS, SYSTEM_FUNCTIONS, giving_nodes
 
 if TYPE_CHECKING:
     from armillary.model.records import Load, Memory
@@ -120,7 +121,8 @@ class Reading:
         )
 
     def _parse(self, text: str, where: str, local: Mapping[str, Expr]) -> Any:
-        own = {**MODEL_FUNCTIONS, **self.functions}
+        verbs = {name: (getattr(self, name), count) for name, count in SYSTEM_FUNCTIONS.items()}
+        own = {**MODEL_FUNCTIONS, **verbs, **self.functions}
         table = {
             **BY_NAME,
             **{name: (giving_nodes(function), count) for name, (function, count) in own.items()},
@@ -177,29 +179,42 @@ class Reading:
         return body.part(tail)
 
     @recorded
-    def define(self, name: str, value: Any, *, label: str = "") -> None:
-        """A name for an expression or vector in texts, read when a text first uses it. Text models need it; in
-        Python a variable does the same. ``label`` keeps the value whole in the equations, under that name."""
+    def define(self, name: str, value: Any, *, label: str = "", units: str | None = None) -> None:
+        """A name for an expression or vector in texts, read when a text first uses it. Text models need it;
+        in Python a variable does the same. ``label`` keeps the value whole in the equations, under that name;
+        ``units`` are those of an expression whose numbers hide them."""
         self._new_name(name, "expression")
-        self.definitions[name] = (value, label)
+        self.definitions[name] = (value, label, None if units is None else parse_unit(units).dimension)
 
     def _defined(self, name: str) -> Any:
         found = self.definitions[name]
         if not isinstance(found, tuple):
             return found
-        value, label = found
+        value, label, dimension = found
         if value is None:
             raise ModelError(f"expression '{name}' refers to itself")
-        self.definitions[name] = (None, label)
+        self.definitions[name] = (None, label, dimension)
         try:
             where = f"expression '{name}'"
             read = self._parse(value, where, {}) if isinstance(value, str) else value
-            made = fn.named(self.expression(read, where), label) if label else read
+            made = (
+                self._intermediate(self.expression(read, where), label, dimension)
+                if label or dimension
+                else read
+            )
         except BaseException:
             self.definitions[name] = found
             raise
         self.definitions[name] = made
         return made
+
+    @staticmethod
+    def _intermediate(node: Expr, label: str, dimension: Dimension | None) -> Expr:
+        if dimension in (None, node.dimension):
+            return fn.named(node, label) if label else node
+        if label:
+            return measured(node, dimension, label)
+        return node * number(1, dimension if node.dimension is None else dimension / node.dimension)
 
     @contextmanager
     def declared_names(self) -> Iterator[None]:
@@ -212,6 +227,8 @@ class Reading:
 
     def _quoted(self, name: str) -> Any:
         """A variable by a name that is no plain one: a rate such as A.u1', the force of a constraint."""
+        if name == "mass centre":  # what energy and momentum may be taken about
+            return name
         known = {s.data.name: s for s in self.variables()}
         if name not in known:
             raise ModelError(f"there is no variable '{name}'{nearest(name, known)}")

@@ -109,9 +109,9 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
         units: str | None = None,
         about: str = "",
     ) -> Expr:
-        """A discrete state; ``initial`` is in ``units``. ``update`` (text or expression, may use the memory's own old value) is applied
-        once per step, or with ``every`` once per so many seconds, first one period after the start of a run;
-        events may change it too."""
+        """A discrete state; ``initial`` is in ``units``. ``update`` (text or expression, may use the memory's
+        own old value) is applied once per step, or with ``every`` once per so many seconds, first one period
+        after the start of a run; events may change it too."""
         self._new_name(name, "memory")
         start = finite_number(initial, f"the initial value of memory '{name}'")
         dimension, factor = None, 1.0
@@ -129,8 +129,8 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles):
 
     @recorded
     def input(self, name: str, default: float = 0.0, *, units: str | None = None, about: str = "") -> Expr:
-        """A signal from outside: constant in a run by itself unless ``memory=`` sets it, an input of an FMU, an
-        argument of exported code. It is a memory that nothing in the model renews."""
+        """A signal from outside: constant in a run by itself unless ``memory=`` sets it, an input of an FMU,
+        an argument of exported code. It is a memory that nothing in the model renews."""
         node = self.memory(name, default, units=units, about=about)
         self.memories[name] = replace(self.memories[name], input=True)
         return node

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.neglected import NeglectedTerms
@@ -120,6 +122,12 @@ class Equations:
         from armillary.runtime.compiled import compile_equations
 
         return compile_equations(self, backend, **options)
+
+    def export(self, language: str, path: str | os.PathLike[str], **options: Any) -> Path:
+        """The equations as a program of its own in another language ("c", "fortran", "python", "fmu", …)."""
+        from armillary.backends.export import export
+
+        return export(self, language, path, **options)
 
     def __repr__(self) -> str:
         small = ", small" if self.judged else ""

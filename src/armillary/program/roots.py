@@ -16,6 +16,7 @@ from armillary.mechanics.constrained import Setting
 from armillary.mechanics.reactions import placeholders, reaction_values
 from armillary.model.records import Event
 from armillary.model.system import System
+from armillary.model.unit_system import state_factor
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,9 @@ def columns(system: System) -> list[Column]:
     """
     found: dict[str, Column] = {}
     for s in [*system.coordinates, *system.speeds]:
-        found[s.data.name] = Column(s.data.name, s.data.units or "", s.data.about, s)
+        factor = state_factor(s)
+        shown = s if factor == 1.0 else s / factor
+        found[s.data.name] = Column(s.data.name, s.data.units or "", s.data.about, shown)
     for memory in (m for m in system.memories.values() if m.period is None):
         s, factor = memory.symbol, memory.factor
         shown = s if factor == 1.0 else s / factor

@@ -1,10 +1,12 @@
-"""Two runs side by side: the largest difference of every output they share."""
+"""Two runs side by side: the largest difference of every output they share, and whether it is allowed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,23 +16,42 @@ from armillary.errors import ArmillaryError, nearest
 # above what rounding does to a sum of 100,000 steps (3e-12, measured), far below any sampling step.
 _SAME_INSTANT = 1e-10
 
+Tolerance: TypeAlias = float | tuple[float, float]
+
 
 class Difference(NamedTuple):
-    """The largest difference of one output: `absolute` at `time`, and `relative` to its largest magnitude."""
+    """The largest difference of one output: `absolute` at `time`, and `relative` to its largest magnitude.
+
+    `allowed` is what the tolerance leaves, in the output's units; `agrees` says that it is not exceeded.
+    """
 
     name: str
     units: str
     absolute: float
     relative: float
     time: float
+    allowed: float = 0.0
+    agrees: bool = False
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Differences of the common outputs at the instants both runs have; print it for a table."""
+    """Differences of the common outputs, the worst first; print it for a table and a verdict.
+
+    `agree` is the verdict on the common outputs. `only_here` and `only_there` are outputs of one run,
+    `parameters` those of different value (name to both values), `notes` what was done to compare at all.
+    """
 
     differences: tuple[Difference, ...]
     instants: int
+    only_here: tuple[str, ...] = ()
+    only_there: tuple[str, ...] = ()
+    parameters: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def agree(self) -> bool:
+        return all(difference.agrees for difference in self.differences)
 
     def __iter__(self) -> Iterator[Difference]:
         return iter(self.differences)
@@ -46,22 +67,123 @@ class Comparison:
         raise ArmillaryError(f"no output '{name}' was compared{nearest(name, known)}")
 
     def __str__(self) -> str:
-        rows = [("output", "units", "absolute", "relative", "at time")]
-        rows += [(d.name, d.units, f"{d.absolute:.3e}", f"{d.relative:.3e}", f"{d.time:.6g}") for d in self]
-        widths = [max(len(row[column]) for row in rows) for column in range(5)]
-        lines = [
-            f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  "
-            + "  ".join(f"{cell:>{width}}" for cell, width in zip(row[2:], widths[2:], strict=True))
-            for row in rows
+        rows = [("output", "units", "absolute", "relative", "allowed", "at time", "")]
+        rows += [
+            (
+                d.name,
+                d.units,
+                f"{d.absolute:.3e}",
+                f"{d.relative:.3e}",
+                f"{d.allowed:.1e}",
+                f"{d.time:.6g}",
+                _mark(d),
+            )
+            for d in self
         ]
-        return "\n".join([f"largest differences at {self.instants} common instants", *lines])
+        lines = [f"largest differences at {self.instants} instants", *_in_columns(rows)]
+        for where, names in (("here", self.only_here), ("there", self.only_there)):
+            if names:
+                lines.append(f"only {where}: {', '.join(names)}")
+        for name, values in self.parameters.items():
+            here, there = ("none" if value is None else f"{value:.9g}" for value in values)
+            lines.append(f"parameter {name}: {here} here, {there} there")
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join([*lines, self.verdict])
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        off = [d.name for d in self if not d.agrees]
+        if off:
+            return (
+                f"the runs differ: {len(off)} of {len(self)} outputs exceed their tolerance, worst {off[0]}"
+            )
+        same = all(d.absolute == 0 for d in self)
+        return f"the runs {'are equal' if same else 'agree'} in all {len(self)} common outputs"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values that JSON takes; a difference that is no finite number is the text "nan" or "inf"."""
+        return {
+            "agree": self.agree,
+            "verdict": self.verdict,
+            "instants": self.instants,
+            "differences": [
+                {key: _finite(value) for key, value in difference._asdict().items()} for difference in self
+            ],
+            "only_here": list(self.only_here),
+            "only_there": list(self.only_there),
+            "parameters": {name: list(map(_finite, values)) for name, values in self.parameters.items()},
+            "notes": list(self.notes),
+        }
+
+
+class Pair(NamedTuple):
+    """Columns of two runs at the same instants, and how they came to be so."""
+
+    time: np.ndarray
+    here: dict[str, np.ndarray]
+    there: dict[str, np.ndarray]
+    notes: tuple[str, ...]
+
+
+class Columns(NamedTuple):
+    """Samples by name over increasing times."""
+
+    time: np.ndarray
+    values: dict[str, np.ndarray]
+
+    def between(self, first: float, last: float) -> np.ndarray:
+        """Indices of the samples in an interval, up to rounding."""
+        slack = _SAME_INSTANT * (last - first)
+        return np.flatnonzero((self.time >= first - slack) & (self.time <= last + slack))
+
+    def take(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        return {name: column[rows] for name, column in self.values.items()}
+
+
+def paired(here: Columns, there: Columns, *, interpolate: bool) -> Pair | None:
+    """Columns at common instants; None if there are none.
+
+    Where one run has every instant of the other, in the time that both cover, these are taken as they are.
+    Else, if `interpolate` allows, the run of more samples is taken on straight lines at the instants of the
+    other; a note tells the error that this may have made, h²|y″|/8 from second differences.
+    """
+    if not here.time.size or not there.time.size:
+        return None
+    first, last = max(here.time[0], there.time[0]), min(here.time[-1], there.time[-1])
+    ends = [(columns.time[0], columns.time[-1]) for columns in (here, there)]
+    notes = (
+        () if ends[0] == ends[1] else (f"compared from {first:.9g} to {last:.9g} s, which both runs cover",)
+    )
+    own, its = here.between(first, last), there.between(first, last)
+    mine, others = shared_instants(here.time, there.time)
+    if mine.size == min(own.size, its.size) or not interpolate:
+        return Pair(here.time[mine], here.take(mine), there.take(others), notes) if mine.size else None
+    if not own.size or not its.size:
+        return None
+    swap = own.size > its.size
+    coarse, rows, fine = (there, its, here) if swap else (here, own, there)
+    at = coarse.time[rows]
+    between = {name: np.interp(at, fine.time, column) for name, column in fine.values.items()}
+    error = max((_bend(column) for column in fine.values.values()), default=0.0)
+    where = "here" if swap else "there"
+    told = (
+        f"sampled at other times: the run {where} is interpolated, to about {error:.0e} of an output's size"
+    )
+    mine_at, its_at = (between, coarse.take(rows)) if swap else (coarse.take(rows), between)
+    return Pair(at, mine_at, its_at, (*notes, told))
+
+
+def _bend(column: np.ndarray) -> float:
+    """How far straight lines between samples may be from the curve, relative to its size."""
+    size = np.max(np.abs(column), where=np.isfinite(column), initial=0.0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        second = np.abs(np.diff(column, 2))
+    return float(np.max(second, where=np.isfinite(second), initial=0.0) / (8 * size)) if size else 0.0
 
 
 def shared_instants(here: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of the samples that two increasing time axes have in common, up to rounding.
-
-    Values between samples are not interpolated: the error of that would pass for a difference of the runs.
-    """
+    """Indices of the samples that two increasing time axes have in common, up to rounding."""
     if np.array_equal(here, there):
         same = np.arange(here.size)
         return same, same
@@ -75,13 +197,29 @@ def shared_instants(here: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np
     return matched, closest[matched]
 
 
+class Tolerances(NamedTuple):
+    """What each output may differ by: atol + rtol times its largest magnitude.
+
+    `special` has names or patterns (`A.*`) with a relative tolerance, or with (relative, absolute); of
+    several that match, the first counts.
+    """
+
+    rtol: float
+    atol: float
+    special: Mapping[str, Tolerance]
+
+    def of(self, name: str) -> tuple[float, float]:
+        for pattern, tolerance in self.special.items():
+            if name == pattern or fnmatchcase(name, pattern):
+                relative, absolute = tolerance if isinstance(tolerance, tuple) else (tolerance, self.atol)
+                return float(relative), float(absolute)
+        return self.rtol, self.atol
+
+
 def largest_differences(
-    time: np.ndarray,
-    here: Mapping[str, np.ndarray],
-    there: Mapping[str, np.ndarray],
-    units: Mapping[str, str],
-) -> Comparison:
-    """The comparison of two sets of equally long columns with equal names, sampled at `time`.
+    pair: Pair, units: Mapping[str, str], tolerances: Tolerances
+) -> tuple[Difference, ...]:
+    """The differences of a pair's columns, the largest relative one first.
 
         absolute = max |a − b|,    relative = max |a − b| / max(|a|, |b|)
 
@@ -89,17 +227,43 @@ def largest_differences(
     Equal infinities, and NaN against NaN, count as no difference; NaN against a number gives NaN.
     """
     differences = []
-    for name, a in here.items():
-        b = there[name]
+    for name, a in pair.here.items():
+        b = pair.there[name]
         agree = (a == b) | (np.isnan(a) & np.isnan(b))
         # Infinities are subtracted where they agree too, and overflow is a legitimate (infinite) difference.
         with np.errstate(invalid="ignore", over="ignore"):
             gap = np.where(agree, 0.0, np.abs(a - b))
         magnitudes = np.abs(np.concatenate([a, b]))
-        scale = np.max(magnitudes, where=np.isfinite(magnitudes), initial=0.0)
+        scale = float(np.max(magnitudes, where=np.isfinite(magnitudes), initial=0.0))
         worst = int(np.argmax(gap))  # a NaN, if there is one
         absolute = float(gap[worst])
         with np.errstate(divide="ignore", over="ignore"):
             relative = float(np.divide(absolute, scale)) if absolute else 0.0
-        differences.append(Difference(name, units[name], absolute, relative, float(time[worst])))
-    return Comparison(tuple(differences), time.size)
+        rtol, atol = tolerances.of(name)
+        allowed = atol + rtol * scale
+        agrees = absolute <= allowed
+        time = float(pair.time[worst])
+        differences.append(Difference(name, units[name], absolute, relative, time, allowed, agrees))
+    return tuple(
+        sorted(differences, key=lambda d: (d.agrees, -d.relative if d.relative == d.relative else -np.inf))
+    )
+
+
+def _mark(difference: Difference) -> str:
+    return "" if difference.agrees else "differs"
+
+
+def _finite(value: Any) -> Any:
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _in_columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Texts to the left, numbers to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    sides = "<<>>>><"
+    return [
+        "  ".join(
+            f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]

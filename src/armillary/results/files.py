@@ -1,45 +1,44 @@
 """Runs as NetCDF, CSV and Parquet files, and as xarray and pandas objects.
 
-All formats carry the same `Record`: the samples, and a `metadata` mapping of plain values (texts, numbers,
-and mappings or lists of them) that JSON writes and reads back exactly, because it prints floats with `repr`.
-A name that a format does not allow is replaced there by a label; the name itself is kept in the metadata.
+All formats carry the same `Record` of samples and metadata. A name that a format does not allow is replaced
+there by a label; the name itself is kept in the metadata. ERD files have a module of their own, `erd.py`.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 import json
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, MissingExtraError, nearest, require
-from armillary.results.atomic import replacing
+from armillary.results.erd import read_erd, write_erd
+from armillary.results.record import (
+    TIME,
+    Record,
+    as_json,
+    distinct,
+    empty_metadata,
+    metadata_lines,
+    read_metadata,
+    stack,
+)
 
 if TYPE_CHECKING:
     import pandas
     import xarray
 
-TIME = "time"
-
 # Samples per chunk of a NetCDF variable: 1 MiB, few and large, so that a column is read in a few strokes.
 _CHUNK = 2**17
-_COMMENT = re.compile(r'# (\w+)(?: ("(?:[^"\\]|\\.)*"))?: (.*)')
-
-
-class Record(NamedTuple):
-    """The content of a run's file: `values[:, i]` are the samples of `names[i]` at `time`."""
-
-    names: tuple[str, ...]
-    time: np.ndarray
-    values: np.ndarray
-    metadata: dict[str, Any]
 
 
 def write_record(path: str | os.PathLike[str], record: Record) -> None:
@@ -63,7 +62,7 @@ def read_record(path: str | os.PathLike[str]) -> Record:
         return reader(Path(path))
     except MissingExtraError:
         raise
-    except Exception as error:  # three libraries, each with its own errors for damaged bytes
+    except Exception as error:  # many libraries, each with its own errors for damaged bytes
         raise ArmillaryError(f"'{path}' is not a run saved by Armillary, or is damaged: {error}") from error
 
 
@@ -92,8 +91,8 @@ def to_xarray(record: Record) -> xarray.Dataset:
         variables[label] = (TIME, record.values[:, column], attributes)
     time = (TIME, record.time, {"long_name": "time", "units": "s"})
     # Attributes are JSON: those of NetCDF cannot nest, nor tell an integer from an array of one.
-    outer = {key: _json(value) for key, value in record.metadata.items()}
-    outer["names"] = _json(dict(zip(labels, record.names, strict=True)))
+    outer = {key: as_json(value) for key, value in record.metadata.items()}
+    outer["names"] = as_json(dict(zip(labels, record.names, strict=True)))
     return xr.Dataset(variables, coords={TIME: time}, attrs=outer)
 
 
@@ -108,12 +107,28 @@ def to_pandas(record: Record) -> pandas.DataFrame:
 
 
 def _write_netcdf(path: Path, record: Record) -> None:
+    """Made in memory first: where the disk is full HDF5 prints pages, and crashes when Python ends."""
     _require_netcdf()
+    h5netcdf = require("h5netcdf", extra="data", purpose="NetCDF files")
     dataset = to_xarray(record)
-    plain: dict[str, Any] = {"_FillValue": None}  # else xarray marks NaN as "missing", which here it is not
-    if samples := record.time.size:
-        plain |= {"zlib": True, "complevel": 4, "shuffle": True, "chunksizes": (min(samples, _CHUNK),)}
-    dataset.to_netcdf(path, engine="h5netcdf", encoding={name: plain for name in dataset.variables})
+    samples = record.time.size
+    packed: dict[str, Any] = {}
+    if samples:
+        packed = {
+            "compression": "gzip",
+            "compression_opts": 4,
+            "shuffle": True,
+            "chunks": (min(samples, _CHUNK),),
+        }
+    image = io.BytesIO()
+    with h5netcdf.File(image, "w") as file:
+        file.dimensions = {TIME: samples}
+        for label, variable in dataset.variables.items():
+            made = file.create_variable(label, (TIME,), float, **packed)
+            made[...] = variable.to_numpy()
+            made.attrs.update(variable.attrs)
+        file.attrs.update(dataset.attrs)
+    path.write_bytes(image.getbuffer())
 
 
 def _read_netcdf(path: Path) -> Record:
@@ -125,7 +140,7 @@ def _read_netcdf(path: Path) -> Record:
         names = metadata.pop("names")
         time = dataset[TIME].to_numpy()
         columns = [dataset[label].to_numpy() for label in names]
-    return Record(tuple(names.values()), time, _stack(columns, time), metadata)
+    return Record(tuple(names.values()), time, stack(columns, time), metadata)
 
 
 def _require_netcdf() -> None:
@@ -144,17 +159,6 @@ def netcdf_label(name: str) -> str:
     return label or "_"
 
 
-def distinct(labels: Iterable[str]) -> list[str]:
-    """The labels, numbered where one is the time's or an earlier one's."""
-    taken = {TIME}
-    result = []
-    for label in labels:
-        trials = itertools.chain([label], (f"{label}_{number}" for number in itertools.count(2)))
-        result.append(next(trial for trial in trials if trial not in taken))
-        taken.add(result[-1])
-    return result
-
-
 # --------------------------------------------------------------------------------------------------- Parquet
 
 
@@ -162,7 +166,7 @@ def _write_parquet(path: Path, record: Record) -> None:
     pa = require("pyarrow", extra="data", purpose="Parquet files")
     parquet = require("pyarrow.parquet", extra="data", purpose="Parquet files")
     columns = [pa.array(column) for column in (record.time, *record.values.T)]
-    metadata = {"armillary": _json(record.metadata | {"names": record.names})}
+    metadata = {"armillary": as_json(record.metadata | {"names": record.names})}
     table = pa.Table.from_arrays(columns, names=[TIME, *distinct(record.names)], metadata=metadata)
     # A dictionary of distinct values is of no use for samples of a motion.
     parquet.write_table(table, path, compression="zstd", use_dictionary=False)
@@ -174,7 +178,7 @@ def _read_parquet(path: Path) -> Record:
         table = parquet.read_table(file)
     metadata = json.loads((table.schema.metadata or {})[b"armillary"])
     time, *columns = (column.to_numpy() for column in table.columns)
-    return Record(tuple(metadata.pop("names")), time, _stack(columns, time), metadata)
+    return Record(tuple(metadata.pop("names")), time, stack(columns, time), metadata)
 
 
 # ------------------------------------------------------------------------------------------------------- CSV
@@ -191,14 +195,7 @@ def _read_parquet(path: Path) -> Record:
 
 def _write_csv(path: Path, record: Record) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        for key, value in record.metadata.items():
-            match value:
-                case dict():
-                    file.writelines(f"# {key} {_json(name)}: {_json(item)}\n" for name, item in value.items())
-                case list():
-                    file.writelines(f"# {key} {_json(name)}: {_json(item)}\n" for item, name in value)
-                case _:
-                    file.write(f"# {key}: {_json(value)}\n")
+        file.writelines(f"# {line}\n" for line in metadata_lines(record.metadata))
         file.write(f"# samples: {record.time.size}\n")
         file.write(",".join([TIME, *map(_csv_cell, record.names)]) + "\n")
         for time, row in zip(record.time.tolist(), record.values, strict=True):
@@ -206,29 +203,16 @@ def _write_csv(path: Path, record: Record) -> None:
 
 
 def _read_csv(path: Path) -> Record:
+    metadata = empty_metadata()
     with path.open(encoding="utf-8", newline="") as file:
-        metadata, line = _read_comments(file)
+        while (line := file.readline()).startswith("# ") and read_metadata(metadata, line[2:]):
+            pass
         names = next(csv.reader(itertools.chain([line], file)))[1:]
         shape = metadata.pop("samples"), len(names) + 1
         table = np.loadtxt(file, delimiter=",", comments=None, ndmin=2) if shape[0] else np.empty(shape)
     if table.shape != shape:
         raise ValueError(f"rows and columns of samples are {table.shape}, expected {shape}")
     return Record(tuple(names), table[:, 0], table[:, 1:], metadata)
-
-
-def _read_comments(file: TextIO) -> tuple[dict[str, Any], str]:
-    """The metadata in the comment lines, and the first line that is none."""
-    metadata: dict[str, Any] = {"units": {}, "descriptions": {}, "parameters": {}, "parameter_units": {}}
-    metadata |= {"info": {}, "events": []}
-    while match := _COMMENT.match(line := file.readline()):
-        key, name, value = match[1], match[2], json.loads(match[3])
-        if name is None:
-            metadata[key] = value
-        elif key == "events":
-            metadata[key].append([value, json.loads(name)])
-        else:
-            metadata[key][json.loads(name)] = value
-    return metadata, line
 
 
 def _csv_cell(text: str) -> str:
@@ -247,6 +231,7 @@ _FORMATS = {
     ".nc": _Format(_write_netcdf, _read_netcdf),
     ".csv": _Format(_write_csv, _read_csv),
     ".parquet": _Format(_write_parquet, _read_parquet),
+    ".erd": _Format(write_erd, read_erd),
 }
 
 
@@ -255,11 +240,3 @@ def _format(path: str | os.PathLike[str]) -> _Format:
     if suffix not in _FORMATS:
         raise ArmillaryError(f"'{path}' has no known format: use a name that ends in {', '.join(_FORMATS)}")
     return _FORMATS[suffix]
-
-
-def _stack(columns: list[np.ndarray], time: np.ndarray) -> np.ndarray:
-    return np.stack(columns, axis=1) if columns else np.empty((time.size, 0))
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

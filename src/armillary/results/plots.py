@@ -1,4 +1,4 @@
-"""Quick plots: one panel per unit, axes labelled, no display needed."""
+"""Plots of runs: one panel per unit, or per output of several runs; as figures, or as HTML pages."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, UnitsError, require
-from armillary.results.atomic import replacing
+from armillary.results.chart import Chart, Panel, axis_label, chart_of
+from armillary.results.webpage import write_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_FORMATS = (".png", ".svg", ".pdf")
+    from armillary.results.run import Run
+
+_FIGURES = (".png", ".svg", ".pdf")
+_PAGES = (".html", ".htm")
 
 # A panel whose values differ by less than this part of the largest is drawn as constant, with room of _ROOM
 # of the largest on either side (what matplotlib gives to equal values): an energy kept to 1e-11 is a
@@ -25,69 +30,107 @@ _FORMATS = (".png", ".svg", ".pdf")
 _CONSTANT = 1e-6
 _ROOM = 0.05
 
+# Okabe and Ito's colours, which stay apart for all common kinds of colour blindness, the pale ones darkened
+# for lines on white; the same as in page.css.
+_COLOURS = ("#0072b2", "#d55e00", "#008a63", "#b8548b", "#b37400", "#2f8fc4", "#1c2126")
+_DASHES = ("-", "--", ":", "-.")
+_STYLE = {
+    "axes.edgecolor": "#aab3bb",
+    "axes.grid": True,
+    "axes.labelcolor": "#1c2126",
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.xmargin": 0.01,
+    "font.size": 9.5,
+    "grid.color": "#e6e9ec",
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "savefig.dpi": 160,
+    "xtick.color": "#5b6570",
+    "ytick.color": "#5b6570",
+}
 
-class Signal(NamedTuple):
-    """Samples of one quantity, with its name and units."""
 
-    name: str
-    units: str
-    values: np.ndarray
-
-
-def draw(
-    x: Signal,
-    curves: Sequence[Signal],
-    *,
-    title: str,
+def plot(
+    runs: Run | Sequence[Run],
+    *names: str,
+    x: str | None = None,
     path: str | os.PathLike[str] | None = None,
+    labels: Sequence[str] | None = None,
+    title: str | None = None,
     ax: Axes | None = None,
     show: bool = False,
-) -> Figure:
-    """The figure of `curves` over `x`: curves of equal units share a panel, panels share the horizontal axis.
+) -> Figure | None:
+    """A figure of outputs of one run, or of several laid over each other; over time, or over output `x`.
 
-    With `ax` everything goes there. With `path` the figure is saved as PNG, SVG or PDF, and then no window
-    system is touched unless `show` asks for one.
+        arm.plot([slow, fast], "r", "Ay", path="steer.html")
+        arm.plot(run, "NRB.q2", x="NRB.q1", path="path.png")
+
+    Names may be patterns (`A.*`); without any, all outputs are plotted. Of one run, outputs of equal units
+    share a panel; of several each output has its own, and each run a colour and a label (by default its
+    system, or the parameters in which the runs differ). With `path` it is saved as PNG, SVG, PDF, or as one
+    HTML page to zoom in, of which no figure is returned. With `ax` everything goes there. Without a path, or
+    with `show`, the window system is used.
     """
-    if path is not None and Path(path).suffix.lower() not in _FORMATS:
-        raise ArmillaryError(f"a plot cannot be saved as '{Path(path).name}': use {', '.join(_FORMATS)}")
-    panels: dict[str, list[Signal]] = {}
-    for curve in curves:
-        panels.setdefault(label_units(curve.units), []).append(curve)
+    suffix = None if path is None else Path(path).suffix.lower()
+    if suffix is not None and suffix not in (*_FIGURES, *_PAGES):
+        known = ", ".join((*_FIGURES, _PAGES[0]))
+        raise ArmillaryError(f"a plot cannot be saved as '{Path(str(path)).name}': use {known}")
+    several = cast("list[Run]", [runs] if hasattr(runs, "names") else list(runs))
+    chart = chart_of(several, names, x=x, labels=labels, title=title)
+    if path is not None and suffix in _PAGES:
+        write_page(Path(path), chart)
+        return None
+    return _figure(chart, several, path, ax, show)
 
-    axes = _new_axes(len(panels), interactive=path is None or show) if ax is None else _one_panel(ax, panels)
-    for panel, (units, group) in zip(axes, panels.items(), strict=True):
-        for curve in group:
-            shield = " " if curve.name.startswith("_") else ""  # an underscore would hide it from the legend
-            panel.plot(x.values, curve.values, label=shield + _literal(curve.name))
-        alone = len(group) == 1
-        panel.set_ylabel(_label(group[0].name, units) if alone else _literal(units) or "dimensionless")
-        if not alone:
-            panel.legend(loc="best", frameon=False)
-        panel.grid(alpha=0.3)
-        _show_constants_as_such(panel)
-    axes[-1].set_xlabel(_label(x.name, x.units))
-    axes[0].set_title(_literal(title))
 
-    figure: Any = axes[0].figure
-    if path is not None:
-        with replacing(path) as temporary:
-            figure.savefig(temporary, format=Path(path).suffix[1:].lower())
+def _figure(
+    chart: Chart, runs: Sequence[Run], path: str | os.PathLike[str] | None, ax: Axes | None, show: bool
+) -> Figure:
+    style = _STYLE if ax is None else {}
+    with require("matplotlib", extra="plot", purpose="Plots").rc_context(style):
+        if ax is None:
+            axes = _new_axes(len(chart.panels), interactive=path is None or show)
+        else:
+            axes = _one_panel(ax, chart.panels)
+        for panel, drawn in zip(chart.panels, axes, strict=True):
+            # Runs have their colours in every panel: one legend tells them.
+            first_of_several = len(runs) > 1 and drawn is axes[0]
+            _draw(panel, drawn, legend=first_of_several or (len(runs) == 1 and len(panel.curves) > 1))
+        axes[-1].set_xlabel(_literal(axis_label(chart.x_name, chart.x_units)))
+        axes[0].set_title(_literal(chart.title))
+        figure: Any = axes[0].figure
+        if path is not None:
+            with replacing(path) as temporary:
+                figure.savefig(temporary, format=Path(path).suffix[1:].lower())
     if show:
         _matplotlib("pyplot").show()
     return figure
 
 
-def label_units(units: str) -> str:
-    """Units as a label shows them: none where they say that there are none."""
-    return "" if units.strip() in ("1", "-") else units
+def _draw(panel: Panel, axes: Any, *, legend: bool) -> None:
+    for curve in panel.curves:
+        shield = " " if curve.label.startswith("_") else ""  # an underscore would hide it from the legend
+        turn, colour = divmod(curve.place, len(_COLOURS))
+        look = {"color": _COLOURS[colour], "linestyle": _DASHES[turn % len(_DASHES)]}
+        axes.plot(curve.x, curve.y, label=shield + _literal(curve.label), **look)
+    axes.set_ylabel(_literal(panel.title))
+    if legend:
+        axes.legend(loc="best")
+    axes.grid(True)
+    axes.set_axisbelow(True)
+    _show_constants_as_such(axes)
 
 
-def _show_constants_as_such(panel: Any) -> None:
-    low, high = panel.dataLim.intervaly
+def _show_constants_as_such(axes: Any) -> None:
+    low, high = axes.dataLim.intervaly
     largest = max(abs(low), abs(high))
-    if panel.get_autoscaley_on() and 0 < high - low < _CONSTANT * largest < np.inf:
+    if axes.get_autoscaley_on() and 0 < high - low < _CONSTANT * largest < np.inf:
         middle = (low + high) / 2
-        panel.set_ylim(middle - _ROOM * largest, middle + _ROOM * largest, auto=None)
+        axes.set_ylim(middle - _ROOM * largest, middle + _ROOM * largest, auto=None)
 
 
 def _new_axes(count: int, *, interactive: bool) -> list[Any]:
@@ -101,19 +144,19 @@ def _new_axes(count: int, *, interactive: bool) -> list[Any]:
     return list(figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0])
 
 
-def _one_panel(ax: Axes, panels: dict[str, list[Signal]]) -> list[Any]:
-    if len(panels) > 1:
-        found = "; ".join(f"{_names(group)} in {units or 'no units'}" for units, group in panels.items())
+def _one_panel(ax: Axes, panels: Sequence[Panel]) -> list[Any]:
+    if len({panel.units for panel in panels}) > 1:
+        found = "; ".join(f"{_names(panel)} in {panel.units or 'no units'}" for panel in panels)
         raise UnitsError(f"one axis cannot carry several units: {found}; plot them apart, or leave ax out")
+    if len(panels) > 1:
+        raise ArmillaryError(
+            "one axis cannot carry several outputs of several runs: plot them apart, or leave ax out"
+        )
     return [ax]
 
 
-def _names(group: Sequence[Signal]) -> str:
-    return ", ".join(f"'{curve.name}'" for curve in group)
-
-
-def _label(name: str, units: str) -> str:
-    return _literal(f"{name} ({label_units(units)})" if label_units(units) else name)
+def _names(panel: Panel) -> str:
+    return ", ".join(f"'{curve.label}'" for curve in panel.curves)
 
 
 def _matplotlib(module: str) -> ModuleType:

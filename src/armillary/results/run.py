@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armillary.errors import ArmillaryError, UnitsError, nearest
-from armillary.results.compare import Comparison, largest_differences, shared_instants
-from armillary.results.files import TIME, Record, read_record, to_pandas, to_xarray, write_record
-from armillary.results.plots import Signal, draw, label_units
+from armillary.errors import ArmillaryError, nearest
+from armillary.results.compare import (
+    Columns,
+    Comparison,
+    Tolerance,
+    Tolerances,
+    largest_differences,
+    paired,
+)
+from armillary.results.files import read_record, to_pandas, to_xarray, write_record
+from armillary.results.plots import plot
+from armillary.results.record import Record
+from armillary.results.units import conversion, label_units
 
 if TYPE_CHECKING:
     import pandas
@@ -132,6 +142,16 @@ class Run:
         """The last value of every output."""
         return self._sample(-1)
 
+    def select(self, *patterns: str) -> tuple[str, ...]:
+        """Names of outputs by name or pattern (`A.*`), in the order asked for; all if none is asked for."""
+        chosen: dict[str, None] = {}
+        for pattern in patterns:
+            found = [pattern] if pattern in self else [n for n in self.names if fnmatchcase(n, pattern)]
+            if not found:
+                self[pattern]  # says what there is instead
+            chosen |= dict.fromkeys(found)
+        return tuple(chosen) if patterns else self.names
+
     def interpolate(self, times: ArrayLike, name: str) -> np.ndarray:
         """An output at other times, on straight lines between the samples.
 
@@ -150,43 +170,71 @@ class Run:
             )
         return np.asarray(np.interp(at, time, column[forward]))
 
-    def compare(self, other: Run) -> Comparison:
-        """The largest differences of the outputs both runs have, at the instants both runs have."""
-        common = [name for name in self.names if name in other]
+    def compare(
+        self,
+        other: Run,
+        *names: str,
+        rtol: float = 1e-9,
+        atol: float = 1e-12,
+        tolerances: Mapping[str, Tolerance] | None = None,
+        interpolate: bool = True,
+    ) -> Comparison:
+        """The largest differences of the outputs both runs have, or of the named ones (`A.*` names several).
+
+        An output agrees when it differs by no more than atol + rtol times its largest magnitude; `tolerances`
+        has other ones by name or pattern: a relative tolerance, or (relative, absolute). Units of equal
+        dimension are converted to those here. Runs sampled at other times are compared where both have
+        samples; if that is not at all samples of one of them, one is interpolated, and a note says so.
+        """
+        common = [name for name in self.select(*names) if name in other]
+        if not common:
+            wanted = f"of {', '.join(names)} " if names else ""
+            raise ArmillaryError(
+                f"the runs of '{self.system}' and '{other.system}' have no output {wanted}in common"
+            )
+        notes, factors = [], {}
         for name in common:
-            if self.units[name] != other.units[name]:
-                raise UnitsError(
-                    f"output '{name}' cannot be compared: it is in '{self.units[name]}' here "
-                    f"and in '{other.units[name]}' there"
-                )
-        mine, its = shared_instants(self.time, other.time)
-        if not common or not mine.size:
-            lack = "output" if not common else "instant"
-            raise ArmillaryError(f"the runs of '{self.system}' and '{other.system}' have no {lack} in common")
-        here = {name: self[name][mine] for name in common}
-        there = {name: other[name][its] for name in common}
-        return largest_differences(self.time[mine], here, there, self.units)
+            factors[name] = conversion(name, other.units[name], self.units[name])
+            if label_units(other.units[name]) != label_units(self.units[name]):
+                notes.append(f"'{name}' is converted from {other.units[name]} to {self.units[name]}")
+        pair = paired(self._ascending(common), other._ascending(common, factors), interpolate=interpolate)
+        if pair is None:
+            raise ArmillaryError(
+                f"the runs of '{self.system}' and '{other.system}' have no instant in common"
+            )
+        return Comparison(
+            largest_differences(pair, self.units, Tolerances(rtol, atol, tolerances or {})),
+            pair.time.size,
+            tuple(name for name in self.select(*names) if name not in other),
+            () if names else tuple(name for name in other.names if name not in self),
+            _frozen({
+                name: (self.parameters.get(name), other.parameters.get(name))
+                for name in {**self.parameters, **other.parameters}
+                if self.parameters.get(name) != other.parameters.get(name)
+            }),
+            (*notes, *pair.notes),
+        )  # fmt: skip
+
+    def _ascending(self, names: Sequence[str], factors: Mapping[str, float] | None = None) -> Columns:
+        order = slice(None, None, -1) if len(self) > 1 and self.time[-1] < self.time[0] else slice(None)
+        scaled = factors or {}
+        return Columns(self.time[order], {n: self[n][order] * scaled.get(n, 1.0) for n in names})
 
     def plot(
         self,
         *names: str,
-        against: str | None = None,
+        x: str | None = None,
         path: str | os.PathLike[str] | None = None,
+        title: str | None = None,
         ax: Axes | None = None,
         show: bool = False,
-    ) -> Figure:
-        """A figure of the named outputs, or of all, over time or `against` another output.
+    ) -> Figure | None:
+        """A figure of outputs, by name or pattern (`A.*`), or of all; over time, or over output `x`.
 
         Outputs of equal units share a panel; values that differ by rounding only are drawn as constant. With
-        `path` it is saved as PNG, SVG or PDF.
+        `path` it is saved as PNG, SVG, PDF, or as one HTML page to zoom in, of which no figure is returned.
         """
-        curves = [Signal(name, self.units.get(name, ""), self[name]) for name in names or self.names]
-        if not curves:
-            raise ArmillaryError(f"run of '{self.system}' has no outputs to plot")
-        x = Signal(TIME, "s", self.time)
-        if against is not None:
-            x = Signal(against, self.units.get(against, ""), self[against])
-        return draw(x, curves, title=self.system, path=path, ax=ax, show=show)
+        return plot(self, *names, x=x, path=path, title=title, ax=ax, show=show)
 
     def to_xarray(self) -> xarray.Dataset:
         """A dataset over time, with units, descriptions, parameters and circumstances as attributes."""
@@ -197,7 +245,7 @@ class Run:
         return to_pandas(self._record())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """A file that `load_run` reads back to an equal run: .nc (NetCDF), .csv or .parquet.
+        """A file that `load_run` reads back to an equal run: .nc (NetCDF), .parquet, .csv or .erd.
 
         It is written whole or not at all; a failure leaves an older file as it was.
         """
@@ -233,7 +281,7 @@ class Run:
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:
-    """The run in a .nc, .csv or .parquet file, equal to the one that was saved."""
+    """The run in a .nc, .parquet, .csv or .erd file, equal to the one that was saved."""
     record = read_record(path)
     version = record.metadata.get("armillary_run")
     if version != _FILE_VERSION:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.expression import Expr
 from armillary.algebra.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest
+from armillary.model.unit_system import state_factor
 from armillary.program.equations import Equations
 from armillary.runtime.parameters import number_in_text, plain_number
 
@@ -58,10 +60,16 @@ def _number(equations: Equations, name: str, value: Any) -> float:
     if name not in known:
         raise ParameterError(f"there is no coordinate or speed '{name}'{nearest(name, known)}")
     where = f"the initial value of '{name}'"
+    symbol = next(s for s in system.initial if s.data.name == name)
+    return state_number(symbol, value, where)
+
+
+def state_number(symbol: Expr, value: Any, where: str) -> float:
+    """A coordinate or speed inside its model, from a number or text in its stated units, or a quantity."""
     if isinstance(value, str):
         value = number_in_text(value, where)
-    dimensions = {s.data.name: s.dimension for s in system.initial}
-    return plain_number(value, where, system.units, dimensions.get(name))
+    number = plain_number(value, where, symbol.data.owner.units, symbol.dimension)
+    return number if is_quantity(value) else number * state_factor(symbol)
 
 
 def _unit_quaternions(equations: Equations, q: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.mechanics.assembly import Geometry
+from armillary.model.unit_system import state_factor
 from armillary.program.equations import Equations
 from armillary.program.roots import LOST, POOR, RANK, SWITCHING
 from armillary.runtime.assembly import check_redundant, closed, consistent
@@ -119,7 +120,8 @@ class Instance:
         """All coordinates and speeds of a state of this program."""
         column = {name: i for i, name in enumerate(self.model.output_names)}
         out = self.outputs(t, state, memory)
-        u = out[[column[s.data.name] for s in self.equations.system.speeds]]
+        speeds = self.equations.system.speeds
+        u = out[[column[s.data.name] for s in speeds]] * [state_factor(s) for s in speeds]
         return Place(t, state[: len(self.model.coordinate_names)].copy(), u, memory)
 
     def values(self, place: Place) -> dict[Any, Any]:

@@ -14,9 +14,8 @@ from armillary.algebra.expression import as_expr
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ParameterError, nearest
 from armillary.program.redundant import EXACT
-from armillary.runtime.initial import vector
+from armillary.runtime.initial import state_number, vector
 from armillary.runtime.instance import Instance
-from armillary.runtime.parameters import number_in_text, plain_number
 from armillary.runtime.scheme import RIGID
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def joint_values(
         given = vector(initial, len(values), "initial state")
         values = dict(zip(values, given.tolist(), strict=True))
     else:
-        dimensions = {s.data.name: s.dimension for s in symbols}
+        by_name = {s.data.name: s for s in symbols}
         prescribed = {str(s) for p in system.prescriptions.values() for s in (p.speed, p.coordinate)}
         for name, value in [(str(key), value) for key, value in (initial or {}).items()]:
             where = f"the initial value of '{name}'"
@@ -49,8 +48,7 @@ def joint_values(
                 raise ParameterError(f"'{name}' is prescribed, so it has no initial value")
             if name not in values:
                 raise ParameterError(f"there is no coordinate or speed '{name}'{nearest(name, values)}")
-            number = number_in_text(value, where) if isinstance(value, str) else value
-            values[name] = plain_number(number, where, system.units, dimensions[name])
+            values[name] = state_number(by_name[name], value, where)
     plain = Undimensioned()
     known = model.parameter_values(parameters) | {system.time.data.name: t}
     for p in system.prescriptions.values():

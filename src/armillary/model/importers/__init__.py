@@ -5,6 +5,7 @@ names and ours, and a list of what was left out. Read ``tree.py`` first (links a
 formats are brought), then ``urdf.py`` or ``mjcf/``, then ``building.py`` and ``acting.py``.
 """
 
+from armillary.model.importers.mjcf import load_mjcf
 from armillary.model.importers.urdf import load_urdf
 
-__all__ = ["load_urdf"]
+__all__ = ["load_mjcf", "load_urdf"]

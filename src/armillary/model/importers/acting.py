@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra import functions as fn
-from armillary.algebra.dimension import LENGTH
 from armillary.algebra.expression import Expr, number
 from armillary.model.importers.building import SINGLE, Builder, listed, triple
 from armillary.model.importers.tree import BALL, FREE, HINGE, SLIDE, Freedom
@@ -24,10 +23,11 @@ def finish_joints(builder: Builder, stops: Mapping[str, float] | None) -> None:
     """Springs, dampers, rotors and limits of all joints."""
     limited: list[str] = []
     for name, joint in builder.freedoms.items():
-        if joint.damping or joint.stiffness:
-            _passive(builder, name, joint)
-        if joint.armature:
-            _rotor(builder, name, joint)
+        with joint.element.located():
+            if joint.damping or joint.stiffness:
+                _passive(builder, name, joint)
+            if joint.armature:
+                _rotor(builder, name, joint)
         if joint.limits is None:
             continue
         low, high = joint.limits
@@ -119,8 +119,9 @@ def _rotor(builder: Builder, name: str, joint: Freedom) -> None:
     inertia = (a, a, a) if joint.kind == BALL else (0, 0, a)
     label = builder.name(f"rotor_{name}")
     rotor = builder.system.body(label, joint=kind, mass=0, inertia=inertia, check_inertia=False)
-    # A slider's rotor of a kg·m² on a radius of one metre, as a mass on the ground would have weight.
-    radius = number(1.0, LENGTH) if joint.kind == SLIDE else number(1.0)
+    radius = number(1.0)
+    if joint.kind == SLIDE:  # a wheel of a kg·m², as a mass of a kg on the ground would have weight
+        radius = builder.parameter(f"radius_{label}", 1.0, "m", f"on which {label} drives joint {name}")
     for i, (its, own) in enumerate(zip(rotor.speeds, body.speeds, strict=True), start=1):
         about = f"armature of joint {name}"
         builder.system.constrain(radius * its - own, name=f"{label} {i}", eliminate=its, about=about)

@@ -79,7 +79,7 @@ class Builder:
         self.links[link.name], self.shifts[link.name] = body, anchor
         self.record.bodies[link.name] = body.name
         for label, where in link.points.items():
-            self.point(link.name, label, where)
+            self.named_point(link.name, label, where)
         return body
 
     @staticmethod
@@ -97,8 +97,8 @@ class Builder:
         first: bool,
         link: Link | None,
     ) -> Body:
-        """The body of one joint. ``place`` and ``rotation`` lead to the link's frame, ``before`` from there to
-        the joint before."""
+        """The body of one joint. ``place`` and ``rotation`` lead to the link's frame, ``before`` on to the
+        joint before it."""
         if joint.name in self.moved:
             joint.element.fail(f"the name '{joint.name}' is taken by another joint; names are given once")
         anchor = self._anchor(joint, before)
@@ -147,19 +147,42 @@ class Builder:
                 self.record.note(f"the inertia of '{link.name}' is that of no body ({problem}); kept")
         return self.system.body(name, parent, joint, at=triple(at), orient=orient, **given)
 
+    def named_point(self, link: str, label: str, where: np.ndarray) -> None:
+        """A point that has its name in the file."""
+        point = self.point(link, label, where)
+        self.record.points[label] = f"{point.body.name}.{point.name}"
+
     def point(self, link: str, label: str, where: np.ndarray) -> Point:
-        """A named point of a link, by its place from the link's origin."""
+        """A point of a link, by its place from the link's origin."""
         body = self.links[link]
         taken = {*body.points, *vars(body)}
         name = _legal(
             label, lambda n: n not in taken and not re.fullmatch(r"[qu]\d+", n) and not hasattr(Body, n)
         )
-        self.record.points[label] = f"{body.name}.{name}"
         return body.point(name, triple(where - self.shifts[link]))
 
     def parameter(self, name: str, value: float, units: str, about: str) -> Expr:
         """A parameter of the file, under a free name."""
         return self.system.parameter(self.name(name), value, units=units, about=about)
+
+
+def add_gravity(builder: Builder, vector: np.ndarray) -> None:
+    """Uniform gravity, its strength a parameter ``g``; none where it is zero."""
+    strength = float(np.linalg.norm(vector))
+    if strength:
+        g = builder.parameter("g", strength, "m/s^2", "gravity")
+        builder.system.gravity(g, builder.system.ground.frame.vector([float(x) for x in vector / strength]))
+
+
+def note_massless(builder: Builder) -> None:
+    """A note about links that move and have no mass: fine where others hang on them, singular where not."""
+    massless = [
+        name
+        for name, body in builder.links.items()
+        if body.joint.speed_count and body.mass.kind == "number" and body.mass.data == 0
+    ]
+    if massless:
+        builder.record.note(f"moving links without a mass: {listed(massless)}")
 
 
 def _legal(wanted: str, is_new: Callable[[str], bool]) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from armillary.errors import ModelError
 from armillary.model.importers.acting import finish_joints, load_joint, units_of
-from armillary.model.importers.building import SINGLE, Builder, listed
+from armillary.model.importers.building import SINGLE, Builder, add_gravity, listed, note_massless
 from armillary.model.importers.leftovers import note_left_out
 from armillary.model.importers.record import Imported
 from armillary.model.importers.rotations import roll_pitch_yaw, unit
@@ -62,7 +62,8 @@ def load_urdf(
     _add_gravity(builder, gravity)
     joints = {j.text("name"): j for j in root.all("joint")}
     for link in _links(root, joints, floating):
-        builder.add(link)
+        with link.element.located():
+            builder.add(link)
     _mimics(builder, joints)
     finish_joints(builder, stops)
     _torques(builder, root, joints, torques)
@@ -86,14 +87,6 @@ def _add_gravity(builder: Builder, gravity: Any) -> None:
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise ModelError(f"gravity={gravity!r} is neither a number nor three, e.g. (0, 0, -9.81)")
     add_gravity(builder, vector)
-
-
-def add_gravity(builder: Builder, vector: np.ndarray) -> None:
-    """Uniform gravity, its strength a parameter ``g``; none where it is zero."""
-    strength = float(np.linalg.norm(vector))
-    if strength:
-        g = builder.parameter("g", strength, "m/s^2", "gravity")
-        builder.system.gravity(g, builder.system.ground.frame.vector([float(x) for x in vector / strength]))
 
 
 # ---------------------------------------------------------------- links and joints
@@ -221,7 +214,8 @@ def _mimics(builder: Builder, joints: Mapping[str, Element]) -> None:
         if offset := mimic.number("offset", 0.0):
             q = q + builder.parameter(f"offset_{name}", offset, units, f"offset of {name} from {other}")
         about = f"{name} follows {other}"
-        builder.system.constrain(own.q1 - q, name=f"mimic {name}", eliminate=own.u1, about=about)
+        with mimic.located():
+            builder.system.constrain(own.q1 - q, name=f"mimic {name}", eliminate=own.u1, about=about)
 
 
 def _torques(builder: Builder, root: Element, joints: Mapping[str, Element], which: str) -> None:
@@ -248,13 +242,7 @@ def _torques(builder: Builder, root: Element, joints: Mapping[str, Element], whi
 
 def _notes(builder: Builder, root: Element, joints: Mapping[str, Element]) -> None:
     note = builder.record.note
-    massless = [
-        name
-        for name, body in builder.links.items()
-        if body.mass.kind == "number" and body.mass.data == 0 and body.joint.speed_count
-    ]
-    if massless:
-        note(f"moving links without a mass: {listed(massless)}")
+    note_massless(builder)
     ends = [end for transmission in root.all("transmission") for end in transmission.all("actuator", "joint")]
     if any(end.all("mechanicalReduction") for end in ends):
         note("reductions of transmissions are not applied: an input tau_… is the torque on the joint itself")

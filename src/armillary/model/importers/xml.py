@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 from xml.parsers import expat
 
-from armillary.errors import ModelError, nearest
+from armillary.errors import ArmillaryError, ModelError, nearest
 
 LARGEST = 50_000_000  # bytes; models of a thousand bodies have one million
 DEEPEST = 5_000
@@ -47,6 +48,16 @@ class Element:
     def fail(self, message: str) -> NoReturn:
         """An error about this element."""
         raise ModelError(f"{self.where}: {message}")
+
+    @contextmanager
+    def located(self) -> Iterator[None]:
+        """Errors of the system inside the block get the place in the file."""
+        try:
+            yield
+        except ArmillaryError as error:
+            if str(error).startswith(f"{self.file}:"):
+                raise
+            raise ModelError(f"{self.where}: {error}") from error
 
     # ------------------------------------------------------------ children
 

@@ -23,6 +23,7 @@ from armillary.model.energy import Energies, carried, named_triple
 from armillary.model.flexible.energy import Central, central
 from armillary.model.joints import Free
 from armillary.model.journal import recorded
+from armillary.model.origins import told_verb
 from armillary.model.reading import Reading
 from armillary.model.records import Gravity, Load
 from armillary.model.space.checking import bounded, ground_place
@@ -204,6 +205,7 @@ class Attraction(Reading, Energies):
                     found[speed] = total(found.get(speed, 0), value)
         return {speed: as_expr(value) for speed, value in found.items()}
 
+    @told_verb
     def potential_energy(self) -> Expr:
         """Of uniform gravity, −Σ m g·r, and of attractors; add the energy of your own springs."""
         parts = (self._attraction_energy(attractor) for attractor in self.attractors.values())

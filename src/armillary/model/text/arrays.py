@@ -109,7 +109,9 @@ def read_part(path: Path) -> FlexiblePart:
         nodes = {
             name: Node(
                 name,
-                *(found[f"node {field} {name}"] for field in ("position", "shape", "rotation")),
+                found[f"node position {name}"],
+                found[f"node shape {name}"],
+                found[f"node rotation {name}"],
                 found.get(f"node shortening {name}"),
                 _place(found.get(f"node place {name}")),
             )
@@ -118,9 +120,10 @@ def read_part(path: Path) -> FlexiblePart:
         lumps = {
             key.removeprefix("lumps "): value for key, value in found.items() if key.startswith("lumps ")
         }
+        arrays: dict[str, Any] = {name: found[name] for name in _FIELDS if name in found}
         return FlexiblePart(
             mass=float(found["mass"]),
-            **{name: found[name] for name in _FIELDS if name in found},
+            **arrays,
             nodes=nodes,
             lumps=Lumps(**lumps) if lumps else None,
             total_mass=float(found["total_mass"]) if "total_mass" in found else None,

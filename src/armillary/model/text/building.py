@@ -1,7 +1,7 @@
 """A system from checked documents: each entry becomes the verb that it stands for.
 
-Sections are read in the order of ``SECTIONS``, bodies after their parents. Expressions with names of their own
-are read when a text first asks for them, so they may stand anywhere and refer to each other.
+Sections are read in the order of ``SECTIONS``, bodies after their parents. Expressions with names of their
+own are read when a text first asks for them, so they may stand anywhere and refer to each other.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra.tables import Table, Table2
-from armillary.errors import ArmillaryError, ExpressionError
+from armillary.errors import ArmillaryError, ExpressionError, ModelError
 from armillary.model.system import System
 from armillary.model.text.arrays import array_of, flexible_options
 from armillary.model.text.documents import Document, FileError
@@ -84,7 +84,7 @@ def _say(system: System, section: str, name: str, entry: Mapping[str, Any]) -> A
 
 
 def _arguments(verb: Verb, name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    given = {verb.names: name}
+    given: dict[str, Any] = {verb.names: name}
     for key, value in entry.items():
         argument = verb.argument if key == verb.key else key
         given[argument] = _value(argument, value)
@@ -160,19 +160,20 @@ def _definitions(system: System, part: Part) -> None:
     for name, given in part.data.get("expressions", {}).items():
         table = given if isinstance(given, Mapping) else {"value": given}
         with part.at("expressions", name):
-            system.define(name, table["value"], label=table.get("label", ""))
+            system.define(name, **table)
 
 
 def _bodies(system: System, parts: list[Part]) -> None:
     """Bodies in the order of the files, but after their parents."""
     waiting = [(part, name, entry) for part in parts for name, entry in part.data.get("bodies", {}).items()]
-    to_come = {name for _, name, _ in waiting}
+    to_come = {name for _, name, _ in waiting} - {"ground"}
     while waiting:
         ready = next((item for item in waiting if not _carriers(item[2]) & to_come), None)
         if ready is None:
             part, name, entry = waiting[0]
             raise part.document.error(
-                f"body '{name}' hangs on '{_carriers(entry).pop()}', which hangs on '{name}' again; one body must "
+                f"body '{name}' hangs on '{_carriers(entry).pop()}', which hangs on '{name}' again; one "
+                f"body must "
                 "hang on the ground",
                 "bodies",
                 name,
@@ -191,10 +192,14 @@ def _carriers(entry: Mapping[str, Any]) -> set[str]:
 
 
 def _body(system: System, part: Part, name: str, entry: Mapping[str, Any]) -> None:
-    _say(system, "bodies", name, entry)
-    if name not in system.bodies:
+    if name == "ground":
+        if other := [key for key in entry if key != "points"]:
+            raise ModelError(f"the ground is there already; it can have points, but no '{other[0]}'")
+    else:
+        _say(system, "bodies", name, entry)
+    body = system.bodies.get(name, system.ground)
+    if body.name != name:  # of a gyro there are bodies of other names
         return
-    body = system.bodies[name]
     if "flexible" in entry:
         source, options = flexible_options(part.document, entry["flexible"])
         body.flexible(source, **options)

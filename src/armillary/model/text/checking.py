@@ -46,7 +46,8 @@ def _check_section(document: Document, section: str, value: Any) -> None:
             keys = [v.key for v in SECTIONS[section]]
             near = next((near for key in entry if (near := nearest(key, keys))), "")
             raise document.error(
-                f"[{section}.{name}] does not say what it is: it needs one of the keys {', '.join(keys)}{near}",
+                f"[{section}.{name}] does not say what it is: it needs one of the keys "
+                f"{', '.join(keys)}{near}",
                 section,
                 name,
             )

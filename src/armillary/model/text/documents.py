@@ -90,7 +90,8 @@ def read_bytes(path: Path, what: str) -> bytes:
         size = path.stat().st_size
         if size > LARGEST:
             raise FileError(
-                f"the file has {size / 2**20:.0f} MiB; a {what} has at most {LARGEST // 2**20}: keep arrays in "
+                f"the file has {size / 2**20:.0f} MiB; a {what} has at most {LARGEST // 2**20}: keep "
+                f"arrays in "
                 "files of their own",
                 str(path),
             )
@@ -119,8 +120,8 @@ def _nesting(text: str) -> int:
 
 
 def _lines_of(text: str) -> dict[tuple[str, ...], int]:
-    """Lines of headers and keys, by their paths. Good for errors, where a wrong line would only mislead a little:
-    keys inside of texts and lists over several lines are not told from others."""
+    """Lines of headers and keys, by their paths. Good for errors, where a wrong line would only mislead a
+    little: keys inside of texts and lists over several lines are not told from others."""
     found: dict[tuple[str, ...], int] = {}
     section: tuple[str, ...] = ()
     for number, line in enumerate(text.split("\n"), start=1):

@@ -47,7 +47,8 @@ def parts_of(document: Document, above: tuple[str, ...] = ()) -> list[Part]:
         own = inner.data.get("units")
         if own is not None and own != document.data.get("units", own):
             raise document.error(
-                f"'{entry['file']}' is in units {own}, but this model in {document.data['units']}; state the same",
+                f"'{entry['file']}' is in units {own}, but this model in {document.data['units']}; "
+                f"state the same",
                 "include",
                 label,
             )

@@ -1,7 +1,7 @@
 """Kinds of values in a text model: what each may be, in words for errors and as JSON schema for editors.
 
-Texts of some kinds are written in the names of the model; those names change when a subsystem is included under
-a prefix.
+Texts of some kinds are written in the names of the model; those names change when a subsystem is included
+under a prefix.
 """
 
 from __future__ import annotations

@@ -79,13 +79,15 @@ class Maker:
 
 BEAM: dict[str, Kind] = {
     "length": NUMBER, "EI": NUMBERS, "EA": NUMBER, "GJ": NUMBER, "mass_per_length": NUMBER, "polar": NUMBER,
-    "E": NUMBER, "G": NUMBER, "nu": NUMBER, "density": NUMBER, "root": WORDS, "tip": WORDS, "tip_mass": NUMBER,
+    "E": NUMBER, "G": NUMBER, "nu": NUMBER, "density": NUMBER, "root": WORDS, "tip": WORDS,
+    "tip_mass": NUMBER,
     "tip_inertia": NUMBERS, "motions": Either((WORDS, ListOf(WORDS))), "origin": NUMBERS,
     "stations": Either((NUMBERS, TableOf(NUMBER, keys=False))), "along": Either((WORDS, NUMBERS)),
     "across": Either((WORDS, NUMBERS)),
 }  # fmt: skip
 PLATE: dict[str, Kind] = {
-    "a": NUMBER, "b": NUMBER, "thickness": NUMBER, "E": NUMBER, "nu": NUMBER, "density": NUMBER, "root": WORDS,
+    "a": NUMBER, "b": NUMBER, "thickness": NUMBER, "E": NUMBER, "nu": NUMBER, "density": NUMBER,
+    "root": WORDS,
     "stations": Either((NUMBERS, TableOf(NUMBERS, keys=False))), "origin": NUMBERS,
     "along": Either((WORDS, NUMBERS)), "across": Either((WORDS, NUMBERS)),
 }  # fmt: skip

@@ -95,7 +95,8 @@ BODIES = (
     Verb(
         "reaction_wheel",
         {
-            "wheel_on": BODY, "axis": AXIS, "inertia": EXPRESSION, "transverse": EXPRESSION, "mass": EXPRESSION,
+            "wheel_on": BODY, "axis": AXIS, "inertia": EXPRESSION, "transverse": EXPRESSION,
+            "mass": EXPRESSION,
             "at": TRIPLE, "drive": WORDS, "torque": EXPRESSION, "speed": EXPRESSION,
         },
         key="wheel_on", argument="on", needs=("axis", "inertia"),
@@ -174,13 +175,15 @@ CONSTRAINTS = (
     ),
     Verb(
         "close_loop",
-        {"close": ENDS, "directions": Either((VECTOR, ListOf(VECTOR))), "eliminate": Either((NAME, ListOf(NAME)))},
+        {"close": ENDS, "directions": Either((VECTOR, ListOf(VECTOR))), "eliminate": Either((NAME,
+        ListOf(NAME)))},
         key="close", argument="p",
     ),
     Verb(
         "close_joint",
         {
-            "joint": choice("revolute", "spherical", "universal", "prismatic", "cylindrical", "distance", "fixed"),
+            "joint": choice("revolute", "spherical", "universal", "prismatic", "cylindrical", "distance",
+            "fixed"),
             "between": ENDS, "axis": AXES, "length": EXPRESSION,
         },
         key="joint", argument="kind", needs=("between",),
@@ -208,7 +211,8 @@ EVENTS = (
 )  # fmt: skip
 
 TABLE: dict[str, Kind] = {
-    "x": ARRAY, "y": ARRAY, "z": ARRAY, "kind": choice("linear", "smooth"), "outside": choice("clamp", "extend"),
+    "x": ARRAY, "y": ARRAY, "z": ARRAY, "kind": choice("linear", "smooth"), "outside": choice("clamp",
+    "extend"),
     "x_units": UNITS, "y_units": UNITS, "z_units": UNITS, "label": WORDS,
 }  # fmt: skip
 
@@ -232,7 +236,8 @@ SECTIONS: dict[str, tuple[Verb, ...]] = {
     "events": EVENTS,
     "outputs": OUTPUTS,
     "start_mass_centre": (
-        Verb("start_mass_centre", {"position": TRIPLE, "velocity": TRIPLE}, needs=("position",), names="body"),
+        Verb("start_mass_centre", {"position": TRIPLE, "velocity": TRIPLE}, needs=("position",),
+        names="body"),
     ),
     "start_orbit": (
         Verb("start_orbit", {"orbit": one_of(ORBITS), "around": NAME}, needs=("orbit",), names="body"),
@@ -241,7 +246,7 @@ SECTIONS: dict[str, tuple[Verb, ...]] = {
 
 PARAMETER = Form("a parameter", {"value": NUMBER, **LABELLED})
 FUNCTION = Form("a function", {"arguments": ListOf(WORDS), "value": EXPRESSION}, ("arguments", "value"))
-DEFINED = Form("an expression", {"value": EXPRESSION, "label": WORDS}, ("value",))
+DEFINED = Form("an expression", {"value": EXPRESSION, "label": WORDS, "units": UNITS}, ("value",))
 GRAVITY = Form(
     "a field of gravity", {"magnitude": EXPRESSION, "direction": VECTOR}, ("magnitude", "direction")
 )
@@ -270,8 +275,10 @@ TOP: dict[str, Kind] = {
 }  # fmt: skip
 # The order of sections in a file that Armillary writes.
 LAYOUT = (
-    "armillary", "name", "units", "about", "lock", "small", "large", "include", "parameters", "inputs", "memory",
-    "tables", "functions", "expressions", "bodies", "gravity", "attractors", "loads", "constraints", "prescribe",
+    "armillary", "name", "units", "about", "lock", "small", "large", "include", "parameters", "inputs",
+    "memory",
+    "tables", "functions", "expressions", "bodies", "gravity", "attractors", "loads", "constraints",
+    "prescribe",
     "events", "outputs", "start", "start_mass_centre", "start_orbit",
 )  # fmt: skip
 

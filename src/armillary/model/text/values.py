@@ -1,7 +1,7 @@
 """Python values of a description as values of a text model: expressions and vectors become texts.
 
-What an expression shares, and what has a name in the equations, becomes a named expression of the file, so that
-its text grows with its graph and reads back as the same graph.
+What an expression shares, and what has a name in the equations, becomes a named expression of the file, so
+that its text grows with its graph and reads back as the same graph.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.printing import number_text, text
 from armillary.algebra.remembered import arguments_of
 from armillary.algebra.tables import Piecewise
-from armillary.algebra.units import is_quantity, magnitude_in_si
+from armillary.algebra.units import is_quantity, magnitude_in_si, si_text
 from armillary.algebra.vectors import Vector
-from armillary.algebra.walk import operands_first, symbols
+from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.model.body import Body, Point
 from armillary.model.joints import Joint
+from armillary.model.origins import origin
 from armillary.model.system import System
 from armillary.model.text.objects import defaults_of, maker_of
 
@@ -31,13 +32,18 @@ _INLINE = 12  # characters of a shared part that is repeated in any case
 
 
 class Values:
-    """Values of one system; ``definitions`` and ``tables`` are what they need besides."""
+    """Values of one system; ``definitions`` and ``tables`` are what they need besides.
 
-    def __init__(self, system: System) -> None:
-        self.system = system
+    With ``calls`` an expression that a call made is written as that call, which is right as long as the call
+    would make the same of the whole description.
+    """
+
+    def __init__(self, system: System, *, calls: bool = True) -> None:
+        self.system, self.calls = system, calls
         self.definitions: dict[str, Any] = {}
         self.tables: dict[str, Piecewise] = {}
         self._names: dict[Expr, str] = {}
+        self._busy: set[int] = set()
         self._axes = {body.frame: body.name for body in (system.ground, *system.bodies.values())}
         self._known = {f: name for name, (f, _) in system.functions.items() if isinstance(f, Piecewise)}
 
@@ -67,7 +73,10 @@ class Values:
         try:
             return float(value)
         except (TypeError, ValueError):
-            raise ModelError(f"{value!r} cannot be written in a text model") from None
+            kind = type(value).__name__
+            raise ModelError(
+                f"an object of the Python class {kind} cannot be written in a text model; keep it in Python"
+            ) from None
 
     def _key(self, key: Any) -> str:
         return str(self.value(key))
@@ -97,40 +106,85 @@ class Values:
             return float(node.data) if not float(node.data).is_integer() else int(node.data)
         names = {**self._names, **(local or {})}
         self._quote([node], names)
+        order = self._reached(node, names)
         whole = len(text(node, names, limit=_SHORT + 4)) > _SHORT
         uses: dict[Expr, int] = {}
-        order = operands_first([node])
         for part in order:
             for a in part.args:
                 uses[a] = uses.get(a, 0) + 1
         for part in order:
-            if part in names or part.kind in ("symbol", "number"):
-                continue
             if part.kind == "call" and isinstance(part.data, Piecewise):
                 self._table(part.data)
-            if part.kind == "let":
-                names[part] = self._define(
-                    {"value": self._text(part.args[0], names), "label": part.data}, part
-                )
+            if part.kind == "let" or (part.kind == "product" and part.data == (1, (1,))):
+                names[part] = self._define(self._intermediate(part, names), part)
             elif whole and uses.get(part, 0) > 1:
                 shown = self._text(part, names)
                 if len(shown) > _INLINE:
                     names[part] = self._define(shown, part if not local else None)
         return self._text(node, names)
 
+    def _reached(self, node: Expr, names: dict[Expr, str]) -> list[Expr]:
+        """What a text of the node shows, operands first: nothing of what has a name, or was made by a
+        call.
+        """
+        order: list[Expr] = []
+        seen: set[Expr] = set()
+        stack: list[tuple[Expr, bool]] = [(node, False)]
+        while stack:
+            part, done = stack.pop()
+            if done:
+                order.append(part)
+            elif part not in seen and part not in names and part.kind not in ("symbol", "number"):
+                seen.add(part)
+                if call := self._call(part):
+                    names[part] = call
+                else:
+                    stack.append((part, True))
+                    stack += [(a, False) for a in reversed(part.args)]
+        return order
+
     def vector(self, vector: Vector) -> str:
         """A vector as a sum along axes of bodies."""
+        if call := self._call(vector):
+            return call
         terms = []
         for (frame, axis), size in vector.terms.items():
             if frame not in self._axes:
                 raise ModelError(
-                    f"the vector {vector} is along axes that no body has, so no text can say it; express it in a body"
+                    f"the vector {vector} is along axes that no body has, so no text can say it; "
+                    f"express it in a body"
                 )
             unit = f"{self._axes[frame]}.{'xyz'[axis]}"
             factor = self.expression(size) if isinstance(size, Expr) else size
             shown = factor if isinstance(factor, str) else number_text(factor)
             terms.append(unit if shown == "1" else f"-{unit}" if shown == "-1" else f"({shown})*{unit}")
         return " + ".join(terms).replace("+ -", "- ") if terms else "0*ground.x"
+
+    def _call(self, value: Any) -> str:
+        """The call that made a value, as text; "" where none is known."""
+        made_by = origin(value) if self.calls and id(value) not in self._busy else None
+        if made_by is None:
+            return ""
+        self._busy.add(id(value))  # dot(c*A.x, A.x) is made of c, which it is
+        try:
+            arguments = [self._argument(a) for a in made_by.arguments if a is not None]
+        finally:
+            self._busy.discard(id(value))
+        return f"{made_by.function}({', '.join(arguments)})"
+
+    def _argument(self, value: Any) -> str:
+        shown = str(self.value(value))
+        return f"`{shown}`" if isinstance(value, str) and not _PLAIN.match(value) else shown
+
+    def _intermediate(self, part: Expr, names: Mapping[Expr, str]) -> Any:
+        """An intermediate value, or a number 1 with units times something, as a named expression: with its
+        units where its parts do not tell them."""
+        inside = part.args[0]
+        label = {"label": str(part.data)} if part.kind == "let" else {}
+        hidden = part.dimension is not None and part.dimension is not inside.dimension
+        units = {"units": si_text(part.dimension) or "1"} if hidden and part.dimension else {}
+        shown = self._text(inside, names)
+        return {"value": shown, **label, **units} if label or units else shown
 
     def _text(self, node: Expr, names: Mapping[Expr, str]) -> str:
         return text(node, names)

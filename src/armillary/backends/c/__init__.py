@@ -1,0 +1,1 @@
+"""C99: a program of its own for one system, without globals, allocation or warnings."""

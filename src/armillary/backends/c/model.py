@@ -1,0 +1,248 @@
+"""The model in C: <name>.h, which documents it, and <name>.c, its functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from armillary.backends.c.printer import CPrinter, helpers, lookup_function
+from armillary.backends.c.writing import Signature, block, comment, counts, function, quoted
+from armillary.backends.text.description import Description
+from armillary.backends.text.layout import columns
+from armillary.backends.text.source import Sections, Source
+from armillary.backends.text.template import fill, template
+
+INPUTS = "double t, const double *restrict state, const double *restrict constants, const double *restrict memory"
+RESULT = "double *restrict out"
+
+
+class Model:
+    """One system's functions in C, its names and its features."""
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.description, self.program = source, source.description, source.program
+        self.printer = CPrinter()
+        self.sections = Sections(source, self.printer, ("sine_cosine", "sines_cosines", "value", "c"))
+        self.stem = source.stem
+        self.upper = self.stem.upper()
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What templates put in."""
+        d = self.description
+        return {
+            "name": self.stem,
+            "NAME": self.upper,
+            "title": comment(d.name),
+            "version": d.version,
+            "parameters": str(len(d.parameters)),
+            "constants": str(d.constants),
+            "states": str(len(d.states)),
+            "memory": str(len(d.memory)),
+            "outputs": str(len(d.outputs)),
+            "events": str(len(d.events)),
+        }
+
+    @property
+    def has(self) -> set[str]:
+        """What parts of templates belong to this system."""
+        program, d = self.program, self.description
+        found = {
+            "events": bool(d.events),
+            "memory": bool(d.memory),
+            "update": bool(program.update.results),
+            "normalise": bool(program.quaternions or program.corrected),
+            "clocks": any(m.period for m in d.memory),
+            "watchmen": any(e.watchman for e in d.events),
+            "parameters": bool(d.parameters),
+        }
+        return {name for name, there in found.items() if there}
+
+    # ---------------------------------------------------------------- header
+
+    def header(self) -> str:
+        """<name>.h"""
+        head = block([f"{self.stem}.h: {self.description.name}", "", *roadmap(self.description)])
+        ids = self.sections.identifiers
+        d = self.description
+        lists = [
+            self._enumeration("P", "Parameters, in the units named here.", [ids.of[p] for p in self.program.parameters],
+                              [_about(p.units, p.about) for p in d.parameters]),
+            self._enumeration("X", "States.", [ids.of[s] for s in self.program.state],
+                              [_about(s.units, s.about) for s in d.states]),
+            self._enumeration("M", "Memory: inputs, and what is kept between steps.",
+                              [ids.of[m] for m in self.program.memory],
+                              [_about(m.units, ("input; " if m.input else "") + m.about) for m in d.memory]),
+            self._enumeration("Y", "Outputs, in the units named here.", ids.outputs,
+                              [_about(o.units, o.about) for o in d.outputs]),
+            self._enumeration("E", "Events.", ids.events, [e.about for e in d.events]),
+        ]  # fmt: skip
+        values = self.values | {"head": head, "lists": "\n".join(text for text in lists if text)}
+        return fill(template(__package__, "model.h.txt"), values, self.has)
+
+    def _enumeration(self, letter: str, title: str, names: Sequence[str], about: Sequence[str]) -> str:
+        """Names of places in an array, with what stands there."""
+        if not names:
+            return ""
+        rows = [
+            (f"    {self.upper}_{letter}_{name},", f"/* {comment(text)} */" if text else "")
+            for name, text in zip(names, about, strict=True)
+        ]
+        return "\n".join([f"/* {title} */", "enum {", *columns(rows), "};", ""])
+
+    # ---------------------------------------------------------------- functions
+
+    def code(self) -> str:
+        """<name>.c"""
+        parts = [self.precompute(), *self.ordinary(), *self.fire(), *self.normalise()]
+        body = "\n".join(part for part in parts if part)
+        tables = [lookup_function(name, table, self.printer) + "\n" for table, name in self.printer.tables.items()]
+        turning = "sine_cosine(" in body or "sines_cosines(" in body
+        trigonometry = template(__package__, "trigonometry.c.txt") if turning else ""
+        head = block([f"{self.stem}.c: {self.description.name}: equations", "", *roadmap(self.description)])
+        values = self.values | {
+            "head": head,
+            "helpers": "\n".join(text for text in (trigonometry, helpers(body), *tables) if text),
+            "functions": body,
+            "quantities": self.quantities(),
+            "factors": ", ".join(self.printer.number(s.factor).text for s in self.description.states),
+            "clocks": "\n".join(
+                f"    memory[{i}] = t + {self.printer.number(m.period).text};"
+                for i, m in enumerate(self.description.memory)
+                if m.period
+            ),
+        }
+        return fill(template(__package__, "model.c.txt"), values, self.has)
+
+    def precompute(self) -> str:
+        section = self.program.precompute
+        factors = {
+            i: self.printer.number(p.factor).text
+            for i, p in enumerate(self.description.parameters)
+            if p.factor != 1.0
+        }
+        signature = Signature(
+            f"{self.stem}_precompute",
+            "const double *restrict parameters, double *restrict constants",
+            [f"constants[{i}]" for i in range(len(section.results))],
+        )
+        about = f"Constants from parameters in their units: {counts(section.operations)}."
+        return function(signature, about, self.sections.body(section), factors)
+
+    def ordinary(self) -> list[str]:
+        """Functions of time, state, constants and memory with one array of results."""
+        program = self.program
+        wanted = [
+            (program.derivatives, "Rates of the state"),
+            (program.outputs, "Outputs, in their units"),
+            (program.events, "Functions whose zeros are events"),
+            (program.update, "Memory with which a step begins"),
+        ]
+        texts = []
+        for section, about in wanted:
+            if not section.results and section.name != "outputs":
+                continue
+            targets = [f"out[{i}]" for i in range(len(section.results))]
+            signature = Signature(f"{self.stem}_{section.name}", f"{INPUTS}, {RESULT}", targets)
+            texts.append(function(signature, f"{about}: {counts(section.operations)}.", self.sections.body(section)))
+        return texts
+
+    def fire(self) -> list[str]:
+        """One function per event that changes something, and the one that chooses among them."""
+        arguments = f"{INPUTS}, double *restrict new_memory, double *restrict new_state"
+        memory, state = len(self.program.memory), len(self.program.state)
+        targets = [f"new_memory[{i}]" for i in range(memory)] + [f"new_state[{i}]" for i in range(state)]
+        texts, cases = [], []
+        for k, (section, event) in enumerate(zip(self.program.fire, self.description.events, strict=True)):
+            name = f"{self.stem}_fire_{self.sections.identifiers.events[k]}"
+            about = f"Memory and state after event '{event.name}'."
+            texts.append(function(Signature(name, arguments, targets, "static "), about, self.sections.body(section)))
+            cases.append(
+                f"    case {k}:\n        {name}(t, state, constants, memory, new_memory, new_state);\n        break;"
+            )
+        if not texts:
+            return []
+        head = f"void {self.stem}_fire(int event, {arguments})"
+        choose = "\n".join(["    switch (event) {", *cases, "    default:", "        break;", "    }"])
+        return [*texts, f"/* Memory and state after an event, by its number. */\n{_headed(head)}\n{{\n{choose}\n}}\n"]
+
+    def normalise(self) -> list[str]:
+        """Coordinates corrected where loops have to close, and Euler parameters of unit length."""
+        program, texts = self.program, []
+        inputs = INPUTS.replace("const double *restrict state", "double *restrict state", 1)
+        if program.quaternions:
+            targets = [f"state[{q + i}]" for q in program.quaternions for i in range(4)]
+            body = self.sections.body(program.normalise)
+            signature = Signature(f"{self.stem}_unit_length", inputs, targets, "static ")
+            texts.append(function(signature, "Euler parameters divided by their length.", body))
+        if program.corrected:
+            targets = [f"out[{i}]" for i in range(len(program.corrected))]
+            body = self.sections.body(program.correct)
+            signature = Signature(f"{self.stem}_correct", f"{INPUTS}, {RESULT}", targets, "static ")
+            about = "Dependent coordinates after one step of Newton's method towards closed loops."
+            texts.append(function(signature, about, body))
+        if texts:
+            has = {name for name, there in (("quaternions", program.quaternions), ("corrected", program.corrected)) if there}
+            places = ", ".join(map(str, program.corrected)) or "0"
+            values = self.values | {"places": places, "count": str(len(program.corrected))}
+            texts.append(fill(template(__package__, "normalise.c.txt"), values, has))
+        return texts
+
+    # ---------------------------------------------------------------- tables of names
+
+    def quantities(self) -> str:
+        """Names, units, descriptions and start values of everything, for programs that show them."""
+        d = self.description
+        number = self.printer.number
+        rows = {
+            "parameter": [
+                (p.name, p.units, p.about, _start(p.default if p.needed or p.default is not None else 0.0, number))
+                for p in d.parameters
+            ],
+            "state": [(s.name, s.units, s.about, number(s.initial / s.factor).text) for s in d.states],
+            "memory": [
+                (m.name, m.units, m.about, number(m.initial).text) for m in d.memory
+            ],
+            "output": [(o.name, o.units, o.about, "0.0") for o in d.outputs],
+            "event": [(e.name, "", e.about, "0.0") for e in d.events],
+        }  # fmt: skip
+        texts = []
+        for kind, entries in rows.items():
+            lines = [f"const {self.stem}_quantity {self.stem}_{kind}_table[{max(1, len(entries))}] = {{"]
+            lines += [f"    {{{quoted(a)}, {quoted(b)}, {quoted(c)}, {v}}}," for a, b, c, v in entries]
+            lines += [] if entries else ['    {"", "", "", 0.0},']
+            texts.append("\n".join([*lines, "};", ""]))
+        return "\n".join(texts)
+
+
+def _headed(head: str) -> str:
+    from armillary.backends.c.writing import WIDTH
+    from armillary.backends.text.layout import wrapped
+
+    return "\n".join(wrapped(head, WIDTH, "", "    "))
+
+
+def _start(value: float | None, number: object) -> str:
+    if value is None or math.isnan(value):
+        return "NAN"
+    return number(value).text  # type: ignore[operator]
+
+
+def _about(units: str, about: str) -> str:
+    return "; ".join(part for part in (units, about) if part)
+
+
+def roadmap(description: Description) -> list[str]:
+    """Bodies, joints, coordinates, cost: what a reader of any of the files wants to know first."""
+    d = description
+    rows = [("body", "parent", "joint", "coordinates")]
+    rows += [(b.name, b.parent, b.joint, ", ".join(b.coordinates)) for b in d.bodies]
+    return [
+        f"Generated by Armillary {d.version}; do not edit.",
+        "",
+        *(f"  {line}" for line in columns(rows)),
+        "",
+        f"{d.freedom}; formalism: {d.formalism}; units inside: {d.units}",
+        f"derivatives: {counts(d.operations)}; {d.constants} constants precomputed",
+        *d.judged,
+    ]

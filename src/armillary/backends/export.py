@@ -1,0 +1,37 @@
+"""Exported code: a program written out in another language, by the name of the language.
+
+Each writer is a module, imported when it is asked for, with one function
+
+    export(equations, path, **options) -> Path
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from pathlib import Path
+from typing import Any
+
+from armillary.errors import ArmillaryError, nearest
+from armillary.program.equations import Equations
+
+LANGUAGES = {
+    "c": "armillary.backends.c",
+    "cuda": "armillary.backends.cuda",
+    "python": "armillary.backends.python",
+    "jax": "armillary.backends.jax",
+    "fortran": "armillary.backends.fortran",
+    "matlab": "armillary.backends.matlab",
+    "fmu": "armillary.backends.fmi",
+}
+
+
+def export(equations: Equations, language: str, path: str | os.PathLike[str], **options: Any) -> Path:
+    """The equations written as a program of their own; the path of what was written."""
+    if language not in LANGUAGES:
+        raise ArmillaryError(
+            f"cannot export to '{language}'{nearest(str(language), LANGUAGES)}; "
+            f"there are {', '.join(LANGUAGES)}"
+        )
+    found: Path = importlib.import_module(LANGUAGES[language]).export(equations, path, **options)
+    return found

@@ -1,0 +1,77 @@
+"""The compiler that turns sources into a library for this machine: the system's, or the ziglang wheel's."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from armillary.errors import ArmillaryError
+
+# Products and sums are not fused, so that the numbers are those of the standard on every machine.
+FLAGS = ("-std=c99", "-O2", "-ffp-contract=off", "-fvisibility=hidden", "-shared")
+
+
+def find_compiler() -> list[str]:
+    """The command of a C compiler: $CC, cc, gcc or clang, else that of the ziglang wheel."""
+    asked = shlex.split(os.environ.get("CC", ""))
+    if asked:
+        if shutil.which(asked[0]) is None:
+            raise ArmillaryError(f"the C compiler that CC names, '{asked[0]}', is not there; correct CC or unset it")
+        return asked
+    for name in ("cc", "gcc", "clang"):
+        if found := shutil.which(name):
+            return [found]
+    if importlib.util.find_spec("ziglang") is not None:
+        return [sys.executable, "-m", "ziglang", "cc"]
+    raise ArmillaryError(
+        "there is no C compiler to build the FMU's library with: install one, or pip install ziglang, or export "
+        "with binary=False for an FMU of sources alone"
+    )
+
+
+def compile_library(sources: Mapping[str, str], suffix: str) -> bytes:
+    """The sources as a shared library for this machine."""
+    command = find_compiler()
+    with tempfile.TemporaryDirectory(prefix="armillary-") as folder:
+        for name, text in sources.items():
+            Path(folder, name).write_text(text, encoding="utf-8")
+        library = f"model{suffix}"
+        made = [name for name in sources if name.endswith(".c")]
+        position = [] if sys.platform == "win32" else ["-fPIC"]
+        libraries = [] if sys.platform == "win32" else ["-lm"]
+        whole = [*command, *FLAGS, *position, *made, "-o", library, *libraries]
+        try:
+            done = subprocess.run(whole, cwd=folder, capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise ArmillaryError(f"the C compiler '{command[0]}' cannot be run: {error.strerror or error}") from error
+        if done.returncode or not Path(folder, library).exists():
+            said = (done.stderr or done.stdout).strip().splitlines()
+            first = next((line for line in said if "error" in line.lower()), said[0] if said else "it said nothing")
+            raise ArmillaryError(f"the C compiler '{' '.join(command)}' could not build the FMU's library: {first}")
+        return Path(folder, library).read_bytes()
+
+
+def place_of_binary(version: str) -> tuple[str, str]:
+    """The folder of this machine's library inside an FMU of a version, and the ending of its name."""
+    system = {"linux": "linux", "darwin": "darwin", "win32": "windows"}.get(sys.platform)
+    machine = platform.machine().lower()
+    architecture = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}.get(machine)
+    if system is None or architecture is None:
+        raise ArmillaryError(
+            f"there is no name for libraries of this machine ({sys.platform}, {machine}) in FMI; export with "
+            "binary=False for an FMU of sources alone"
+        )
+    suffix = {"linux": ".so", "darwin": ".dylib", "windows": ".dll"}[system]
+    if version == "3.0":
+        return f"binaries/{architecture}-{system}", suffix
+    short = {"linux": "linux64", "darwin": "darwin64", "windows": "win64"}[system]
+    # FMI 2.0 names 64-bit x86 machines only; others follow the habit of the tools that support them.
+    return f"binaries/{short if architecture == 'x86_64' else f'{architecture}-{system}'}", suffix

@@ -1,0 +1,63 @@
+"""The equations of a model in C: those of the C writer, and the directional derivatives in the same manner."""
+
+from __future__ import annotations
+
+from armillary.algebra.expression import Expr
+from armillary.backends.c.model import INPUTS, RESULT, Model
+from armillary.backends.c.printer import helpers, lookup_function
+from armillary.backends.c.writing import Signature, block, counts, function
+from armillary.backends.fmi.partial import Directional
+from armillary.backends.text.body import Place, body
+from armillary.backends.text.source import Source
+from armillary.backends.text.template import template
+
+_APART = """\
+#if defined(__GNUC__)
+#define APART __attribute__((noinline)) /* pieces of long functions stay apart: quicker to compile */
+#else
+#define APART
+#endif
+"""
+
+
+def model_files(source: Source, directional: Directional | None) -> dict[str, str]:
+    """Headers and sources by name."""
+    model = Model(source)
+    texts = {f"{model.stem}.h": model.header(), f"{model.stem}.c": model.code()}
+    if directional is not None:
+        texts[f"{model.stem}_directional.c"] = _directional_source(source, directional)
+    return texts
+
+
+def _directional_source(source: Source, wanted: Directional) -> str:
+    """<name>_directional.c"""
+    model = Model(source)  # with tables of its own, for only those met here are written
+    namer = model.sections.identifiers.namer.copy()
+    identifiers, places = dict(model.sections.identifiers.of), _places(source)
+    for i, seed in enumerate(wanted.seeds):
+        identifiers[seed] = namer.fresh(seed.data.name)
+        places[seed] = ("seed", i)
+    text = body(wanted.section, model.printer, places, identifiers, namer)
+    targets = [f"out[{i}]" for i in range(len(wanted.section.results))]
+    signature = Signature(
+        f"{model.stem}_directional", f"{INPUTS}, const double *restrict seed, {RESULT}", targets
+    )
+    code = function(signature, f"Changes along a direction: {counts(wanted.section.operations)}.", text)
+    tables = [lookup_function(name, table, model.printer) for table, name in model.printer.tables.items()]
+    head = [
+        f"{model.stem}_directional.c: {source.description.name}: directional derivatives", "",
+        "The seed is a change of time, state and memory, in this order; the result is the change of the rates of the",
+        "state, of the outputs and of the event functions without those of clocks, to first order.",
+    ]  # fmt: skip
+    turning = "sine_cosine(" in code or "sines_cosines(" in code
+    trigonometry = template("armillary.backends.c", "trigonometry.c.txt") if turning else ""
+    parts = [block(head), f'#include "{model.stem}.h"', '#include "variables.h"', "#include <math.h>", _APART]
+    return "\n\n".join(p.rstrip() for p in (*parts, trigonometry, helpers(code), *tables, code) if p.strip()) + "\n"
+
+
+def _places(source: Source) -> dict[Expr, Place]:
+    program = source.program
+    found: dict[Expr, Place] = {program.time: ("", 0)}
+    for array, symbols in (("state", program.state), ("memory", program.memory), ("constants", program.constants)):
+        found |= {s: (array, i) for i, s in enumerate(symbols)}
+    return found

@@ -1,0 +1,237 @@
+/* fmu.c: variables by reference, and the modes of an instance. */
+
+#include "fmu.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Value references, one range after another; see variables.h. */
+fmu_kind fmu_find(uint32_t reference, size_t *index)
+{
+    static const uint32_t sizes[] = {1, N_PARAMETERS, N_MEMORY, N_STATES, N_STATES, N_OUTPUTS, N_INDICATORS};
+    uint32_t rest = reference;
+    for (int k = TIME; k < UNKNOWN; k++) {
+        if (rest < sizes[k]) {
+            *index = rest;
+            return (fmu_kind)k;
+        }
+        rest -= sizes[k];
+    }
+    return UNKNOWN;
+}
+
+/* A message to the importer's log; the instance stays where it is, so that the importer may go on. */
+int fmu_fail(fmu *me, const char *format, ...)
+{
+    char message[512];
+    va_list arguments;
+    int length = snprintf(message, sizeof message, "%s: ", me->function ? me->function : MODEL_NAME);
+    if (length < 0 || (size_t)length >= sizeof message) length = 0;
+    va_start(arguments, format);
+    vsnprintf(message + length, sizeof message - (size_t)length, format, arguments);
+    va_end(arguments);
+    if (me->log) me->log(me, FMU_ERROR, message);
+    return FMU_ERROR;
+}
+
+int fmu_allowed(fmu *me, const char *function, int modes)
+{
+    static const char *const names[] = {"instantiated",     "in initialization mode", "in event mode",
+                                        "in continuous-time mode", "in step mode", "terminated",
+                                        "stopped by an error"};
+    int place = 0;
+    if (!me) return 0;
+    me->function = function;
+    if (me->now.mode & modes) return 1;
+    while (place < 6 && !(me->now.mode & (1 << place))) place++;
+    fmu_fail(me, "not allowed while the FMU is %s", names[place]);
+    return 0;
+}
+
+/* The model as described, before any initialization. */
+void fmu_start(fmu *me)
+{
+    memset(&me->now, 0, sizeof me->now);
+    for (int i = 0; i < N_PARAMETERS; i++) me->now.parameters[i] = START_PARAMETERS[i];
+    for (int i = 0; i < N_STATES; i++) me->now.state[i] = START_STATE[i];
+    for (int i = 0; i < N_MEMORY; i++) me->now.memory[i] = START_MEMORY[i];
+    me->now.mode = INSTANTIATED;
+    me->stale = 1;
+    me->known = 0;
+}
+
+void fmu_constants(fmu *me)
+{
+    if (me->stale) model_precompute(me->now.parameters, me->now.constants);
+    me->stale = 0;
+}
+
+/* Derivatives and outputs for the present values. In step mode outputs show the memory with which the
+ * next step begins. */
+static void compute(fmu *me)
+{
+    fmu_values *now = &me->now;
+    fmu_constants(me);
+    if (me->known) return;
+    memcpy(me->shown, now->memory, sizeof me->shown);
+#if HAS_UPDATE
+    if (now->mode == STEPPING) model_update(now->time, now->state, now->constants, now->memory, me->shown);
+#endif
+    model_derivatives(now->time, now->state, now->constants, me->shown, me->rates);
+    model_outputs(now->time, now->state, now->constants, me->shown, me->outputs);
+    me->known = 1;
+}
+
+int fmu_get(fmu *me, const uint32_t *references, size_t count, double *values)
+{
+    double g[ROOM(N_INDICATORS)] = {0};
+    int looked = 0;
+    if (count && (!references || !values)) return fmu_fail(me, "an array is missing");
+    compute(me);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = 0;
+        switch (fmu_find(references[i], &at)) {
+        case TIME: values[i] = me->now.time; break;
+        case PARAMETER: values[i] = me->now.parameters[at]; break;
+        case MEMORY: values[i] = me->shown[at] / MEMORY_FACTORS[at]; break;
+        case STATE: values[i] = me->now.state[at] / STATE_FACTORS[at]; break;
+        case RATE: values[i] = me->rates[at] / STATE_FACTORS[at]; break;
+        case OUTPUT: values[i] = me->outputs[at]; break;
+        case INDICATOR:
+            if (!looked) fmu_get_indicators(me, g, N_INDICATORS);
+            looked = 1;
+            values[i] = g[at];
+            break;
+        default: return fmu_fail(me, "there is no variable with value reference %lu", (unsigned long)references[i]);
+        }
+    }
+    return FMU_OK;
+}
+
+/* Where variables of a kind may be set. */
+static int settable(const fmu *me, fmu_kind of, size_t at)
+{
+    const int before = INSTANTIATED | INITIALIZING;
+    if (of == PARAMETER) return me->now.mode & (TUNABLE ? before | EVENT | STEPPING : before);
+    if (of == MEMORY) return me->now.mode & (INPUTS[at] ? before | EVENT | CONTINUOUS | STEPPING : before);
+    return of == STATE && (me->now.mode & before);
+}
+
+int fmu_set(fmu *me, const uint32_t *references, size_t count, const double *values)
+{
+    if (count && (!references || !values)) return fmu_fail(me, "an array is missing");
+    for (size_t i = 0; i < count; i++) {
+        size_t at = 0;
+        fmu_kind of = fmu_find(references[i], &at);
+        if (of == UNKNOWN)
+            return fmu_fail(me, "there is no variable with value reference %lu", (unsigned long)references[i]);
+        if (!settable(me, of, at))
+            return fmu_fail(me, "the variable with value reference %lu cannot be set now", (unsigned long)references[i]);
+        if (!isfinite(values[i]))
+            return fmu_fail(me, "the variable with value reference %lu would not be a finite number",
+                            (unsigned long)references[i]);
+        if (of == PARAMETER) {
+            me->now.parameters[at] = values[i];
+            me->stale = 1;
+        } else if (of == MEMORY) {
+            me->now.memory[at] = values[i] * MEMORY_FACTORS[at];
+        } else {
+            me->now.state[at] = values[i] * STATE_FACTORS[at];
+        }
+        me->known = 0;
+    }
+    return FMU_OK;
+}
+
+/* ------------------------------------------------------------------ modes */
+
+int fmu_enter_initialization(fmu *me, double start)
+{
+    if (!isfinite(start)) return fmu_fail(me, "the start time is not a finite number");
+    me->now.time = me->now.last = start;
+    me->now.gap = HUGE_VAL;
+    for (int k = 0; k < N_EVENTS; k++)
+        if (EVENTS[k].clock >= 0) me->now.memory[EVENTS[k].clock] = start + EVENTS[k].period;
+    me->now.mode = INITIALIZING;
+    me->known = 0;
+    return FMU_OK;
+}
+
+int fmu_exit_initialization(fmu *me)
+{
+    fmu_constants(me);
+#if HAS_NORMALISE
+    model_normalise(me->now.time, me->now.state, me->now.constants, me->now.memory);
+#endif
+    me->now.fresh = 1;
+    me->now.mode = me->cosimulation ? STEPPING : EVENT;
+    me->known = 0;
+    if (me->cosimulation) fmu_adopt_signs(me);
+    return FMU_OK;
+}
+
+int fmu_set_time(fmu *me, double time)
+{
+    if (!isfinite(time)) return fmu_fail(me, "the time is not a finite number");
+    me->now.time = time;
+    me->known = 0;
+    return FMU_OK;
+}
+
+static int right_length(fmu *me, size_t given, size_t wanted, const void *values)
+{
+    if (given != wanted)
+        fmu_fail(me, "%lu values were given, %lu are needed", (unsigned long)given, (unsigned long)wanted);
+    else if (wanted && !values)
+        fmu_fail(me, "an array is missing");
+    else
+        return 1;
+    return 0;
+}
+
+int fmu_set_states(fmu *me, const double *states, size_t count)
+{
+    if (!right_length(me, count, N_STATES, states)) return FMU_ERROR;
+    for (size_t i = 0; i < N_STATES; i++) {
+        if (!isfinite(states[i])) return fmu_fail(me, "state '%s' would not be a finite number", STATE_NAMES[i]);
+        me->now.state[i] = states[i] * STATE_FACTORS[i];
+    }
+    me->known = 0;
+    return FMU_OK;
+}
+
+int fmu_get_states(fmu *me, double *states, size_t count)
+{
+    if (!right_length(me, count, N_STATES, states)) return FMU_ERROR;
+    for (size_t i = 0; i < N_STATES; i++) states[i] = me->now.state[i] / STATE_FACTORS[i];
+    return FMU_OK;
+}
+
+int fmu_get_rates(fmu *me, double *rates, size_t count)
+{
+    if (!right_length(me, count, N_STATES, rates)) return FMU_ERROR;
+    compute(me);
+    for (size_t i = 0; i < N_STATES; i++) {
+        if (!isfinite(me->rates[i]))
+            return fmu_fail(me, "the rate of '%s' is not a finite number at t = %g", STATE_NAMES[i], me->now.time);
+        rates[i] = me->rates[i] / STATE_FACTORS[i];
+    }
+    return FMU_OK;
+}
+
+int fmu_get_indicators(fmu *me, double *indicators, size_t count)
+{
+    double g[ROOM(N_EVENTS)];
+    if (!right_length(me, count, N_INDICATORS, indicators)) return FMU_ERROR;
+    fmu_constants(me);
+#if N_EVENTS > 0
+    model_events(me->now.time, me->now.state, me->now.constants, me->now.memory, g);
+    for (int k = 0, i = 0; k < N_EVENTS; k++)
+        if (EVENTS[k].clock < 0) indicators[i++] = g[k];
+#else
+    (void)g;
+#endif
+    return FMU_OK;
+}

@@ -1,0 +1,345 @@
+"""The layout of an exported Fortran module, and of the folder around it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from armillary.backends.fortran.printer import FortranPrinter, literal, table_function
+from armillary.backends.fortran.program import example_namelist, parameter_assignments, program_text
+from armillary.backends.text.body import Body
+from armillary.backends.text.features import features
+from armillary.backends.text.folder import write_folder
+from armillary.backends.text.heading import head, note, operations_text, readme_tables
+from armillary.backends.text.helpers import helpers, needed
+from armillary.backends.text.layout import listed, partial_sums, wrapped
+from armillary.backends.text.numbers import reference_text
+from armillary.backends.text.source import Sections, Source, source
+from armillary.backends.text.template import fill, template
+from armillary.program.equations import Equations
+from armillary.program.program import Section
+
+WIDTH = 130
+LONGEST = 20_000  # characters of a statement: it may have 255 continuation lines
+RESERVED = (
+    "parameters_t", "run_t", "precompute", "derivatives", "outputs", "events", "update", "fire", "normalise",
+    "unit_length", "correct", "rates", "unused", "missing", "n_states", "n_outputs", "n_memory", "n_events",
+    "n_constants", "state_names", "output_names", "event_names", "event_direction", "event_stops",
+    "event_hidden", "event_guards", "equal", "nonzero",
+    "least", "most", "signum", "piece", "horner", "p", "r",
+)  # fmt: skip
+_ARGUMENTS = {
+    "state": "state(n_states)", "constants": "constants(n_constants)", "memory": "memory(n_memory)"
+}  # fmt: skip
+
+
+def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
+    """A folder with modules and a program for this one system, a Makefile, a run file, a test, a README."""
+    made = source(equations)
+    stem, has, d = made.stem, features(made), made.description
+    sections = Sections(made, FortranPrinter(), RESERVED)
+    values = {"module": stem, "title": d.name, "version": d.version, "parameters": str(len(d.parameters))}
+    values["set_parameters"] = parameter_assignments(made, sections)
+
+    def filled(name: str) -> str:
+        return fill(template(__package__, name), values, has)
+
+    return write_folder(
+        path,
+        {
+            f"{stem}_model.f90": model_text(made, sections),
+            f"{stem}_solver.f90": filled("solver.txt"),
+            f"{stem}.f90": program_text(made, sections),
+            f"test_{stem}.f90": filled("test.txt"),
+            "reference.txt": reference_text(made.reference),
+            "run.nml": example_namelist(made, sections),
+            "Makefile": filled("makefile.txt"),
+            "README.md": "\n".join([filled("readme.txt").rstrip("\n"), *readme_tables(d)]) + "\n",
+        },
+    )
+
+
+def model_text(made: Source, sections: Sections) -> str:
+    """The module of the equations: parameters, names, and a pure subroutine per section."""
+    d, stem = made.description, made.stem
+    functions = "\n".join(_functions(made, sections))
+    tables = "\n".join(table_function(name, t, WIDTH) for t, name in sections.printer.tables.items())
+    called = "\n".join(needed(helpers(__package__), functions + tables))
+    words = [
+        w for w in ("ieee_is_nan", "ieee_value", "ieee_quiet_nan", "ieee_positive_inf", "ieee_negative_inf")
+    ]
+    used = [w for w in words if w in functions + tables + called]
+    lines = [f"! {line}".rstrip() for line in head(d, f"{stem}_model.f90", "the equations of motion.")]
+    lines += ["!", "! Parameters and outputs are in the units stated with them. All subroutines are pure."]
+    lines += [f"module {stem}_model", "  use, intrinsic :: iso_fortran_env, only: dp => real64"]
+    if used:
+        lines.append(f"  use, intrinsic :: ieee_arithmetic, only: {', '.join(used)}")
+    lines += ["  implicit none", "  private", *_public(made), "", *_data(made, sections), "", "contains", ""]
+    return "\n".join([*lines, functions, tables + called, f"end module {stem}_model"]) + "\n"
+
+
+def _public(made: Source) -> list[str]:
+    names = ["parameters_t", "missing", "n_states", "n_outputs", "n_memory", "n_constants", "state_names"]
+    names += ["output_names", "initial_state", "initial_memory", "precompute", "derivatives", "outputs"]
+    has = features(made)
+    if "events" in has:
+        names += [
+            "n_events",
+            "event_names",
+            "event_direction",
+            "event_stops",
+            "event_hidden",
+            "events",
+            "fire",
+        ]
+    if "watchman" in has:
+        names.append("event_guards")
+    names += [name for name in ("update", "normalise") if name in has]
+    lines = listed(names, WIDTH, "    ", " &")
+    return ["  public :: &", *lines]
+
+
+def _data(made: Source, sections: Sections) -> list[str]:
+    """Sizes, names, the parameters as a type, and the initial values."""
+    d, program = made.description, made.program
+    sizes = {"n_states": len(d.states), "n_outputs": len(d.outputs), "n_memory": len(d.memory)}
+    sizes["n_constants"] = len(program.constants)
+    if d.events:
+        sizes["n_events"] = len(d.events)
+    lines = [f"  integer, parameter :: {', '.join(f'{name} = {n}' for name, n in sizes.items())}"]
+    lines.append(
+        "  real(dp), parameter :: missing = -huge(1.0_dp)  ! in place of a default where there is none"
+    )
+    lines += _names("state_names", "n_states", [s.name for s in d.states])
+    lines += _names("output_names", "n_outputs", [o.name for o in d.outputs])
+    if d.events:
+        lines += _names("event_names", "n_events", [e.name for e in d.events])
+        directions = [str(e.direction) for e in d.events]
+        lines += _array("integer", "event_direction(n_events)", directions, "-1: falling, 1: rising, 0: both")
+        stops = [".true." if e.stop else ".false." for e in d.events]
+        lines += _array("logical", "event_stops(n_events)", stops, "whether the run ends there")
+        hidden = [".true." if e.hidden else ".false." for e in d.events]
+        lines += _array("logical", "event_hidden(n_events)", hidden, "whether nobody is told of it")
+        if any(e.watchman for e in d.events):
+            guards = [".true." if e.watchman else ".false." for e in d.events]
+            lines += _array(
+                "logical",
+                "event_guards(n_events)",
+                guards,
+                "whether it guards the choice of dependent speeds",
+            )
+    lines += ["", "  type :: parameters_t"]
+    for s, p in zip(program.parameters, d.parameters, strict=True):
+        default = "missing" if p.default is None else literal(p.default)
+        comment = note(p.units, p.about)
+        lines.append(
+            f"    real(dp) :: {sections.identifiers.of[s]} = {default}"
+            + (f"  ! {comment}" if comment else "")
+        )
+    return [*lines, "  end type parameters_t"]
+
+
+def _names(name: str, size: str, names: Sequence[str]) -> list[str]:
+    longest = max((len(n.encode()) for n in names), default=1)
+    quoted = ["'" + n.replace("'", "''") + "'" for n in names]
+    start = f"  character(len={longest}), parameter :: {name}({size}) = [character(len={longest}) ::"
+    if not quoted:
+        return [start + "]"]
+    lines = listed(quoted, WIDTH, "    ", " &")
+    lines[-1] += "]"
+    return [start + " &", *lines]
+
+
+def _array(kind: str, declared: str, values: Sequence[str], comment: str) -> list[str]:
+    lines = listed(values, WIDTH, "    ", " &")
+    return [f"  ! {comment}", f"  {kind}, parameter :: {declared} = [ &", *lines[:-1], lines[-1] + "]"]
+
+
+# ---------------------------------------------------------------- subroutines
+
+
+def _functions(made: Source, sections: Sections) -> list[str]:
+    program, d = made.program, made.description
+    texts = [_initial(made), _precompute(made, sections)]
+
+    def add(section: Section, name: str, size: str, about: str, labels: Sequence[str], out: str) -> None:
+        body = sections.body(section)
+        targets = [(f"{out}({i + 1})", text) for i, text in enumerate(body.results)]
+        texts.append(_subroutine(name, about, body, [f"{out}({size})"], targets, labels))
+
+    add(
+        program.derivatives,
+        "derivatives",
+        "n_states",
+        "Rates of the states",
+        program.derivatives.labels,
+        "rates",
+    )
+    add(
+        program.outputs,
+        "outputs",
+        "n_outputs",
+        "The outputs, in their units",
+        [o.name for o in d.outputs],
+        "out",
+    )
+    if program.events.results:
+        about = "The functions whose sign changes are events"
+        add(program.events, "events", "n_events", about, [e.name for e in d.events], "out")
+    if program.update.results:
+        about = "The memory for the next step"
+        add(program.update, "update", "n_memory", about, [m.name for m in d.memory], "new_memory")
+    for k, section in enumerate(program.fire):
+        texts.append(_fire(k, section, made, sections))
+    if program.fire:
+        cases = "\n".join(
+            f"    case ({k})\n      call fire_{k}(t, state, constants, memory, new_memory, new_state)"
+            for k in range(1, len(program.fire) + 1)
+        )
+        texts.append(_FIRE.replace("CASES", cases))
+    if program.quaternions:
+        about = "Euler parameters divided by their length"
+        size = str(len(program.normalise.results))
+        add(program.normalise, "unit_length", size, about, program.normalise.labels, "out")
+    if program.corrected:
+        about = "Coordinates with the gaps of closed loops made smaller, by one step of Newton's method"
+        labels = [d.states[i].name for i in program.corrected]
+        add(program.correct, "correct", str(len(labels)), about, labels, "out")
+    if program.quaternions or program.corrected:
+        indent = " " * (6 if program.corrected else 4)
+        values = {
+            "corrected": ", ".join(str(i + 1) for i in program.corrected),
+            "count": str(len(program.corrected)),
+            "units": str(4 * len(program.quaternions)),
+            "place": "\n".join(
+                f"{indent}state({q + 1}:{q + 4}) = unit({4 * i + 1}:{4 * i + 4})"
+                for i, q in enumerate(program.quaternions)
+            ),
+        }
+        texts.append(fill(template(__package__, "normalise.txt"), values, features(made)))
+    return texts
+
+
+def _subroutine(
+    name: str,
+    about: str,
+    body: Body,
+    outs: Sequence[str],
+    targets: Sequence[tuple[str, str]],
+    labels: Sequence[str],
+) -> str:
+    """A section with the usual arguments: time, state, constants and memory."""
+    plain = [out.partition("(")[0] for out in outs]
+    used = {i.array or "t" for i in body.inputs}
+    idle = [a for a in ("t", *_ARGUMENTS) if a not in used]
+    lines = [f"  ! {about}: {operations_text(body.section.operations)}."]
+    lines.append(f"  pure subroutine {name}(t, {', '.join(_ARGUMENTS)}, {', '.join(plain)})")
+    lines.append(f"    real(dp), intent(in) :: t, {', '.join(_ARGUMENTS.values())}")
+    lines.append(f"    real(dp), intent(out) :: {', '.join(outs)}")
+    inputs = [i for i in body.inputs if i.array]
+    lines += _declared([*(i.name for i in inputs), *(s.name for s in body.steps)])
+    lines += [f"    associate (unused => {a})\n    end associate" for a in idle]
+    lines += [f"    {i.name} = {i.array}({i.index + 1})" for i in inputs]
+    lines += _steps(body)
+    for (target, text), label in zip(targets, labels, strict=True):
+        lines += _assignment(target, text, "" if text == label else label)
+    return "\n".join([*lines, f"  end subroutine {name}"]) + "\n"
+
+
+def _declared(names: Sequence[str]) -> list[str]:
+    """Declarations of locals, a few hundred to a statement."""
+    lines: list[str] = []
+    for start in range(0, len(names), 400):
+        part = listed(names[start : start + 400], WIDTH, " " * 16, " &")
+        lines += ["    real(dp) :: " + part[0].strip(), *part[1:]]
+    return lines
+
+
+def _steps(body: Body) -> Iterable[str]:
+    return [line for step in body.steps for line in _assignment(step.name, step.text)]
+
+
+def _assignment(name: str, text: str, label: str = "") -> list[str]:
+    first, *others = partial_sums(text, LONGEST)
+    lines = wrapped(f"{name} = {first}", WIDTH, " " * 4, " " * 8, " &")
+    for part in others:
+        lines += wrapped(f"{name} = {name}{part}", WIDTH, " " * 4, " " * 8, " &")
+    if label and len(lines[-1]) + len(label) + 4 <= WIDTH:
+        lines[-1] += f"  ! {label}"
+    elif label:
+        lines.insert(0, f"    ! {label}")
+    return lines
+
+
+def _precompute(made: Source, sections: Sections) -> str:
+    body = sections.body(made.program.precompute)
+    lines = [f"  ! Constants from parameters, once per run: {operations_text(body.section.operations)}."]
+    lines += ["  pure subroutine precompute(p, constants)", "    type(parameters_t), intent(in) :: p"]
+    lines.append("    real(dp), intent(out) :: constants(n_constants)")
+    lines += _declared([*(i.name for i in body.inputs), *(s.name for s in body.steps)])
+    if not body.inputs:
+        lines.append("    associate (unused => p)\n    end associate")
+    for i in body.inputs:
+        factor = made.description.parameters[i.index].factor
+        lines.append(f"    {i.name} = p%{i.name}" + ("" if factor == 1.0 else f"*{literal(factor)}"))
+    lines += _steps(body)
+    labels = [c.data.name for c in made.program.constants]
+    for k, (text, label) in enumerate(zip(body.results, labels, strict=True)):
+        lines += _assignment(f"constants({k + 1})", text, "" if text == label else label)
+    return "\n".join([*lines, "  end subroutine precompute"]) + "\n"
+
+
+def _initial(made: Source) -> str:
+    """The initial state and memory, as functions."""
+    d = made.description
+    lines = ["  ! The initial state.", "  pure function initial_state() result(state)"]
+    lines.append("    real(dp) :: state(n_states)")
+    for k, s in enumerate(d.states):
+        lines += [f"    state({k + 1}) = {literal(s.initial)}  ! {note(s.name, s.units, s.about)}"]
+    lines += [
+        "  end function initial_state",
+        "",
+        "  ! The memory at the start of a run; clocks one period later.",
+    ]
+    lines += ["  pure function initial_memory(start) result(memory)", "    real(dp), intent(in) :: start"]
+    lines.append("    real(dp) :: memory(n_memory)")
+    if not any(m.period is not None for m in d.memory):
+        lines.append("    associate (unused => start)\n    end associate")
+    if not d.memory:
+        lines.append("    memory = 0.0_dp")
+    for k, m in enumerate(d.memory):
+        value = literal(m.initial) if m.period is None else f"start + {literal(m.period)}"
+        lines.append(f"    memory({k + 1}) = {value}  ! {note(m.name, m.units, m.about)}")
+    return "\n".join([*lines, "  end function initial_memory"]) + "\n"
+
+
+def _fire(k: int, section: Section, made: Source, sections: Sections) -> str:
+    body, d = sections.body(section), made.description
+    count = len(d.memory)
+    targets = [
+        (f"new_memory({i + 1})" if i < count else f"new_state({i + 1 - count})", text)
+        for i, text in enumerate(body.results)
+    ]
+    labels = [*(m.name for m in d.memory), *(s.name for s in d.states)]
+    about = f"Memory and state after event '{d.events[k].name}'"
+    if not count:  # a result of no numbers must be set all the same
+        targets.insert(0, ("new_memory", "memory"))
+        labels.insert(0, "none")
+    outs = ["new_memory(n_memory)", "new_state(n_states)"]
+    return _subroutine(f"fire_{k + 1}", about, body, outs, targets, labels)
+
+
+_FIRE = """  ! Memory and state after event k.
+  pure subroutine fire(k, t, state, constants, memory, new_memory, new_state)
+    integer, intent(in) :: k
+    real(dp), intent(in) :: t, state(n_states), constants(n_constants), memory(n_memory)
+    real(dp), intent(out) :: new_memory(n_memory), new_state(n_states)
+    select case (k)
+CASES
+    case default
+      new_memory = memory
+      new_state = state
+    end select
+  end subroutine fire
+"""

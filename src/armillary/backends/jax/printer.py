@@ -1,0 +1,48 @@
+"""Expressions in JAX: array operations that can be traced, without branches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from armillary.backends.python.printer import PythonPrinter
+from armillary.backends.text.printer import ATOM, CHOICE, Operand, Printer
+
+_NAMES = {
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "pow": "power",
+    "min": "minimum", "max": "maximum",
+}  # fmt: skip
+_LOGIC = {"and": "logical_and", "or": "logical_or", "not": "logical_not"}
+
+
+class JaxPrinter(PythonPrinter):
+    """Functions of jax.numpy, and `where` in place of conditions."""
+
+    keywords = PythonPrinter.keywords | {"jnp", "jax", "lax", "real", "vector", "Array"}
+    functions = {  # noqa: RUF012
+        name: f"jnp.{_NAMES.get(name, name)}"
+        for name in (
+            "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "sqrt", "pow", "abs", "sign",
+            "min", "max",
+        )
+    }  # fmt: skip
+
+    def special(self, value: float) -> str:
+        return "jnp.nan" if value != value else "jnp.inf" if value > 0 else "(-jnp.inf)"
+
+    def as_number(self, truth: str) -> Operand:
+        return Operand(f"jnp.where({truth}, 1.0, 0.0)")
+
+    def choice(self, condition: Operand, yes: Operand, no: Operand) -> Operand:
+        return Operand(
+            f"jnp.where({self.at_truth(condition, CHOICE)}, {self.at(yes, CHOICE)}, {self.at(no, CHOICE)})"
+        )
+
+    def quotient(self, above: str, below: Sequence[str]) -> str:
+        return Printer.quotient(self, above, below)
+
+    def call(self, node: Any, operands: Sequence[Operand]) -> Operand:
+        if node.data in _LOGIC:  # `and` and `or` cannot be traced
+            arguments = ", ".join(self.at_truth(a, CHOICE) for a in operands)
+            return Operand(f"jnp.{_LOGIC[node.data]}({arguments})", ATOM, True)
+        return super().call(node, operands)

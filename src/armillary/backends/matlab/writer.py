@@ -1,0 +1,281 @@
+"""The layout of exported MATLAB: a package folder with a file for each function."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from armillary.backends.matlab.printer import KEYWORDS, MatlabPrinter, table_function
+from armillary.backends.text.body import Body
+from armillary.backends.text.features import features
+from armillary.backends.text.folder import write_folder
+from armillary.backends.text.heading import head, note, operations_text, readme_tables
+from armillary.backends.text.helpers import helpers, needed
+from armillary.backends.text.layout import listed, wrapped
+from armillary.backends.text.numbers import reference_text
+from armillary.backends.text.runfile import example_timing
+from armillary.backends.text.source import Sections, Source, source
+from armillary.backends.text.template import fill, template
+from armillary.program.equations import Equations
+from armillary.program.program import Section
+
+WIDTH = 120
+RESERVED = ("choose", "least", "most", "root", "lookup", "horner", "p", "about", "given", "start", "values")
+
+
+def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
+    """A folder with a package of functions for this one system, an example, a test and a README."""
+    made = source(equations)
+    d, has = made.description, features(made)
+    package = f"{made.stem}_system" if made.stem in KEYWORDS.split() else made.stem
+    sections = Sections(made, MatlabPrinter(package), (*RESERVED, package))
+    duration, step = example_timing(made)
+    values = {
+        "package": package,
+        "title": d.name,
+        "version": d.version,
+        "duration": f"{duration:g}",
+        "step": f"{step:g}",
+    }
+
+    def filled(name: str) -> str:
+        return fill(template(__package__, name), values, has)
+
+    functions = _functions(made, sections, package)
+    functions["simulate"] = filled("simulate.txt")
+    files: dict[str, str] = {f"+{package}/{name}.m": text for name, text in functions.items()}
+    for table, name in sections.printer.tables.items():
+        files[f"+{package}/{name}.m"] = _with_helpers(table_function(name, table, WIDTH))
+    files |= {
+        f"run_{package}.m": filled("run.txt"),
+        f"test_{package}.m": fill(
+            template(__package__, "test.txt"), values | {"set": _fields(made, sections)}, has
+        ),
+        "reference.txt": reference_text(made.reference),
+        "README.md": "\n".join([filled("readme.txt").rstrip("\n"), *readme_tables(d)]) + "\n",
+    }
+    return write_folder(path, files)
+
+
+def _with_helpers(text: str) -> str:
+    return text + "".join(f"\n{helper}" for helper in needed(helpers(__package__), text))
+
+
+def _fields(made: Source, sections: Sections) -> str:
+    """Parameters from the array `values`, for the test."""
+    of = sections.identifiers.of
+    return "\n".join(f"p.{of[s]} = values({i + 1});" for i, s in enumerate(made.program.parameters))
+
+
+def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]:
+    program, d = made.program, made.description
+    found = {
+        "parameters": _parameters(made, sections),
+        "names": _names(made),
+        "initial_state": _initial_state(made),
+        "initial_memory": _initial_memory(made),
+        "precompute": _precompute(made, sections),
+    }
+
+    def add(section: Section, name: str, about: str, labels: Sequence[str], out: str = "out") -> None:
+        body = sections.body(section)
+        lines = [f"function {out} = {name}(t, state, constants, memory) %#ok<INUSD>"]
+        lines += [f"% {name.upper()}  {about}: {operations_text(body.section.operations)}.", *_body(body)]
+        lines += _results(out, body.results, labels)
+        found[name] = _with_helpers("\n".join([*lines, "end"]) + "\n")
+
+    add(program.derivatives, "derivatives", "Rates of the states", program.derivatives.labels, "rates")
+    add(program.outputs, "outputs", "The outputs, in their units", [o.name for o in d.outputs])
+    if program.events.results:
+        add(
+            program.events,
+            "events",
+            "The functions whose sign changes are events",
+            [e.name for e in d.events],
+        )
+    if program.update.results:
+        add(
+            program.update, "update", "The memory for the next step", [m.name for m in d.memory], "new_memory"
+        )
+    if program.fire:
+        found["fire"] = _fire(made, sections)
+    if program.quaternions:
+        about = "Euler parameters divided by their length"
+        add(program.normalise, "unit_length", about, program.normalise.labels)
+    if program.corrected:
+        about = "Coordinates with the gaps of closed loops made smaller, by one step of Newton's method"
+        add(program.correct, "correct", about, [d.states[i].name for i in program.corrected])
+    if program.quaternions or program.corrected:
+        indent = "  " if program.corrected else ""
+        values = {
+            "package": package,
+            "corrected": " ".join(str(i + 1) for i in program.corrected),
+            "place": "\n".join(
+                f"{indent}state({q + 1}:{q + 4}) = unit({4 * i + 1}:{4 * i + 4});"
+                for i, q in enumerate(program.quaternions)
+            ),
+        }
+        found["normalise"] = fill(template(__package__, "normalise.txt"), values, features(made))
+    return found
+
+
+def _body(body: Body) -> list[str]:
+    """Inputs and assignments of a section."""
+    lines = [f"{i.name} = {i.array}({i.index + 1});" for i in body.inputs if i.array]
+    return lines + [line for step in body.steps for line in _assignment(step.name, step.text)]
+
+
+def _assignment(name: str, text: str, label: str = "") -> list[str]:
+    lines = wrapped(f"{name} = {text};", WIDTH, "", "    ", " ...")
+    if label and len(lines[-1]) + len(label) + 4 <= WIDTH:
+        lines[-1] += f"  % {label}"
+    elif label:
+        lines.insert(0, f"% {label}")
+    return lines
+
+
+def _results(out: str, texts: Sequence[str], labels: Sequence[str]) -> list[str]:
+    lines = [f"{out} = zeros({len(texts)}, 1);"]
+    for i, (text, label) in enumerate(zip(texts, labels, strict=True)):
+        lines += _assignment(f"{out}({i + 1})", text, "" if text == label else label)
+    return lines
+
+
+def _parameters(made: Source, sections: Sections) -> str:
+    d, of = made.description, sections.identifiers.of
+    lines = ["function p = parameters()"]
+    lines += [
+        f"% {line}".rstrip() for line in head(d, "PARAMETERS", "parameters in the units stated with them.")
+    ]
+    lines.append("p = struct();")
+    for s, parameter in zip(made.program.parameters, d.parameters, strict=True):
+        value = "NaN" if parameter.default is None else repr(parameter.default)
+        missing = "no default; " if parameter.default is None else ""
+        comment = missing + note(parameter.units, parameter.about)
+        lines.append(f"p.{of[s]} = {value};" + (f"  % {comment}" if comment else ""))
+    return "\n".join([*lines, "end"]) + "\n"
+
+
+def _precompute(made: Source, sections: Sections) -> str:
+    body = sections.body(made.program.precompute)
+    lines = ["function constants = precompute(p) %#ok<INUSD>"]
+    lines.append(
+        f"% PRECOMPUTE  Constants from parameters, once per run: {operations_text(body.section.operations)}."
+    )
+    for i in body.inputs:
+        factor = made.description.parameters[i.index].factor
+        lines.append(f"{i.name} = p.{i.name}" + ("" if factor == 1.0 else f"*{factor!r}") + ";")
+    lines += [line for step in body.steps for line in _assignment(step.name, step.text)]
+    lines += _results("constants", body.results, [c.data.name for c in made.program.constants])
+    return _with_helpers("\n".join([*lines, "end"]) + "\n")
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _cell(names: Sequence[str]) -> list[str]:
+    if not names:
+        return ["{}"]
+    return ["{ ...", *(f"  {_quoted(name)}, ..." for name in names), "  }"]
+
+
+def _names(made: Source) -> str:
+    """Names, and what else is known of outputs and events."""
+    d = made.description
+    lines = [
+        "function about = names()",
+        "% NAMES  States, memory, outputs and events in the order of their vectors.",
+    ]
+    columns = {
+        "states": [s.name for s in d.states],
+        "state_units": [s.units for s in d.states],
+        "memory": [m.name for m in d.memory],
+        "outputs": [o.name for o in d.outputs],
+        "output_units": [o.units for o in d.outputs],
+        "events": [e.name for e in d.events],
+    }
+    for name, values in columns.items():
+        first, *others = _cell(values)
+        lines += [f"about.{name} = {first}" + (";" if not others else ""), *others[:-1]]
+        if others:
+            lines.append(others[-1] + ";")
+    if d.events:
+        directions = "; ".join(str(e.direction) for e in d.events)
+        lines.append(f"about.event_direction = [{directions}];  % -1: falling, 1: rising, 0: both")
+        for name, flags in (
+            ("stops", [e.stop for e in d.events]),
+            ("hidden", [e.hidden for e in d.events]),
+            ("guards", [e.watchman for e in d.events]),
+        ):
+            lines.append(f"about.event_{name} = [{'; '.join(str(f).lower() for f in flags)}];")
+    return "\n".join([*lines, "end"]) + "\n"
+
+
+def _replacing(what: str, vector: str, names: Sequence[str]) -> list[str]:
+    """Values by name, taken from the arguments."""
+    listing = listed([_quoted(name) for name in names], WIDTH, "    ", " ...")
+    lines = ["names = { ...", *listing[:-1], f"{listing[-1]}}};"] if listing else ["names = {};"]
+    return [
+        *lines,
+        "for i = 1:2:numel(varargin)",
+        "  place = find(strcmp(varargin{i}, names));",
+        "  if isempty(place)",
+        f"    error('there is no {what} ''%s''; there are %s', varargin{{i}}, strjoin(names, ', '));",
+        "  end",
+        f"  {vector}(place) = varargin{{i + 1}};",
+        "end",
+    ]
+
+
+def _initial_state(made: Source) -> str:
+    states = made.description.states
+    lines = ["function state = initial_state(varargin)"]
+    lines.append(
+        "% INITIAL_STATE  The initial state; values by name over it: initial_state('name', value, ...)."
+    )
+    lines.append(f"state = zeros({len(states)}, 1);")
+    for i, s in enumerate(states):
+        lines.append(f"state({i + 1}) = {s.initial!r};  % {note(s.name, s.units, s.about)}")
+    return "\n".join([*lines, *_replacing("state", "state", [s.name for s in states]), "end"]) + "\n"
+
+
+def _initial_memory(made: Source) -> str:
+    memory = made.description.memory
+    lines = ["function memory = initial_memory(start, varargin) %#ok<INUSL>"]
+    lines.append(
+        "% INITIAL_MEMORY  Memory and inputs at the start of a run; clocks are set one period after it."
+    )
+    lines.append("% Values by name over it: initial_memory(start, 'name', value, ...).")
+    lines.append(f"memory = zeros({len(memory)}, 1);")
+    for i, m in enumerate(memory):
+        value = repr(m.initial) if m.period is None else f"start + {m.period!r}"
+        lines.append(f"memory({i + 1}) = {value};  % {note(m.name, m.units, m.about)}")
+    return (
+        "\n".join([*lines, *_replacing("memory or input", "memory", [m.name for m in memory]), "end"]) + "\n"
+    )
+
+
+def _fire(made: Source, sections: Sections) -> str:
+    """One local function per event, and the one that chooses among them."""
+    d = made.description
+    count = len(d.memory)
+    lines = ["function [new_memory, new_state] = fire(k, t, state, constants, memory)"]
+    lines += ["% FIRE  Memory and state after event k.", "switch k"]
+    for k in range(len(made.program.fire)):
+        lines += [
+            f"  case {k + 1}",
+            f"    [new_memory, new_state] = fire_{k + 1}(t, state, constants, memory);",
+        ]
+    lines += ["  otherwise", "    error('there is no event %d', k);", "end", "end", ""]
+    for k, section in enumerate(made.program.fire):
+        body = sections.body(section)
+        lines += [
+            "",
+            f"function [new_memory, new_state] = fire_{k + 1}(t, state, constants, memory) %#ok<INUSD>",
+        ]
+        lines += [f"% Event '{d.events[k].name}': {operations_text(section.operations)}.", *_body(body)]
+        lines += _results("new_memory", body.results[:count], [m.name for m in d.memory])
+        lines += [*_results("new_state", body.results[count:], [s.name for s in d.states]), "end"]
+    return _with_helpers("\n".join(lines) + "\n")

@@ -1,0 +1,170 @@
+"""A system as plain data: what stands in the heads of generated files and in the description of an FMU.
+
+Values of parameters and outputs are in the user's units, states and memory in the model's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from armillary.algebra.units import parse_unit
+from armillary.algebra.walk import symbols
+from armillary.model.described import parameter_descriptions
+from armillary.model.unit_system import state_factor
+from armillary.program.cost import Operations
+from armillary.program.equations import Equations
+from armillary.program.roots import WATCHMEN
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter; ``factor`` turns a value in its units into one in the model's."""
+
+    name: str
+    default: float | None
+    units: str
+    about: str
+    factor: float
+    needed: bool  # whether the equations hold it
+
+
+@dataclass(frozen=True)
+class State:
+    """A coordinate, a speed or a momentum, and its value at the start of a run that gives no other."""
+
+    name: str
+    kind: str  # "coordinate" or "speed"
+    units: str
+    about: str
+    initial: float  # in the model's own units
+    factor: float  # from its units to the model's: other than 1 for angles in degrees
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of results."""
+
+    name: str
+    units: str
+    about: str
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A memory; ``input`` ones come from outside, a ``period`` marks the clock of a periodic update."""
+
+    name: str
+    units: str
+    about: str
+    initial: float
+    input: bool
+    period: float | None
+
+
+@dataclass(frozen=True)
+class Happening:
+    """An event: the sign change that matters (0: both), and whether the run ends there.
+
+    A ``watchman`` guards the choice of dependent speeds; exported code, which holds one choice, ends there.
+    """
+
+    name: str
+    direction: int
+    stop: bool
+    about: str
+    hidden: bool
+    watchman: bool
+
+
+@dataclass(frozen=True)
+class Link:
+    """A body, its parent, its joint and its coordinates in words."""
+
+    name: str
+    parent: str
+    joint: str
+    coordinates: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Description:
+    """One system, its parts in the order in which the program reads or writes them."""
+
+    name: str
+    formalism: str
+    freedom: str
+    operations: Operations
+    constants: int
+    judged: tuple[str, ...]  # lines on what was neglected
+    bodies: tuple[Link, ...]
+    parameters: tuple[Parameter, ...]
+    states: tuple[State, ...]
+    memory: tuple[Stored, ...]
+    outputs: tuple[Output, ...]
+    events: tuple[Happening, ...]
+    units: str  # name of the unit system
+    version: str
+
+    @property
+    def inputs(self) -> tuple[Stored, ...]:
+        """Memory that is set from outside."""
+        return tuple(m for m in self.memory if m.input)
+
+
+def description(equations: Equations, initial: list[float], memory: list[float]) -> Description:
+    """A system described; ``initial`` state and ``memory`` are those of a run that gives no others."""
+    system, program, targets = equations.system, equations.program, equations.targets
+    coordinates = len(targets.coordinates)
+    kinds = ["coordinate"] * coordinates + ["speed"] * (len(program.state) - coordinates)
+    return Description(
+        name=system.name,
+        formalism=equations.formalism,
+        freedom=equations.freedom,
+        operations=equations.operations,
+        constants=len(program.constants),
+        judged=tuple(equations.judged.lines()),
+        bodies=tuple(
+            Link(
+                b.name,
+                b.parent.name if b.parent else "",
+                b.joint.describe(),
+                tuple(q.data.name for q in b.coordinates),
+            )
+            for b in system.bodies.values()
+        ),
+        parameters=_parameters(equations),
+        states=tuple(
+            State(s.data.name, kind, *_labels(s), value, state_factor(s))
+            for s, kind, value in zip(program.state, kinds, initial, strict=True)
+        ),
+        memory=tuple(
+            Stored(name, *_labels(m.symbol, m.about), memory[i], m.input, m.period)
+            for i, (name, m) in enumerate(system.memories.items())
+        ),
+        outputs=tuple(Output(c.name, c.units, c.about) for c in targets.columns),
+        events=tuple(
+            Happening(e.name, e.direction, e.stop, e.about, e.hidden, e.name in WATCHMEN)
+            for e in targets.watched
+        ),
+        units=system.units.name,
+        version=version("armillary"),
+    )
+
+
+def _labels(symbol: Any, about: str = "") -> tuple[str, str]:
+    return symbol.data.units or "", about or symbol.data.about
+
+
+def _parameters(equations: Equations) -> tuple[Parameter, ...]:
+    system = equations.system
+    used = {s.data.name for s in symbols(*equations.program.precompute.results)}
+    found = []
+    about = parameter_descriptions(system)
+    for name, node in system.parameters.items():
+        stated = node.data.units
+        factor = system.units.factor(parse_unit(stated)) if stated else 1.0
+        units = equations.parameter_units[name]
+        found.append(Parameter(name, node.data.default, units, about.get(name, ""), factor, name in used))
+    return tuple(found)

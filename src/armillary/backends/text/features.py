@@ -1,0 +1,24 @@
+"""What a system has that only some have: the parts of templates that it needs."""
+
+from __future__ import annotations
+
+from armillary.backends.text.source import Source
+
+
+def features(source: Source) -> frozenset[str]:
+    """Words for `template.fill`."""
+    program, d = source.program, source.description
+    found = {
+        "events": bool(program.events.results),
+        "update": bool(program.update.results),
+        "normalise": bool(program.quaternions or program.corrected),
+        "quaternions": bool(program.quaternions),
+        "corrected": bool(program.corrected),
+        "memory": bool(program.memory),
+        "clocks": any(m.period is not None for m in d.memory),
+        "watchman": any(e.watchman for e in d.events),
+        "stops": any(e.stop for e in d.events),
+        "parameters": bool(d.parameters),
+        "run": source.reference.trajectory is not None,
+    }
+    return frozenset(name for name, present in found.items() if present)

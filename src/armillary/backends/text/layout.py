@@ -1,0 +1,77 @@
+"""Text laid out for people: long assignments broken at operators, paragraphs filled, columns in line."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+
+# Places where a line may end: behind a blank, a comma or an opening operator between factors.
+_BREAKS = re.compile(r"[^ *]*[ *]|[^ *]+$")
+
+
+def wrapped(text: str, width: int, indent: str, more: str, continued: str = "") -> list[str]:
+    """Lines of one statement: the first after ``indent``, others after ``more``; all but the last end with
+    ``continued``. Breaks at blanks and after "*", never inside "**".
+    """
+    if len(indent) + len(text) <= width:
+        return [indent + text]
+    lines: list[str] = []
+    line = indent
+    room = width - len(continued)
+    for piece in _pieces(text):
+        if len(line) + len(piece.rstrip()) > room and line.strip():
+            lines.append(line.rstrip() + continued)
+            line = more
+        line += piece
+    return [*lines, line.rstrip()]
+
+
+def _pieces(text: str) -> list[str]:
+    pieces: list[str] = []
+    for piece in _BREAKS.findall(text):
+        if pieces and pieces[-1].endswith("*") and piece == "*":
+            pieces[-1] += piece
+        else:
+            pieces.append(piece)
+    return pieces
+
+
+def paragraph(text: str, width: int, indent: str = "") -> list[str]:
+    """A paragraph filled to a width."""
+    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent) or [indent.rstrip()]
+
+
+def columns(rows: Sequence[Sequence[str]], gap: int = 2) -> list[str]:
+    """Rows of cells as lines whose columns stand in line."""
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "".join(cell.ljust(w + gap) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def listed(items: Sequence[str], width: int, indent: str, continued: str = "") -> list[str]:
+    """Items with commas between them, as many in a line as fit; all but the last end with ``continued``."""
+    lines: list[str] = []
+    line = indent
+    for place, item in enumerate(items):
+        piece = item + (", " if place < len(items) - 1 else "")
+        if len(line) + len(piece.rstrip()) > width - len(continued) and line.strip():
+            lines.append(line.rstrip() + continued)
+            line = indent
+        line += piece
+    return [*lines, line.rstrip()] if items else []
+
+
+def partial_sums(text: str, longest: int) -> list[str]:
+    """A long sum cut at its outer signs: the first part, then parts that begin with " + " or " - "."""
+    parts: list[str] = []
+    depth = start = 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and place - start > longest and text[place : place + 3] in (" + ", " - "):
+            parts.append(text[start:place])
+            start = place
+    return [*parts, text[start:]]

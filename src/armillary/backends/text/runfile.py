@@ -1,0 +1,48 @@
+"""An example of a run file, with every value a user may change and what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from armillary.backends.text.heading import note
+from armillary.backends.text.source import Source
+
+_STEPS = 200
+
+
+def example_timing(source: Source) -> tuple[float, float]:
+    """Duration and step of an example run: as many steps as suit a first look at the system."""
+    run = source.reference.trajectory
+    step = run.step if run else 1e-3
+    return _STEPS * step, step
+
+
+def example_run(source: Source) -> str:
+    """The run file of an example, with all defaults."""
+    d = source.description
+    duration, step = example_timing(source)
+    parameters = zip(d.parameters, source.values, strict=True)
+    lines = [f"# A run of {d.name}. What is left out keeps its default.", ""]
+    lines += ["[run]", f"duration = {duration!r}", f"step = {step!r}", 'method = "rk4"  # or "midpoint"']
+    lines.append("# sample = …   seconds between rows; left out: a row at the end of each step")
+    lines += _group("parameters", ((p.name, v, note(p.units, p.about)) for p, v in parameters))
+    lines += _group("initial", ((s.name, s.initial, note(s.units, s.about)) for s in d.states))
+    lines += _group("inputs", ((m.name, m.initial, note(m.units, m.about)) for m in d.inputs))
+    rest = [m for m in d.memory if not m.input and m.period is None]
+    lines += _group("memory", ((m.name, m.initial, note(m.units, m.about)) for m in rest))
+    return "\n".join(lines) + "\n"
+
+
+def _group(title: str, entries: Iterable[tuple[str, float, str]]) -> list[str]:
+    rows = [
+        (f'"{name}"' if not _bare(name) else name, repr(float(value)), about)
+        for name, value, about in entries
+    ]
+    if not rows:
+        return []
+    lines = [f"{name} = {value}" + (f"  # {about}" if about else "") for name, value, about in rows]
+    return ["", f"[{title}]", *lines]
+
+
+def _bare(name: str) -> bool:
+    return name.isascii() and name.replace("_", "").replace("-", "").isalnum()

@@ -1,0 +1,116 @@
+"""Equations ready for a text language: checked, described, and with numbers for its self-test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.walk import symbols
+from armillary.backends.text.body import Body, Place, body
+from armillary.backends.text.description import Description, description
+from armillary.backends.text.names import Namer, plain
+from armillary.backends.text.printer import Printer
+from armillary.backends.text.reference import Reference, example_parameters, reference, start_memory
+from armillary.errors import ArmillaryError
+from armillary.program.equations import Equations
+from armillary.program.program import Program, Section
+
+# Names of arguments and locals that generated functions have besides those of the model.
+ARGUMENTS = (
+    "t", "state", "constants", "memory", "parameters", "out", "new_state", "new_memory", "work", "rates", "k",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One system on its way into a language."""
+
+    equations: Equations
+    description: Description
+    values: tuple[float, ...]  # of the parameters for the reference numbers: defaults, or 1 without one
+
+    @property
+    def program(self) -> Program:
+        return self.equations.program
+
+    @property
+    def stem(self) -> str:
+        """The system's name as an identifier: of files, and before the names of functions."""
+        return plain(self.description.name, "system").lower()[:40]
+
+    @cached_property
+    def reference(self) -> Reference:
+        """Numbers of the in-process model, for self-tests; computed when first asked for."""
+        return reference(self.equations)
+
+
+def source(equations: Equations) -> Source:
+    """The equations checked and described; an error names what cannot be exported."""
+    _check(equations)
+    model = equations.compile()
+    given = example_parameters(equations)
+    state = model.state(None, given)
+    described = description(equations, state.tolist(), start_memory(model, given, state).tolist())
+    return Source(equations, described, tuple(given.values()))
+
+
+def _check(equations: Equations) -> None:
+    system = equations.system
+    if equations.formalism == "redundant":
+        raise ArmillaryError(
+            f"'{system.name}' was derived in redundant coordinates, whose steps are not exported; derive it "
+            "with formalism='kane', 'recursive' or 'momentum'"
+        )
+    positions = [c.position for c in system.constraints.values() if c.position is not None]
+    closing = {s.data.name for s in symbols(*positions)}
+    for event in system.events.values():
+        if event.lock or event.unlock or any(s.data.name in equations.mode.locked for s in event.changes):
+            raise ArmillaryError(
+                f"event '{event.name}' locks or unlocks joints, which asks for other equations while a run "
+                "goes on; exported code holds one set: leave that event out, or run in the process"
+            )
+        for changed in event.changes if system.constraints else ():
+            name = changed.data.name
+            if changed.data.role == "coordinate" or name in closing or name in equations.dependents:
+                raise ArmillaryError(
+                    f"event '{event.name}' sets '{name}' in a system with constraints, whose loops are then "
+                    "closed anew; exported code cannot do that: leave that event out, or run in the process"
+                )
+
+
+class Identifiers:
+    """What a program's symbols are called in a language: the same name in all functions."""
+
+    def __init__(self, source: Source, printer: Printer, reserved: tuple[str, ...] = ()) -> None:
+        program = source.program
+        words = {*printer.keywords, *ARGUMENTS, *reserved, *(printer.functions.values())}
+        self.namer = Namer(words, folded=printer.folded, longest=printer.longest_name)
+        self.of: dict[Expr, str] = {program.time: "t"}
+        constants = [c for c in program.constants if c not in program.parameters]
+        for s in (*program.parameters, *program.state, *program.memory, *constants):
+            self.of[s] = self.namer.fresh(s.data.name)
+        description = source.description
+        labels = Namer(printer.keywords, folded=printer.folded, longest=printer.longest_name)
+        self.outputs = tuple(labels.fresh(o.name) for o in description.outputs)
+        labels = Namer(printer.keywords, folded=printer.folded, longest=printer.longest_name)
+        self.events = tuple(labels.fresh(e.name) for e in description.events)
+
+
+class Sections:
+    """All sections of a program as text, under one set of identifiers."""
+
+    def __init__(self, source: Source, printer: Printer, reserved: tuple[str, ...] = ()) -> None:
+        self.source, self.printer = source, printer
+        self.identifiers = Identifiers(source, printer, reserved)
+        program = source.program
+        self._given = {s: ("parameters", i) for i, s in enumerate(program.parameters)}
+        self._places: dict[Expr, Place] = {program.time: ("", 0)}
+        self._places |= {s: ("state", i) for i, s in enumerate(program.state)}
+        self._places |= {s: ("memory", i) for i, s in enumerate(program.memory)}
+        self._places |= {s: ("constants", i) for i, s in enumerate(program.constants)}
+
+    def body(self, section: Section) -> Body:
+        """A section of this program as text."""
+        places = self._given if section is self.source.program.precompute else self._places
+        return body(section, self.printer, places, self.identifiers.of, self.identifiers.namer)

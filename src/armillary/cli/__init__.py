@@ -1,0 +1,18 @@
+"""The command `armillary`: derive, run, plot, compare, export, check and measure models from a terminal.
+
+In: command-line arguments. Out: text on a terminal, JSON for scripts, files, an exit code (0 well, 1 the work
+failed or differences were found, 2 wrong usage or input, 130 interrupted). Read `app.py` first: it finds the
+command and turns errors into sentences. One command per file, imported when it is called; `options.py` holds
+what several share, `show.py` how things are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """The command line; ends the process with an exit code."""
+    from armillary.cli.app import app
+
+    app.main(args=list(args) if args is not None else None)

@@ -1,0 +1,140 @@
+"""The group of commands: it imports the one that is called, and turns errors into sentences."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+import traceback
+from typing import Any
+
+import click
+
+from armillary.cli.show import as_json
+from armillary.errors import ArmillaryError, MissingExtraError, SimulationError
+
+FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
+
+# Name: module and one line of help, so that neither help nor completion imports what is not called.
+COMMANDS = {
+    "run": ("run", "Simulate a run file, or a model, and save the results."),
+    "check": ("check", "Look for mistakes in a model or run file without running it."),
+    "derive": ("derive", "Derive equations of motion: report, or equations as text, LaTeX or HTML."),
+    "plot": ("plot", "Draw outputs of one or more saved runs."),
+    "diff": ("diff", "Compare two saved runs."),
+    "export": ("export", "Write a model as a program in another language, or as an FMU."),
+    "bench": ("bench", "Time derivation, compilation, evaluations and steps of a model."),
+    "verify": ("verify", "Run the published cases: expected next to found."),
+    "examples": ("examples", "List the examples, show one, or copy it here."),
+    "info": ("info", "Versions, extras, compilers and the cache of compiled models."),
+    "schema": ("schema", "Print the JSON schema of model files."),
+    "completion": ("completion", "Print the script that completes commands in your shell."),
+}
+
+
+class App(click.Group):
+    """A group whose commands are modules of this package."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        found = getattr(importlib.import_module(f"armillary.cli.{COMMANDS[name][0]}"), COMMANDS[name][0])
+        assert isinstance(found, click.Command)
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from armillary.errors import nearest
+
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"there is no command '{args[0]}'{nearest(args[0], COMMANDS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def main(self, args: Any = None, prog_name: str | None = None, **extra: Any) -> Any:  # type: ignore[override]
+        """One command line, from arguments to exit code."""
+        given = list(args) if args is not None else sys.argv[1:]
+        standalone = extra.pop("standalone_mode", True)
+        try:
+            done = super().main(given, "armillary", standalone_mode=False, **extra)
+            sys.stdout.flush()
+            code = done if isinstance(done, int) else 0
+        except BaseException as error:
+            code = reported(error, debug="--debug" in given, json="--json" in given)
+        if standalone:
+            sys.exit(code)
+        return code
+
+
+def reported(error: BaseException, *, debug: bool, json: bool) -> int:
+    """The exit code for an error, once it is told on stderr as a sentence."""
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else FAILED
+    if isinstance(error, BrokenPipeError):  # who reads our output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    if debug and not isinstance(error, click.ClickException):
+        traceback.print_exception(error)
+    messages, code = _told(error)
+    if json:
+        print(as_json({"ok": False, "exit_code": code, "errors": [_located(m) for m in messages]}))
+    for message in messages:
+        click.echo(f"{click.style('armillary: error:', fg='red', bold=True)} {message}", err=True)
+    return code
+
+
+def _told(error: BaseException) -> tuple[list[str], int]:
+    """The sentences about an error, and its exit code."""
+    if isinstance(error, click.Abort | KeyboardInterrupt | EOFError):
+        return ["interrupted"], INTERRUPTED
+    if isinstance(error, click.UsageError):
+        command = error.ctx.command_path if error.ctx is not None else "armillary"
+        message = error.format_message().rstrip(".")
+        return [f"{message}{' ' if message.endswith('?') else '; '}see '{command} --help'"], WRONG_INPUT
+    if isinstance(error, click.ClickException):
+        return [error.format_message()], WRONG_INPUT
+    if isinstance(error, ArmillaryError):
+        code = FAILED if isinstance(error, SimulationError | MissingExtraError) else WRONG_INPUT
+        return list(getattr(error, "problems", None) or [str(error)]), code
+    if isinstance(error, OSError):
+        where = f"'{error.filename}': " if error.filename else ""
+        return [f"{where}{error.strerror or error}"], FAILED
+    if isinstance(error, MemoryError):
+        return ["there is not enough memory for this"], FAILED
+    kind = type(error).__name__
+    return [f"a fault of Armillary itself: {kind}: {error}; --debug shows where, please report it"], FAILED
+
+
+def _located(message: str) -> dict[str, Any]:
+    """A message with its file and line apart, where it begins with them."""
+    found = re.match(r"([^\s:][^:\n]*\.\w+):(\d+): ", message)
+    if not found:
+        return {"message": message}
+    return {"message": message[found.end() :], "file": found[1], "line": int(found[2])}
+
+
+@click.command(
+    cls=App,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
+    epilog="Start with:  armillary examples   then   armillary run car --duration 2",
+)
+@click.version_option(package_name="armillary", message="armillary %(version)s")
+@click.pass_context
+def app(ctx: click.Context) -> None:
+    """Multibody dynamics: describe a mechanical system, get fast equations of motion made for it.
+
+    Each command has an example in its help:  armillary run --help
+    """
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        ctx.color = False
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())

@@ -1,0 +1,102 @@
+"""`armillary check`: mistakes and doubts in a model or run file, found without running it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from armillary.cli import options, show
+from armillary.errors import ArmillaryError
+
+
+@options.command(
+    """
+    armillary check car.toml
+    armillary check step.toml --strict --json
+    """
+)
+@click.argument("source", metavar="RUN_FILE|MODEL", type=options.ModelType())
+@options.settings_option
+@click.option("--derive/--no-derive", default=True, show_default=True, help="Derive the equations too.")
+@click.option("--strict", is_flag=True, help="Exit code 1 where there are warnings.")
+def check(source: str, assignments: tuple[str, ...], derive: bool, strict: bool, json_wanted: bool) -> int:
+    """Look for mistakes in a model or run file without running it.
+
+    Errors are what would stop a run. Warnings are doubts: parameters without a description or units, values
+    that nothing needs, parts that an importer could not take over.
+    """
+    errors: list[str] = []
+    warnings: list[str] = []
+    name = source
+    try:
+        name = _examine(options.with_settings(options.run_file(source), assignments), derive, warnings)
+    except ArmillaryError as error:
+        errors = list(getattr(error, "problems", None) or [str(error)])
+    code = 2 if errors else 1 if warnings and strict else 0
+    if json_wanted:
+        data = {"ok": code == 0, "command": "check", "system": name, "errors": errors, "warnings": warnings}
+        click.echo(show.as_json(data))
+        return code
+    for line in errors:
+        click.echo(f"{show.bad('error:')} {line}")
+    for line in warnings:
+        click.echo(f"{show.doubtful('warning:')} {line}")
+    verdict = f"{_count(len(errors), 'error')}, {_count(len(warnings), 'warning')}"
+    click.echo(f"{name}: {(show.bad if errors else show.good)(verdict)}")
+    return code
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+
+
+def _examine(file: Any, derive: bool, warnings: list[str]) -> str:
+    """The system's name; errors are raised, doubts appended."""
+    import warnings as python_warnings
+
+    from armillary.simulation.execute import Simulation
+
+    with python_warnings.catch_warnings(record=True) as caught:
+        python_warnings.simplefilter("always")
+        simulation = Simulation(file)
+    told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    warnings += [line for message in told for line in message.splitlines()]
+    system = simulation.system
+    if file.source:
+        simulation.arguments()
+        simulation.check_places()
+    warnings += _parameter_doubts(simulation)
+    if derive:
+        warnings += _needed_doubts(simulation, bool(file.source))
+    return str(system.name)
+
+
+def _parameter_doubts(simulation: Any) -> list[str]:
+    found = []
+    for name, value in simulation.values.parameters.items():
+        stated = simulation.system.parameters[name].data
+        if not stated.about:
+            meaning = f"; it seems to be: {value.about}" if value.about else ""
+            found.append(f"parameter '{name}' has no description{meaning}")
+        if stated.units is None:
+            deduced = f"; deduced from its use: {value.units}" if value.units else ", and none can be deduced"
+            found.append(f"parameter '{name}' has no units{deduced}")
+    return found
+
+
+def _needed_doubts(simulation: Any, complete: bool) -> list[str]:
+    """Parameters that the equations do not need, and those without a value."""
+    from armillary.algebra.walk import symbols
+    from armillary.errors import ParameterError
+
+    equations = simulation.equations
+    used = {s.data.name for s in symbols(*equations.program.precompute.results)}
+    values = simulation.values.parameters
+    missing = [name for name in values if name in used and values[name].number is None]
+    if missing and complete:
+        raise ParameterError(f"no value for {', '.join(missing)}: give [parameters] {missing[0]} = …")
+    found = [f"parameter '{name}' has no default: each run must give it" for name in missing]
+    return found + [
+        f"parameter '{name}' is not needed by any equation" for name in values if name not in used
+    ]

@@ -1,0 +1,94 @@
+"""`armillary derive`: what a derivation made, and the equations themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from armillary.cli import options, show
+
+
+@options.command(
+    """
+    armillary derive car.toml
+    armillary derive car.toml --equations html -o car.html
+    armillary derive stanford_arm --formalism kane --equations text --section outputs
+    """
+)
+@options.model_argument
+@options.formalism_option
+@click.option("--compare", is_flag=True, help="Operations by every formalism, side by side.")
+@click.option(
+    "--equations", "form", type=click.Choice(["text", "latex", "html"]), help="Print the equations."
+)
+@click.option("--section", multiple=True, help="precompute, derivatives (default), outputs, …; repeatable.")
+@click.option("-o", "--output", type=click.Path(), help="File to write instead of the terminal.")
+def derive(
+    source: str,
+    formalism: str,
+    compare: bool,
+    form: str | None,
+    section: tuple[str, ...],
+    output: str | None,
+    json_wanted: bool,
+) -> int:
+    """Derive equations of motion: report, or equations as text, LaTeX or HTML.
+
+    The report tells bodies, coordinates, operations, what each pass gained and what each stage took.
+    """
+    from armillary.atomic import replacing
+    from armillary.simulation.models import open_model
+
+    file = options.run_file(source)
+    system = open_model(file.model, file.folder)
+    if compare:
+        costs = system.compare_formalisms()
+        data = {name: cost if isinstance(cost, str) else _operations(cost) for name, cost in costs.items()}
+        show.emit(json_wanted, {"command": "derive", "system": system.name, "costs": data}, str(costs))
+        return 0
+    equations = system.derive(formalism)
+    text = _text(equations, form, section)
+    if output is not None:
+        with replacing(output) as temporary:
+            temporary.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+    data = _data(equations) | ({"file": output} if output else {"equations": text} if form else {})
+    shown = f"wrote {output}" if output is not None else text
+    show.emit(json_wanted, data, shown)
+    return 0
+
+
+def _text(equations: Any, form: str | None, wanted: tuple[str, ...]) -> str:
+    if form is None and not wanted:
+        return str(equations.report())
+    names = wanted or ("derivatives",)
+    if form in (None, "text"):
+        return "\n\n".join(str(equations.show(name)) for name in names)
+    from armillary.cli.pages import html_page, latex_document
+    from armillary.errors import ModelError, nearest
+
+    sections = {section.name: section for section in equations.program.sections()}
+    for name in names:
+        if name not in sections:
+            raise ModelError(f"no section '{name}'{nearest(name, sections)}; there are {', '.join(sections)}")
+    chosen = [sections[name] for name in names]
+    return latex_document(equations, chosen) if form == "latex" else html_page(equations, chosen)
+
+
+def _data(equations: Any) -> dict[str, Any]:
+    return {
+        "command": "derive",
+        "system": equations.system.name,
+        "formalism": equations.formalism,
+        "bodies": len(equations.system.bodies),
+        "coordinates": list(equations.coordinates),
+        "speeds": list(equations.speeds),
+        "operations": _operations(equations.operations),
+        "precomputed": len(equations.program.constants),
+        "seconds": {stage.name: stage.seconds for stage in equations.stages},
+        "considered": [str(tried) for tried in equations.considered],
+    }
+
+
+def _operations(counted: Any) -> dict[str, int]:
+    return {k: getattr(counted, k) for k in ("additions", "multiplications", "divisions", "functions")}

@@ -1,0 +1,103 @@
+"""`armillary info`: versions, extras, compilers, and the cache of compiled models."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import click
+
+from armillary.cli import options, show
+
+_REQUIRED = ("armillary", "numpy", "scipy", "llvmlite", "click")
+_EXTRAS = {
+    "matplotlib": "plots",
+    "xarray": "NetCDF files and labelled data",
+    "h5netcdf": "NetCDF files",
+    "pandas": "tables",
+    "pyarrow": "Parquet files",
+    "pint": "quantities with units in Python",
+    "fmpy": "checking FMUs",
+    "jax": "running exported JAX code",
+    "ziglang": "compiling FMUs without a system compiler",
+}
+_COMPILERS = ("cc", "gcc", "clang", "gfortran", "nvcc", "octave")
+
+
+@options.command(
+    """
+    armillary info
+    armillary info --clear-cache
+    """
+)
+@click.option("--clear-cache", is_flag=True, help="Remove all cached models.")
+def info(clear_cache: bool, json_wanted: bool) -> int:
+    """Versions, extras, compilers, and the cache of compiled models."""
+    removed = _clear() if clear_cache else None
+    versions = {name: _version(name) for name in (*_REQUIRED, *_EXTRAS)}
+    compilers = {
+        name: shutil.which(os.environ.get("CC", name) if name == "cc" else name) for name in _COMPILERS
+    }
+    data: dict[str, Any] = {
+        "command": "info",
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "platform": platform.platform(),
+        "processors": os.cpu_count(),
+        "versions": versions,
+        "compilers": compilers,
+        "cache": _cache(),
+    }
+    if removed is not None:
+        data["removed"] = removed
+    show.emit(json_wanted, data, _text(data))
+    return 0
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _cache() -> dict[str, Any]:
+    from armillary.backends import cache
+
+    folder = Path(cache.folder())
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    return {"folder": str(folder), "files": len(sizes), "bytes": sum(sizes)}
+
+
+def _clear() -> int:
+    from armillary.backends import cache
+
+    return int(cache.clear())
+
+
+def _text(data: dict[str, Any]) -> str:
+    versions, cache = data["versions"], data["cache"]
+    absent = show.faint("not installed")
+    lines = [
+        click.style(f"Armillary {versions['armillary']}", bold=True),
+        f"  Python {data['python']} on {data['platform']}, {data['processors']} processors",
+        f"  {data['executable']}",
+        "",
+    ]
+    rows = [
+        [name, versions[name] or absent, _EXTRAS.get(name, "")] for name in versions if name != "armillary"
+    ]
+    lines += [show.columns(rows, header=False), ""]
+    lines.append(
+        show.columns([[n, p or show.faint("not found")] for n, p in data["compilers"].items()], header=False)
+    )
+    size = f"{cache['files']} compiled models, {cache['bytes'] / 1e6:.1f} MB"
+    lines += ["", f"  cache: {cache['folder']} ({size})"]
+    if "removed" in data:
+        lines.append(f"  removed {data['removed']} files from the cache")
+    return "\n".join(lines)

@@ -1,0 +1,135 @@
+"""What several commands share: their common options, model arguments, and completion of names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+FORMALISMS = (
+    "auto", "kane", "recursive", "back_substitution", "momentum", "redundant", "mbdyfn", "mbdyfr", "mbdyfl",
+)  # fmt: skip
+
+
+class Command(click.Command):
+    """A command with the options that all have: --json and --debug."""
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.params += [
+            click.Option(["--json", "json_wanted"], is_flag=True, help="Print JSON for scripts."),
+            click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks of errors."),
+        ]
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Examples as they are written, one per line."""
+        if self.epilog:
+            with formatter.section("Examples"):
+                for line in self.epilog.strip().splitlines():
+                    formatter.write(f"  {line.strip()}\n")
+
+
+def command(examples: str) -> Callable[[Callable[..., Any]], Command]:
+    """A command, with example lines for its help."""
+    return click.command(cls=Command, epilog=examples)
+
+
+class ModelType(click.ParamType):
+    """A model file, a run file, or the name of an example."""
+
+    name = "model"
+
+    def __init__(self, *suffixes: str) -> None:
+        self.suffixes = suffixes or (".toml", ".urdf", ".xml")
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from armillary.simulation.models import example_names
+
+        folder = Path(incomplete).parent if incomplete else Path()
+        begun = Path(incomplete).name if not incomplete.endswith("/") else ""
+        if incomplete.endswith("/"):
+            folder = Path(incomplete)
+        found = []
+        for entry in sorted(folder.iterdir()) if folder.is_dir() else ():
+            shown = str(folder / entry.name) if str(folder) != "." else entry.name
+            if entry.name.startswith(begun) and (entry.is_dir() or entry.suffix in self.suffixes):
+                found.append(CompletionItem(shown + ("/" if entry.is_dir() else "")))
+        return found + [CompletionItem(n) for n in example_names() if n.startswith(incomplete)]
+
+
+class SettingType(click.ParamType):
+    """NAME=VALUE; the names are those of the model on the same command line."""
+
+    name = "name=value"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from armillary.errors import ArmillaryError
+
+        # With an option that still lacks its value, click leaves the model among the arguments not yet read.
+        source = ctx.params.get("source") or next(iter(ctx.args), None)
+        if "=" in incomplete or source is None:
+            return []
+        try:
+            names = _setting_names(source)
+        except ArmillaryError:
+            return []
+        return [
+            CompletionItem(f"{name}=", help=about)
+            for name, about in names.items()
+            if name.casefold().startswith(incomplete.casefold())
+        ]
+
+
+def _setting_names(source: str) -> dict[str, str]:
+    from armillary.model.described import parameter_descriptions
+    from armillary.simulation.models import open_model
+    from armillary.simulation.run_file import RUN_KEYS
+
+    file = run_file(source)
+    system = open_model(file.model, file.folder)
+    names = parameter_descriptions(system)
+    names |= {f"initial.{s.data.name}": s.data.about for s in (*system.coordinates, *system.speeds)}
+    names |= {f"inputs.{name}": m.about for name, m in system.memories.items() if m.input}
+    return names | dict.fromkeys((f"run.{key}" for key in RUN_KEYS), "")
+
+
+def run_file(source: str) -> Any:
+    """The run file at a path, or one that only names the model there; a run file says whose run it is."""
+    from armillary.model.text.documents import read_document
+    from armillary.simulation.run_file import RunFile
+
+    path = Path(source)
+    if path.suffix.lower() != ".toml" or not path.is_file():
+        return RunFile.of_model(source)
+    document = read_document(path, "model or run file")
+    is_run = "model" in document.data or ("run" in document.data and "bodies" not in document.data)
+    return RunFile.of_document(document) if is_run else RunFile.of_model(source)
+
+
+model_argument = click.argument("source", metavar="MODEL", type=ModelType())
+formalism_option = click.option(
+    "--formalism", type=click.Choice(FORMALISMS), default="auto", show_default=True, help="How to derive."
+)
+
+
+def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--set", "assignments", multiple=True, type=SettingType(), metavar="NAME=VALUE",
+        help='A value in place of the file\'s: SPEED="60 mile/hour", initial.A.q1="2 deg", run.step=1e-3.',
+    )(function)  # fmt: skip
+
+
+def with_settings(file: Any, assignments: tuple[str, ...], **run_settings: Any) -> Any:
+    """A run file with what the command line says in place of its own."""
+    from armillary.simulation.run_file import COMMAND_LINE, parse_setting
+
+    given = {f"run.{name}": value for name, value in run_settings.items() if value is not None}
+    given |= dict(parse_setting(text) for text in assignments)
+    return file.setting(given, COMMAND_LINE) if given else file

@@ -1,0 +1,155 @@
+"""`armillary run`: a run file, or a model with options, to results and an echo file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from armillary.cli import options, show
+
+
+@options.command(
+    """
+    armillary run step.toml
+    armillary run step.toml --set SPEED="60 mile/hour" --set run.step=1e-3 -o fast.nc
+    armillary run car --duration 2 --step 0.025 --method midpoint --plot car.png
+    """
+)
+@click.argument("source", metavar="RUN_FILE|MODEL", type=options.ModelType())
+@click.option("--duration", help="Length of the run: seconds, or text such as '2 min'.")
+@click.option("--step", help="Step of a fixed-step method, first step of an adaptive one.")
+@click.option("--method", help="rk4, midpoint, dopri5, dop853, scipy:Radau, …")
+@click.option("--sample", help="Time between rows of the results.")
+@click.option("--formalism", type=click.Choice(options.FORMALISMS), help="How to derive.")
+@options.settings_option
+@click.option("--select", multiple=True, help="Output to keep, by name or pattern; may be repeated.")
+@click.option("-o", "--output", type=click.Path(), help="Results: .csv, .nc, .parquet or .erd.")
+@click.option("--echo/--no-echo", default=True, show_default=True, help="Write the echo file.")
+@click.option("--save/--no-save", default=True, show_default=True, help="Write results and echo file.")
+@click.option("--plot", type=click.Path(), help="Draw the selected outputs: .png, .svg, .pdf or .html.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+def run(
+    source: str,
+    duration: str | None,
+    step: str | None,
+    method: str | None,
+    sample: str | None,
+    formalism: str | None,
+    assignments: tuple[str, ...],
+    select: tuple[str, ...],
+    output: str | None,
+    echo: bool,
+    save: bool,
+    plot: str | None,
+    quiet: bool,
+    json_wanted: bool,
+) -> int:
+    """Simulate a run file, or a model, and save the results.
+
+    Next to the results goes an echo file, NAME.echo.toml: every parameter and initial value with units,
+    meaning and source. It is a run file, and gives the same run again.
+    """
+    from armillary.errors import SimulationError
+    from armillary.simulation.execute import Simulation
+
+    file = options.with_settings(
+        options.run_file(source), assignments, duration=duration, step=step, method=method, sample=sample,
+        formalism=formalism,
+    )  # fmt: skip
+    chosen: dict[str, Any] = {"output.file": output} if output else {}
+    chosen |= {"output.select": list(select)} if select else {}
+    simulation = Simulation(file.setting(chosen, "command line") if chosen else file)
+    simulation.arguments()
+    if save:
+        simulation.check_places()
+    failure = None
+    with _progress(simulation, quiet or json_wanted) as progress:
+        try:
+            made = simulation.run(progress=progress)
+        except SimulationError as error:
+            if error.run is None:
+                raise
+            failure, made = error, error.run
+    written = simulation.save(made, echo=echo) if save else []
+    if plot is not None:
+        _draw(simulation, made, plot)
+        written.append(Path(plot))
+    if failure is not None:
+        kept = f"; the data so far are in '{written[0]}'" if save else ""
+        raise SimulationError(str(failure).removesuffix("; the data so far are in the error's .run") + kept)
+    interrupted = made.info.get("status") == "interrupted"
+    if json_wanted:
+        click.echo(show.as_json({"ok": not interrupted, **_data(simulation, made, written)}))
+    elif not quiet:
+        click.echo(_summary(simulation, made, written))
+    return 130 if interrupted else 0
+
+
+def _draw(simulation: Any, made: Any, path: str) -> None:
+    from armillary.results import plot
+
+    shown = simulation.selected(made)
+    wanted = shown.names if simulation.values.select else tuple(simulation.system.outputs) or shown.names
+    plot([shown], *wanted, path=path)
+
+
+def _data(simulation: Any, made: Any, written: list[Path]) -> dict[str, Any]:
+    return {
+        "command": "run",
+        "system": made.system,
+        "formalism": made.info["formalism"],
+        "method": made.info["method"],
+        "status": made.info["status"],
+        "steps": made.info["steps"],
+        "samples": len(made),
+        "files": [str(path) for path in written],
+        "seconds": simulation.seconds,
+        "events": [{"time": e.time, "name": e.name} for e in made.events],
+        "units": {name: made.units[name] for name in simulation.names},
+        "final": {name: made.final[name] for name in simulation.names} if len(made) else {},
+    }
+
+
+def _summary(simulation: Any, made: Any, written: list[Path]) -> str:
+    info = made.info
+    title = simulation.file.title or made.system
+    span = f"{made.time[0]:g} to {made.time[-1]:g} s" if len(made) else "no samples"
+    lines = [
+        f"{click.style(title, bold=True)}: {span}, {info['method']}, {info['steps']} steps, {info['status']}"
+    ]
+    final = made.final if len(made) else {}
+    outputs = simulation.names if simulation.values.select else list(simulation.system.outputs)
+    rows = [[name, f"{final[name]:.6g}", made.units[name], made.descriptions[name]] for name in outputs[:12]]
+    if rows:
+        lines += [show.columns([["at the end", "", "", ""], *rows])]
+    if made.events:
+        lines.append(
+            f"  {len(made.events)} events, the last: {made.events[-1].name} at {made.events[-1].time:g} s"
+        )
+    times = ", ".join(f"{name} {show.seconds(value)}" for name, value in simulation.seconds.items())
+    lines.append(show.faint(f"  {times}"))
+    lines += [f"  wrote {path}" for path in written]
+    return "\n".join(lines)
+
+
+@contextmanager
+def _progress(simulation: Any, quiet: bool) -> Iterator[bool | Callable[[float], None]]:
+    """A bar on a terminal, of the time reached; it appears when the run has taken a moment."""
+    if quiet or not sys.stderr.isatty():
+        yield False
+        return
+    arguments = simulation.arguments()
+    start, end = arguments["t0"], arguments["t_end"]
+    with click.progressbar(length=1000, label="simulating", file=sys.stderr, show_pos=False) as bar:
+
+        def report(t: float) -> None:
+            share = int(1000 * (t - start) / (end - start)) if end > start else 1000
+            bar.update(max(share - bar.pos, 0))
+
+        yield report
+        bar.update(1000 - bar.pos)

@@ -1,0 +1,28 @@
+"""`armillary schema`: the JSON schema of model files, for editors."""
+
+from __future__ import annotations
+
+import click
+
+from armillary.cli import options, show
+
+
+@options.command(
+    """
+    armillary schema -o armillary.schema.json
+    """
+)
+@click.option("-o", "--output", type=click.Path(), help="File to write instead of the terminal.")
+def schema(output: str | None, json_wanted: bool) -> int:
+    """Print the JSON schema of model files, with which editors complete and check them."""
+    from armillary import schema as model_schema
+    from armillary.atomic import replacing
+
+    text = show.as_json(model_schema())
+    if output is None:
+        click.echo(text)
+        return 0
+    with replacing(output) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+    show.emit(json_wanted, {"command": "schema", "file": output}, f"wrote {output}")
+    return 0

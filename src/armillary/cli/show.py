@@ -1,0 +1,78 @@
+"""How commands show things: tables in columns, JSON with stable keys."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+
+def columns(rows: Sequence[Sequence[str]], *, header: bool = True, indent: str = "  ") -> str:
+    """Rows of cells in columns; numbers end at the same place, the first row is bold on a terminal."""
+    if not rows:
+        return ""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    body = rows[1:] if header else rows
+    right = [bool(body) and all(_numeric(row[i]) for row in body) for i in range(len(widths))]
+    lines = []
+    for row in rows:
+        cells = [f"{c:>{w}}" if r else f"{c:<{w}}" for c, w, r in zip(row, widths, right, strict=True)]
+        lines.append(indent + "  ".join(cells).rstrip())
+    if header:
+        lines[0] = click.style(lines[0], bold=True)
+    return "\n".join(lines)
+
+
+def _numeric(cell: str) -> bool:
+    try:
+        float(cell or "0")
+    except ValueError:
+        return False
+    return True
+
+
+def as_json(value: Any) -> str:
+    """JSON that every reader takes: what is no finite number becomes null."""
+    return json.dumps(_finite(value), ensure_ascii=False, indent=2)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+
+
+def emit(json_wanted: bool, data: Mapping[str, Any], text: str) -> None:
+    """The result of a command: ``data`` for scripts, or ``text`` for people."""
+    click.echo(as_json({"ok": True, **data}) if json_wanted else text)
+
+
+def good(text: str) -> str:
+    return click.style(text, fg="green")
+
+
+def bad(text: str) -> str:
+    return click.style(text, fg="red")
+
+
+def doubtful(text: str) -> str:
+    return click.style(text, fg="yellow")
+
+
+def faint(text: str) -> str:
+    return click.style(text, dim=True)
+
+
+def seconds(value: float) -> str:
+    """A time as people read it: 1.2 s, 35 ms, 120 ns."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"

@@ -1,0 +1,89 @@
+"""The content of a run's file, whatever the format, and its metadata as lines of text."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+TIME = "time"
+
+_LINE = re.compile(r'(\w+)(?: ("(?:[^"\\]|\\.)*"))?: (.*)')
+
+
+class Record(NamedTuple):
+    """The content of a run's file: `values[:, i]` are the samples of `names[i]` at `time`.
+
+    `metadata` is a mapping of plain values (texts, numbers, and mappings or lists of them) that JSON writes
+    and reads back exactly, because it prints floats with `repr`.
+    """
+
+    names: tuple[str, ...]
+    time: np.ndarray
+    values: np.ndarray
+    metadata: dict[str, Any]
+
+
+def metadata_lines(metadata: dict[str, Any], *, ascii_only: bool = False) -> Iterator[str]:
+    """The metadata with one fact per line: `units "A.q1": "rad"`."""
+    for key, value in metadata.items():
+        pairs: Iterable[tuple[Any, Any]] | None = None
+        if isinstance(value, dict):
+            pairs = value.items()
+        elif key == "events":
+            pairs = ((name, time) for time, name in value)
+        if pairs is None:
+            yield f"{key}: {as_json(value, ascii_only)}"
+        else:
+            yield from (
+                f"{key} {as_json(name, ascii_only)}: {as_json(item, ascii_only)}" for name, item in pairs
+            )
+
+
+def empty_metadata() -> dict[str, Any]:
+    """Metadata without a fact, for `read_metadata` to fill."""
+    tables = ("units", "descriptions", "parameters", "parameter_units", "info")
+    return {key: {} for key in tables} | {"events": []}
+
+
+def read_metadata(metadata: dict[str, Any], line: str) -> bool:
+    """Whether a line was one of `metadata_lines`; what it says is entered."""
+    match = _LINE.match(line)
+    if match is None:
+        return False
+    key, name, value = match[1], match[2], json.loads(match[3])
+    if name is None:
+        metadata[key] = value
+    elif key == "events":
+        metadata[key].append([value, json.loads(name)])
+    else:
+        metadata[key][json.loads(name)] = value
+    return True
+
+
+def distinct(labels: Iterable[str], *, taken: Iterable[str] = (TIME,), width: int | None = None) -> list[str]:
+    """The labels, numbered where one is already taken (time's is); none is longer than `width`."""
+    used, result = set(taken), []
+    for label in labels:
+        numbered = (_numbered(label, str(number), width) for number in itertools.count(2))
+        trials = itertools.chain([label[:width]], numbered)
+        result.append(next(trial for trial in trials if trial not in used))
+        used.add(result[-1])
+    return result
+
+
+def _numbered(label: str, number: str, width: int | None) -> str:
+    return f"{label}_{number}" if width is None else label[: width - len(number)] + number
+
+
+def stack(columns: list[np.ndarray], time: np.ndarray) -> np.ndarray:
+    """Columns side by side; without any, as many empty rows as there are times."""
+    return np.stack(columns, axis=1) if columns else np.empty((time.size, 0))
+
+
+def as_json(value: Any, ascii_only: bool = False) -> str:
+    return json.dumps(value, ensure_ascii=ascii_only)

@@ -1,0 +1,137 @@
+"""A run file carried out: model read, values put in, equations derived and compiled, run, files written."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from armillary.errors import ArmillaryError
+from armillary.model.system import System
+from armillary.results.run import Run
+from armillary.simulation.echo import echo_text, write_echo
+from armillary.simulation.models import NoSuchModelError, open_model
+from armillary.simulation.resolve import Resolved, chosen, resolve
+from armillary.simulation.run_file import RunFile, RunFileError
+
+if TYPE_CHECKING:
+    from armillary.program.equations import Equations
+    from armillary.runtime.compiled import CompiledModel
+
+SUFFIXES = (".csv", ".nc", ".parquet", ".erd")
+_SIMULATE = {"step", "method", "sample", "rtol", "atol", "max_step", "max_steps"}
+
+
+class Simulation:
+    """One run file with its model: each stage is done once, when it is first needed."""
+
+    def __init__(self, file: RunFile, system: System | None = None) -> None:
+        self.file = file
+        self.seconds: dict[str, float] = {}  # of each stage
+        with self._stage("load"):
+            self.system = _opened(file) if system is None else system
+            self.values: Resolved = resolve(file, self.system)
+        self.results = self._results_path()
+        self.echo = self.results.with_name(f"{self.results.stem}.echo.toml")
+
+    @cached_property
+    def equations(self) -> Equations:
+        formalism = self.values.settings.get("formalism")
+        with self._stage("derive"):
+            made = self.system.derive(formalism.value if formalism else "auto")
+        self.names = chosen((c.name for c in made.targets.columns), self.values.select)
+        return made
+
+    @cached_property
+    def model(self) -> CompiledModel:
+        equations = self.equations
+        with self._stage("compile"):
+            return equations.compile()
+
+    def run(self, *, progress: bool | Callable[[float], None] = True) -> Run:
+        """The run with all its outputs."""
+        arguments = self.arguments()
+        model = self.model
+        accepted = inspect.signature(model.simulate).parameters
+        for name in arguments:
+            if name not in accepted:
+                source = self.values.settings[name].source
+                raise RunFileError([f"{source}: formalism '{model.formalism}' has no use for {name}"])
+        with self._stage("simulate"):
+            return model.simulate(**arguments, progress=progress)
+
+    def arguments(self) -> dict[str, Any]:
+        """What ``CompiledModel.simulate`` is called with: only what is given, so that its defaults hold."""
+        values, settings = self.values, self.values.settings
+        if "duration" not in settings:
+            place = f"{self.file.source}: " if self.file.source else ""
+            raise RunFileError([f"{place}how long is the run? give [run] duration, or --duration"])
+        start = settings["start"].value if "start" in settings else 0.0
+        arguments: dict[str, Any] = {"t_end": start + settings["duration"].value, "t0": start}
+        arguments |= {name: settings[name].value for name in settings if name in _SIMULATE}
+        parameters = {name: v.number for name, v in values.parameters.items() if v.given}
+        initial = {name: v.number for name, v in values.initial.items() if v.given}
+        memory = {name: v.number for name, v in {**values.inputs, **values.memory}.items() if v.given}
+        given = {"parameters": parameters, "initial": initial, "memory": memory}
+        return arguments | {name: table for name, table in given.items() if table}
+
+    def save(self, made: Run, *, echo: bool = True) -> list[Path]:
+        """The chosen outputs in the results' file, and the echo file; both paths."""
+        with self._stage("save"):
+            self.selected(made).save(self.results)
+            if echo:
+                write_echo(self.echo, self.echo_text(made))
+        return [self.results, self.echo] if echo else [self.results]
+
+    def selected(self, made: Run) -> Run:
+        """The run with the outputs that the run file selects."""
+        if not self.values.select:
+            return made
+        columns = [made.names.index(name) for name in self.names]
+        return replace(made, names=tuple(self.names), values=made.values[:, columns])
+
+    def echo_text(self, made: Run) -> str:
+        """The echo file of a run."""
+        return echo_text(self.file, self.system, self.values, made, folder=self.echo.parent)
+
+    def check_places(self) -> None:
+        """Errors for results that could not be written, before anything is computed."""
+        if self.results.suffix.lower() not in SUFFIXES:
+            raise ArmillaryError(
+                f"'{self.results.name}' has no known format: use a name that ends in {', '.join(SUFFIXES)}"
+            )
+        folder = self.results.parent
+        if not folder.is_dir():
+            raise ArmillaryError(f"there is no folder '{folder}' for the results; make it, or name another")
+        if not os.access(folder, os.W_OK):
+            raise ArmillaryError(f"the folder '{folder}' cannot be written to; name another with --output")
+
+    def _results_path(self) -> Path:
+        entry = self.file.output.get("file")
+        if entry is None:
+            return self.file.folder / f"{self.file.stem}.csv"
+        given = Path(entry.value)
+        # A path on the command line is relative to where the command is given.
+        return given if entry.source == "command line" else self.file.folder / given
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = time.perf_counter() - started
+
+
+def _opened(file: RunFile) -> System:
+    """The model of a run file; one that is not there is a problem of the line that names it."""
+    try:
+        return open_model(file.model, file.folder)
+    except NoSuchModelError as error:
+        raise RunFileError([f"{file.model_source}: {error}"] if file.model_source else [str(error)]) from None

@@ -1,0 +1,98 @@
+"""Models by path or by the name of an example."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from armillary.errors import ArmillaryError, nearest
+from armillary.model.system import System
+
+TEXT_SUFFIXES = (".toml", ".urdf", ".xml")
+_PACKAGE = Path(__file__).resolve().parents[1]
+_PLACES = (_PACKAGE / "_examples", _PACKAGE.parents[1] / "examples")  # in a wheel; in a checkout
+
+
+class NoSuchModelError(ArmillaryError):
+    """A name that stands for no model."""
+
+
+def open_model(model: str | os.PathLike[str], folder: str | os.PathLike[str] = "") -> System:
+    """The system in a model file, whose path is relative to ``folder``, or the example of that name.
+
+    A Python file is never executed: a path may come from a run file, which is data.
+    """
+    path = Path(folder) / model
+    if path.suffix.lower() == ".py":
+        raise NoSuchModelError(
+            f"'{model}' is a program, which is not executed here; save its system as text first, "
+            f"system.save('{path.with_suffix('.toml').name}'), or name an example"
+        )
+    if path.is_file():
+        if path.suffix.lower() not in TEXT_SUFFIXES:
+            raise NoSuchModelError(
+                f"'{model}' is not a model: its name must end in {', '.join(TEXT_SUFFIXES)}"
+            )
+        from armillary.model.text.loading import load
+
+        return load(path)
+    if str(model) in example_names():
+        return example_system(str(model))
+    near = nearest(path.name, [*_models_in(path.parent), *example_names()])
+    raise NoSuchModelError(f"there is no model file '{path}', and no example of that name{near}")
+
+
+def _models_in(folder: Path) -> list[str]:
+    found = folder.iterdir() if folder.is_dir() else ()
+    return [entry.name for entry in found if entry.suffix.lower() in TEXT_SUFFIXES]
+
+
+# ------------------------------------------------------------------------------------------------- examples
+
+
+def example_folder() -> Path:
+    """Where the examples are: inside an installed package, or in the checkout around it."""
+    for folder in _PLACES:
+        if (folder / "pendulum.py").is_file():
+            return folder
+    raise ArmillaryError("the examples are not installed with this copy of Armillary")
+
+
+def example_names() -> list[str]:
+    """Names of the examples that hold a model."""
+    try:
+        folder = example_folder()
+    except ArmillaryError:
+        return []
+    with_model = (p for p in folder.glob("*.py") if "\ndef system(" in p.read_text(encoding="utf-8"))
+    return sorted(p.stem for p in with_model)
+
+
+def example_module(name: str) -> ModuleType:
+    """An example as a module: its `system()`, its data."""
+    path = example_folder() / f"{name}.py"
+    if not path.is_file():
+        raise ArmillaryError(f"there is no example '{name}'{nearest(name, example_names())}")
+    known = f"armillary._examples.{name}"
+    if known in sys.modules:
+        return sys.modules[known]
+    spec = importlib.util.spec_from_file_location(known, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[known] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[known]
+        raise
+    return module
+
+
+def example_system(name: str) -> System:
+    """The model of an example, as it is by default."""
+    made = example_module(name).system()
+    assert isinstance(made, System)
+    return made

@@ -1,0 +1,78 @@
+"""Numbers as the end user writes them: 55, "55 mile/hour", "pi/2", "-1e-3 deg"."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from armillary.algebra.dimension import Dimension
+from armillary.algebra.units import parse_unit
+from armillary.errors import ArmillaryError, UnitsError
+from armillary.model.unit_system import UnitSystem
+from armillary.runtime.parameters import number_in_text
+
+_NUMBER_AND_UNIT = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*)\Z", re.DOTALL)
+_LONGEST = 200  # characters of a value; what is longer is no number that somebody wrote
+_SHOWN = 40
+
+
+def read_number(value: Any, units: str, system: UnitSystem, dimension: Dimension | None) -> float:
+    """A value in ``units``, from a plain number in them or from text that may bring its own.
+
+    Without ``units`` the quantity is in the model's own, and its dimension decides which texts fit; where
+    that is not known either, any do. Errors are the end of a sentence about the quantity.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ArmillaryError(f"needs a number, or text such as '{_example(units)}', not {shown(value)}")
+    if not isinstance(value, str):
+        return finite(value)
+    if len(value) > _LONGEST:
+        raise ArmillaryError(f"needs a number with a unit, not {shown(value)}")
+    found = _NUMBER_AND_UNIT.match(value)
+    unit_text = found[2].strip() if found else ""
+    if found is None or unit_text[:1] in ("*", "/", "+", "^", "e", "E", ".") or "pi" in unit_text:
+        return _arithmetic(value, units)
+    number = finite(float(found[1].replace("_", "")))
+    if not unit_text:
+        return number
+    unit = parse_unit(unit_text)
+    wanted = parse_unit(units).dimension if units else dimension
+    if wanted is not None and unit.dimension is not wanted:
+        raise UnitsError(
+            f"has units of [{wanted}]{f' ({units})' if units else ''}, but '{value}' has [{unit.dimension}]"
+        )
+    scale = parse_unit(units).scale if units else system.scale(unit.dimension)
+    return finite(number if unit.text == units else number * unit.scale / scale)
+
+
+def finite(value: float) -> float:
+    """The value, if it is a finite number."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ArmillaryError(f"is {number}; give a finite number")
+    return number
+
+
+def shown(value: Any) -> str:
+    """A value in a message, cut short."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def _arithmetic(text: str, units: str) -> float:
+    try:
+        return finite(number_in_text(text, "it"))
+    except UnitsError:
+        raise
+    except ArmillaryError:
+        raise ArmillaryError(
+            f"needs a number, or text such as '{_example(units)}', not {shown(text)}"
+        ) from None
+
+
+def _example(units: str) -> str:
+    return f"2.5 {units}" if units and units != "-" else "2.5 deg"
