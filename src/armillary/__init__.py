@@ -49,6 +49,7 @@ from armillary.errors import (
 from armillary.model.flexible.beam import Beam
 from armillary.model.flexible.plate import Plate
 from armillary.model.flexible.section import Section
+from armillary.model.fmu import Fmu, fmu
 from armillary.model.joints import (
     Cylindrical,
     Fixed,
@@ -140,6 +141,7 @@ __all__ = [
     "equal",
     "evaluate",
     "exp",
+    "fmu",
     "friction_force",
     "latex",
     "load",

@@ -73,11 +73,14 @@ LONGEST = 2_000_000  # characters of one text: seconds of reading, and a gigabyt
 _SHORT = 8
 
 
-def parse(text: str, names: Callable[[str], Any], functions: Functions = BY_NAME) -> Any:
+def parse(
+    text: str, names: Callable[[str], Any], functions: Functions = BY_NAME, *, checked: bool = True
+) -> Any:
     """The expression, vector or other object that a text means.
 
     ``names`` gives the object for a name, or raises; ``functions`` gives for a name a callable and the number
-    of its arguments, or the least and the greatest number.
+    of its arguments, or the least and the greatest number. ``checked`` makes sums of different dimensions an
+    error.
     """
     if not isinstance(text, str):
         raise ExpressionError(f"{text!r} is not a text")
@@ -86,7 +89,7 @@ def parse(text: str, names: Callable[[str], Any], functions: Functions = BY_NAME
             f"the expression has {len(text):,} characters; at most {LONGEST:,} are read: split it into "
             f"named parts"
         )
-    found = _Parser(text, names, functions).run()
+    found = _Parser(text, names, functions, checked).run()
     return number(found.data) if isinstance(found, Expr) and found.kind == "number" else found
 
 
@@ -119,7 +122,10 @@ class _Waiting:
 
 
 class _Parser:
-    def __init__(self, text: str, names: Callable[[str], Any], functions: Functions) -> None:
+    def __init__(
+        self, text: str, names: Callable[[str], Any], functions: Functions, checked: bool
+    ) -> None:
+        self.checked = checked
         self.text = text
         self.names = names
         self.functions = functions
@@ -302,7 +308,7 @@ class _Parser:
 
     def _scalar_sum(self, items: list[tuple[str, Any, int]]) -> Expr:
         try:
-            return total([(1 if symbol == "+" else -1, v) for symbol, v, _ in items], checked=True)
+            return total([(1 if symbol == "+" else -1, v) for symbol, v, _ in items], checked=self.checked)
         except UnitsError as error:
             known = [(v.dimension, column) for _, v, column in items if v.dimension and v.kind != "number"]
             odd = [column for dimension, column in known if dimension is not known[0][0]]

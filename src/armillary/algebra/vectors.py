@@ -9,6 +9,7 @@ remembered. Coefficients may be expressions, numbers or arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from itertools import pairwise
 from typing import Any, Self
 
@@ -93,6 +94,9 @@ def _expression(x: Any) -> Expr:
     return x if isinstance(x, Expr) else number(float(x), None)
 
 
+_FAR = 16  # frames between two that are far from each other
+
+
 class Frame:
     """Three unit vectors x, y, z, turning in a parent frame.
 
@@ -155,6 +159,10 @@ def direction_cosines(a: Frame, b: Frame) -> Matrix:
     known = a._cosines.get(b)
     if known is not None:
         return known
+    if a.depth - b.depth > _FAR:
+        # From the frame nearer to the root, so that all frames of a long chain share what is remembered.
+        direction_cosines(b, a)
+        return a._cosines[b]
     result = IDENTITY
     route = path(a, b)
     for here, there in pairwise(route):
@@ -289,13 +297,14 @@ def _gather(terms: Any) -> Vector:
 
 
 def _dot_vectors(a: Vector, b: Vector) -> Any:
-    result: Any = 0
+    products: list[Any] = []
     for frame_a, u in a.by_frame().items():
         for frame_b, v in b.by_frame().items():
             turned = v if frame_a is frame_b else matrix_vector(direction_cosines(frame_a, frame_b), v)
-            term = sum_of_products(zip(u, turned, strict=True))
-            result = plus(result, term)
-    return result
+            products.append(sum_of_products(zip(u, turned, strict=True)))
+    if len(products) > _FAR and all(isinstance(x, Expr) or is_zero(x) for x in products):
+        return total([(1, x) for x in products if not is_zero(x)])  # one by one would copy the sum each time
+    return reduce(plus, products, 0)
 
 
 def cross_triples(u: Sequence[Any], v: Sequence[Any]) -> Triple:

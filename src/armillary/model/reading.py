@@ -120,7 +120,7 @@ class Reading:
             "has the missing units"
         )
 
-    def _parse(self, text: str, where: str, local: Mapping[str, Expr]) -> Any:
+    def _parse(self, text: str, where: str, local: Mapping[str, Expr], *, checked: bool = True) -> Any:
         verbs = {name: (getattr(self, name), count) for name, count in SYSTEM_FUNCTIONS.items()}
         own = {**MODEL_FUNCTIONS, **verbs, **self.functions}
         table = {
@@ -135,7 +135,7 @@ class Reading:
                 raise ExpressionError(str(error)) from None
 
         try:
-            return parse(text, known, table)
+            return parse(text, known, table, checked=checked)
         except ExpressionError as error:
             raise ExpressionError(
                 f"{where}: {error.message}" if where else error.message, error.text, error.column
@@ -182,21 +182,26 @@ class Reading:
     def define(self, name: str, value: Any, *, label: str = "", units: str | None = None) -> None:
         """A name for an expression or vector in texts, read when a text first uses it. Text models need it;
         in Python a variable does the same. ``label`` keeps the value whole in the equations, under that name;
-        ``units`` are those of an expression whose numbers hide them."""
+        ``units`` are those of an expression whose numbers hide them, "" where they are not known."""
         self._new_name(name, "expression")
-        self.definitions[name] = (value, label, None if units is None else parse_unit(units).dimension)
+        dimension = parse_unit(units).dimension if units else None
+        self.definitions[name] = (value, label, dimension, units is None)
 
     def _defined(self, name: str) -> Any:
         found = self.definitions[name]
         if not isinstance(found, tuple):
             return found
-        value, label, dimension = found
+        value, label, dimension, checked = found
         if value is None:
             raise ModelError(f"expression '{name}' refers to itself")
-        self.definitions[name] = (None, label, dimension)
+        self.definitions[name] = (None, label, dimension, checked)
         try:
             where = f"expression '{name}'"
-            read = self._parse(value, where, {}) if isinstance(value, str) else value
+            read = value
+            if isinstance(
+                value, str
+            ):  # where units are stated, numbers hide them, and sums cannot be checked
+                read = self._parse(value, where, {}, checked=checked)
             made = (
                 self._intermediate(self.expression(read, where), label, dimension)
                 if label or dimension

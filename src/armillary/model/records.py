@@ -65,6 +65,7 @@ class Memory:
     start: Expr | None = None  # what it is at the start of a run that does not say otherwise
     input: bool = False  # a signal from outside, which nothing in the model renews
     factor: float = 1.0  # from the stated units to the model's
+    hidden: bool = False  # the handle of something outside: no column of a run
 
 
 @dataclass(frozen=True, eq=False)

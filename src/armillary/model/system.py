@@ -23,6 +23,7 @@ from armillary.model.assembling import build_frames
 from armillary.model.body import Body, Point
 from armillary.model.contact import Contacts
 from armillary.model.flexible.hooking import Flexible, Flexibles
+from armillary.model.fmu.element import Fmus
 from armillary.model.inertia_input import finite_number, read_inertia, read_mass
 from armillary.model.joints import Assembly, Fixed, JointType, Maker
 from armillary.model.journal import Telling, recorded
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from armillary.program.equations import Equations
 
 
-class System(Reactions, Contacts, Judgement, Space, Flexibles):
+class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
     """A mechanical system under description. SI units unless ``units`` names another system."""
 
     def __init__(self, name: str, units: str = "SI") -> None:

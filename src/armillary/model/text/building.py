@@ -106,7 +106,7 @@ def _value(argument: str, value: Any) -> Any:
         several = any(isinstance(item, list) or item in ("x", "y", "z") for item in value)
         return [tuples(item) for item in value] if several else tuple(value)
     if argument in ("gimbal_rate", "gimbal_torque", "gimbal_inertia") and isinstance(value, list):
-        return [tuples(item) for item in value]
+        return [None if item == "" else tuples(item) for item in value]
     return tuples(value)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from armillary.errors import nearest
 from armillary.model.text.documents import Document
-from armillary.model.text.kinds import Form, Kind, ListOf, TableOf, known, shown
+from armillary.model.text.kinds import Either, Form, Kind, ListOf, TableOf, known, shown
 from armillary.model.text.sections import LAYOUT, SECTIONS, TOP, verb_of
 
 FORMAT = 1
@@ -70,14 +70,22 @@ def _check(document: Document, kind: Kind, value: Any, path: tuple[str, ...]) ->
     if isinstance(kind, ListOf) and isinstance(value, list) and isinstance(kind.of, Form):
         for item in value:
             _check(document, kind.of, item, path)
-    tables = [k for k in getattr(kind, "kinds", ()) if isinstance(k, Form)]
-    if isinstance(value, Mapping) and tables:
+    forms = [k for k in _alternatives(kind) if isinstance(k, Form)]
+    if isinstance(value, Mapping) and forms:
+        keys = list(dict.fromkeys(key for form in forms for key in form.fields))
+        for key in value:
+            if key not in keys:
+                hint = nearest(key, keys) or known(keys)
+                raise document.error(f"{_place(path)}: unknown key '{key}'{hint}", *path, key)
         # The form that the table comes nearest to says what is wrong with it.
-        closest = max(
-            tables, key=lambda form: len(form.fields.keys() & value.keys()) - len(list(form.problems(value)))
-        )
-        _check(document, closest, value, path)
+        _check(document, min(forms, key=lambda form: len(list(form.problems(value)))), value, path)
     raise document.error(f"{_place(path)} must be {kind.words}, not {shown(value)}", *path)
+
+
+def _alternatives(kind: Kind) -> list[Kind]:
+    if not isinstance(kind, Either):
+        return [kind]
+    return [inner for choice in kind.kinds for inner in _alternatives(choice)]
 
 
 def _place(path: tuple[str, ...]) -> str:

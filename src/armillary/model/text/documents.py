@@ -88,14 +88,7 @@ def read_bytes(path: Path, what: str) -> bytes:
     """The content of a file of sane size."""
     try:
         size = path.stat().st_size
-        if size > LARGEST:
-            raise FileError(
-                f"the file has {size / 2**20:.0f} MiB; a {what} has at most {LARGEST // 2**20}: keep "
-                f"arrays in "
-                "files of their own",
-                str(path),
-            )
-        return path.read_bytes()
+        raw = path.read_bytes() if size <= LARGEST else b""
     except FileNotFoundError:
         folder = path.parent
         near = nearest(path.name, [p.name for p in folder.iterdir()]) if folder.is_dir() else ""
@@ -106,6 +99,13 @@ def read_bytes(path: Path, what: str) -> bytes:
         raise FileError(f"cannot be read: {error.strerror or error}", str(path)) from None
     except ValueError as error:  # a null character in the name
         raise ArmillaryError(f"'{str(path)!r}' is not the name of a file: {error}") from None
+    if size > LARGEST:
+        raise FileError(
+            f"the file has {size / 2**20:.0f} MiB; a {what} has at most {LARGEST // 2**20}: keep arrays in files "
+            "of their own",
+            str(path),
+        )
+    return raw
 
 
 def _nesting(text: str) -> int:
@@ -127,7 +127,8 @@ def _lines_of(text: str) -> dict[tuple[str, ...], int]:
     for number, line in enumerate(text.split("\n"), start=1):
         if header := _HEADER.match(line):
             section = _parts(header[1])
-            found.setdefault(section, number)
+            for length in range(1, len(section) + 1):
+                found.setdefault(section[:length], number)
         elif key := _KEY.match(line):
             path = (*section, *_parts(key[1]))
             for length in range(len(section) + 1, len(path) + 1):

@@ -122,10 +122,11 @@ class Either(Kind):
     """One of several kinds."""
 
     kinds: tuple[Kind, ...]
+    called: str = ""
 
     @property
     def words(self) -> str:  # type: ignore[override]
-        return ", or ".join(kind.words for kind in self.kinds)
+        return self.called or ", or ".join(kind.words for kind in self.kinds)
 
     def fits(self, value: Any) -> bool:
         return any(kind.fits(value) for kind in self.kinds)

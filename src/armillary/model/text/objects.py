@@ -134,7 +134,8 @@ ORBITS = (
 
 def one_of(makers: Sequence[Maker]) -> Either:
     """The kind of a table that describes one of these."""
-    return Either(tuple(maker.form for maker in makers))
+    keys = ", ".join(maker.key for maker in makers)
+    return Either(tuple(maker.form for maker in makers), f"a table with one of the keys {keys}")
 
 
 JOINT = Either((choice("fixed", "free", "spherical", "revolute", "prismatic"), one_of(JOINTS)))

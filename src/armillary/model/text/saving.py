@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra import functions as fn
-from armillary.algebra.expression import Expr, symbol
+from armillary.algebra.dimension import LENGTH, SPEED
+from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.foreign import ForeignFunction
 from armillary.algebra.remembered import arguments_of
 from armillary.algebra.tables import Piecewise
@@ -27,6 +27,7 @@ from armillary.model.system import System
 from armillary.model.text.arrays import part_arrays
 from armillary.model.text.building import TextFunction
 from armillary.model.text.checking import FORMAT
+from armillary.model.text.documents import FileError
 from armillary.model.text.loading import load_text
 from armillary.model.text.same import differences
 from armillary.model.text.sections import LAYOUT, SECTIONS, Verb
@@ -52,18 +53,12 @@ def save(system: System, path: str | os.PathLike[str]) -> None:
     target = Path(path)
     if target.suffix.lower() != ".toml":
         raise ModelError(f"a text model is saved as .toml, not as '{target.name}'")
-    # What a call made then may not be what it would make of the whole: total_energy() before gravity().
-    for calls in (True, False):
-        writing = Writing(system, target.stem, calls=calls)
-        written = toml_text(writing.document(), _HEADERS)
-        different = _read_back(system, target.name, written, writing)
-        if not different:
-            break
-    if different:
-        raise ModelError(
-            f"system '{system.name}' cannot be written as a text model: {different[0]} would not read "
-            f"back as it is"
-        )
+    writing, written, wrong = _attempt(system, target, calls=True)
+    if wrong:
+        # What a call made then may not be what it would make of the whole: total_energy() before gravity().
+        writing, written, still = _attempt(system, target, calls=False)
+        if still:
+            raise ModelError(f"system '{system.name}' cannot be written as a text model: {wrong}")
     if not target.parent.is_dir():
         raise ModelError(
             f"cannot save '{path}': there is no folder '{target.parent}'; make it, or name another"
@@ -73,13 +68,19 @@ def save(system: System, path: str | os.PathLike[str]) -> None:
         temporary.write_text(written, encoding="utf-8")
 
 
-def _read_back(system: System, name: str, written: str, writing: Writing) -> list[str]:
-    """What of a description a text does not give back."""
+def _attempt(system: System, target: Path, *, calls: bool) -> tuple[Writing, str, str]:
+    """A text, and what of the description it does not give back: "" where it gives back all."""
+    writing = Writing(system, target.stem, calls=calls)
+    written = toml_text(writing.document(), _HEADERS)
     with tempfile.TemporaryDirectory() as folder:
-        trial = Path(folder) / name
+        trial = Path(folder) / target.name
         trial.write_text(written, encoding="utf-8")
         _write_arrays(trial.parent, writing.files)
-        return differences(system, load_text(trial))
+        try:
+            different = differences(system, load_text(trial))
+        except FileError as error:
+            return writing, written, error.message
+    return writing, written, f"{different[0]} would not read back as it is" if different else ""
 
 
 def _write_arrays(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
@@ -191,18 +192,22 @@ class Writing:
                 "a function of foreign machine code is an address in this process, which no file can hold"
             )
         else:
-            self._section("functions")[name] = self._traced(name, function)
+            places = [
+                p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD
+            ]
+            if any(p.kind is p.VAR_POSITIONAL for p in places):
+                raise ModelError("it takes any number of arguments, which a text cannot say")
+            arguments = [symbol(p.name) for p in places]
+            names = [p.name for p in places]
+            self._section("functions")[name] = {
+                "arguments": names,
+                "value": self._traced(function, arguments),
+            }
 
-    def _traced(self, name: str, function: Any) -> dict[str, Any]:
-        places = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
-        if any(p.kind is p.VAR_POSITIONAL for p in places):
-            raise ModelError("it takes any number of arguments, which a text cannot say")
-        arguments = [symbol(p.name, "variable", owner=None) for p in places]
+    def _traced(self, function: Any, arguments: list[Expr]) -> Any:
+        """The text of a Python function's value, in the names of its arguments."""
         value = function(*arguments)
-        if not isinstance(value, Expr):
-            value = fn.as_expr(value)
-        local = {s: s.data.name for s in arguments}
-        return {"arguments": list(local.values()), "value": self.values.expression(value, local)}
+        return self.values.expression(as_expr(value), {s: s.data.name for s in arguments})
 
     def _table(self, name: str, table: Piecewise) -> None:
         given = {k: v for k, v in (arguments_of(table) or {}).items() if k != "name" and v != ""}
@@ -221,17 +226,16 @@ class Writing:
         given = dict(entry.arguments)
         name, law = given["name"], given["law"]
         if callable(law) and not isinstance(law, Expr):
-            given["law"] = self._strut_law(name)
+            given["law"] = self._traced(law, [symbol("x", dimension=LENGTH), symbol("v", dimension=SPEED)])
         self._section("loads")[name] = self._fields(_VERBS["strut"][1], Entry("strut", given))
 
-    def _strut_law(self, name: str) -> Any:
-        """A law that was a Python function, as text in the length x and its rate v."""
-        from armillary.algebra.walk import operands_first
-
-        law = self.system.loads[name].magnitude
-        labels = {f"{name}_length": "x", f"{name}_rate": "v"}
-        local = {n: labels[n.data] for n in operands_first([law]) if n.kind == "let" and n.data in labels}
-        return self.values.expression(law, local)
+    def tell_output(self, entry: Entry) -> None:
+        """An output, with its units where only the numbers in its expression told them."""
+        given = dict(entry.arguments)
+        if not self.values.calls and isinstance(given["expression"], Expr):
+            given["units"] = self.system.outputs[given["name"]].units or None
+        section, verb = _VERBS["output"]
+        self._section(section)[given["name"]] = self._fields(verb, Entry("output", given))
 
     def tell_prescribe(self, entry: Entry) -> None:
         key = str(self.values.value(entry.arguments["variable"]))
@@ -271,7 +275,8 @@ class Writing:
         table: dict[str, Any] = {}
         if isinstance(source, FlexiblePart):
             file = f"{self.stem}.{entry.owner}.npz"
-            self.files[file] = part_arrays(source)
+            asked = self.system.flexibles[entry.owner].places.values()
+            self.files[file] = part_arrays(source, {node.name: node for node in asked})
             table["part"] = file
         elif source is not None:
             table[type(source).__name__.lower()] = self.values.value(source)
@@ -297,8 +302,10 @@ class Writing:
     def _nodes(self) -> None:
         for body, flex in self.system.flexibles.items():
             if flex.nodes:
-                keys = [list(key) if isinstance(key, tuple) else key for key in flex.nodes]
-                self._body(body)["nodes"] = keys
+                # In the file of a ready part every node has a name.
+                ready = "part" in self._body(body).get("flexible", {})
+                asked = [n.name for n in flex.places.values()] if ready else list(flex.nodes)
+                self._body(body)["nodes"] = [list(n) if isinstance(n, tuple) else n for n in asked]
 
 
 def _plainly(value: Any, default: Any) -> bool:

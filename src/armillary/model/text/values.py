@@ -64,7 +64,7 @@ class Values:
         if isinstance(value, Mapping):
             return {self._key(key): self.value(item) for key, item in value.items() if item is not None}
         if isinstance(value, list | tuple):
-            return [self.value(item) for item in value]
+            return ["" if item is None else self.value(item) for item in value]
         if is_quantity(value):
             size, dimension = magnitude_in_si(value)
             return float(size / self.system.units.scale(dimension))
@@ -115,12 +115,16 @@ class Values:
         for part in order:
             if part.kind == "call" and isinstance(part.data, Piecewise):
                 self._table(part.data)
+            if local:
+                continue  # a named expression does not know the names of a function's arguments
             if part.kind == "let" or (part.kind == "product" and part.data == (1, (1,))):
                 names[part] = self._define(self._intermediate(part, names), part)
             elif whole and uses.get(part, 0) > 1:
                 shown = self._text(part, names)
                 if len(shown) > _INLINE:
-                    names[part] = self._define(shown, part if not local else None)
+                    names[part] = self._define(shown if self.calls else self._measured(shown, part), part)
+        if not self.calls and not local and order:
+            return self._define(self._measured(self._text(node, names), node), node)
         return self._text(node, names)
 
     def _reached(self, node: Expr, names: dict[Expr, str]) -> list[Expr]:
@@ -176,6 +180,11 @@ class Values:
         shown = str(self.value(value))
         return f"`{shown}`" if isinstance(value, str) and not _PLAIN.match(value) else shown
 
+    @staticmethod
+    def _measured(shown: str, part: Expr) -> Any:
+        """A text with its units, which numbers in it may hide."""
+        return {"value": shown, "units": "" if part.dimension is None else si_text(part.dimension) or "1"}
+
     def _intermediate(self, part: Expr, names: Mapping[Expr, str]) -> Any:
         """An intermediate value, or a number 1 with units times something, as a named expression: with its
         units where its parts do not tell them."""
@@ -196,7 +205,7 @@ class Values:
             ):
                 names[s] = f"`{s.data.name}`"
 
-    def _define(self, entry: Any, node: Expr | None) -> str:
+    def _define(self, entry: Any, node: Expr) -> str:
         taken = self.system
         count = len(self.definitions) + 1
         while any(f"z{count}" in names for names in (
@@ -206,8 +215,7 @@ class Values:
             count += 1
         name = f"z{count}"
         self.definitions[name] = entry
-        if node is not None:
-            self._names[node] = name
+        self._names[node] = name
         return name
 
     def _table(self, table: Piecewise) -> None:

@@ -38,6 +38,7 @@ class Drive:
     control: tuple[float, float] | None = None
     force: tuple[float, float] | None = None
     unknown: str = ""  # what is not supported, in words
+    servos: dict[str, tuple[float, float]] = field(default_factory=dict)  # defaults of kp and kv by kind
 
 
 def add_actuators(
@@ -54,8 +55,10 @@ def add_actuators(
     for element in (child for part in section for child in part.all(*ACTUATORS)):
         count += 1
         drive = Drive()
-        for default in defaults.drives[defaults.of(element, "main")]:
-            _say(drive, default, settings)
+        for level in defaults.drives[defaults.of(element, "main")]:
+            for default in level:
+                _say(drive, default, settings)
+            _remember(drive, level)
         _say(drive, element, settings)
         if not clamp:
             drive.control = None
@@ -90,8 +93,8 @@ def _say(drive: Drive, element: Element, settings: Settings) -> None:
         drive.gain_type = element.text("gaintype", drive.gain_type)
         drive.bias_type = element.text("biastype", drive.bias_type)
         gain, bias = (element.numbers(key, (1, 20), [0.0]) for key in ("gainprm", "biasprm"))
-        drive.gain = [*gain, 0.0, 0.0][:3] if element.has("gainprm") else drive.gain
-        drive.bias = [*bias, 0.0, 0.0][:3] if element.has("biasprm") else drive.bias
+        drive.gain = [*gain, *drive.gain[len(gain) :]][:3] if element.has("gainprm") else drive.gain
+        drive.bias = [*bias, *drive.bias[len(bias) :]][:3] if element.has("biasprm") else drive.bias
         if drive.dynamics != "none":
             drive.unknown = f"activation dynamics '{drive.dynamics[:40]}'"
         elif drive.gain_type not in ("fixed", "affine") or drive.bias_type not in ("none", "affine"):
@@ -101,19 +104,28 @@ def _say(drive: Drive, element: Element, settings: Settings) -> None:
     elif kind == "motor":
         _set(drive, 1.0, [0.0, 0.0, 0.0], "none")
     elif kind == "position":
-        kp, kv = element.number("kp", drive.gain[0]), element.number("kv", -min(drive.bias[2], 0.0))
+        usual = drive.servos.get(kind, (1.0, 0.0))
+        kp, kv = element.number("kp", usual[0]), element.number("kv", usual[1])
         _set(drive, kp, [0.0, -kp, -kv], "affine")
-        if element.number("dampratio", 0.0):
+        if element.number("dampratio", 0.0) or kv < 0:
             drive.unknown = "its damping is given by a ratio; give kv"
         elif element.number("timeconst", 0.0):
             drive.unknown = "it follows its input with a time constant"
         elif element.number("inheritrange", 0.0):
             drive.unknown = "it inherits its range; give ctrlrange"
     elif kind == "velocity":
-        kv = element.number("kv", drive.gain[0])
+        kv = element.number("kv", drive.servos.get(kind, (1.0, 0.0))[0])
         _set(drive, kv, [0.0, 0.0, -kv], "affine")
     else:
         drive.unknown = f"an actuator of kind '{kind}'"
+
+
+def _remember(drive: Drive, level: list[Element]) -> None:
+    """What a class leaves to servos inside of it: gains of a servo of their kind, or of a general one."""
+    kind = level[-1].tag if level else ""
+    for servo in ("position", "velocity"):
+        if kind in (servo, "general"):
+            drive.servos[servo] = drive.gain[0], -drive.bias[2] if servo == "position" else 0.0
 
 
 def _set(drive: Drive, gain: float, bias: list[float], bias_type: str) -> None:

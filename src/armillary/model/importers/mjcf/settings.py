@@ -125,7 +125,8 @@ class Defaults:
 
     def __init__(self, root: Element) -> None:
         self.classes: dict[str, dict[str, dict[str, str]]] = {"main": {}}
-        self.drives: dict[str, list[Element]] = {"main": []}  # all kinds of actuators share their defaults
+        # All kinds of actuators share their defaults: by class, from the outermost one in.
+        self.drives: dict[str, list[list[Element]]] = {"main": []}
         stack = [(element, "main") for element in reversed(root.all("default"))]
         outer = {id(element) for element, _ in stack}
         while stack:
@@ -133,13 +134,14 @@ class Defaults:
             name = element.text("class", "main" if id(element) in outer else None)
             known = self.classes[name if name in self.classes else above]
             table = {tag: dict(attributes) for tag, attributes in known.items()}
-            drives = list(self.drives[name if name in self.drives else above])
+            drives: list[Element] = []
             for child in element.children:
                 if child.tag in ACTUATORS:
                     drives.append(child)
                 elif child.tag != "default":
                     table.setdefault(child.tag, {}).update(child.attributes)
-            self.classes[name], self.drives[name] = table, drives
+            outer_drives = self.drives[name if name in self.drives else above]
+            self.classes[name], self.drives[name] = table, [*outer_drives, drives]
             stack += [(inner, name) for inner in reversed(element.all("default"))]
             element.taken = True
         for element in root.all("default"):

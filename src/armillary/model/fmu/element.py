@@ -1,0 +1,142 @@
+"""FMUs as parts of a system: stepped along with it, their outputs held between communication points.
+
+At each communication point the FMU takes the step up to it with the inputs found there; its outputs are then
+constant until the next. With a communication step h a coupled motion is right to first order in h.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from armillary.algebra.arithmetic import plain_float
+from armillary.algebra.dimension import TIME
+from armillary.algebra.expression import ZERO, Expr, as_expr, number, symbol
+from armillary.algebra.walk import symbols
+from armillary.errors import ModelError
+from armillary.model.fmu.description import Fmu, FmuVariable, fmu
+from armillary.model.inertia_input import finite_number
+from armillary.model.journal import recorded
+from armillary.model.reading import Reading
+from armillary.model.records import Event, Memory
+from armillary.model.undoing import all_or_nothing
+from armillary.model.unit_system import UnitSystem
+
+_INPUTS = ("time", "parameter", "coordinate", "speed", "memory")
+
+
+class Fmus(Reading):
+    """The part of a System that imports FMUs."""
+
+    events: dict[str, Event]
+    rates: dict[Expr, Expr]
+
+    @recorded
+    @all_or_nothing
+    def fmu(
+        self,
+        name: str,
+        source: Fmu | str | os.PathLike[str],
+        *,
+        every: float,
+        inputs: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, float] | None = None,
+        outputs: Iterable[str] | None = None,
+    ) -> dict[str, Expr]:
+        """Outputs of an FMU, by name, which is stepped along with this system ``every`` so many seconds.
+
+        ``inputs`` drive its input variables: expressions, converted to the FMU's units. ``parameters`` are
+        numbers in the FMU's units. All its outputs are taken, or those named; each is a memory called
+        ``name_output``. The FMU's library is machine code from outside, which is loaded here: import only FMUs that you trust.
+        """
+        self._new_name(name, "FMU")
+        where = f"FMU '{name}'"
+        found = source if isinstance(source, Fmu) else fmu(source)
+        period = finite_number(every, f"the communication step of {where}")
+        if period <= 0:
+            raise ModelError(f"{where}: every={every!r} is not a positive number of seconds")
+        driven = [found.variable(str(key), "input", where) for key in inputs or {}]
+        shown = [
+            found.variable(key, "output", where) for key in (found.outputs if outputs is None else outputs)
+        ]
+        if not shown:
+            raise ModelError(f"{where}: '{found.name}' has no real outputs, so it can do nothing here")
+        values = _settings(found, parameters, where)
+        signals = [
+            _outward(self.expression(value, f"{where}, input '{v.name}'", v.unit.dimension), v, self.units)
+            for v, value in zip(driven, (inputs or {}).values(), strict=True)
+        ]
+        for v, signal in zip(driven, signals, strict=True):
+            _check_signal(signal, f"{where}, input '{v.name}'")
+
+        from armillary.backends.fmi.stepping import stepped
+
+        element = stepped(found, name, period, values, driven, shown)
+        started = element.start(self.time, *signals)
+        handle = symbol(f"{name} instance", "memory", owner=self)
+        self._keep(Memory(handle, -1.0, None, f"instance of {where}", start=started, hidden=True))
+        clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=self, units="s")
+        self._keep(Memory(clock, 0.0, None, f"next communication with {where}", period))
+        changes: dict[Expr, Expr] = {clock: clock + number(period, TIME)}
+        made: dict[str, Expr] = {}
+        for v, step in zip(shown, element.steps, strict=True):
+            label = _plain(f"{name}_{v.name}")
+            self._new_name(label, "memory")
+            dimension = v.unit.dimension
+            units = self.units.unit_text(dimension) if dimension is not None else ""
+            output = symbol(label, "memory", dimension=dimension, owner=self, units=units, about=v.about)
+            first = _inward(step(started, self.time, *signals), v, self.units)
+            self._keep(Memory(output, 0.0, None, v.about, start=first))
+            changes[output] = _inward(step(handle, self.time, *signals), v, self.units)
+            made[v.name] = output
+        self.events[clock.name] = Event(clock.name, self.time - clock, 1, changes, False, "", hidden=True)
+        return made
+
+    def _keep(self, memory: Memory) -> None:
+        self.memories[memory.symbol.name] = memory
+        self.rates[memory.symbol] = ZERO
+
+
+def _settings(found: Fmu, parameters: Mapping[str, float] | None, where: str) -> dict[FmuVariable, float]:
+    result: dict[FmuVariable, float] = {}
+    for key, given in (parameters or {}).items():
+        value = plain_float(given)
+        if value is None:
+            raise ModelError(f"{where}: parameter '{key}' needs a number, not {given!r}")
+        result[found.variable(str(key), "parameter", where)] = value
+    return result
+
+
+def _outward(value: Expr, variable: FmuVariable, units: UnitSystem) -> Expr:
+    """A value of the model in the units of the FMU."""
+    unit = variable.unit
+    if unit.dimension is None:
+        return value
+    return (value * (units.scale(unit.dimension) / unit.factor)) - number(
+        unit.offset / unit.factor, value.dimension
+    )
+
+
+def _inward(value: Expr, variable: FmuVariable, units: UnitSystem) -> Expr:
+    """A value of the FMU in the units of the model."""
+    unit = variable.unit
+    if unit.dimension is None:
+        return as_expr(value)
+    scale = units.scale(unit.dimension)
+    return as_expr(value) * (unit.factor / scale) + number(unit.offset / scale)
+
+
+def _check_signal(signal: Expr, where: str) -> None:
+    for s in symbols(signal):
+        if s.data.role not in _INPUTS:
+            raise ModelError(
+                f"{where} depends on '{s}', which is known only once the loads are; use a memory that takes "
+                "its value at each step"
+            )
+
+
+def _plain(text: str) -> str:
+    """Text as a name that expressions can hold."""
+    return re.sub(r"_+", "_", re.sub(r"\W", "_", text)).strip("_")

@@ -1,0 +1,139 @@
+"""Models within models: an axle described once and used twice."""
+
+from __future__ import annotations
+
+import pytest
+
+import armillary as arm
+
+AXLE = """
+[parameters]
+track = { value = 1.4, units = "m", about = "distance of the wheels" }
+k = { value = 2e4, units = "N/m" }
+g = { value = 9.81, units = "m/s^2" }
+
+[tables.damper]
+x = [-1, 0, 1]
+y = [-800, 0, 600]
+
+[functions.square]
+arguments = ["x"]
+value = "x^2"
+
+[bodies.beam]
+joint = { prismatic = "z" }
+mass = 60
+inertia = [8, 1, 8]
+points = { left = [0, "track/2", 0] }
+
+[loads.spring]
+strut = "-k*(x - 0.4) - damper(v)"
+between = ["beam.left", "ground.origin"]
+
+[memory.travel]
+update = "max(travel, abs(beam.q1))"
+
+[outputs.height]
+value = "beam.q1 + 0*square(g)/g^2"
+units = "m"
+"""
+
+CAR = """
+name = "car"
+[parameters]
+g = { value = 9.81, units = "m/s^2" }
+w = { value = 1.0, units = "m" }
+
+[bodies.chassis]
+joint = { prismatic = "z" }
+mass = 1000
+inertia = 0
+
+[include.front]
+file = "parts/axle.toml"
+on = "chassis"
+share = ["g"]
+set = { track = "1.6*w" }
+
+[include.rear]
+file = "parts/axle.toml"
+prefix = "r_"
+on = "chassis"
+share = ["g"]
+
+[gravity]
+magnitude = "g"
+direction = "-ground.z"
+"""
+
+
+@pytest.fixture
+def car(tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "axle.toml").write_text(AXLE)
+    (tmp_path / "car.toml").write_text(CAR)
+    return tmp_path / "car.toml"
+
+
+def test_a_part_is_used_twice_under_two_prefixes(car):
+    s = arm.load(car)
+    assert list(s.bodies) == ["chassis", "front_beam", "r_beam"]
+    assert s.bodies["r_beam"].parent.name == "chassis"
+    assert list(s.parameters) == ["g", "w", "front_k", "r_track", "r_k"]
+    assert set(s.outputs) == {"front_height", "r_height"}
+    assert list(s.memories) == ["front_travel", "r_travel"]
+    front, rear = s.bodies["front_beam"].points["left"], s.bodies["r_beam"].points["left"]
+    assert arm.evaluate(front.coordinates[1], {"w": 1.0}) == pytest.approx(0.8)
+    assert arm.evaluate(rear.coordinates[1], {"r_track": 1.4}) == pytest.approx(0.7)
+
+
+def test_the_whole_is_the_same_as_one_that_is_written_out(car):
+    whole = arm.load(car)
+    run = whole.derive().compile().simulate(0.5, step=1e-3)
+    s = arm.System("by hand")
+    g, w = s.parameter("g", 9.81, units="m/s^2"), s.parameter("w", 1.0, units="m")
+    damper = arm.Table([-1, 0, 1], [-800, 0, 600], name="damper")
+    chassis = s.body("chassis", joint=arm.Prismatic("z"), mass=1000, inertia=0)
+    for name, half in (("front", 1.6 * w / 2), ("rear", 0.7)):
+        beam = s.body(f"{name}_beam", chassis, arm.Prismatic("z"), mass=60, inertia=(8, 1, 8))
+        left = beam.point("left", (0, half, 0))
+        s.strut(f"{name}_spring", lambda x, v: -2e4 * (x - 0.4) - damper(v), between=(left, chassis))
+    s.gravity(g, -s.ground.z)
+    other = s.derive().compile().simulate(0.5, step=1e-3)
+    assert run.final["front_beam.q1"] == pytest.approx(other.final["front_beam.q1"], rel=1e-12)
+    assert run.final["r_beam.q1"] == pytest.approx(other.final["rear_beam.q1"], rel=1e-12)
+
+
+def test_a_whole_saves_as_one_file(car, tmp_path):
+    whole = arm.load(car)
+    whole.save(tmp_path / "whole.toml")
+    assert arm.load(tmp_path / "whole.toml").derive().operations == whole.derive().operations
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"parts/axle.toml"\non', '"parts/axel.toml"\non', r"axel.toml: there is no such file; did you mean 'axle.toml'"),
+        ('share = ["g"]\nset', 'share = ["h"]\nset', r"car.toml:12: 'h' is not a parameter of 'parts/axle.toml'"),
+        ("track =", "trak =", r"'trak' is not a parameter of 'parts/axle.toml'; did you mean 'track'"),
+        ('on = "chassis"\nshare = ["g"]\nset', 'on = "chasis"\nshare = ["g"]\nset', r"no body 'chasis'; did you mean 'chassis'"),
+    ],
+)  # fmt: skip
+def test_faults_of_an_include_are_told(car, old, new, said):
+    car.write_text(CAR.replace(old, new, 1))
+    with pytest.raises(arm.ModelError, match=said):
+        arm.load(car)
+
+
+def test_a_fault_in_an_included_file_is_told_with_that_file_and_line(car):
+    (car.parent / "parts" / "axle.toml").write_text(AXLE.replace("-k*(x", "-kk*(x"))
+    with pytest.raises(
+        arm.ModelError, match=r"axle.toml:21: strut 'front_spring': there is nothing called 'kk'"
+    ):
+        arm.load(car)
+
+
+def test_files_that_include_each_other_are_refused(car):
+    (car.parent / "parts" / "axle.toml").write_text(AXLE + '[include.again]\nfile = "../car.toml"\n')
+    with pytest.raises(arm.ModelError, match=r"axle.toml:\d+: '../car.toml' includes itself"):
+        arm.load(car)
