@@ -9,13 +9,17 @@ from typing import NamedTuple
 
 # A package imports only from itself and from what stands to its left.
 ORDER = (
-    "errors", "atomic", "algebra", "model", "mechanics", "program", "backends", "runtime", "results",
+    "errors", "atomic", "algebra", "model", "text", "mechanics", "program", "backends", "runtime", "results",
     "simulation", "analysis", "ensembles", "verification", "viewer", "cli",
 )  # fmt: skip
 
 # Arrows that point back, each with its reason; allowed only inside a function or for type hints.
 ALLOWED_BACK = {
     ("armillary.model.system", "program"): "s.derive(): a description hands itself to the next stage",
+    ("armillary.model.system", "text"): "s.save(): a description writes itself down",
+    ("armillary.program.equations", "backends"): "eom.export(): equations hand themselves to the next stage",
+    ("armillary.backends.text.reference", "runtime"): "numbers for the self tests of exported code",
+    ("armillary.model.fmu.element", "backends"): "s.fmu(): an imported FMU is called through compiled code",
     ("armillary.program.equations", "runtime"): "eom.compile(): equations hand themselves to the next stage",
     ("armillary.program.redundant", "runtime"): "eom.compile(), in redundant coordinates",
     ("armillary.program.momentum", "runtime"): "eom.compile(), with momenta as states",

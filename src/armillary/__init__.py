@@ -80,7 +80,7 @@ from armillary.model.public import (
 )
 from armillary.model.space import Gyro, Orbit, attitude
 from armillary.model.system import Body, Point, System
-from armillary.model.text.lazy import load, schema
+from armillary.text.lazy import load, schema
 from armillary.results import Run, load_run, plot
 from armillary.simulation import run
 

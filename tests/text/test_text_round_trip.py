@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.model.text.same import differences
+from armillary.text.same import differences
 
 FOLDER = Path(__file__).parents[2] / "examples"
 EXAMPLES = sorted(p.stem for p in FOLDER.glob("*.py"))

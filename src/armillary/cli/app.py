@@ -28,7 +28,7 @@ COMMANDS = {
     "verify": ("verify", "Run the published cases: expected next to found."),
     "examples": ("examples", "List the examples, show one, or copy it here."),
     "info": ("info", "Versions, extras, compilers and the cache of compiled models."),
-    "schema": ("schema", "Print the JSON schema of model files."),
+    "schema": ("schema", "Print the JSON schema of model files, or of run files."),
     "completion": ("completion", "Print the script that completes commands in your shell."),
 }
 
@@ -102,7 +102,10 @@ def _told(error: BaseException) -> tuple[list[str], int]:
     if isinstance(error, click.ClickException):
         return [error.format_message()], WRONG_INPUT
     if isinstance(error, ArmillaryError):
-        code = FAILED if isinstance(error, SimulationError | MissingExtraError) else WRONG_INPUT
+        # What the system refused (no space, no permission) is no fault of the input.
+        refused = isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError)
+        failed = refused or isinstance(error, SimulationError | MissingExtraError)
+        code = FAILED if failed else WRONG_INPUT
         return list(getattr(error, "problems", None) or [str(error)]), code
     if isinstance(error, OSError):
         where = f"'{error.filename}': " if error.filename else ""

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 FORMALISMS = (
-    "auto", "kane", "recursive", "back_substitution", "momentum", "redundant", "mbdyfn", "mbdyfr", "mbdyfl",
+    "auto", "kane", "recursive", "back_substitution", "momentum", "redundant", "mbdyfr", "mbdyfn", "mbdyfl",
 )  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def _setting_names(source: str) -> dict[str, str]:
 
 def run_file(source: str) -> Any:
     """The run file at a path, or one that only names the model there; a run file says whose run it is."""
-    from armillary.model.text.documents import read_document
+    from armillary.text.documents import read_document
     from armillary.simulation.run_file import RunFile
 
     path = Path(source)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
 from armillary.cli import options, show
+
+_PATIENCE = 1.0  # seconds before a bar appears, derivation and compilation among them
 
 
 @options.command(
@@ -139,17 +142,22 @@ def _summary(simulation: Any, made: Any, written: list[Path]) -> str:
 
 @contextmanager
 def _progress(simulation: Any, quiet: bool) -> Iterator[bool | Callable[[float], None]]:
-    """A bar on a terminal, of the time reached; it appears when the run has taken a moment."""
+    """A bar on a terminal, of the time reached, once a run has taken a moment."""
     if quiet or not sys.stderr.isatty():
         yield False
         return
     arguments = simulation.arguments()
     start, end = arguments["t0"], arguments["t_end"]
-    with click.progressbar(length=1000, label="simulating", file=sys.stderr, show_pos=False) as bar:
+    called = time.monotonic()
+    with ExitStack() as stack:
+        bars: list[Any] = []
 
         def report(t: float) -> None:
-            share = int(1000 * (t - start) / (end - start)) if end > start else 1000
-            bar.update(max(share - bar.pos, 0))
+            if not bars and time.monotonic() - called > _PATIENCE:
+                new: Any = click.progressbar(length=1000, label="simulating", file=sys.stderr)
+                bars.append(stack.enter_context(new))
+            for bar in bars:
+                share = int(1000 * (t - start) / (end - start)) if end > start else 1000
+                bar.update(max(share - bar.pos, 0))
 
         yield report
-        bar.update(1000 - bar.pos)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import click
 
@@ -28,8 +27,8 @@ def verify(cases: tuple[str, ...], only_list: bool, json_wanted: bool) -> int:
 
     if only_list:
         names = {name: case.title for name, case in verification.CASES.items()}
-        rows = [[name, title] for name, title in names.items()]
-        show.emit(json_wanted, {"command": "verify", "cases": names}, show.columns(rows, header=False))
+        listed = show.columns([[name, title] for name, title in names.items()], header=False)
+        show.emit(json_wanted, {"command": "verify", "cases": names}, listed)
         return 0
 
     def progress(name: str) -> None:
@@ -41,13 +40,9 @@ def verify(cases: tuple[str, ...], only_list: bool, json_wanted: bool) -> int:
     failed = [row for row in rows if not row.passed]
     if json_wanted:
         data = {"ok": not failed, "command": "verify", "failed": len(failed)}
-        click.echo(show.as_json(data | {"rows": [_row(row) for row in rows]}))
+        click.echo(show.as_json(data | {"rows": [row.as_dict() for row in rows]}))
         return 1 if failed else 0
     click.echo(verification.table(rows))
     verdict = f"{len(rows)} numbers, {len(failed) or 'none'} off by more than the tolerance"
     click.echo((show.bad if failed else show.good)(verdict))
     return 1 if failed else 0
-
-
-def _row(row: Any) -> dict[str, Any]:
-    return dict(row._asdict()) | {"passed": row.passed}

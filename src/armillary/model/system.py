@@ -506,7 +506,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """This description as a text model (TOML), from which ``arm.load`` makes the same system again."""
-        from armillary.model.text.saving import save
+        from armillary.text.saving import save
 
         save(self, path)
 

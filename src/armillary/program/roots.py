@@ -168,7 +168,7 @@ def columns(system: System) -> list[Column]:
         factor = state_factor(s)
         shown = s if factor == 1.0 else s / factor
         found[s.data.name] = Column(s.data.name, s.data.units or "", s.data.about, shown)
-    for memory in (m for m in system.memories.values() if m.period is None):
+    for memory in (m for m in system.memories.values() if m.period is None and not m.hidden):
         s, factor = memory.symbol, memory.factor
         shown = s if factor == 1.0 else s / factor
         found[s.data.name] = Column(s.data.name, s.data.units or "", s.data.about, shown)

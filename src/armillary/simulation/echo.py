@@ -13,7 +13,7 @@ from pathlib import Path
 
 from armillary.atomic import replacing
 from armillary.model.system import System
-from armillary.model.text.toml import toml_value
+from armillary.text.toml import toml_value
 from armillary.results.run import Run
 from armillary.simulation.resolve import Resolved, Value
 from armillary.simulation.run_file import RUN_KEYS, RunFile

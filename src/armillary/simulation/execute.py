@@ -117,6 +117,8 @@ class Simulation:
         if entry is None:
             return self.file.folder / f"{self.file.stem}.csv"
         given = Path(entry.value)
+        if not given.name or given.is_dir():
+            raise RunFileError([f"{entry.source}: '{entry.value}' is a folder; name a file for the results"])
         # A path on the command line is relative to where the command is given.
         return given if entry.source == "command line" else self.file.folder / given
 

@@ -36,7 +36,7 @@ def open_model(model: str | os.PathLike[str], folder: str | os.PathLike[str] = "
             raise NoSuchModelError(
                 f"'{model}' is not a model: its name must end in {', '.join(TEXT_SUFFIXES)}"
             )
-        from armillary.model.text.loading import load
+        from armillary.text.loading import load
 
         return load(path)
     if str(model) in example_names():

@@ -23,7 +23,7 @@ from armillary.simulation.run_file import Entry, RunFile, RunFileError
 from armillary.simulation.values import finite, read_number, shown
 
 MODEL = "model default"
-JOINT = "zero of the joint"
+JOINT = "joint default"
 STARTED = "start of the model"
 
 

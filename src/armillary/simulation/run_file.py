@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armillary.errors import ArmillaryError, nearest
-from armillary.model.text.documents import Document, read_document
+from armillary.text.documents import Document, read_document
 from armillary.simulation.values import shown
 
 if TYPE_CHECKING:

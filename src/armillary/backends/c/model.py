@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from armillary.backends.c.printer import CPrinter, helpers, lookup_function
-from armillary.backends.c.writing import Signature, block, comment, counts, function, quoted
+from armillary.backends.c.writing import WIDTH, Signature, block, comment, counts, function, quoted
 from armillary.backends.text.description import Description
-from armillary.backends.text.layout import columns
+from armillary.backends.text.layout import columns, wrapped
 from armillary.backends.text.source import Sections, Source
 from armillary.backends.text.template import fill, template
 
@@ -105,7 +104,6 @@ class Model:
             "helpers": "\n".join(text for text in (trigonometry, helpers(body), *tables) if text),
             "functions": body,
             "quantities": self.quantities(),
-            "factors": ", ".join(self.printer.number(s.factor).text for s in self.description.states),
             "clocks": "\n".join(
                 f"    memory[{i}] = t + {self.printer.number(m.period).text};"
                 for i, m in enumerate(self.description.memory)
@@ -192,40 +190,31 @@ class Model:
 
     def quantities(self) -> str:
         """Names, units, descriptions and start values of everything, for programs that show them."""
-        d = self.description
-        number = self.printer.number
-        rows = {
+        d, number = self.description, self.printer.number
+        rows: dict[str, list[tuple[str, str, str, float | None, float]]] = {
             "parameter": [
-                (p.name, p.units, p.about, _start(p.default if p.needed or p.default is not None else 0.0, number))
+                (p.name, p.units, p.about, p.default if p.needed or p.default is not None else 0.0, p.factor)
                 for p in d.parameters
             ],
-            "state": [(s.name, s.units, s.about, number(s.initial / s.factor).text) for s in d.states],
-            "memory": [
-                (m.name, m.units, m.about, number(m.initial).text) for m in d.memory
+            "state": [(s.name, s.units, s.about, s.initial / s.factor, s.factor) for s in d.states],
+            "memory": [(m.name, m.units, m.about, m.initial / m.factor, m.factor) for m in d.memory],
+            "output": [(o.name, o.units, o.about, 0.0, 1.0) for o in d.outputs],
+            "event": [
+                (e.name, "", e.about, 2.0 if e.watchman else 1.0 if e.hidden else 0.0, 1.0) for e in d.events
             ],
-            "output": [(o.name, o.units, o.about, "0.0") for o in d.outputs],
-            "event": [(e.name, "", e.about, "0.0") for e in d.events],
-        }  # fmt: skip
+        }
         texts = []
         for kind, entries in rows.items():
             lines = [f"const {self.stem}_quantity {self.stem}_{kind}_table[{max(1, len(entries))}] = {{"]
-            lines += [f"    {{{quoted(a)}, {quoted(b)}, {quoted(c)}, {v}}}," for a, b, c, v in entries]
-            lines += [] if entries else ['    {"", "", "", 0.0},']
+            for name, units, about, start, factor in entries or [("", "", "", 0.0, 1.0)]:
+                values = "NAN" if start is None else number(start).text, number(factor).text
+                lines.append(f"    {{{quoted(name)}, {quoted(units)}, {quoted(about)}, {', '.join(values)}}},")
             texts.append("\n".join([*lines, "};", ""]))
         return "\n".join(texts)
 
 
 def _headed(head: str) -> str:
-    from armillary.backends.c.writing import WIDTH
-    from armillary.backends.text.layout import wrapped
-
     return "\n".join(wrapped(head, WIDTH, "", "    "))
-
-
-def _start(value: float | None, number: object) -> str:
-    if value is None or math.isnan(value):
-        return "NAN"
-    return number(value).text  # type: ignore[operator]
 
 
 def _about(units: str, about: str) -> str:

@@ -21,7 +21,9 @@ def write_archive(path: str | os.PathLike[str], files: Mapping[str, str | bytes]
         raise ArmillaryError(f"cannot write '{path}': there is a folder of that name; an FMU is one file")
     parent = target.resolve().parent
     if not parent.is_dir():
-        raise ArmillaryError(f"cannot write '{path}': there is no folder '{target.parent}'; make it, or name another")
+        raise ArmillaryError(
+            f"cannot write '{path}': there is no folder '{target.parent}'; make it, or name another"
+        )
     temporary = parent / f".armillary-{secrets.token_hex(6)}.tmp"
     try:
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -24,7 +24,9 @@ def find_compiler() -> list[str]:
     asked = shlex.split(os.environ.get("CC", ""))
     if asked:
         if shutil.which(asked[0]) is None:
-            raise ArmillaryError(f"the C compiler that CC names, '{asked[0]}', is not there; correct CC or unset it")
+            raise ArmillaryError(
+                f"the C compiler that CC names, '{asked[0]}', is not there; correct CC or unset it"
+            )
         return asked
     for name in ("cc", "gcc", "clang"):
         if found := shutil.which(name):
@@ -51,11 +53,17 @@ def compile_library(sources: Mapping[str, str], suffix: str) -> bytes:
         try:
             done = subprocess.run(whole, cwd=folder, capture_output=True, text=True, check=False)
         except OSError as error:
-            raise ArmillaryError(f"the C compiler '{command[0]}' cannot be run: {error.strerror or error}") from error
+            raise ArmillaryError(
+                f"the C compiler '{command[0]}' cannot be run: {error.strerror or error}"
+            ) from error
         if done.returncode or not Path(folder, library).exists():
             said = (done.stderr or done.stdout).strip().splitlines()
-            first = next((line for line in said if "error" in line.lower()), said[0] if said else "it said nothing")
-            raise ArmillaryError(f"the C compiler '{' '.join(command)}' could not build the FMU's library: {first}")
+            first = next(
+                (line for line in said if "error" in line.lower()), said[0] if said else "it said nothing"
+            )
+            raise ArmillaryError(
+                f"the C compiler '{' '.join(command)}' could not build the FMU's library: {first}"
+            )
         return Path(folder, library).read_bytes()
 
 
@@ -63,7 +71,9 @@ def place_of_binary(version: str) -> tuple[str, str]:
     """The folder of this machine's library inside an FMU of a version, and the ending of its name."""
     system = {"linux": "linux", "darwin": "darwin", "win32": "windows"}.get(sys.platform)
     machine = platform.machine().lower()
-    architecture = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}.get(machine)
+    architecture = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}.get(
+        machine
+    )
     if system is None or architecture is None:
         raise ArmillaryError(
             f"there is no name for libraries of this machine ({sys.platform}, {machine}) in FMI; export with "

@@ -46,7 +46,9 @@ def model_description(facts: Facts, version: str) -> bytes:
             _interface_type(root, name, facts, version)
     _units(root, facts.interface.listed)
     categories = SubElement(root, "LogCategories")
-    SubElement(categories, "Category", {"name": "logStatusError", "description": "calls that failed, and why"})
+    SubElement(
+        categories, "Category", {"name": "logStatusError", "description": "calls that failed, and why"}
+    )
     SubElement(root, "DefaultExperiment", {
         "startTime": "0", "stopTime": repr(facts.duration), "tolerance": "1e-6", "stepSize": repr(facts.step),
     })  # fmt: skip
@@ -136,7 +138,9 @@ def _second(root: Element, facts: Facts) -> None:
 
 def _initial(interface: Interface) -> list[Variable]:
     """What initialization computes, in the order of the variables."""
-    return [v for v in (*interface.rates, *interface.outputs) if v in interface.rates or v.causality == "output"]
+    return [
+        v for v in (*interface.rates, *interface.outputs) if v in interface.rates or v.causality == "output"
+    ]
 
 
 # ---------------------------------------------------------------- version 3.0: variables by reference

@@ -52,7 +52,9 @@ def documentation(interface: Interface, step: float) -> str:
 
 
 def _bodies(interface: Interface) -> str:
-    rows = [(b.name, b.parent, b.joint, ", ".join(b.coordinates)) for b in interface.source.description.bodies]
+    rows = [
+        (b.name, b.parent, b.joint, ", ".join(b.coordinates)) for b in interface.source.description.bodies
+    ]
     return _rows("Bodies", ("body", "parent", "joint", "coordinates"), rows)
 
 

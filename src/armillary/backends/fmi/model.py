@@ -52,12 +52,19 @@ def _directional_source(source: Source, wanted: Directional) -> str:
     turning = "sine_cosine(" in code or "sines_cosines(" in code
     trigonometry = template("armillary.backends.c", "trigonometry.c.txt") if turning else ""
     parts = [block(head), f'#include "{model.stem}.h"', '#include "variables.h"', "#include <math.h>", _APART]
-    return "\n\n".join(p.rstrip() for p in (*parts, trigonometry, helpers(code), *tables, code) if p.strip()) + "\n"
+    return (
+        "\n\n".join(p.rstrip() for p in (*parts, trigonometry, helpers(code), *tables, code) if p.strip())
+        + "\n"
+    )
 
 
 def _places(source: Source) -> dict[Expr, Place]:
     program = source.program
     found: dict[Expr, Place] = {program.time: ("", 0)}
-    for array, symbols in (("state", program.state), ("memory", program.memory), ("constants", program.constants)):
+    for array, symbols in (
+        ("state", program.state),
+        ("memory", program.memory),
+        ("constants", program.constants),
+    ):
         found |= {s: (array, i) for i, s in enumerate(symbols)}
     return found

@@ -31,7 +31,11 @@ def directional(program: Program, clocks: Collection[int]) -> Directional | None
     seeds = tuple(symbol(f"d_{s.data.name}", "variable", owner=program) for s in known)
     watched = [g for k, g in enumerate(program.events.results) if k not in clocks]
     functions = [*program.derivatives.results, *program.outputs.results, *watched]
-    labels = [*program.derivatives.labels, *program.outputs.labels, *(f"event {k}" for k in range(len(watched)))]
+    labels = [
+        *program.derivatives.labels,
+        *program.outputs.labels,
+        *(f"event {k}" for k in range(len(watched))),
+    ]
     try:
         found = directional_derivatives(functions, dict(zip(known, seeds, strict=True)))
     except ExpressionError:

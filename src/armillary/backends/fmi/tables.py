@@ -106,7 +106,11 @@ def variables_source(interface: Interface) -> str:
         f"{repr(interface.clocks[k].period) if k in interface.clocks else '0.0'}}}"
         for k, e in enumerate(description.events)
     ]
-    lines = ["/* variables.c: start values, names and factors of this model. */", '#include "variables.h"', ""]
+    lines = [
+        "/* variables.c: start values, names and factors of this model. */",
+        '#include "variables.h"',
+        "",
+    ]
     lines += _array("double", "START_PARAMETERS", [repr(v.start) for v in parameters])
     lines += _array("double", "START_STATE", [repr(x) for x in interface.start_state])
     lines += _array("double", "STATE_FACTORS", [repr(x) for x in interface.state_factors])

@@ -15,7 +15,8 @@ from armillary.backends.text.printer import ATOM, CHOICE, PRODUCT, UNARY, Operan
 # Fortran has no reserved words; these are the functions and variables of the parts that are not generated.
 _TAKEN = """
     dp merge sqrt abs sin cos tan asin acos atan atan2 exp log min max size real int run initial inputs
-    memory_values output values start duration step method sample unit message status text names path target rows found code
+    memory_values output values start duration step method sample unit message status text names
+    path target rows found code
 """
 
 

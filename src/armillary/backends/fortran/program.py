@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from armillary.backends.fortran.printer import literal
 from armillary.backends.text.features import features
 from armillary.backends.text.heading import note
 from armillary.backends.text.layout import listed
@@ -23,6 +24,7 @@ class Entry:
     place: str
     value: float
     about: str
+    factor: float = 1.0  # from the units of the file to those of the place
     required: bool = False
 
 
@@ -35,18 +37,18 @@ def groups(made: Source, sections: Sections) -> dict[str, list[Entry]]:
 
     def memory(inputs: bool) -> list[Entry]:
         return [
-            Entry(of[s], f"memory({i + 1})", m.initial, note(m.units, m.about))
+            Entry(of[s], f"memory({i + 1})", m.initial / m.factor, note(m.units, m.about), m.factor)
             for i, s, m in stored
             if m.input is inputs and m.period is None
         ]
 
     found = {
         "parameters": [
-            Entry(of[s], f"p%{of[s]}", v, note(p.units, p.about), p.default is None and p.needed)
+            Entry(of[s], f"p%{of[s]}", v, note(p.units, p.about), required=p.default is None and p.needed)
             for s, p, v in parameters
         ],
         "initial": [
-            Entry(of[s], f"state({i + 1})", x.initial, note(x.units, x.about))
+            Entry(of[s], f"state({i + 1})", x.initial / x.factor, note(x.units, x.about), x.factor)
             for i, (s, x) in enumerate(states)
         ],
         "inputs": memory(True),
@@ -76,7 +78,7 @@ def _reader(group: str, entries: Sequence[Entry]) -> str:
     names = listed([e.name for e in entries], WIDTH, " " * 6, " &")
     lines = ["", f"  subroutine read_{group}()", "    integer :: code", "    real(dp) :: &", *names]
     lines += [f"    namelist /{group}/ &", *names]
-    lines += [f"    {e.name} = {e.place}" for e in entries]
+    lines += [f"    {e.name} = {e.place}" + _times(e.factor, "/") for e in entries]
     lines += ["    rewind (unit)", f"    read (unit, nml={group}, iostat=code, iomsg=message)"]
     lines.append(f"    call check('{group}', code, message)")
     for e in entries:
@@ -84,8 +86,12 @@ def _reader(group: str, entries: Sequence[Entry]) -> str:
             lines.append(
                 f"    if (.not. {e.name} > missing) call fail('&{group} needs {e.name}: it has no default')"
             )
-    lines += [f"    {e.place} = {e.name}" for e in entries]
+    lines += [f"    {e.place} = {e.name}" + _times(e.factor, "*") for e in entries]
     return "\n".join([*lines, f"  end subroutine read_{group}"]) + "\n"
+
+
+def _times(factor: float, operator: str) -> str:
+    return "" if factor == 1.0 else f"{operator}{literal(factor)}"
 
 
 def example_namelist(made: Source, sections: Sections) -> str:

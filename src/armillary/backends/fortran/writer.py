@@ -9,6 +9,7 @@ from pathlib import Path
 from armillary.backends.fortran.printer import FortranPrinter, literal, table_function
 from armillary.backends.fortran.program import example_namelist, parameter_assignments, program_text
 from armillary.backends.text.body import Body
+from armillary.backends.text.description import State, Stored
 from armillary.backends.text.features import features
 from armillary.backends.text.folder import write_folder
 from armillary.backends.text.heading import head, note, operations_text, readme_tables
@@ -83,6 +84,8 @@ def _public(made: Source) -> list[str]:
     names = ["parameters_t", "missing", "n_states", "n_outputs", "n_memory", "n_constants", "state_names"]
     names += ["output_names", "initial_state", "initial_memory", "precompute", "derivatives", "outputs"]
     has = features(made)
+    if "corrected" in has:
+        names.append("closed")
     if "events" in has:
         names += [
             "n_events",
@@ -290,13 +293,20 @@ def _precompute(made: Source, sections: Sections) -> str:
     return "\n".join([*lines, "  end subroutine precompute"]) + "\n"
 
 
+def _inside(item: State | Stored) -> str:
+    """An initial value in the units of the equations, as its value in the stated ones times a factor."""
+    if item.factor == 1.0:
+        return literal(item.initial)
+    return f"{literal(item.initial / item.factor)}*{literal(item.factor)}"
+
+
 def _initial(made: Source) -> str:
     """The initial state and memory, as functions."""
     d = made.description
     lines = ["  ! The initial state.", "  pure function initial_state() result(state)"]
     lines.append("    real(dp) :: state(n_states)")
     for k, s in enumerate(d.states):
-        lines += [f"    state({k + 1}) = {literal(s.initial)}  ! {note(s.name, s.units, s.about)}"]
+        lines.append(f"    state({k + 1}) = {_inside(s)}  ! {note(s.name, s.units, s.about)}")
     lines += [
         "  end function initial_state",
         "",
@@ -309,7 +319,7 @@ def _initial(made: Source) -> str:
     if not d.memory:
         lines.append("    memory = 0.0_dp")
     for k, m in enumerate(d.memory):
-        value = literal(m.initial) if m.period is None else f"start + {literal(m.period)}"
+        value = _inside(m) if m.period is None else f"start + {literal(m.period)}"
         lines.append(f"    memory({k + 1}) = {value}  ! {note(m.name, m.units, m.about)}")
     return "\n".join([*lines, "  end function initial_memory"]) + "\n"
 

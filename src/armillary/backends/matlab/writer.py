@@ -8,6 +8,7 @@ from pathlib import Path
 
 from armillary.backends.matlab.printer import KEYWORDS, MatlabPrinter, table_function
 from armillary.backends.text.body import Body
+from armillary.backends.text.description import State, Stored
 from armillary.backends.text.features import features
 from armillary.backends.text.folder import write_folder
 from armillary.backends.text.heading import head, note, operations_text, readme_tables
@@ -37,6 +38,7 @@ def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
         "version": d.version,
         "duration": f"{duration:g}",
         "step": f"{step:g}",
+        "corrected": " ".join(str(i + 1) for i in made.program.corrected),
     }
 
     def filled(name: str) -> str:
@@ -213,10 +215,14 @@ def _names(made: Source) -> str:
     return "\n".join([*lines, "end"]) + "\n"
 
 
-def _replacing(what: str, vector: str, names: Sequence[str]) -> list[str]:
-    """Values by name, taken from the arguments."""
-    listing = listed([_quoted(name) for name in names], WIDTH, "    ", " ...")
+def _replacing(what: str, vector: str, items: Sequence[State] | Sequence[Stored]) -> list[str]:
+    """Values by name, taken from the arguments in the units stated and converted."""
+    listing = listed([_quoted(item.name) for item in items], WIDTH, "    ", " ...")
+    factors = " ".join(repr(item.factor) for item in items)
+    converted = "*factors(place)" if any(item.factor != 1.0 for item in items) else ""
     lines = ["names = { ...", *listing[:-1], f"{listing[-1]}}};"] if listing else ["names = {};"]
+    if converted:
+        lines += wrapped(f"factors = [{factors}];", WIDTH, "", "    ", " ...")
     return [
         *lines,
         "for i = 1:2:numel(varargin)",
@@ -224,9 +230,14 @@ def _replacing(what: str, vector: str, names: Sequence[str]) -> list[str]:
         "  if isempty(place)",
         f"    error('there is no {what} ''%s''; there are %s', varargin{{i}}, strjoin(names, ', '));",
         "  end",
-        f"  {vector}(place) = varargin{{i + 1}};",
+        f"  {vector}(place) = varargin{{i + 1}}{converted};",
         "end",
     ]
+
+
+def _inside(item: State | Stored) -> str:
+    """An initial value in the units of the equations, as its value in the stated ones times a factor."""
+    return repr(item.initial) if item.factor == 1.0 else f"{item.initial / item.factor!r}*{item.factor!r}"
 
 
 def _initial_state(made: Source) -> str:
@@ -237,8 +248,8 @@ def _initial_state(made: Source) -> str:
     )
     lines.append(f"state = zeros({len(states)}, 1);")
     for i, s in enumerate(states):
-        lines.append(f"state({i + 1}) = {s.initial!r};  % {note(s.name, s.units, s.about)}")
-    return "\n".join([*lines, *_replacing("state", "state", [s.name for s in states]), "end"]) + "\n"
+        lines.append(f"state({i + 1}) = {_inside(s)};  % {note(s.name, s.units, s.about)}")
+    return "\n".join([*lines, *_replacing("state", "state", states), "end"]) + "\n"
 
 
 def _initial_memory(made: Source) -> str:
@@ -250,11 +261,9 @@ def _initial_memory(made: Source) -> str:
     lines.append("% Values by name over it: initial_memory(start, 'name', value, ...).")
     lines.append(f"memory = zeros({len(memory)}, 1);")
     for i, m in enumerate(memory):
-        value = repr(m.initial) if m.period is None else f"start + {m.period!r}"
+        value = _inside(m) if m.period is None else f"start + {m.period!r}"
         lines.append(f"memory({i + 1}) = {value};  % {note(m.name, m.units, m.about)}")
-    return (
-        "\n".join([*lines, *_replacing("memory or input", "memory", [m.name for m in memory]), "end"]) + "\n"
-    )
+    return "\n".join([*lines, *_replacing("memory or input", "memory", memory), "end"]) + "\n"
 
 
 def _fire(made: Source, sections: Sections) -> str:

@@ -101,15 +101,23 @@ class Module:
         fields = "for name in Parameters.__dataclass_fields__"
         lines.append(f"PARAMETER_NAMES = {{OTHER_NAMES.get(name, name): name {fields}}}")
         lines += ["", "# States with their initial values."]
-        lines += _mapping("STATES", [(s.name, repr(s.initial), note(s.units, s.about)) for s in d.states])
+        lines += _mapping(
+            "STATES", [(s.name, repr(s.initial / s.factor), note(s.units, s.about)) for s in d.states]
+        )
         lines += [
             "",
             "# Memory, kept between steps and changed once per step or by events, and inputs from outside.",
         ]
-        lines += _mapping("MEMORY", [(m.name, repr(m.initial), note(m.units, m.about)) for m in d.memory])
+        lines += _mapping(
+            "MEMORY", [(m.name, repr(m.initial / m.factor), note(m.units, m.about)) for m in d.memory]
+        )
         clocks = [(m.name, repr(m.period), "s") for m in d.memory if m.period is not None]
         lines += ["", "# Clocks among them start one period after the start of a run."]
         lines += _mapping("PERIODS", clocks)
+        factors = [(s.name, repr(s.factor), "") for s in d.states if s.factor != 1.0]
+        factors += [(m.name, repr(m.factor), "") for m in d.memory if m.factor != 1.0]
+        lines += ["", "# From the units stated above to those of the equations, where they differ."]
+        lines += _mapping("FACTORS", factors)
         lines += ["", "# Outputs with their units."]
         lines += _mapping("OUTPUTS", [(o.name, repr(o.units), o.about) for o in d.outputs])
         lines += ["OUTPUT_NAMES = list(OUTPUTS)"]

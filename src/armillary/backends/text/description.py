@@ -58,9 +58,10 @@ class Stored:
     name: str
     units: str
     about: str
-    initial: float
+    initial: float  # in the model's own units
     input: bool
     period: float | None
+    factor: float  # from its units to the model's
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def description(equations: Equations, initial: list[float], memory: list[float])
             for s, kind, value in zip(program.state, kinds, initial, strict=True)
         ),
         memory=tuple(
-            Stored(name, *_labels(m.symbol, m.about), memory[i], m.input, m.period)
+            Stored(name, *_labels(m.symbol, m.about), memory[i], m.input, m.period, m.factor)
             for i, (name, m) in enumerate(system.memories.items())
         ),
         outputs=tuple(Output(c.name, c.units, c.about) for c in targets.columns),

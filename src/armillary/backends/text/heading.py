@@ -34,7 +34,7 @@ def head(description: Description, file: str, what: str) -> list[str]:
 
 def note(*parts: str) -> str:
     """Units, description and the like in one line, without those that are empty."""
-    return "; ".join(part for part in parts if part)
+    return "; ".join(" ".join(part.split()) for part in parts if part)
 
 
 def readme_tables(description: Description) -> list[str]:
@@ -44,11 +44,11 @@ def readme_tables(description: Description) -> list[str]:
     rows: Iterable[Sequence[str]]
     rows = [[f"`{p.name}`", _number(p.default), p.units, p.about] for p in d.parameters]
     lines += _table("Parameters", ["name", "default", "units", "meaning"], rows)
-    rows = [[f"`{s.name}`", _number(s.initial), s.units, s.about] for s in d.states]
+    rows = [[f"`{s.name}`", _number(s.initial / s.factor), s.units, s.about] for s in d.states]
     lines += _table("States, with their initial values", ["name", "initial", "units", "meaning"], rows)
-    rows = [[f"`{m.name}`", _number(m.initial), m.units, m.about] for m in d.inputs]
+    rows = [[f"`{m.name}`", _number(m.initial / m.factor), m.units, m.about] for m in d.inputs]
     lines += _table("Inputs", ["name", "value", "units", "meaning"], rows)
-    rows = [[f"`{m.name}`", _number(m.initial), m.units, m.about] for m in d.memory if not m.input]
+    rows = [[f"`{m.name}`", _number(m.initial / m.factor), m.units, m.about] for m in d.memory if not m.input]
     lines += _table("Memory", ["name", "initial", "units", "meaning"], rows)
     rows = [[f"`{o.name}`", o.units, o.about] for o in d.outputs]
     lines += _table("Outputs", ["name", "units", "meaning"], rows)

@@ -22,6 +22,9 @@ ARGUMENTS = (
 )  # fmt: skip
 
 
+_TAKEN = ("main", "test", "self_test", "makefile", "readme", "simulate", "solver")  # names of other files
+
+
 @dataclass(frozen=True, eq=False)
 class Source:
     """One system on its way into a language."""
@@ -37,7 +40,8 @@ class Source:
     @property
     def stem(self) -> str:
         """The system's name as an identifier: of files, and before the names of functions."""
-        return plain(self.description.name, "system").lower()[:40]
+        stem = plain(self.description.name, "system").lower()[:40]
+        return f"{stem}_system" if stem in _TAKEN else stem
 
     @cached_property
     def reference(self) -> Reference:
@@ -105,12 +109,12 @@ class Sections:
         self.identifiers = Identifiers(source, printer, reserved)
         program = source.program
         self._given = {s: ("parameters", i) for i, s in enumerate(program.parameters)}
-        self._places: dict[Expr, Place] = {program.time: ("", 0)}
-        self._places |= {s: ("state", i) for i, s in enumerate(program.state)}
-        self._places |= {s: ("memory", i) for i, s in enumerate(program.memory)}
-        self._places |= {s: ("constants", i) for i, s in enumerate(program.constants)}
+        self.places: dict[Expr, Place] = {program.time: ("", 0)}
+        self.places |= {s: ("state", i) for i, s in enumerate(program.state)}
+        self.places |= {s: ("memory", i) for i, s in enumerate(program.memory)}
+        self.places |= {s: ("constants", i) for i, s in enumerate(program.constants)}
 
     def body(self, section: Section) -> Body:
         """A section of this program as text."""
-        places = self._given if section is self.source.program.precompute else self._places
+        places = self._given if section is self.source.program.precompute else self.places
         return body(section, self.printer, places, self.identifiers.of, self.identifiers.namer)

@@ -185,7 +185,7 @@ int fmu_advance(fmu *me, double from, double length)
     double steps;
     if (!(length >= 0.0) || !isfinite(from + length)) return fmu_fail(me, "the step of %g s is not possible", length);
     if (fabs(from - now->time) > 1e-9 * fmax(fabs(from), fmax(length, 1e-9)))
-        return fmu_fail(me, "a step from t = %.17g is asked for, but the FMU is at t = %.17g", from, now->time);
+        return fmu_fail(me, "a step from t = %.15g is asked for, but the FMU is at t = %.15g", from, now->time);
     if (length == 0.0) return FMU_OK;
     steps = fmax(1.0, ceil(length / STEP - 1e-6));
     if (steps > 1e9) return fmu_fail(me, "the step of %g s holds more than 1e9 steps of %g s", length, STEP);

@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from armillary.errors import nearest
-from armillary.model.text.building import Part
-from armillary.model.text.checking import check_document
-from armillary.model.text.documents import Document, read_document
-from armillary.model.text.kinds import Kind, known
-from armillary.model.text.sections import SECTIONS, TOP, verb_of
+from armillary.text.building import Part
+from armillary.text.checking import check_document
+from armillary.text.documents import Document, read_document
+from armillary.text.kinds import Kind, known
+from armillary.text.sections import SECTIONS, TOP, verb_of
 
 # Names in a text: those after a dot belong to what stands before it; back quotes hold one name.
 _NAMES = re.compile(r"`([^`]+)`|(?<![\w.])([^\W\d]\w*)(?!\w)")

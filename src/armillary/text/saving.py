@@ -24,15 +24,15 @@ from armillary.model.body import Body
 from armillary.model.flexible.part import FlexiblePart
 from armillary.model.journal import Entry
 from armillary.model.system import System
-from armillary.model.text.arrays import part_arrays
-from armillary.model.text.building import TextFunction
-from armillary.model.text.checking import FORMAT
-from armillary.model.text.documents import FileError
-from armillary.model.text.loading import load_text
-from armillary.model.text.same import differences
-from armillary.model.text.sections import LAYOUT, SECTIONS, Verb
-from armillary.model.text.toml import toml_text
-from armillary.model.text.values import Values
+from armillary.text.arrays import part_arrays
+from armillary.text.building import TextFunction
+from armillary.text.checking import FORMAT
+from armillary.text.documents import FileError
+from armillary.text.loading import load_text
+from armillary.text.same import differences
+from armillary.text.sections import LAYOUT, SECTIONS, Verb
+from armillary.text.toml import toml_text
+from armillary.text.values import Values
 
 _VERBS: dict[str, tuple[str, Verb]] = {
     verb.method: (section, verb) for section, verbs in SECTIONS.items() for verb in verbs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.model.text.sections import LAYOUT, SECTIONS, TOP
+from armillary.text.sections import LAYOUT, SECTIONS, TOP
 
 SCHEMA_VERSION = "https://json-schema.org/draft/2020-12/schema"
 

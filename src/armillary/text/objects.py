@@ -27,7 +27,7 @@ from armillary.model.joints import (
 )
 from armillary.model.laws import SmoothFriction, StickSlip
 from armillary.model.space.orbit import Orbit
-from armillary.model.text.kinds import (
+from armillary.text.kinds import (
     EXPRESSION,
     FLAG,
     NUMBER,

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from armillary.model.system import System
-from armillary.model.text.building import build
-from armillary.model.text.checking import check_document
-from armillary.model.text.documents import FileError, read_document
-from armillary.model.text.including import parts_of
+from armillary.text.building import build
+from armillary.text.checking import check_document
+from armillary.text.documents import FileError, read_document
+from armillary.text.including import parts_of
 
 FORMATS = (".toml", ".urdf", ".xml")
 

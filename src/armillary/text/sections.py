@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from armillary.model.text.kinds import (
+from armillary.text.kinds import (
     ARRAY,
     BODY,
     COUNT,
@@ -31,7 +31,7 @@ from armillary.model.text.kinds import (
     TableOf,
     choice,
 )
-from armillary.model.text.objects import AXIS, BEAMS, FRICTIONS, JOINT, ORBITS, PLATES, one_of
+from armillary.text.objects import AXIS, BEAMS, FRICTIONS, JOINT, ORBITS, PLATES, one_of
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from armillary.model.body import Body, Point
 from armillary.model.joints import Joint
 from armillary.model.origins import origin
 from armillary.model.system import System
-from armillary.model.text.objects import defaults_of, maker_of
+from armillary.text.objects import defaults_of, maker_of
 
 _PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
 _SHORT = 400  # characters up to which a text repeats what its expression shares

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from armillary.errors import nearest
-from armillary.model.text.documents import Document
-from armillary.model.text.kinds import Either, Form, Kind, ListOf, TableOf, known, shown
-from armillary.model.text.sections import LAYOUT, SECTIONS, TOP, verb_of
+from armillary.text.documents import Document
+from armillary.text.kinds import Either, Form, Kind, ListOf, TableOf, known, shown
+from armillary.text.sections import LAYOUT, SECTIONS, TOP, verb_of
 
 FORMAT = 1
 

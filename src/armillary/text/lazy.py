@@ -15,13 +15,13 @@ def load(path: str | os.PathLike[str], **options: Any) -> System:
     A file is data; nothing in it is executed. ``options`` are those of the importers, such as
     ``floating=True`` for a robot whose base is free.
     """
-    from armillary.model.text.loading import load as load_now
+    from armillary.text.loading import load as load_now
 
     return load_now(path, **options)
 
 
 def schema() -> dict[str, Any]:
     """The JSON schema of text models, for editors that complete and check them."""
-    from armillary.model.text.schema import model_schema
+    from armillary.text.schema import model_schema
 
     return model_schema()

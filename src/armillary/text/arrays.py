@@ -10,8 +10,8 @@ import numpy as np
 
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.part import FlexiblePart, Lumps, Node
-from armillary.model.text.documents import Document
-from armillary.model.text.objects import BEAMS, PLATES, SECTIONS, made, tuples
+from armillary.text.documents import Document
+from armillary.text.objects import BEAMS, PLATES, SECTIONS, made, tuples
 
 
 def array_of(document: Document, value: Any) -> Any:

@@ -14,10 +14,10 @@ from typing import Any
 from armillary.algebra.tables import Table, Table2
 from armillary.errors import ArmillaryError, ExpressionError, ModelError
 from armillary.model.system import System
-from armillary.model.text.arrays import array_of, flexible_options
-from armillary.model.text.documents import Document, FileError
-from armillary.model.text.objects import FRICTIONS, JOINTS, ORBITS, made, tuples
-from armillary.model.text.sections import SECTIONS, Verb, verb_of
+from armillary.text.arrays import array_of, flexible_options
+from armillary.text.documents import Document, FileError
+from armillary.text.objects import FRICTIONS, JOINTS, ORBITS, made, tuples
+from armillary.text.sections import SECTIONS, Verb, verb_of
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,256 @@
+"""An imported FMU as functions of expressions that compiled loops call by address.
+
+    start(t, u₁ …)           a handle: the instance of this run, initialised at t (in Python, once per run)
+    step(handle, t, u₁ …)    one output, after the step to t with these inputs (compiled)
+
+A run has an instance of its own: the thread that starts a run frees the instance of its last one, so that runs
+in several threads do not meet. Steps to the same time are taken once, whichever output asks first. When a call
+of the FMU fails, its outputs are NaN from then on, which ends the run; ``Library.messages`` holds what it said.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra.foreign import ForeignFunction
+from armillary.backends.fmi.library import Library, load
+from armillary.backends.jit import Compiled
+from armillary.backends.trigonometry import real
+from armillary.errors import SimulationError
+from armillary.model.fmu.description import Fmu, FmuVariable
+
+SLOTS = 1024  # runs at the same time
+
+
+class _Record(ctypes.Structure):
+    """What compiled code knows of an instance."""
+
+    _fields_ = (("instance", ctypes.c_void_p), ("time", ctypes.c_double), ("status", ctypes.c_int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Stepped:
+    """The functions of one FMU in a system."""
+
+    start: ForeignFunction
+    steps: tuple[ForeignFunction, ...]
+    library: Library
+
+
+class _Instances:
+    """The instances of one FMU in a system: one per thread, at a place of a table that compiled code reads."""
+
+    def __init__(
+        self,
+        library: Library,
+        name: str,
+        settings: Mapping[FmuVariable, float],
+        inputs: Sequence[FmuVariable],
+    ) -> None:
+        self.library, self.name, self.settings, self.inputs = library, name, dict(settings), list(inputs)
+        self.table = (ctypes.c_void_p * SLOTS)()
+        self.records: dict[int, _Record] = {}
+        self.fresh: dict[int, tuple[float, ...]] = {}  # what an instance was initialised with
+        self.owners: dict[int, threading.Thread] = {}
+        self.lock = threading.Lock()
+
+    def start(self, t: float, *signals: float) -> float:
+        """The handle of an instance initialised with these values; one that has not moved since is as good."""
+        thread, given = threading.current_thread(), (t, *signals)
+        with self.lock:
+            own = next((slot for slot, owner in self.owners.items() if owner is thread), None)
+        if own is not None:
+            record = self.records[own]
+            if self.fresh[own] == given and record.time == t and record.status == 0:
+                return float(own)
+        slot = self._slot(thread) if own is None else own
+        self._free(slot)
+        instance = self.library.instance(self.name)
+        record = _Record(instance, t, 0)
+        self.records[slot], self.fresh[slot] = record, given
+        self.library.initialize(instance, t, self.settings, dict(zip(self.inputs, signals, strict=True)))
+        self.table[slot] = ctypes.addressof(record)
+        return float(slot)
+
+    def _slot(self, thread: threading.Thread) -> int:
+        """A place for a thread's instance; that of a thread that is over, if there is one."""
+        with self.lock:
+            free = next(
+                (slot for slot, owner in self.owners.items() if not owner.is_alive()), len(self.owners)
+            )
+            if free >= SLOTS:
+                raise SimulationError(f"FMU '{self.name}' takes part in {SLOTS} runs already")
+            self.owners[free] = thread
+        return free
+
+    def _free(self, slot: int) -> None:
+        record = self.records.pop(slot, None)
+        self.table[slot] = None
+        if record is not None and record.instance:
+            self.library.free(record.instance)
+
+    def __del__(self) -> None:
+        for slot in list(self.records):
+            self._free(slot)
+
+
+class _Start(ForeignFunction):
+    """`start` as a function of expressions: evaluated in Python when a run begins, never compiled."""
+
+    def __init__(self, name: str, entry: _Entry, arity: int, instances: _Instances) -> None:
+        super().__init__(name, entry, arity)
+        self.instances = instances
+
+    def value(self, *args: Any) -> Any:
+        return self.instances.start(*(float(a) for a in args))
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    """An address, and all that has to live as long as it may be called."""
+
+    address: int
+    kept: tuple[Any, ...]
+
+
+def stepped(
+    fmu: Fmu,
+    name: str,
+    period: float,
+    settings: Mapping[FmuVariable, float],
+    inputs: Sequence[FmuVariable],
+    outputs: Sequence[FmuVariable],
+) -> Stepped:
+    """An FMU's library loaded, and the functions that step it every ``period`` seconds."""
+    library = load(fmu)
+    instances = _Instances(library, name, settings, inputs)
+    code = Compiled(_text(library, instances, period, inputs, outputs))
+    kept = (code, instances)
+    start = _Start(f"{name} start", _Entry(code.address("nothing"), kept), 1 + len(inputs), instances)
+    steps = tuple(
+        ForeignFunction(f"{name} {v.name}", _Entry(code.address(f"output{k}"), kept), 2 + len(inputs))
+        for k, v in enumerate(outputs)
+    )
+    return Stepped(start, steps, library)
+
+
+# ---------------------------------------------------------------- compiled code
+
+
+def _text(
+    library: Library,
+    instances: _Instances,
+    period: float,
+    inputs: Sequence[FmuVariable],
+    outputs: Sequence[FmuVariable],
+) -> str:
+    """`outputK(handle, t, u…)` for each output, `advance` for all of them, and `nothing`, which is not called."""
+    signals = "".join(f", double %u{i}" for i in range(len(inputs)))
+    blank = ", ".join(["double"] * (1 + len(inputs)))
+    parts = [
+        f"define double @nothing({blank}) {{\n  ret double 0x7FF8000000000000\n}}",
+        _references("inputs", inputs),
+        _references("outputs", outputs),
+        _advance(library, period, inputs, signals),
+    ]
+    parts += [_output(library, instances, k, signals) for k in range(len(outputs))]
+    return "\n".join(parts)
+
+
+def _references(name: str, variables: Sequence[FmuVariable]) -> str:
+    items = ", ".join(f"i32 {v.reference}" for v in variables) or "i32 0"
+    return f"@{name} = private constant [{max(1, len(variables))} x i32] [{items}]"
+
+
+def _advance(library: Library, period: float, inputs: Sequence[FmuVariable], signals: str) -> str:
+    """Inputs set, and the step taken where the time is more than half a period on. The FMU sees equal steps of
+    exactly one period, whatever rounding does to the times of the loop."""
+    third = library.fmu.version == "3.0"
+    count = len(inputs)
+    lines = [
+        f"define internal i64 @advance(ptr %record, double %t{signals}) {{", "entry:",
+        f"  %values = alloca [{max(1, count)} x double]",
+        "  %answers = alloca [3 x i8]", "  %reached = alloca double",
+        "  %time_at = getelementptr i8, ptr %record, i64 8",
+        "  %status_at = getelementptr i8, ptr %record, i64 16",
+        "  %instance = load ptr, ptr %record",
+        "  %before = load i64, ptr %status_at",
+        "  %fine = icmp ult i64 %before, 2",
+        "  br i1 %fine, label %set, label %over", "over:", "  ret i64 %before", "set:",
+    ]  # fmt: skip
+    for i in range(count):
+        lines += [
+            f"  %p{i} = getelementptr double, ptr %values, i64 {i}",
+            f"  store double %u{i}, ptr %p{i}",
+        ]
+    if count:
+        more = f", i64 {count}" if third else ""
+        setter = _pointer(library, "SetFloat64" if third else "SetReal")
+        lines.append(
+            f"  %set_status = call i32 {setter}(ptr %instance, ptr @inputs, i64 {count}, ptr %values{more})"
+        )
+    else:
+        lines.append("  %set_status = add i32 0, 0")
+    tail = ", i8 1, ptr %answers, ptr %terminate, ptr %early, ptr %reached" if third else ", i32 1"
+    lines += [
+        "  %last = load double, ptr %time_at",
+        "  %ahead = fsub double %t, %last",
+        f"  %due = fcmp ogt double %ahead, {real(0.5 * period)}",
+        "  %good = icmp ult i32 %set_status, 2",
+        "  %go = and i1 %due, %good",
+        "  br i1 %go, label %step, label %end", "step:",
+        "  %terminate = getelementptr i8, ptr %answers, i64 1",
+        "  %early = getelementptr i8, ptr %answers, i64 2",
+        "  store i8 0, ptr %terminate",
+        f"  %step_status = call i32 {_pointer(library, 'DoStep')}(ptr %instance, double %last, "
+        f"double {real(period)}{tail})",
+        f"  %next = fadd double %last, {real(period)}",
+        "  store double %next, ptr %time_at",
+        "  br label %end", "end:",
+        "  %status = phi i32 [ %set_status, %set ], [ %step_status, %step ]",
+        "  %wide = zext i32 %status to i64",
+        "  store i64 %wide, ptr %status_at",
+        "  ret i64 %wide", "}",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _output(library: Library, instances: _Instances, k: int, signals: str) -> str:
+    """One output by handle; NaN for a handle that is none, and after a failure."""
+    third = library.fmu.version == "3.0"
+    table = ctypes.addressof(instances.table)
+    getter = _pointer(library, "GetFloat64" if third else "GetReal")
+    more = ", i64 1" if third else ""
+    lines = [
+        f"define double @output{k}(double %handle, double %t{signals}) {{", "entry:", "  %value = alloca double",
+        "  %least = fcmp oge double %handle, 0.0",
+        f"  %most = fcmp olt double %handle, {real(float(SLOTS))}",
+        "  %inside = and i1 %least, %most",
+        "  br i1 %inside, label %look, label %nothing", "look:",
+        "  %slot = fptoui double %handle to i64",
+        f"  %table = inttoptr i64 {table} to ptr",
+        "  %place = getelementptr ptr, ptr %table, i64 %slot",
+        "  %record = load ptr, ptr %place",
+        "  %there = icmp ne ptr %record, null",
+        "  br i1 %there, label %advance, label %nothing", "advance:",
+        f"  %moved = call i64 @advance(ptr %record, double %t{signals})",
+        "  %fine = icmp ult i64 %moved, 2",
+        "  br i1 %fine, label %read, label %nothing", "read:",
+        f"  %reference = getelementptr i32, ptr @outputs, i64 {k}",
+        "  %instance = load ptr, ptr %record",
+        f"  %got = call i32 {getter}(ptr %instance, ptr %reference, i64 1, ptr %value{more})",
+        "  %good = icmp ult i32 %got, 2",
+        "  br i1 %good, label %give, label %nothing", "give:",
+        "  %found = load double, ptr %value",
+        "  ret double %found", "nothing:", "  ret double 0x7FF8000000000000", "}",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _pointer(library: Library, name: str) -> str:
+    """A function of the library as a constant of the code."""
+    return f"inttoptr (i64 {library.address(name)} to ptr)"

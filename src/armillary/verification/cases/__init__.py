@@ -1,0 +1,28 @@
+"""The cases, each in a file of its own: checks as data, and a function that measures them in turn."""
+
+from __future__ import annotations
+
+from armillary.verification.cases import (
+    basilisk,
+    beams,
+    bicycle,
+    bowling_ball,
+    car,
+    cart,
+    closed_forms,
+    four_bar,
+    jpl,
+    momentum,
+    rolling,
+    spacecraft_1,
+    spacecraft_2,
+    stanford_arm,
+)
+from armillary.verification.rows import Case
+
+_FILES = (
+    stanford_arm, spacecraft_1, spacecraft_2, car, cart, four_bar, jpl, momentum, basilisk, bowling_ball,
+    bicycle, beams, rolling, closed_forms,
+)  # fmt: skip
+
+CASES: dict[str, Case] = {case.name: case for file in _FILES for case in file.CASES}

@@ -1,0 +1,119 @@
+"""The Whipple bicycle: matrices, eigenvalues and speeds of the benchmark, and a state far from upright."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from armillary.verification.reference import apart, example
+from armillary.verification.rows import Case, difference, value
+
+_MEIJAARD = "Meijaard, Papadopoulos, Ruina & Schwab (2007)"
+_BASU = "Basu-Mandal, Chatterjee & Papadopoulos (2007), table 1"
+_M = [[80.81722, 2.31941332208709], [2.31941332208709, 0.29784188199686]]
+_C1 = [[0.0, 33.86641391492494], [-0.85035641456978, 1.68540397397560]]
+_K0 = [[-80.95, -2.59951685249872], [-2.59951685249872, -0.80329488458618]]
+_K2 = [[0.0, 76.59734589573222], [0.0, 2.65431523794604]]
+
+# Basu-Mandal's state, with the signs of our axes.
+_TURNING = {
+    "lean.q1": math.pi / 2 - 0.9501292851472, "fork.q1": -0.2311385135743,
+    "heading.u1": 0.3 * (8.9129896614890 - 0.0119185528069), "lean.u1": -0.6068425835418,
+    "fork.u1": -0.4859824687093,
+}  # fmt: skip
+
+
+class _Bicycle:
+    """Accelerations of lean and steer near upright, with torques on both."""
+
+    def __init__(self) -> None:
+        s = example("bicycle").system()
+        for name in ("lean_torque", "steer_torque"):
+            s.parameter(name, 0.0, units="N*m")
+        s.moment("leaning", "lean_torque", s.bodies["lean"].x, on="rider")
+        s.moment("steering", "steer_torque", s.bodies["fork"].z, on="handlebar", reaction="rider")
+        self.model = s.derive().compile()
+
+    def accelerations(self, speed: float, name: str, x: float) -> np.ndarray:
+        torque = {name: x} if name.endswith("torque") else {}
+        state = self.model.state({"heading.u1": speed} | ({} if torque else {name: x}))
+        rates = self.model.derivatives(0.0, state, torque)[-3:]
+        by_name = dict(zip(self.model.speed_names, rates, strict=True))
+        return np.array([by_name["lean.u1"], by_name["fork.u1"]])
+
+    def slopes(self, speed: float, *names: str, step: float = 0.01) -> np.ndarray:
+        """Central differences of sixth order: 1e-12 of truncation and as much of rounding at this step."""
+        found = []
+        for name in names:
+            total = np.zeros(2)
+            for k, weight in ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60)):
+                ahead, behind = (self.accelerations(speed, name, sign * k * step) for sign in (1, -1))
+                total += weight * (ahead - behind)
+            found.append(total / step)
+        return np.column_stack(found)
+
+    def eigenvalues(self, speed: float) -> np.ndarray:
+        lower = self.slopes(speed, "lean.q1", "fork.q1", "lean.u1", "fork.u1")
+        return np.linalg.eigvals(np.vstack([np.hstack([np.zeros((2, 2)), np.eye(2)]), lower]))
+
+
+def measure() -> Iterator[float]:
+    from scipy.optimize import brentq
+
+    bicycle = _Bicycle()
+    mass = np.linalg.inv(bicycle.slopes(0.0, "lean_torque", "steer_torque"))
+    still = -mass @ bicycle.slopes(0.0, "lean.q1", "fork.q1")
+    yield apart(mass, _M)
+    yield apart(-mass @ bicycle.slopes(5.0, "lean.u1", "fork.u1") / 5.0, _C1)
+    yield apart(still / 9.81, _K0)
+    yield apart((-mass @ bicycle.slopes(5.0, "lean.q1", "fork.q1") - still) / 25.0, _K2)
+    weave, real = (
+        max((z for z in bicycle.eigenvalues(5.0) if z.imag > 0), key=lambda z: z.real),
+        sorted(z.real for z in bicycle.eigenvalues(5.0) if abs(z.imag) < 1e-9),
+    )
+    yield from (weave.real, weave.imag, real[1], real[0])
+
+    def growth(speed: float, *, turns: bool) -> float:
+        values = bicycle.eigenvalues(speed)
+        return float(max(z.real for z in values if (z.imag > 1e-3 if turns else abs(z.imag) < 1e-9)))
+
+    yield brentq(lambda speed: growth(speed, turns=True), 4.28, 4.30, xtol=1e-12)
+    yield brentq(lambda speed: growth(speed, turns=False), 6.01, 6.03, xtol=1e-12)
+    yield from _far_from_upright(bicycle.model)
+
+
+def _far_from_upright(model: Any) -> Iterator[float]:
+    state = model.state(_TURNING)
+    yield dict(zip(model.coordinate_names, state, strict=False))["frame.q1"]
+    names = (*model.coordinate_names, *model.speed_names)
+    rates = dict(zip(names, model.derivatives(0.0, state), strict=True))
+    yield from (rates["lean.u1"], rates["fork.u1"], rates["heading.u1"])
+
+
+CASES = (
+    Case(
+        "bicycle",
+        "Whipple bicycle",
+        _MEIJAARD,
+        (
+            *(difference(f"matrix {name}", 1e-9) for name in ("M", "C1", "K0", "K2")),
+            value("weave at 5 m/s: real part (1/s)", -0.775341882196, 1e-9, f"{_MEIJAARD}, table 2"),
+            value("the same: imaginary part (1/s)", 4.464867713788, 1e-9, f"{_MEIJAARD}, table 2"),
+            value("capsize at 5 m/s (1/s)", -0.322866429004, 1e-9, f"{_MEIJAARD}, table 2"),
+            value("castering at 5 m/s (1/s)", -14.078389692798, 1e-9, f"{_MEIJAARD}, table 2"),
+            value("weave speed (m/s)", 4.292382536341, 1e-9),
+            value("capsize speed (m/s)", 6.024262015388, 1e-9),
+            value("pitch far from upright, from the loop (rad)", math.pi - 3.1257073014894, 1e-12, _BASU),
+            value("acceleration of lean there (rad/s²)", 7.8555281128244, 2e-12, _BASU),
+            value("acceleration of steer there (rad/s²)", 4.6198904039403, 2e-12, _BASU),
+            value(
+                "acceleration of travel there (m/s²)", 0.3 * (1.8472554144217 + 0.1205543897884), 2e-12, _BASU
+            ),
+        ),
+        measure,
+        "bicycle",
+    ),
+)

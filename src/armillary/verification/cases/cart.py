@@ -1,0 +1,78 @@
+"""The four-wheeled cart, whose wheels roll without slip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from armillary.verification.reference import (
+    ACCELERATIONS,
+    TIGHT,
+    TRAJECTORIES,
+    apart,
+    columns,
+    counts,
+    example,
+    of_size,
+    reference,
+    relative,
+)
+from armillary.verification.rows import Case, at_most, difference
+
+COORDINATES = ("B.q1", "B.q2", "B.q3", "FA.q1", "LFW.q1", "RFW.q1", "LRW.q1", "RRW.q1")
+START = {"FA.q1": 0.25}
+_HEADER = "Sayers (1990), Figure 9.2.9"
+
+
+def lever() -> float:
+    """The source's second speed, sideways at the mass centre of body and rear wheels, over the yaw rate."""
+    body, ahead, wheel = (example("cart").PARAMETERS[name][0] for name in ("BM", "CMB1", "MW"))
+    return float(body * ahead / (body + 2 * wheel))
+
+
+def in_our_speeds(q: Any, u: Any) -> np.ndarray:
+    """Coordinates and speeds of the source, the second speed as a yaw rate."""
+    return np.array([*q, u[0], u[1] / lever()])
+
+
+def measure() -> Iterator[float]:
+    data = reference("cart")
+    eom = example("cart").system().derive()
+    model = eom.compile()
+    found = [model.derivatives(0.0, in_our_speeds(state["q"], state["u"])) for state in data["states"]]
+    yield relative(found, [in_our_speeds(state["qdot"], state["udot"]) for state in data["states"]])
+    expected = columns(data["trajectory"])
+    run = model.simulate(3.0, sample=expected["t"], initial=START, **TIGHT)
+    yield max(of_size(run[name], expected[f"q{i}"]) for i, name in enumerate(COORDINATES, start=1))
+    speeds = (("B.u1", "u1"), ("yaw rate", "r"), ("steer rate", "deldot"))
+    yield max(of_size(run[name], expected[column]) for name, column in speeds)
+    steps = model.simulate(3.0, step=0.02, method="midpoint", initial=START)
+    end = data["fixed_step_end"]
+    reached = [steps.final[name] for name in (*COORDINATES, "B.u1", "B.u3")]
+    yield apart(reached, in_our_speeds(end[:-2], end[-2:]))
+    yield apart(run["energy"], run["work"])
+    additions, multiplications, functions = counts(eom)
+    yield additions
+    yield multiplications + functions
+
+
+CASES = (
+    Case(
+        "cart",
+        "Four-wheeled cart",
+        "Sayers (1990), section 9.2",
+        (
+            difference("accelerations and coordinate rates at 12 random states", ACCELERATIONS),
+            difference("run from rest over 3 s: coordinates, of their size", TRAJECTORIES),
+            difference("the same: speed, yaw and steer rate", TRAJECTORIES),
+            difference("state after 150 midpoint steps of 0.02 s, the published method", 1e-11),
+            difference("energy of 1447 J against the work of the push (J)", 1e-9, "work and energy"),
+            at_most("additions", 48, _HEADER),
+            at_most("multiplications, divisions and functions", 94, _HEADER, "its 4 functions not counted"),
+        ),
+        measure,
+        "cart",
+    ),
+)

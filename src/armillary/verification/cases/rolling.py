@@ -1,0 +1,66 @@
+"""Rolling without slip, in circles of known radius: a leaning disc, and a car steered by Ackermann's law."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from armillary.verification.reference import TIGHT, apart, example
+from armillary.verification.rows import Case, difference
+
+_CIRCLES = ((0.2, 3.0), (0.6, 5.0), (-0.9, 14.0), (1.2, -30.0))  # lean (rad), yaw rate (rad/s)
+_STEERS = (0.05, 0.3, -0.5)  # rad
+
+
+def measure_disc() -> Iterator[float]:
+    """(C + mR²) ω₃ Ω cos θ + m g R sin θ − A Ω² sin θ cos θ = 0: a circle of radius R ω₃/Ω."""
+    disc = example("rolling_disc")
+    model = disc.system().derive().compile()
+    for lean, yaw_rate in _CIRCLES:
+        spin = disc.steady_spin(lean, yaw_rate)
+        start = {"lean.q1": lean, "heading.u3": yaw_rate, "disc.u1": spin}
+        radius, until = disc.RADIUS * spin / yaw_rate, 0.5 / abs(yaw_rate)
+        run = model.simulate(until, sample=until / 20, initial=start, **TIGHT)
+        turned = yaw_rate * run.time
+        x, y = radius * np.sin(turned), radius * (1 - np.cos(turned))
+        yield max(apart(run["heading.q1"], x), apart(run["heading.q2"], y))
+
+
+def measure_car() -> Iterator[float]:
+    """The middle of the rear axle goes in a circle of radius L/tan δ; work becomes energy."""
+    car = example("steered_car")
+    model = car.system("tightest").derive().compile()
+    for steer in _STEERS:
+        radius = car.PARAMETERS["L"][0] / math.tan(steer)
+        given = {"initial": {"car.u1": 1.0}, "parameters": {"tightest": 1 / radius}}
+        run = model.simulate(10.0, sample=0.1, **given, **TIGHT)
+        turned = run["path"] / radius
+        x, y = radius * np.sin(turned), radius * (1 - np.cos(turned))
+        yield max(apart(run["car.q1"], x), apart(run["car.q2"], y))
+    gained = run["energy"] - run["energy"][0]
+    yield apart(gained, run["work"]) / float(np.max(run["work"]))
+
+
+CASES = (
+    Case(
+        "rolling_disc",
+        "Rolling disc",
+        "closed form of the steady circle",
+        tuple(difference(f"path in a circle, lean of {abs(lean)} rad (m)", 1e-10) for lean, _ in _CIRCLES),
+        measure_disc,
+        "rolling-disc",
+    ),
+    Case(
+        "steered_car",
+        "Steered car",
+        "closed form, radius L/tan δ",
+        (
+            *(difference(f"path over 10 s, steer of {abs(steer)} rad (m)", 1e-9) for steer in _STEERS),
+            difference("energy gained against work", 1e-11, "work and energy"),
+        ),
+        measure_car,
+        "steered-car",
+    ),
+)

@@ -1,0 +1,73 @@
+"""The Stanford arm: six bodies, five hinges and a slider, without and with its controller."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from armillary.verification.reference import (
+    ACCELERATIONS,
+    TIGHT,
+    TRAJECTORIES,
+    apart,
+    columns,
+    counts,
+    example,
+    reference,
+    relative,
+)
+from armillary.verification.rows import Case, at_most, difference
+
+_TABLE = "Sayers (1990), Table 9.6.1"
+_ALONE = "functions not counted, as in the source"
+
+
+def measure() -> Iterator[float]:
+    data, arm = reference("stanford_arm"), example("stanford_arm")
+    equations = {controlled: arm.system(controller=controlled).derive() for controlled in (False, True)}
+    models = {controlled: eom.compile() for controlled, eom in equations.items()}
+    for controlled, key in ((False, "udot_uncontrolled"), (True, "udot")):
+        states = data["states"]
+        found = [models[controlled].accelerations(0.0, state["q"], state["u"]) for state in states]
+        yield relative(found, [state[key] for state in states])
+    expected = columns(data["trajectory"])
+    start = {"B.q1": math.pi / 2}
+    run = models[True].simulate(10.0, sample=expected["t"], initial=start, **TIGHT)
+    yield max(apart(run[name], expected[f"q{i}"]) for i, name in enumerate(arm.TARGETS, start=1))
+    speeds = [name.replace("q", "u") for name in arm.TARGETS]
+    yield max(apart(run[name], expected[f"u{i}"]) for i, name in enumerate(speeds, start=1))
+    s = arm.system()
+    targets = [s.parameters[name].data.default for name in arm.TARGETS.values()]
+    yield apart(models[True].accelerations(0.0, targets, np.zeros(6)), 0.0)
+    swung = {"B.q1": 1.0, "A.u1": 1.0, "D.u1": 2.0, "F.u1": -3.0}
+    free = models[False].simulate(3.0, sample=0.01, initial=swung, **TIGHT)
+    yield apart(free["energy"], free["energy"][0]) / (np.ptp(free["tip height"]) * 9.80665)
+    for controlled in (False, True):
+        yield from counts(equations[controlled])[:2]
+
+
+CASES = (
+    Case(
+        "stanford_arm",
+        "Stanford arm",
+        "Sayers (1990), section 9.6 and Appendix E",
+        (
+            difference("accelerations at 12 random states, without controller", ACCELERATIONS),
+            difference("accelerations at 12 random states, with controller", ACCELERATIONS),
+            difference("published run of 10 s to the targets: coordinates", TRAJECTORIES),
+            difference("the same: speeds", TRAJECTORIES),
+            difference(
+                "accelerations at the targets, where the controller carries the weight", 1e-12, "balance"
+            ),
+            difference("energy over 3 s without controller, of that exchanged", 1e-10, "conservation"),
+            at_most("additions without controller", 240, _TABLE, "AUTOSIM; " + _ALONE),
+            at_most("multiplications and divisions without controller", 353, _TABLE),
+            at_most("additions with controller", 268, _TABLE),
+            at_most("multiplications and divisions with controller", 378, _TABLE),
+        ),
+        measure,
+        "stanford-arm",
+    ),
+)

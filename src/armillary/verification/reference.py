@@ -1,0 +1,65 @@
+"""Reference data, models and measures of difference that the cases share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from armillary.simulation.models import example_module
+
+# References are integrated to 1e-12 and repeat themselves to 1e-11; ours runs at the same tolerance.
+TIGHT: dict[str, Any] = {"method": "dop853", "rtol": 1e-13, "atol": 1e-14}
+# Rounding of one evaluation with a condition number of the mass matrix up to about 1e5.
+ACCELERATIONS = 1e-10
+TRAJECTORIES = 1e-8
+
+
+def reference(name: str) -> dict[str, Any]:
+    """The reference data of a case; `data/README.md` says where they come from."""
+    file = resources.files("armillary.verification").joinpath("data", f"{name}.json")
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+def example(name: str) -> Any:
+    """The module of an example."""
+    return example_module(name)
+
+
+def columns(record: Mapping[str, Any], rows: str = "data") -> dict[str, np.ndarray]:
+    """A recorded trajectory as columns by name."""
+    data = np.array(record[rows])
+    return {name: data[:, i] for i, name in enumerate(record["columns"])}
+
+
+def relative(found: Any, expected: Any) -> float:
+    """The largest difference, of every number relative to itself."""
+    found, expected = np.asarray(found, float), np.asarray(expected, float)
+    return float(np.max(np.abs(found - expected) / np.where(expected == 0, 1.0, np.abs(expected))))
+
+
+def apart(found: Any, expected: Any) -> float:
+    """The largest difference."""
+    return float(np.max(np.abs(np.asarray(found, float) - np.asarray(expected, float))))
+
+
+def of_size(found: Any, expected: Any) -> float:
+    """The largest difference relative to the largest magnitude, per column."""
+    found, expected = np.asarray(found, float), np.asarray(expected, float)
+    scale = np.max(np.abs(expected), axis=0)
+    return float(np.max(np.abs(found - expected) / np.where(scale > 0, scale, 1.0)))
+
+
+def drift(values: np.ndarray, scale: float | None = None) -> float:
+    """How far a constant strays from its first value, relative to it or to a scale."""
+    return float(np.max(np.abs(values - values[0])) / (abs(values[0]) if scale is None else scale))
+
+
+def counts(eom: Any) -> tuple[int, int, int]:
+    """(additions, multiplications and divisions, functions) of one derivative evaluation."""
+    made = eom.operations
+    return made.additions, made.multiplications + made.divisions, made.functions

@@ -1,0 +1,189 @@
+"""What a case promises, what is found, and the table of both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from armillary.errors import ArmillaryError, nearest
+
+
+class Check(NamedTuple):
+    """One number that a case must meet.
+
+    `kind` says how: a "difference" from reference data is at most its tolerance; a "value" is the published
+    one within the tolerance; a "count" is at most the published one; where the source "differs" from what its
+    own equations give, `expected` is what it prints, `ours` what is right, and `remark` the reason.
+    """
+
+    quantity: str
+    kind: str
+    expected: float
+    tolerance: float
+    source: str = ""
+    remark: str = ""
+    ours: float = math.nan
+
+    def passed(self, found: float) -> bool:
+        """Whether a number will do; one that is not finite never does."""
+        aim = self.ours if self.kind == "differs" else self.expected
+        if self.kind == "count":
+            return found <= aim
+        return abs(found - aim) <= self.tolerance
+
+
+def difference(quantity: str, tolerance: float, source: str = "", remark: str = "") -> Check:
+    """The largest difference from reference data."""
+    return Check(quantity, "difference", 0.0, tolerance, source, remark)
+
+
+def value(quantity: str, expected: float, tolerance: float, source: str = "", remark: str = "") -> Check:
+    """A published number."""
+    return Check(quantity, "value", expected, tolerance, source, remark)
+
+
+def at_most(quantity: str, published: float, source: str = "", remark: str = "") -> Check:
+    """A published count, not to be exceeded."""
+    return Check(quantity, "count", published, 0.0, source, remark)
+
+
+def differs(
+    quantity: str, published: float, ours: float, tolerance: float, remark: str, source: str = ""
+) -> Check:
+    """A published number that is not what it should be."""
+    return Check(quantity, "differs", published, tolerance, source, remark, ours)
+
+
+class Case(NamedTuple):
+    """A published system: `measure` yields what is found, one number for each check in turn."""
+
+    name: str
+    title: str
+    source: str
+    checks: tuple[Check, ...]
+    measure: Callable[[], Iterator[float]]
+    page: str  # in docs/verification, without .md
+
+    def rows(self) -> list[Row]:
+        """The case, computed; a check for which nothing is found fails, and says why."""
+        rows: list[Row] = []
+        found = self.measure()
+        for check in self.checks:
+            try:
+                number, remark = float(next(found)), check.remark
+            except StopIteration:
+                number, remark = math.nan, "not measured"
+            except ArmillaryError as error:
+                number, remark = math.nan, str(error)
+            rows.append(_row(self, check, number, remark))
+        return rows
+
+
+class Row(NamedTuple):
+    """A line of the table."""
+
+    case: str
+    quantity: str
+    source: str
+    expected: float
+    found: float
+    tolerance: float
+    passed: bool
+    kind: str
+    remark: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values that JSON takes: a number that is none is absent."""
+        kept = self._asdict()
+        return kept | {"found": self.found if math.isfinite(self.found) else None}
+
+    @property
+    def verdict(self) -> str:
+        if not self.passed:
+            return "FAILS"
+        return "differs from the source" if self.kind == "differs" else "ok"
+
+
+def _row(case: Case, check: Check, found: float, remark: str) -> Row:
+    source = check.source or case.source
+    passed = check.passed(found)
+    return Row(
+        case.name, check.quantity, source, check.expected, found, check.tolerance, passed, check.kind, remark
+    )
+
+
+def run(cases: Iterable[str] | None = None, progress: Callable[[str], None] | None = None) -> list[Row]:
+    """The rows of the named cases, or of all; `progress` is told the name of each before it is computed."""
+    from armillary.verification.cases import CASES
+
+    rows: list[Row] = []
+    chosen = list(CASES) if cases is None else list(cases)
+    for name in chosen:
+        if name not in CASES:
+            raise ArmillaryError(
+                f"there is no case '{name}'{nearest(name, CASES) or ': ' + ', '.join(CASES)}"
+            )
+    for name in chosen:
+        if progress is not None:
+            progress(name)
+        rows += CASES[name].rows()
+    return rows
+
+
+# ------------------------------------------------------------------------------------------------ the table
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows as text, a block per case; remarks stand below their rows."""
+    from armillary.verification.cases import CASES
+
+    cells = [expected_text(row) for row in rows], [found_text(row) for row in rows]
+    quantity = max((len(row.quantity) for row in rows), default=0)
+    widths = [max(map(len, column), default=0) for column in cells]
+    lines: list[str] = []
+    for name, group in groupby(rows, key=lambda row: row.case):
+        case, told = CASES[name], ""
+        lines += ["", f"{case.title}. {case.source}"]
+        for row in group:
+            one, other = expected_text(row), found_text(row)
+            mark = "" if row.verdict == "ok" else row.verdict
+            line = f"  {row.quantity:<{quantity}}  {one:>{widths[0]}}  {other:>{widths[1]}}  {mark}"
+            lines.append(line.rstrip())
+            if row.remark and row.remark != told:  # one reason for several rows is told once
+                lines.append(f"      {row.remark}")
+            told = row.remark
+    head = f"  {'quantity':<{quantity}}  {'expected':>{widths[0]}}  {'found':>{widths[1]}}"
+    return "\n".join([head, *lines])
+
+
+def expected_text(check: Check | Row) -> str:
+    """What is expected: a number with its tolerance, or a bound."""
+    if check.kind == "count":
+        return f"at most {check.expected:.0f}"
+    if check.kind == "differs" or not check.tolerance:
+        return _long(check.expected)
+    return f"{_long(check.expected)} ± {check.tolerance:.2g}"
+
+
+def found_text(row: Row) -> str:
+    """What is found, with the digits that the tolerance makes meaningful."""
+    if not math.isfinite(row.found):
+        return str(row.found)
+    if row.kind == "count":
+        return f"{row.found:.0f}"
+    if row.kind == "difference":
+        return f"{row.found:.1e}" if row.found else "0"
+    return _long(float(f"{row.found:.12g}")) if not row.tolerance else _to_tolerance(row.found, row.tolerance)
+
+
+def _to_tolerance(found: float, tolerance: float) -> str:
+    """One digit beyond the tolerance."""
+    digits = max(0, 1 - math.floor(math.log10(tolerance)))
+    text = f"{found:.{digits}f}" if digits <= 13 and abs(found) >= 1e-4 else f"{found:.6g}"
+    return text.replace("-", "−")
+
+
+def _long(number: float) -> str:
+    return f"{number:.14g}".replace("-", "−")
