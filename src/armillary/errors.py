@@ -7,6 +7,7 @@ four things: what, where, the evidence, the remedy.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from types import ModuleType
@@ -18,6 +19,9 @@ _EXCERPT = 100
 
 class ArmillaryError(ValueError):
     """Bad input, or a computation that cannot go on."""
+
+    def __str__(self) -> str:
+        return shortened(super().__str__())
 
 
 class ModelError(ArmillaryError):
@@ -50,7 +54,8 @@ class ExpressionError(ArmillaryError):
         self.column = column
 
     def __str__(self) -> str:
-        return f"{self.message}\n{_pointer(self.text, self.column)}" if self.text else self.message
+        message = shortened(self.message)
+        return f"{message}\n{_pointer(self.text, self.column)}" if self.text else message
 
 
 class SimulationError(ArmillaryError):
@@ -77,6 +82,11 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
         package = (error.name or module).partition(".")[0]
         need = f"{package} is needed {purpose}" if purpose.startswith("to ") else f"{purpose} need {package}"
         raise MissingExtraError(f"{need}: pip install 'armillary[{extra}]'") from error
+
+
+def shortened(message: str) -> str:
+    """A message in which no word is longer than a line: a damaged file may hold names of any length."""
+    return re.sub(r"\S{120,}", lambda word: f"{word[0][:60]}…", message)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

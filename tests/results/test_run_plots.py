@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -9,8 +10,10 @@ import sys
 import numpy as np
 import pytest
 
+import armillary as arm
 from armillary.errors import ArmillaryError, MissingExtraError, UnitsError
 from armillary.results import Run
+from armillary.results.chart import run_labels
 
 TIME = np.linspace(0.0, 2.0, 21)
 UNITS = {"A.q1": "rad", "B.q1": "rad", "tip height": "m", "_cost in $": "", "switch": ""}
@@ -48,7 +51,7 @@ def test_without_names_everything_is_plotted():
 
 
 def test_one_output_against_another():
-    (axes,) = example().plot("tip height", against="A.q1").axes
+    (axes,) = example().plot("tip height", x="A.q1").axes
     assert axes.get_xlabel() == "A.q1 (rad)"
     assert axes.lines[0].get_xdata().tolist() == np.sin(TIME).tolist()
 
@@ -147,12 +150,12 @@ def test_a_failed_save_leaves_the_older_figure(tmp_path, monkeypatch):
 
     def fail(self, path, **options):
         path.write_bytes(b"half")
-        raise OSError("no space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     path = tmp_path / "plot.png"
     path.write_text("older")
     monkeypatch.setattr(Figure, "savefig", fail)
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(ArmillaryError, match=r"plot\.png': no space left on device; make room"):
         example().plot(path=path)
     assert path.read_text() == "older" and os.listdir(tmp_path) == ["plot.png"]
 
@@ -162,3 +165,40 @@ def test_a_missing_matplotlib_is_one_sentence(monkeypatch):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=r"^Plots need matplotlib: pip install 'armillary\[plot\]'$"):
         example().plot("A.q1")
+
+
+def steered(speed: float, units: str = "rad") -> Run:
+    values = np.column_stack([speed * np.sin(TIME), TIME**2, TIME])
+    names = ("A.q1", "tip height", "x")
+    return Run(
+        "arm", TIME, values, names, {"A.q1": units, "tip height": "m"}, parameters={"SPEED": speed, "k": 1}
+    )
+
+
+def test_several_runs_have_a_panel_per_output_and_a_colour_each():
+    figure = arm.plot([steered(1.0), steered(2.0)], "A.q1", "tip *")
+    first, second = figure.axes
+    assert first.get_ylabel() == "A.q1 (rad)" and second.get_ylabel() == "tip height (m)"
+    assert [text.get_text() for text in first.get_legend().get_texts()] == ["SPEED = 1", "SPEED = 2"]
+    assert second.get_legend() is None  # one legend tells the runs
+    colours = [[line.get_color() for line in axes.lines] for axes in (first, second)]
+    assert colours[0] == colours[1] and len(set(colours[0])) == 2
+
+
+def test_labels_tell_runs_apart():
+    assert run_labels([steered(1.0), steered(1.0)]) == ["run 1", "run 2"]
+    other = Run("other", TIME, TIME[:, None], ("A.q1",), {"A.q1": "rad"})
+    assert run_labels([steered(1.0), other]) == ["arm", "other"]
+    figure = arm.plot([steered(1.0), other], "A.q1", "tip height", labels=["before", "after"], title="T")
+    assert [line.get_label() for line in figure.axes[0].lines] == ["before", "after"]
+    assert [line.get_label() for line in figure.axes[1].lines] == ["before"]  # the other has no such output
+    assert figure.axes[0].get_title(loc="left") == "T"
+    with pytest.raises(ArmillaryError, match="2 runs need as many labels, not 1"):
+        arm.plot([steered(1.0), other], "A.q1", labels=["before"])
+    with pytest.raises(ArmillaryError, match="no run to plot"):
+        arm.plot([])
+
+
+def test_runs_in_other_units_are_drawn_in_those_of_the_first():
+    (axes,) = arm.plot([steered(1.0), steered(180 / np.pi, units="deg")], "A.q1", x="x").axes
+    assert np.allclose(axes.lines[0].get_ydata(), axes.lines[1].get_ydata(), rtol=1e-14)

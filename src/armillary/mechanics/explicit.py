@@ -4,7 +4,8 @@ Formalisms solve for accelerations along each link's own directions; only a drif
 differ from those:
 
     speeds in body axes     u̇ = x + Rᵀg − ω × u
-    speeds in parent axes   u̇ = R x + g, with R from the link to the axes of the parent body
+    speeds in parent axes   u̇ = Rᵥᵀ (R x + g), with R from the link to its carrier, whose axes Rᵥ turns from
+                            those of the parent body
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def _drift_rates(tree: Tree, link: Link, x: dict[int, Any], rates: dict[int, Any
     else:
         fall = tree.gravity if link.parent < 0 else (0, 0, 0)
         turned = link.rotation.to_parent(tuple(fn.named(v, "x") for v in raw))
-        gained = add(link.velocity_axes.to_child(turned), fall)
+        gained = link.velocity_axes.to_child(add(turned, fall))
     for d in linear:
         if not d.prescribed:
             rates[d.index] = gained[d.direction % 3]

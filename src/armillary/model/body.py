@@ -218,4 +218,4 @@ class Body:
 
 
 _NAMED = ("x", "y", "z", "mass")
-_QU = re.compile(r"[qu]\d+\Z")
+_QU = re.compile(r"[qu]\d{1,6}\Z")

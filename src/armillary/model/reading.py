@@ -272,6 +272,8 @@ class Reading:
             )
         if not vector.terms:
             raise ModelError(f"{where}: its direction is the zero vector")
+        # Numbers of a text are numbers of Python here, so that both give the same unit vector.
+        vector = vector.map(lambda c: c.data if isinstance(c, Expr) and c.kind == "number" else c)
         for (frame, _), size in vector.terms.items():
             if self.ground.frame not in vec.ancestors(frame):
                 raise ModelError(

@@ -35,6 +35,7 @@ def raise_for(result: Integration, run: Any, instance: Instance, adaptive: bool)
         system = instance.equations.system
         if system.constraints and system.prescriptions:
             remedy += _OUT_OF_REACH
+        remedy += "".join(f"; {said}" for said in _complaints(instance))
         where = f" in '{culprit}'" if culprit else ""
         what = (
             f"simulation of '{run.system}' stopped at t = {result.t_stop:.6g} s "
@@ -57,3 +58,9 @@ def _culprit(result: Integration, instance: Instance) -> str:
     strange = np.flatnonzero(~np.isfinite(rates))
     place = int(strange[0]) if strange.size and result.status == "diverged" else result.failed_state
     return instance.equations.program.state[place].data.name
+
+
+def _complaints(instance: Instance) -> list[str]:
+    """What imported FMUs say that failed in this run."""
+    handles = [m.start for m in instance.equations.system.memories.values() if m.hidden and m.start is not None]
+    return [said for handle in handles if (said := handle.data.complaint())]

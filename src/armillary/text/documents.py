@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from armillary.errors import ArmillaryError, ModelError, nearest
+from armillary.errors import ArmillaryError, ModelError, nearest, shortened
 
 LARGEST = 64 * 2**20  # bytes; a model of a thousand bodies has half a million
 _DEEPEST = 60  # brackets in brackets; the reader of TOML calls itself once for each
@@ -33,7 +33,7 @@ class FileError(ModelError):
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}: " if self.line else f"{self.path}: " if self.path else ""
-        return place + self.message
+        return place + shortened(self.message)
 
 
 @dataclass(frozen=True)

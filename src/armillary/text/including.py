@@ -5,7 +5,7 @@ file = "axle.toml"
 prefix = "front_"            # before every name that the axle declares; the entry's name and "_" by default
 on = "chassis"               # the body that is the axle's ground
 share = ["g"]                # names that both mean alike
-set = { track = "1.6*w" }    # parameters of the axle as expressions of the whole
+set = { track = "1.6*w", k = 3e4 }   # its parameters: expressions of the whole, or other defaults
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from armillary.errors import nearest
 from armillary.text.building import Part
 from armillary.text.checking import check_document
 from armillary.text.documents import Document, read_document
-from armillary.text.kinds import Kind, known
+from armillary.text.kinds import Kind
+from armillary.text.kinds import known as listed
 from armillary.text.sections import SECTIONS, TOP, verb_of
 
 # Names in a text: those after a dot belong to what stands before it; back quotes hold one name.
@@ -64,7 +65,7 @@ def _placed(part: Part, outer: Document, label: str, entry: Mapping[str, Any]) -
     declared = [name for section in _DECLARING for name in part.data.get(section, {})]
     for name in [*share, *values]:
         if name not in part.data.get("parameters", {}) and part.document.path == _included(outer, entry):
-            hint = nearest(name, part.data.get("parameters", {})) or known(part.data.get("parameters", {}))
+            hint = nearest(name, part.data.get("parameters", {})) or listed(part.data.get("parameters", {}))
             raise outer.error(f"'{name}' is not a parameter of '{entry['file']}'{hint}", "include", label)
     names = {name: f"{prefix}{name}" for name in declared if name not in share}
     if "on" in entry:
@@ -82,7 +83,15 @@ def _placed(part: Part, outer: Document, label: str, entry: Mapping[str, Any]) -
                 body["parent"] = entry["on"]
     parameters = {names.get(k, k): v for k, v in part.data.get("parameters", {}).items() if k not in share}
     # A parameter that is set is an expression of the whole under the parameter's name.
-    taken = {names[name]: str(value) for name, value in values.items() if names.get(name) in parameters}
+    taken: dict[str, Any] = {}
+    for name, value in values.items():
+        if names.get(name) not in parameters:
+            continue
+        if isinstance(value, str):
+            taken[names[name]] = value
+        else:  # a number is a new default, in the parameter's own units
+            known = parameters[names[name]]
+            parameters[names[name]] = {**(known if isinstance(known, Mapping) else {}), "value": value}
     data["parameters"] = {k: v for k, v in parameters.items() if k not in taken}
     data["expressions"] = {**data.get("expressions", {}), **taken}
     back = {new: part.names.get(old, old) for old, new in names.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -164,7 +165,7 @@ def expected_text(check: Check | Row) -> str:
         return f"at most {check.expected:.0f}"
     if check.kind == "differs" or not check.tolerance:
         return _long(check.expected)
-    return f"{_long(check.expected)} ± {check.tolerance:.2g}"
+    return f"{_long(check.expected)} ± {_power(f'{check.tolerance:.2g}')}"
 
 
 def found_text(row: Row) -> str:
@@ -174,7 +175,7 @@ def found_text(row: Row) -> str:
     if row.kind == "count":
         return f"{row.found:.0f}"
     if row.kind == "difference":
-        return f"{row.found:.1e}" if row.found else "0"
+        return _power(f"{row.found:.1e}") if row.found else "0"
     return _long(float(f"{row.found:.12g}")) if not row.tolerance else _to_tolerance(row.found, row.tolerance)
 
 
@@ -183,6 +184,11 @@ def _to_tolerance(found: float, tolerance: float) -> str:
     digits = max(0, 1 - math.floor(math.log10(tolerance)))
     text = f"{found:.{digits}f}" if digits <= 13 and abs(found) >= 1e-4 else f"{found:.6g}"
     return text.replace("-", "−")
+
+
+def _power(text: str) -> str:
+    """1e-8 in place of 1e-08."""
+    return re.sub(r"e([+-])0", r"e\1", text).replace("e+", "e")
 
 
 def _long(number: float) -> str:

@@ -11,7 +11,9 @@ from armillary.backends.text.layout import columns, wrapped
 from armillary.backends.text.source import Sections, Source
 from armillary.backends.text.template import fill, template
 
-INPUTS = "double t, const double *restrict state, const double *restrict constants, const double *restrict memory"
+INPUTS = (
+    "double t, const double *restrict state, const double *restrict constants, const double *restrict memory"
+)
 RESULT = "double *restrict out"
 
 
@@ -95,7 +97,9 @@ class Model:
         """<name>.c"""
         parts = [self.precompute(), *self.ordinary(), *self.fire(), *self.normalise()]
         body = "\n".join(part for part in parts if part)
-        tables = [lookup_function(name, table, self.printer) + "\n" for table, name in self.printer.tables.items()]
+        tables = [
+            lookup_function(name, table, self.printer) + "\n" for table, name in self.printer.tables.items()
+        ]
         turning = "sine_cosine(" in body or "sines_cosines(" in body
         trigonometry = template(__package__, "trigonometry.c.txt") if turning else ""
         head = block([f"{self.stem}.c: {self.description.name}: equations", "", *roadmap(self.description)])
@@ -142,7 +146,9 @@ class Model:
                 continue
             targets = [f"out[{i}]" for i in range(len(section.results))]
             signature = Signature(f"{self.stem}_{section.name}", f"{INPUTS}, {RESULT}", targets)
-            texts.append(function(signature, f"{about}: {counts(section.operations)}.", self.sections.body(section)))
+            texts.append(
+                function(signature, f"{about}: {counts(section.operations)}.", self.sections.body(section))
+            )
         return texts
 
     def fire(self) -> list[str]:
@@ -154,7 +160,9 @@ class Model:
         for k, (section, event) in enumerate(zip(self.program.fire, self.description.events, strict=True)):
             name = f"{self.stem}_fire_{self.sections.identifiers.events[k]}"
             about = f"Memory and state after event '{event.name}'."
-            texts.append(function(Signature(name, arguments, targets, "static "), about, self.sections.body(section)))
+            texts.append(
+                function(Signature(name, arguments, targets, "static "), about, self.sections.body(section))
+            )
             cases.append(
                 f"    case {k}:\n        {name}(t, state, constants, memory, new_memory, new_state);\n        break;"
             )
@@ -162,7 +170,10 @@ class Model:
             return []
         head = f"void {self.stem}_fire(int event, {arguments})"
         choose = "\n".join(["    switch (event) {", *cases, "    default:", "        break;", "    }"])
-        return [*texts, f"/* Memory and state after an event, by its number. */\n{_headed(head)}\n{{\n{choose}\n}}\n"]
+        return [
+            *texts,
+            f"/* Memory and state after an event, by its number. */\n{_headed(head)}\n{{\n{choose}\n}}\n",
+        ]
 
     def normalise(self) -> list[str]:
         """Coordinates corrected where loops have to close, and Euler parameters of unit length."""
@@ -180,7 +191,11 @@ class Model:
             about = "Dependent coordinates after one step of Newton's method towards closed loops."
             texts.append(function(signature, about, body))
         if texts:
-            has = {name for name, there in (("quaternions", program.quaternions), ("corrected", program.corrected)) if there}
+            has = {
+                name
+                for name, there in (("quaternions", program.quaternions), ("corrected", program.corrected))
+                if there
+            }
             places = ", ".join(map(str, program.corrected)) or "0"
             values = self.values | {"places": places, "count": str(len(program.corrected))}
             texts.append(fill(template(__package__, "normalise.c.txt"), values, has))
@@ -208,7 +223,9 @@ class Model:
             lines = [f"const {self.stem}_quantity {self.stem}_{kind}_table[{max(1, len(entries))}] = {{"]
             for name, units, about, start, factor in entries or [("", "", "", 0.0, 1.0)]:
                 values = "NAN" if start is None else number(start).text, number(factor).text
-                lines.append(f"    {{{quoted(name)}, {quoted(units)}, {quoted(about)}, {', '.join(values)}}},")
+                lines.append(
+                    f"    {{{quoted(name)}, {quoted(units)}, {quoted(about)}, {', '.join(values)}}},"
+                )
             texts.append("\n".join([*lines, "};", ""]))
         return "\n".join(texts)
 

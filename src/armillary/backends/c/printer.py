@@ -88,7 +88,11 @@ def _axis(table: Any, a: int, printer: Printer) -> list[str]:
     """Interval i and distance s from its left break along one axis."""
     breaks, n = table.breaks[a], len(table.breaks[a]) - 1
     first, last = (printer.number(float(breaks[k])).text for k in (0, -1))
-    held = f"x{a} < {first} ? {first} : x{a} > {last} ? {last} : x{a}" if table.outside[a] == "clamp" else f"x{a}"
+    held = (
+        f"x{a} < {first} ? {first} : x{a} > {last} ? {last} : x{a}"
+        if table.outside[a] == "clamp"
+        else f"x{a}"
+    )
     return [
         f"    const double inside{a} = {held};",
         f"    int i{a} = 0;",
@@ -99,7 +103,11 @@ def _axis(table: Any, a: int, printer: Printer) -> list[str]:
         "        else",
         "            end = middle;",
         "    }",
-        f"    const double s{a} = inside{a} - breaks{a}[i{a}];",
+        *(
+            [f"    const double s{a} = inside{a} - breaks{a}[i{a}];"]
+            if table.coefficients.shape[table.arity + a] > 1
+            else []
+        ),
     ]
 
 
@@ -121,8 +129,6 @@ def _horner(table: Any) -> list[str]:
     for row in reversed(rows[:-1]):
         text = f"({text} * s0 + {row})"
     lines.append(f"    double value = {text};")
-    if table.arity == 1 and degrees[0] == 1 or table.arity == 2 and cell == 1:
-        lines.append(f"    (void){step};" if table.arity == 1 else "    (void)s0, (void)s1;")
     for a in range(table.arity):
         if degrees[a] == 1:  # a constant piece would not notice NaN
             lines += [f"    if (x{a} != x{a})", f"        value = x{a};"]

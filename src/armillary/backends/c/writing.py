@@ -17,7 +17,9 @@ GROUP = 4  # angles whose sines and cosines are computed together
 
 def comment(text: str) -> str:
     """Text that may stand inside a comment."""
-    return " ".join(text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("\\", "/").split())
+    return " ".join(
+        text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("\\", "/").split()
+    )
 
 
 def quoted(text: str) -> str:
@@ -75,7 +77,9 @@ def _passed(signature: Signature) -> list[str]:
     return [part.split()[-1].lstrip("*").partition("[")[0] for part in signature.arguments.split(", ")]
 
 
-def _text(signature: Signature, about: str, lines: list[str], names: list[str], prefix: str | None = None) -> str:
+def _text(
+    signature: Signature, about: str, lines: list[str], names: list[str], prefix: str | None = None
+) -> str:
     body = "\n".join(lines)
     unused = [n for n in names if not _mentions(body, n)]
     if unused:
@@ -105,7 +109,10 @@ def _angles(body: Body) -> list[str]:
         group = body.angles[start : start + GROUP]
         if len(group) == 1:
             a = group[0]
-            lines += [f"    double {a.sine}, {a.cosine};", f"    sine_cosine({a.angle}, &{a.sine}, &{a.cosine});"]
+            lines += [
+                f"    double {a.sine}, {a.cosine};",
+                f"    sine_cosine({a.angle}, &{a.sine}, &{a.cosine});",
+            ]
             continue
         k = start // GROUP + 1
         padded = [a.angle for a in group] + ["0.0"] * (GROUP - len(group))

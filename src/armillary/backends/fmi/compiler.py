@@ -34,8 +34,8 @@ def find_compiler() -> list[str]:
     if importlib.util.find_spec("ziglang") is not None:
         return [sys.executable, "-m", "ziglang", "cc"]
     raise ArmillaryError(
-        "there is no C compiler to build the FMU's library with: install one, or pip install ziglang, or export "
-        "with binary=False for an FMU of sources alone"
+        "there is no C compiler to build the FMU's library with: install one, or pip install ziglang, or "
+        "export with binary=False for an FMU of sources alone"
     )
 
 

@@ -1,4 +1,4 @@
-"""modelDescription.xml in both versions, and buildDescription.xml: one table of variables, two ways to write it.
+"""modelDescription.xml in both versions, and buildDescription.xml, from one table of variables.
 
 Sources: FMI specification 2.0.4, sections 2.2, 3.3 and 4.3; 3.0.1, sections 2.4, 3.4 and 4.4.
 """
@@ -61,9 +61,11 @@ def _interface_type(root: Element, name: str, facts: Facts, version: str) -> Non
     plural = "" if version == "2.0" else "s"
     directional = "true" if facts.directional else "false"
     found = {
-        "modelIdentifier": facts.identifier, f"canGetAndSet{spelling}": "true", f"canSerialize{spelling}": "true",
+        "modelIdentifier": facts.identifier,
+        f"canGetAndSet{spelling}": "true",
+        f"canSerialize{spelling}": "true",
         f"providesDirectionalDerivative{plural}": directional,
-    }  # fmt: skip
+    }
     if version == "3.0":
         found["providesAdjointDerivatives"] = directional
         if name == "ModelExchange":

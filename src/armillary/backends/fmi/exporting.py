@@ -1,6 +1,5 @@
 """An FMU from equations: the stages in their order."""
 
-
 from __future__ import annotations
 
 import math

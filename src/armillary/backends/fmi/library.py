@@ -45,7 +45,7 @@ class Library:
     def __init__(self, fmu: Fmu) -> None:
         if not fmu.identifier:
             raise ModelError(
-                f"FMU '{fmu.name}' ({fmu.path.name}) offers no co-simulation; export it again with co-simulation"
+                f"FMU '{fmu.name}' ({fmu.path.name}) offers no co-simulation, which is what can be imported"
             )
         folder, suffix = place_of_binary(fmu.version)
         wanted = f"{folder}/{fmu.identifier}{suffix}"
@@ -108,9 +108,9 @@ class Library:
             make = self.function("InstantiateCoSimulation")
             make.restype = c_void_p
             make.argtypes = (
-                c_char_p, c_char_p, c_char_p, c_bool, c_bool, c_bool, c_bool, c_void_p, c_size_t, c_void_p, _LOG3,
-                c_void_p,
-            )  # fmt: skip
+                *(c_char_p, c_char_p, c_char_p, c_bool, c_bool, c_bool, c_bool, c_void_p, c_size_t),
+                *(c_void_p, _LOG3, c_void_p),
+            )
             place = f"{resources}/".encode()
             found = make(
                 name.encode(), token, place, False, False, False, False, None, 0, None, self._logger, None
@@ -170,7 +170,7 @@ class Library:
         status = self.function(name)(c_void_p(instance), *arguments)
         if status not in (OK, WARNING):
             raise SimulationError(
-                f"FMU '{self.fmu.name}': fmi{self.fmu.version[0]}{name} failed with status {status}{self._said()}"
+                f"FMU '{self.fmu.name}': fmi{self.fmu.version[0]}{name} failed, status {status}{self._said()}"
             )
 
     def _said(self) -> str:

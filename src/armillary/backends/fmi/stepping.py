@@ -3,9 +3,9 @@
     start(t, u₁ …)           a handle: the instance of this run, initialised at t (in Python, once per run)
     step(handle, t, u₁ …)    one output, after the step to t with these inputs (compiled)
 
-A run has an instance of its own: the thread that starts a run frees the instance of its last one, so that runs
-in several threads do not meet. Steps to the same time are taken once, whichever output asks first. When a call
-of the FMU fails, its outputs are NaN from then on, which ends the run; ``Library.messages`` holds what it said.
+A run has an instance of its own: the thread that starts a run frees the instance of its last one, so that
+runs in several threads do not meet. Steps to the same time are taken once, whichever output asks first. When
+a call of the FMU fails, its outputs are NaN from then on, which ends the run with what the FMU said.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Stepped:
 
 
 class _Instances:
-    """The instances of one FMU in a system: one per thread, at a place of a table that compiled code reads."""
+    """The instances of one FMU in a system: one per thread, in a table that compiled code reads."""
 
     def __init__(
         self,
@@ -59,15 +59,13 @@ class _Instances:
         self.lock = threading.Lock()
 
     def start(self, t: float, *signals: float) -> float:
-        """The handle of an instance initialised with these values; one that has not moved since is as good."""
-        thread, given = threading.current_thread(), (t, *signals)
-        with self.lock:
-            own = next((slot for slot, owner in self.owners.items() if owner is thread), None)
-        if own is not None:
+        """The handle of an instance initialised with these values; one that has not moved is as good."""
+        own, given = self._own(), (t, *signals)
+        if own is not None and own in self.records:
             record = self.records[own]
             if self.fresh[own] == given and record.time == t and record.status == 0:
                 return float(own)
-        slot = self._slot(thread) if own is None else own
+        slot = self._slot(threading.current_thread()) if own is None else own
         self._free(slot)
         instance = self.library.instance(self.name)
         record = _Record(instance, t, 0)
@@ -75,6 +73,19 @@ class _Instances:
         self.library.initialize(instance, t, self.settings, dict(zip(self.inputs, signals, strict=True)))
         self.table[slot] = ctypes.addressof(record)
         return float(slot)
+
+    def complaint(self) -> str:
+        """A sentence on the failure of this thread's instance, if it failed."""
+        own = self._own()
+        if own is None or own not in self.records or self.records[own].status < 2:
+            return ""
+        said = self.library.messages[-1] if self.library.messages else "it gives no reason"
+        return f"FMU '{self.name}' failed at t = {self.records[own].time:.6g} s: {said}"
+
+    def _own(self) -> int | None:
+        thread = threading.current_thread()
+        with self.lock:
+            return next((slot for slot, owner in self.owners.items() if owner is thread), None)
 
     def _slot(self, thread: threading.Thread) -> int:
         """A place for a thread's instance; that of a thread that is over, if there is one."""
@@ -107,6 +118,10 @@ class _Start(ForeignFunction):
 
     def value(self, *args: Any) -> Any:
         return self.instances.start(*(float(a) for a in args))
+
+    def complaint(self) -> str:
+        """What the FMU said when it failed in this thread's last run; nothing where it did not."""
+        return self.instances.complaint()
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +163,7 @@ def _text(
     inputs: Sequence[FmuVariable],
     outputs: Sequence[FmuVariable],
 ) -> str:
-    """`outputK(handle, t, u…)` for each output, `advance` for all of them, and `nothing`, which is not called."""
+    """`outputK(handle, t, u…)` for each output, `advance` for all, and `nothing`, which is not called."""
     signals = "".join(f", double %u{i}" for i in range(len(inputs)))
     blank = ", ".join(["double"] * (1 + len(inputs)))
     parts = [
@@ -167,8 +182,8 @@ def _references(name: str, variables: Sequence[FmuVariable]) -> str:
 
 
 def _advance(library: Library, period: float, inputs: Sequence[FmuVariable], signals: str) -> str:
-    """Inputs set, and the step taken where the time is more than half a period on. The FMU sees equal steps of
-    exactly one period, whatever rounding does to the times of the loop."""
+    """Inputs set, and the step taken where the time is more than half a period on. The FMU sees equal steps
+    of exactly one period, whatever rounding does to the times of the loop."""
     third = library.fmu.version == "3.0"
     count = len(inputs)
     lines = [
@@ -226,7 +241,8 @@ def _output(library: Library, instances: _Instances, k: int, signals: str) -> st
     getter = _pointer(library, "GetFloat64" if third else "GetReal")
     more = ", i64 1" if third else ""
     lines = [
-        f"define double @output{k}(double %handle, double %t{signals}) {{", "entry:", "  %value = alloca double",
+        f"define double @output{k}(double %handle, double %t{signals}) {{", "entry:",
+        "  %value = alloca double",
         "  %least = fcmp oge double %handle, 0.0",
         f"  %most = fcmp olt double %handle, {real(float(SLOTS))}",
         "  %inside = and i1 %least, %most",

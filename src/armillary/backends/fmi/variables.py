@@ -113,8 +113,8 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
     stored = tuple(
         Variable(
             names.own(m.name), first_memory + i, "input" if m.input else "local",
-            "continuous" if m.input else "discrete", "" if m.input else "exact", memory[i] / memory_factors[i],
-            m.units, m.about,
+            "continuous" if m.input else "discrete", "" if m.input else "exact",
+            memory[i] / memory_factors[i], m.units, m.about,
         )
         for i, m in enumerate(description.memory)
         if m.period is None
@@ -182,12 +182,13 @@ def _values(source: Source, given: Mapping[str, float] | None) -> dict[str, floa
     missing = [p.name for p in source.description.parameters if p.default is None and p.name not in given]
     if missing:
         raise ParameterError(
-            f"an FMU needs start values of all parameters, and {', '.join(missing)} has none: give defaults in "
-            "the description, or parameters={…} to export"
+            f"an FMU needs start values of all parameters, and {', '.join(missing)} has none: give defaults "
+            "in the description, or parameters={…} to export"
         )
     if given:
         source.equations.compile().inside(given)  # which says what is wrong with a value
-    return {p.name: float(given.get(p.name, p.default)) for p in source.description.parameters}
+    defaults = {p.name: p.default for p in source.description.parameters if p.default is not None}
+    return {name: float((defaults | given)[name]) for name in known}
 
 
 def _state_factors(equations: Equations) -> tuple[float, ...]:

@@ -9,8 +9,9 @@ from armillary.backends.fortran.printer import literal
 from armillary.backends.text.features import features
 from armillary.backends.text.heading import note
 from armillary.backends.text.layout import listed
+from armillary.backends.text.names import fields
 from armillary.backends.text.runfile import example_timing
-from armillary.backends.text.source import Sections, Source
+from armillary.backends.text.source import Source
 from armillary.backends.text.template import fill, template
 
 WIDTH = 130
@@ -28,28 +29,44 @@ class Entry:
     required: bool = False
 
 
-def groups(made: Source, sections: Sections) -> dict[str, list[Entry]]:
+# What the subroutines that read groups have besides the group's names.
+_LOCAL = (
+    "p", "r", "t", "state", "memory", "code", "message", "unit", "missing", "dp", "check", "fail", "run",
+    "parameters", "initial", "inputs", "memory_values",
+)  # fmt: skip
+
+
+def names(wished: Iterable[str]) -> tuple[str, ...]:
+    """Names in a group of a run file."""
+    return fields(wished, _LOCAL, folded=True)
+
+
+def parameter_fields(made: Source) -> tuple[str, ...]:
+    """Names of the parameters, in their type and in run files."""
+    return names(p.name for p in made.description.parameters)
+
+
+def groups(made: Source) -> dict[str, list[Entry]]:
     """The groups of a run file besides &run."""
-    d, program, of = made.description, made.program, sections.identifiers.of
-    parameters = zip(program.parameters, d.parameters, made.values, strict=True)
-    states = zip(program.state, d.states, strict=True)
-    stored = [(i, s, m) for i, (s, m) in enumerate(zip(program.memory, d.memory, strict=True))]
+    d = made.description
+    states = zip(names(s.name for s in d.states), d.states, strict=True)
+    stored = list(enumerate(zip(names(m.name for m in d.memory), d.memory, strict=True)))
 
     def memory(inputs: bool) -> list[Entry]:
         return [
-            Entry(of[s], f"memory({i + 1})", m.initial / m.factor, note(m.units, m.about), m.factor)
-            for i, s, m in stored
+            Entry(name, f"memory({i + 1})", m.initial / m.factor, note(m.units, m.about), m.factor)
+            for i, (name, m) in stored
             if m.input is inputs and m.period is None
         ]
 
     found = {
         "parameters": [
-            Entry(of[s], f"p%{of[s]}", v, note(p.units, p.about), required=p.default is None and p.needed)
-            for s, p, v in parameters
+            Entry(name, f"p%{name}", v, note(p.units, p.about), required=p.default is None and p.needed)
+            for name, p, v in zip(parameter_fields(made), d.parameters, made.values, strict=True)
         ],
         "initial": [
-            Entry(of[s], f"state({i + 1})", x.initial / x.factor, note(x.units, x.about), x.factor)
-            for i, (s, x) in enumerate(states)
+            Entry(name, f"state({i + 1})", x.initial / x.factor, note(x.units, x.about), x.factor)
+            for i, (name, x) in enumerate(states)
         ],
         "inputs": memory(True),
         "memory_values": memory(False),
@@ -57,16 +74,16 @@ def groups(made: Source, sections: Sections) -> dict[str, list[Entry]]:
     return {name: entries for name, entries in found.items() if entries}
 
 
-def program_text(made: Source, sections: Sections) -> str:
+def program_text(made: Source) -> str:
     """The program: groups read, a run made, rows written."""
-    found = groups(made, sections)
-    names = ["run", *found]
+    found = groups(made)
+    titles = ["run", *found]
     values = {
         "module": made.stem,
         "title": made.description.name,
         "version": made.description.version,
-        "groups": ", ".join(f"&{name}" for name in names),
-        "quoted": ", ".join(f"'{name}'" for name in names),
+        "groups": ", ".join(f"&{name}" for name in titles),
+        "quoted": ", ".join(f"'{name}'" for name in titles),
         "reads": "\n".join(f"  call read_{name}()" for name in found),
         "readers": "".join(_reader(name, entries) for name, entries in found.items()),
     }
@@ -75,9 +92,9 @@ def program_text(made: Source, sections: Sections) -> str:
 
 def _reader(group: str, entries: Sequence[Entry]) -> str:
     """The subroutine that reads one group."""
-    names = listed([e.name for e in entries], WIDTH, " " * 6, " &")
-    lines = ["", f"  subroutine read_{group}()", "    integer :: code", "    real(dp) :: &", *names]
-    lines += [f"    namelist /{group}/ &", *names]
+    listing = listed([e.name for e in entries], WIDTH, " " * 6, " &")
+    lines = ["", f"  subroutine read_{group}()", "    integer :: code", "    real(dp) :: &", *listing]
+    lines += [f"    namelist /{group}/ &", *listing]
     lines += [f"    {e.name} = {e.place}" + _times(e.factor, "/") for e in entries]
     lines += ["    rewind (unit)", f"    read (unit, nml={group}, iostat=code, iomsg=message)"]
     lines.append(f"    call check('{group}', code, message)")
@@ -94,13 +111,13 @@ def _times(factor: float, operator: str) -> str:
     return "" if factor == 1.0 else f"{operator}{literal(factor)}"
 
 
-def example_namelist(made: Source, sections: Sections) -> str:
+def example_namelist(made: Source) -> str:
     """A run file with all defaults."""
     duration, step = example_timing(made)
     lines = [f"! A run of {made.description.name}. What is left out keeps its default.", "&run"]
     lines += [f"  duration = {duration!r}", f"  step = {step!r}", "  method = 'rk4'  ! or 'midpoint'"]
     lines += ["  sample = 0.0  ! seconds between rows; 0: a row at the end of each step", "/"]
-    for group, entries in groups(made, sections).items():
+    for group, entries in groups(made).items():
         lines += ["", f"&{group}", *_lines(entries), "/"]
     return "\n".join(lines) + "\n"
 
@@ -109,7 +126,6 @@ def _lines(entries: Iterable[Entry]) -> list[str]:
     return [f"  {e.name} = {e.value!r}" + (f"  ! {e.about}" if e.about else "") for e in entries]
 
 
-def parameter_assignments(made: Source, sections: Sections) -> str:
+def parameter_assignments(made: Source) -> str:
     """Parameters from the array `values`, for the test."""
-    of = sections.identifiers.of
-    return "\n".join(f"  p%{of[s]} = values({i + 1})" for i, s in enumerate(made.program.parameters))
+    return "\n".join(f"  p%{name} = values({i + 1})" for i, name in enumerate(parameter_fields(made)))

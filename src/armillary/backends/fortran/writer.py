@@ -7,7 +7,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from armillary.backends.fortran.printer import FortranPrinter, literal, table_function
-from armillary.backends.fortran.program import example_namelist, parameter_assignments, program_text
+from armillary.backends.fortran.program import (
+    example_namelist,
+    parameter_assignments,
+    parameter_fields,
+    program_text,
+)
 from armillary.backends.text.body import Body
 from armillary.backends.text.description import State, Stored
 from armillary.backends.text.features import features
@@ -41,7 +46,7 @@ def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
     stem, has, d = made.stem, features(made), made.description
     sections = Sections(made, FortranPrinter(), RESERVED)
     values = {"module": stem, "title": d.name, "version": d.version, "parameters": str(len(d.parameters))}
-    values["set_parameters"] = parameter_assignments(made, sections)
+    values["set_parameters"] = parameter_assignments(made)
 
     def filled(name: str) -> str:
         return fill(template(__package__, name), values, has)
@@ -51,10 +56,10 @@ def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
         {
             f"{stem}_model.f90": model_text(made, sections),
             f"{stem}_solver.f90": filled("solver.txt"),
-            f"{stem}.f90": program_text(made, sections),
+            f"{stem}.f90": program_text(made),
             f"test_{stem}.f90": filled("test.txt"),
             "reference.txt": reference_text(made.reference),
-            "run.nml": example_namelist(made, sections),
+            "run.nml": example_namelist(made),
             "Makefile": filled("makefile.txt"),
             "README.md": "\n".join([filled("readme.txt").rstrip("\n"), *readme_tables(d)]) + "\n",
         },
@@ -76,7 +81,7 @@ def model_text(made: Source, sections: Sections) -> str:
     lines += [f"module {stem}_model", "  use, intrinsic :: iso_fortran_env, only: dp => real64"]
     if used:
         lines.append(f"  use, intrinsic :: ieee_arithmetic, only: {', '.join(used)}")
-    lines += ["  implicit none", "  private", *_public(made), "", *_data(made, sections), "", "contains", ""]
+    lines += ["  implicit none", "  private", *_public(made), "", *_data(made), "", "contains", ""]
     return "\n".join([*lines, functions, tables + called, f"end module {stem}_model"]) + "\n"
 
 
@@ -103,7 +108,7 @@ def _public(made: Source) -> list[str]:
     return ["  public :: &", *lines]
 
 
-def _data(made: Source, sections: Sections) -> list[str]:
+def _data(made: Source) -> list[str]:
     """Sizes, names, the parameters as a type, and the initial values."""
     d, program = made.description, made.program
     sizes = {"n_states": len(d.states), "n_outputs": len(d.outputs), "n_memory": len(d.memory)}
@@ -133,13 +138,10 @@ def _data(made: Source, sections: Sections) -> list[str]:
                 "whether it guards the choice of dependent speeds",
             )
     lines += ["", "  type :: parameters_t"]
-    for s, p in zip(program.parameters, d.parameters, strict=True):
+    for name, p in zip(parameter_fields(made), d.parameters, strict=True):
         default = "missing" if p.default is None else literal(p.default)
         comment = note(p.units, p.about)
-        lines.append(
-            f"    real(dp) :: {sections.identifiers.of[s]} = {default}"
-            + (f"  ! {comment}" if comment else "")
-        )
+        lines.append(f"    real(dp) :: {name} = {default}" + (f"  ! {comment}" if comment else ""))
     return [*lines, "  end type parameters_t"]
 
 
@@ -283,9 +285,10 @@ def _precompute(made: Source, sections: Sections) -> str:
     lines += _declared([*(i.name for i in body.inputs), *(s.name for s in body.steps)])
     if not body.inputs:
         lines.append("    associate (unused => p)\n    end associate")
+    names = parameter_fields(made)
     for i in body.inputs:
         factor = made.description.parameters[i.index].factor
-        lines.append(f"    {i.name} = p%{i.name}" + ("" if factor == 1.0 else f"*{literal(factor)}"))
+        lines.append(f"    {i.name} = p%{names[i.index]}" + ("" if factor == 1.0 else f"*{literal(factor)}"))
     lines += _steps(body)
     labels = [c.data.name for c in made.program.constants]
     for k, (text, label) in enumerate(zip(body.results, labels, strict=True)):

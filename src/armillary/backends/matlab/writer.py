@@ -14,6 +14,7 @@ from armillary.backends.text.folder import write_folder
 from armillary.backends.text.heading import head, note, operations_text, readme_tables
 from armillary.backends.text.helpers import helpers, needed
 from armillary.backends.text.layout import listed, wrapped
+from armillary.backends.text.names import fields
 from armillary.backends.text.numbers import reference_text
 from armillary.backends.text.runfile import example_timing
 from armillary.backends.text.source import Sections, Source, source
@@ -44,6 +45,7 @@ def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
     def filled(name: str) -> str:
         return fill(template(__package__, name), values, has)
 
+    setting = "\n".join(f"p.{name} = values({i + 1});" for i, name in enumerate(_fields(made)))
     functions = _functions(made, sections, package)
     functions["simulate"] = filled("simulate.txt")
     files: dict[str, str] = {f"+{package}/{name}.m": text for name, text in functions.items()}
@@ -64,20 +66,19 @@ def _with_helpers(text: str) -> str:
     return text + "".join(f"\n{helper}" for helper in needed(helpers(__package__), text))
 
 
-def _fields(made: Source, sections: Sections) -> str:
-    """Parameters from the array `values`, for the test."""
-    of = sections.identifiers.of
-    return "\n".join(f"p.{of[s]} = values({i + 1});" for i, s in enumerate(made.program.parameters))
+def _fields(made: Source) -> tuple[str, ...]:
+    """Names of the parameters in their structure."""
+    return fields((p.name for p in made.description.parameters), KEYWORDS.split())
 
 
 def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]:
     program, d = made.program, made.description
     found = {
-        "parameters": _parameters(made, sections),
+        "parameters": _parameters(made),
         "names": _names(made),
         "initial_state": _initial_state(made),
         "initial_memory": _initial_memory(made),
-        "precompute": _precompute(made, sections),
+        "precompute": _precompute(made, sections, package),
     }
 
     def add(section: Section, name: str, about: str, labels: Sequence[str], out: str = "out") -> None:
@@ -144,30 +145,37 @@ def _results(out: str, texts: Sequence[str], labels: Sequence[str]) -> list[str]
     return lines
 
 
-def _parameters(made: Source, sections: Sections) -> str:
-    d, of = made.description, sections.identifiers.of
+def _parameters(made: Source) -> str:
+    d = made.description
     lines = ["function p = parameters()"]
     lines += [
         f"% {line}".rstrip() for line in head(d, "PARAMETERS", "parameters in the units stated with them.")
     ]
     lines.append("p = struct();")
-    for s, parameter in zip(made.program.parameters, d.parameters, strict=True):
+    for name, parameter in zip(_fields(made), d.parameters, strict=True):
         value = "NaN" if parameter.default is None else repr(parameter.default)
         missing = "no default; " if parameter.default is None else ""
         comment = missing + note(parameter.units, parameter.about)
-        lines.append(f"p.{of[s]} = {value};" + (f"  % {comment}" if comment else ""))
+        lines.append(f"p.{name} = {value};" + (f"  % {comment}" if comment else ""))
     return "\n".join([*lines, "end"]) + "\n"
 
 
-def _precompute(made: Source, sections: Sections) -> str:
+def _precompute(made: Source, sections: Sections, package: str) -> str:
     body = sections.body(made.program.precompute)
     lines = ["function constants = precompute(p) %#ok<INUSD>"]
     lines.append(
         f"% PRECOMPUTE  Constants from parameters, once per run: {operations_text(body.section.operations)}."
     )
+    lines += [
+        f"unknown = setdiff(fieldnames(p), fieldnames({package}.parameters()));",
+        "if ~isempty(unknown)",
+        "  error('there is no parameter %s', unknown{1});",
+        "end",
+    ]
+    names = _fields(made)
     for i in body.inputs:
         factor = made.description.parameters[i.index].factor
-        lines.append(f"{i.name} = p.{i.name}" + ("" if factor == 1.0 else f"*{factor!r}") + ";")
+        lines.append(f"{i.name} = p.{names[i.index]}" + ("" if factor == 1.0 else f"*{factor!r}") + ";")
     lines += [line for step in body.steps for line in _assignment(step.name, step.text)]
     lines += _results("constants", body.results, [c.data.name for c in made.program.constants])
     return _with_helpers("\n".join([*lines, "end"]) + "\n")

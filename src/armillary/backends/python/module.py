@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from armillary.backends.text.features import features
 from armillary.backends.text.heading import head, note, operations_text
 from armillary.backends.text.helpers import helpers, needed
 from armillary.backends.text.layout import wrapped
+from armillary.backends.text.names import fields
 from armillary.backends.text.printer import Printer
 from armillary.backends.text.source import Sections, Source
 from armillary.backends.text.template import fill, template
@@ -38,6 +40,7 @@ class Module:
         self.made, self.name, self.has = made, name, features(made)
         self.program, self.description = made.program, made.description
         self.sections = Sections(made, self.printer(), self.reserved)
+        self.fields = fields((p.name for p in self.description.parameters), keyword.kwlist)
 
     def printer(self) -> Printer:
         return PythonPrinter()
@@ -84,8 +87,7 @@ class Module:
 
     def data(self) -> str:
         """Parameters as a class, names and defaults of everything else."""
-        d, of = self.description, self.sections.identifiers.of
-        names = [of[s] for s in self.program.parameters]
+        d, names = self.description, self.fields
         lines = [
             *filter(None, [self.decorator]),
             "@dataclass(frozen=True, kw_only=True)",
@@ -187,7 +189,10 @@ class Module:
         )
         for i in body.inputs:
             factor = self.description.parameters[i.index].factor
-            lines.append(f"    {i.name} = {self.given(i.name)}" + ("" if factor == 1.0 else f" * {factor!r}"))
+            lines.append(
+                f"    {i.name} = {self.given(self.fields[i.index])}"
+                + ("" if factor == 1.0 else f" * {factor!r}")
+            )
         lines += _steps(body)
         return (
             "\n".join([*lines, *self.returned(body.results, [c.data.name for c in self.program.constants])])

@@ -32,6 +32,12 @@ def _spelled(character: str) -> str:
     return greek if character.islower() else greek.capitalize()
 
 
+def fields(names: Iterable[str], reserved: Iterable[str] = (), *, folded: bool = False) -> tuple[str, ...]:
+    """Names by which a user sets values, as close to those of the model as a language allows."""
+    namer = Namer(reserved, folded=folded)
+    return tuple(namer.fresh(name) for name in names)
+
+
 class Namer:
     """Names given so far, and new ones that differ from all of them."""
 

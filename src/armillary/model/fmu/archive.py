@@ -20,9 +20,9 @@ _CHUNK = 1 << 20
 
 # What reading a damaged archive may raise.
 _DAMAGE = (
-    zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError,
-    IndexError, OverflowError,
-)  # fmt: skip
+    *(zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError, EOFError, OSError),
+    *(ValueError, IndexError, OverflowError),
+)
 
 
 @contextmanager

@@ -68,7 +68,7 @@ class Fmu:
         if name not in known:
             there = ", ".join(list(known)[:8]) or "none"
             raise ModelError(
-                f"{where}: FMU '{self.name}' has no {causality} '{name}'{nearest(name, known)}; there is {there}"
+                f"{where}: '{self.name}' has no {causality} '{name}'{nearest(name, known)}; there is {there}"
             )
         return known[name]
 
