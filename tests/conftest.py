@@ -7,6 +7,8 @@ import os
 # Before NumPy is imported: the tests share the cores already, and threads that wait for each other cost most.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["MPLBACKEND"] = "Agg"
+# Every test compiles for itself; those of the cache name a folder of their own.
+os.environ["ARMILLARY_CACHE"] = "off"
 
 from hypothesis import settings
 

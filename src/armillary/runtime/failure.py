@@ -62,5 +62,6 @@ def _culprit(result: Integration, instance: Instance) -> str:
 
 def _complaints(instance: Instance) -> list[str]:
     """What imported FMUs say that failed in this run."""
-    handles = [m.start for m in instance.equations.system.memories.values() if m.hidden and m.start is not None]
-    return [said for handle in handles if (said := handle.data.complaint())]
+    memories = instance.equations.system.memories.values()
+    handles = [m.start.data for m in memories if m.hidden and m.start is not None]
+    return [said for handle in handles if (said := handle.complaint())]

@@ -20,8 +20,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import inf
+from pathlib import Path
+from typing import Any
 
 from armillary.backends.jit import engine, prepared
 from armillary.runtime.accumulation import emit_record, mark_returning
@@ -169,18 +171,32 @@ class Loop:
     """A compiled loop; its code is freed with it."""
 
     def __init__(self, shape: Shape, model: str = "") -> None:
-        binding = prepared()
-        module = binding.parse_assembly(str(emit_loop(shape, linked=bool(model)).module))
-        if model:
-            module.link_in(binding.parse_assembly(model))
-        options = binding.create_pipeline_tuning_options(speed_level=3)
-        options.loop_vectorization = options.slp_vectorization = _vectorised(shape)
-        self._engine = engine(module, 3, options)
+        def module() -> Any:
+            binding = prepared()
+            made = binding.parse_assembly(str(emit_loop(shape, linked=bool(model)).module))
+            if model:
+                made.link_in(binding.parse_assembly(model))
+            return made
+
+        def options() -> Any:
+            made = prepared().create_pipeline_tuning_options(speed_level=3)
+            made.loop_vectorization = made.slp_vectorization = _vectorised(shape)
+            return made
+
+        name = "" if "inttoptr" in model else f"loop {_written()} {shape!r} {model}"
+        self._engine = engine(name, module, 3, options)
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), ctypes.c_void_p)
         self._drive: Callable[..., int] = kind(self._engine.get_function_address("armillary_drive"))
 
     def __call__(self, control: Control, workspace: int) -> Reason:
         return Reason(self._drive(ctypes.byref(control), workspace))
+
+
+@cache
+def _written() -> str:
+    """What tells this version of the loop's own code from others: when its files were last changed."""
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    return " ".join(f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
 
 
 def _vectorised(shape: Shape) -> bool:

@@ -1,7 +1,8 @@
 """C99: a program of its own for one system, without globals, allocation or warnings.
 
-model.py writes <name>.h and <name>.c from the sections; the solver, the main program and the Makefile are the
-same for all systems but for names (the templates beside this file); selftest.py stores the numbers to compare.
+model.py writes <name>.h and <name>.c from the sections; the solver, the main program and the Makefile are
+the same for all systems but for names (the templates beside this file); selftest.py stores the numbers to
+compare.
 """
 
 from __future__ import annotations

@@ -49,6 +49,7 @@ class Model:
         """What parts of templates belong to this system."""
         program, d = self.program, self.description
         found = {
+            "host": True,
             "events": bool(d.events),
             "memory": bool(d.memory),
             "update": bool(program.update.results),
@@ -64,20 +65,18 @@ class Model:
     def header(self) -> str:
         """<name>.h"""
         head = block([f"{self.stem}.h: {self.description.name}", "", *roadmap(self.description)])
-        ids = self.sections.identifiers
-        d = self.description
-        lists = [
-            self._enumeration("P", "Parameters, in the units named here.", [ids.of[p] for p in self.program.parameters],
-                              [_about(p.units, p.about) for p in d.parameters]),
-            self._enumeration("X", "States.", [ids.of[s] for s in self.program.state],
-                              [_about(s.units, s.about) for s in d.states]),
-            self._enumeration("M", "Memory: inputs, and what is kept between steps.",
-                              [ids.of[m] for m in self.program.memory],
-                              [_about(m.units, ("input; " if m.input else "") + m.about) for m in d.memory]),
-            self._enumeration("Y", "Outputs, in the units named here.", ids.outputs,
-                              [_about(o.units, o.about) for o in d.outputs]),
-            self._enumeration("E", "Events.", ids.events, [e.about for e in d.events]),
+        ids, d, program = self.sections.identifiers, self.description, self.program
+        entries = [
+            ("P", "Parameters, in the units named here.", [ids.of[p] for p in program.parameters],
+             [_about(p.units, p.about) for p in d.parameters]),
+            ("X", "States.", [ids.of[s] for s in program.state], [_about(s.units, s.about) for s in d.states]),
+            ("M", "Memory: inputs, and what is kept between steps.", [ids.of[m] for m in program.memory],
+             [_about(m.units, ("input; " if m.input else "") + m.about) for m in d.memory]),
+            ("Y", "Outputs, in the units named here.", ids.outputs,
+             [_about(o.units, o.about) for o in d.outputs]),
+            ("E", "Events.", ids.events, [e.about for e in d.events]),
         ]  # fmt: skip
+        lists = [self._enumeration(*entry) for entry in entries]
         values = self.values | {"head": head, "lists": "\n".join(text for text in lists if text)}
         return fill(template(__package__, "model.h.txt"), values, self.has)
 
@@ -191,11 +190,8 @@ class Model:
             about = "Dependent coordinates after one step of Newton's method towards closed loops."
             texts.append(function(signature, about, body))
         if texts:
-            has = {
-                name
-                for name, there in (("quaternions", program.quaternions), ("corrected", program.corrected))
-                if there
-            }
+            both = {"quaternions": program.quaternions, "corrected": program.corrected}
+            has = {name for name, there in both.items() if there}
             places = ", ".join(map(str, program.corrected)) or "0"
             values = self.values | {"places": places, "count": str(len(program.corrected))}
             texts.append(fill(template(__package__, "normalise.c.txt"), values, has))

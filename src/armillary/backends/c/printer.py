@@ -10,24 +10,24 @@ import numpy as np
 from armillary.backends.text.layout import wrapped
 from armillary.backends.text.printer import Operand, Printer
 
-_KEYWORDS = """
+# Words of C and C++, and what their headers define.
+_WORDS = """
 auto break case char const continue default do double else enum extern float for goto if inline int long
 register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
 _Bool _Complex _Imaginary bool true false and and_eq bitand bitor compl not not_eq or or_eq xor xor_eq asm
 catch class const_cast delete dynamic_cast explicit export friend mutable namespace new operator private
 protected public reinterpret_cast static_cast template this throw try typeid typename using virtual wchar_t
 alignas alignof char16_t char32_t concept constexpr consteval constinit co_await co_return co_yield decltype
-noexcept nullptr requires static_assert thread_local linux unix i386 INFINITY NAN HUGE_VAL HUGE MAXFLOAT DOMAIN
-SING OVERFLOW UNDERFLOW PLOSS TLOSS NULL errno assert main real
-""".split()
-
-_LIBRARY = "sin cos tan asin acos atan atan2 exp log pow sqrt fabs fma".split()
+noexcept nullptr requires static_assert thread_local linux unix i386 INFINITY NAN HUGE_VAL HUGE MAXFLOAT
+DOMAIN SING OVERFLOW UNDERFLOW PLOSS TLOSS NULL errno assert main real
+sin cos tan asin acos atan atan2 exp log pow sqrt fabs fma
+"""
 
 
 class CPrinter(Printer):
     """C99: doubles, conditional expressions, sines and cosines in pairs."""
 
-    keywords = frozenset((*_KEYWORDS, *_LIBRARY))
+    keywords = frozenset(_WORDS.split())
     paired_angles = True
     functions = {"abs": "fabs", "min": "lesser", "max": "greater", "sign": "sign_of"}  # noqa: RUF012
 
@@ -118,7 +118,7 @@ def _horner(table: Any) -> list[str]:
     cell = int(np.prod(degrees))
     place = "i0" if table.arity == 1 else f"(i0 * {shape[1]} + i1)"
     lines = [f"    const double *c = coefficients + {place} * {cell};"]
-    inner, step = degrees[-1], f"s{table.arity - 1}"
+    inner, step = int(degrees[-1]), f"s{table.arity - 1}"
     rows = []
     for row in range(degrees[0] if table.arity == 2 else 1):
         text = f"c[{row * inner + inner - 1}]"

@@ -14,8 +14,9 @@ def test_code(model: Model) -> str:
     """The self-test with its numbers."""
     reference, d = model.source.reference, model.description
     points = reference.points
+    room = max(1, len(d.states), len(d.outputs), len(d.events), len(d.memory))
     data = [
-        f"enum {{ POINTS = {len(points)}, ROOM = {max(1, len(d.states), len(d.outputs), len(d.events), len(d.memory))} }};",
+        f"enum {{ POINTS = {len(points)}, ROOM = {room} }};",
         "",
         _vector(model, "parameters", reference.parameters),
         _vector(model, "expected_constants", reference.constants),

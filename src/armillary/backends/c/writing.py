@@ -158,11 +158,13 @@ def _long(
         stored.setdefault(max((home[n] for n in reads if n in home), default=last), []).append(i)
     needed: list[set[str]] = []
     for k, piece in enumerate(pieces):
-        reads = set().union(*(s.reads for s in piece), *(body.result_reads[i] for i in stored.get(k, [])))
-        needed.append(reads | ({a.angle for a in body.angles} if k == 0 else set()))
+        used: set[str] = set().union(
+            *(s.reads for s in piece), *(body.result_reads[i] for i in stored.get(k, []))
+        )
+        needed.append(used | ({a.angle for a in body.angles} if k == 0 else set()))
     crossing: dict[str, int] = {}
-    for k, reads in enumerate(needed):
-        for name in sorted(n for n in reads if n in home and home[n] != k):
+    for k, used in enumerate(needed):
+        for name in sorted(n for n in used if n in home and home[n] != k):
             crossing.setdefault(name, len(crossing))
     arguments = f"{signature.arguments}, double *restrict work"
     passed = _passed(signature)

@@ -46,8 +46,8 @@ def _directional_source(source: Source, wanted: Directional) -> str:
     tables = [lookup_function(name, table, model.printer) for table, name in model.printer.tables.items()]
     head = [
         f"{model.stem}_directional.c: {source.description.name}: directional derivatives", "",
-        "The seed is a change of time, state and memory, in this order; the result is the change of the rates",
-        "of the state, of the outputs and of the event functions without those of clocks, to first order.",
+        "The seed is a change of time, state and memory, in this order; the result is the change of the",
+        "rates of the state, of the outputs and of the event functions but for clocks, to first order.",
     ]  # fmt: skip
     turning = "sine_cosine(" in code or "sines_cosines(" in code
     trigonometry = template("armillary.backends.c", "trigonometry.c.txt") if turning else ""

@@ -29,7 +29,12 @@ SLOTS = 1024  # runs at the same time
 class _Record(ctypes.Structure):
     """What compiled code knows of an instance."""
 
-    _fields_ = (("instance", ctypes.c_void_p), ("time", ctypes.c_double), ("status", ctypes.c_int64))
+    _fields_ = (
+        ("instance", ctypes.c_void_p),
+        ("time", ctypes.c_double),
+        ("status", ctypes.c_int64),
+        ("before", ctypes.POINTER(ctypes.c_double)),  # inputs at the last communication point
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +73,7 @@ class _Instances:
         slot = self._slot(threading.current_thread()) if own is None else own
         self._free(slot)
         instance = self.library.instance(self.name)
-        record = _Record(instance, t, 0)
+        record = _Record(instance, t, 0, (ctypes.c_double * max(1, len(signals)))(*signals))
         self.records[slot], self.fresh[slot] = record, given
         self.library.initialize(instance, t, self.settings, dict(zip(self.inputs, signals, strict=True)))
         self.table[slot] = ctypes.addressof(record)
@@ -170,6 +175,7 @@ def _text(
         f"define double @nothing({blank}) {{\n  ret double 0x7FF8000000000000\n}}",
         _references("inputs", inputs),
         _references("outputs", outputs),
+        _put(library, inputs),
         _advance(library, period, inputs, signals),
     ]
     parts += [_output(library, instances, k, signals) for k in range(len(outputs))]
@@ -182,56 +188,84 @@ def _references(name: str, variables: Sequence[FmuVariable]) -> str:
 
 
 def _advance(library: Library, period: float, inputs: Sequence[FmuVariable], signals: str) -> str:
-    """Inputs set, and the step taken where the time is more than half a period on. The FMU sees equal steps
-    of exactly one period, whatever rounding does to the times of the loop."""
+    """The step taken where the time is more than half a period on, then inputs set to those of now.
+
+    In a step continuous inputs have the mean of their values at both ends, which is right to second order.
+    The FMU sees equal steps of exactly one period, whatever rounding does to the times of the loop.
+    """
     third = library.fmu.version == "3.0"
-    count = len(inputs)
+    tail = ", i8 1, ptr %answers, ptr %terminate, ptr %early, ptr %reached" if third else ", i32 1"
+    means = [line for i, v in enumerate(inputs) for line in _mean(i, v.variability == "continuous")]
+    kept = [f"  store double %u{i}, ptr %before{i}" for i in range(len(inputs))]
     lines = [
         f"define internal i64 @advance(ptr %record, double %t{signals}) {{", "entry:",
-        f"  %values = alloca [{max(1, count)} x double]",
+        f"  %values = alloca [{max(1, len(inputs))} x double]",
         "  %answers = alloca [3 x i8]", "  %reached = alloca double",
         "  %time_at = getelementptr i8, ptr %record, i64 8",
         "  %status_at = getelementptr i8, ptr %record, i64 16",
+        "  %before_at = getelementptr i8, ptr %record, i64 24",
+        "  %before = load ptr, ptr %before_at",
+        *(line for i in range(len(inputs)) for line in _places(i)),
         "  %instance = load ptr, ptr %record",
-        "  %before = load i64, ptr %status_at",
-        "  %fine = icmp ult i64 %before, 2",
-        "  br i1 %fine, label %set, label %over", "over:", "  ret i64 %before", "set:",
-    ]  # fmt: skip
-    for i in range(count):
-        lines += [
-            f"  %p{i} = getelementptr double, ptr %values, i64 {i}",
-            f"  store double %u{i}, ptr %p{i}",
-        ]
-    if count:
-        more = f", i64 {count}" if third else ""
-        setter = _pointer(library, "SetFloat64" if third else "SetReal")
-        lines.append(
-            f"  %set_status = call i32 {setter}(ptr %instance, ptr @inputs, i64 {count}, ptr %values{more})"
-        )
-    else:
-        lines.append("  %set_status = add i32 0, 0")
-    tail = ", i8 1, ptr %answers, ptr %terminate, ptr %early, ptr %reached" if third else ", i32 1"
-    lines += [
+        "  %known = load i64, ptr %status_at",
+        "  %alive = icmp ult i64 %known, 2",
         "  %last = load double, ptr %time_at",
         "  %ahead = fsub double %t, %last",
         f"  %due = fcmp ogt double %ahead, {real(0.5 * period)}",
-        "  %good = icmp ult i32 %set_status, 2",
-        "  %go = and i1 %due, %good",
-        "  br i1 %go, label %step, label %end", "step:",
+        "  br i1 %alive, label %look, label %over", "over:", "  ret i64 %known", "look:",
+        "  br i1 %due, label %mean, label %now", "mean:", *means,
+        "  %mean_status = call i32 @put(ptr %instance, ptr %values)",
+        "  %mean_set = icmp ult i32 %mean_status, 2",
+        "  br i1 %mean_set, label %step, label %end", "step:",
         "  %terminate = getelementptr i8, ptr %answers, i64 1",
         "  %early = getelementptr i8, ptr %answers, i64 2",
-        "  store i8 0, ptr %terminate",
         f"  %step_status = call i32 {_pointer(library, 'DoStep')}(ptr %instance, double %last, "
         f"double {real(period)}{tail})",
         f"  %next = fadd double %last, {real(period)}",
         "  store double %next, ptr %time_at",
+        "  %stepped = icmp ult i32 %step_status, 2",
+        "  br i1 %stepped, label %now, label %end", "now:",
+        *(f"  store double %u{i}, ptr %value{i}" for i in range(len(inputs))), *kept,
+        "  %now_status = call i32 @put(ptr %instance, ptr %values)",
         "  br label %end", "end:",
-        "  %status = phi i32 [ %set_status, %set ], [ %step_status, %step ]",
+        "  %status = phi i32 [ %mean_status, %mean ], [ %step_status, %step ], [ %now_status, %now ]",
         "  %wide = zext i32 %status to i64",
         "  store i64 %wide, ptr %status_at",
         "  ret i64 %wide", "}",
     ]  # fmt: skip
     return "\n".join(lines)
+
+
+def _places(i: int) -> list[str]:
+    """Where an input's values stand: the one to be set, and the one at the last communication point."""
+    return [
+        f"  %value{i} = getelementptr double, ptr %values, i64 {i}",
+        f"  %before{i} = getelementptr double, ptr %before, i64 {i}",
+    ]
+
+
+def _mean(i: int, continuous: bool) -> list[str]:
+    """An input's value in a step; one that jumps has that of the step's end."""
+    if not continuous:
+        return [f"  store double %u{i}, ptr %value{i}"]
+    return [
+        f"  %old{i} = load double, ptr %before{i}",
+        f"  %sum{i} = fadd double %old{i}, %u{i}",
+        f"  %mean{i} = fmul double %sum{i}, 0.5",
+        f"  store double %mean{i}, ptr %value{i}",
+    ]
+
+
+def _put(library: Library, inputs: Sequence[FmuVariable]) -> str:
+    """All inputs set to an array of values; a status."""
+    third, count = library.fmu.version == "3.0", len(inputs)
+    call = "  ret i32 0"
+    if count:
+        more = f", i64 {count}" if third else ""
+        setter = _pointer(library, "SetFloat64" if third else "SetReal")
+        given = f"ptr %instance, ptr @inputs, i64 {count}, ptr %values{more}"
+        call = f"  %status = call i32 {setter}({given})\n  ret i32 %status"
+    return f"define internal i32 @put(ptr %instance, ptr %values) {{\n{call}\n}}"
 
 
 def _output(library: Library, instances: _Instances, k: int, signals: str) -> str:

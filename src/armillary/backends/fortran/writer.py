@@ -90,7 +90,7 @@ def _public(made: Source) -> list[str]:
     names += ["output_names", "initial_state", "initial_memory", "precompute", "derivatives", "outputs"]
     has = features(made)
     if "corrected" in has:
-        names.append("closed")
+        names.append("assemble")
     if "events" in has:
         names += [
             "n_events",

@@ -39,7 +39,6 @@ def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
         "version": d.version,
         "duration": f"{duration:g}",
         "step": f"{step:g}",
-        "corrected": " ".join(str(i + 1) for i in made.program.corrected),
     }
 
     def filled(name: str) -> str:
@@ -53,9 +52,7 @@ def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
         files[f"+{package}/{name}.m"] = _with_helpers(table_function(name, table, WIDTH))
     files |= {
         f"run_{package}.m": filled("run.txt"),
-        f"test_{package}.m": fill(
-            template(__package__, "test.txt"), values | {"set": _fields(made, sections)}, has
-        ),
+        f"test_{package}.m": fill(template(__package__, "test.txt"), values | {"set": setting}, has),
         "reference.txt": reference_text(made.reference),
         "README.md": "\n".join([filled("readme.txt").rstrip("\n"), *readme_tables(d)]) + "\n",
     }
@@ -120,6 +117,8 @@ def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]
             ),
         }
         found["normalise"] = fill(template(__package__, "normalise.txt"), values, features(made))
+        if program.corrected:
+            found["assembled"] = fill(template(__package__, "assembled.txt"), values)
     return found
 
 

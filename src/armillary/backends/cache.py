@@ -1,0 +1,123 @@
+"""Machine code kept between processes, by content.
+
+A file holds one object file under the digest of all that decides it: the program's text, how it is compiled, the
+processor, LLVM. So it is never wrong, only absent: whoever cannot read or write it compiles. A file appears whole
+or not at all, and begins with a digest of its content, so that neither two processes at once, nor a full disk, nor
+a damaged disk do harm.
+
+``ARMILLARY_CACHE`` names another folder, or is "off". Machine code from a folder that others may write to would be
+theirs to choose; the folder is made for this user alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+LARGEST = 512 * 2**20  # bytes kept; beyond, what was used least lately goes
+_SUFFIX = ".object"
+_OFF = ("off", "0", "no", "none", "false")
+
+
+def folder() -> Path | None:
+    """Where machine code is kept; None where it is not."""
+    named = os.environ.get("ARMILLARY_CACHE", "")
+    if named:
+        return None if named.lower() in _OFF else Path(named)
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = str(Path.home() / "Library" / "Caches")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "armillary"
+
+
+def digest(*parts: str) -> str:
+    """The name under which something is kept."""
+    made = hashlib.blake2b(digest_size=20)
+    for part in parts:
+        raw = part.encode()
+        made.update(len(raw).to_bytes(8, "little"))
+        made.update(raw)
+    return made.hexdigest()
+
+
+def fetch(name: str) -> bytes | None:
+    """What is kept under a name; None where nothing whole is."""
+    place = folder()
+    if place is None:
+        return None
+    path = place / f"{name}{_SUFFIX}"
+    try:
+        raw = path.read_bytes()
+    except OSError:
+        return None
+    check, content = raw[:20], raw[20:]
+    if hashlib.blake2b(content, digest_size=20).digest() != check:
+        with suppress(OSError):
+            path.unlink()
+        return None
+    with suppress(OSError):
+        os.utime(path)  # used now: kept longer
+    return content
+
+
+def keep(name: str, content: bytes) -> None:
+    """Keeps something, if that is possible."""
+    place = folder()
+    if place is None:
+        return
+    temporary = place / f"{secrets.token_hex(8)}.tmp"
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary.write_bytes(hashlib.blake2b(content, digest_size=20).digest() + content)
+        os.replace(temporary, place / f"{name}{_SUFFIX}")
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink()
+        return
+    _prune(place)
+
+
+def size() -> tuple[int, int]:
+    """How many files are kept, and their bytes."""
+    found = _entries(folder())
+    return len(found), sum(length for _, length, _ in found)
+
+
+def clear() -> int:
+    """Removes all that is kept; how many files that were."""
+    removed = 0
+    for _, _, path in _entries(folder()):
+        with suppress(OSError):
+            path.unlink()
+            removed += 1
+    return removed
+
+
+def _entries(place: Path | None) -> list[tuple[float, int, Path]]:
+    """(last use, bytes, path) of what is kept, the longest unused first."""
+    found = []
+    with suppress(OSError):
+        for path in place.iterdir() if place is not None else ():
+            if path.suffix in (_SUFFIX, ".tmp"):
+                with suppress(OSError):
+                    about = path.stat()
+                    found.append((about.st_mtime, about.st_size, path))
+    return sorted(found)
+
+
+def _prune(place: Path) -> None:
+    entries = _entries(place)
+    total = sum(length for _, length, _ in entries)
+    for _, length, path in entries:
+        if total <= LARGEST:
+            return
+        with suppress(OSError):
+            path.unlink()
+        total -= length
