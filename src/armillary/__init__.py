@@ -80,11 +80,12 @@ from armillary.model.public import (
 )
 from armillary.model.space import Gyro, Orbit, attitude
 from armillary.model.system import Body, Point, System
-from armillary.text.lazy import load, schema
 from armillary.results import Run, load_run, plot
 from armillary.simulation import run
+from armillary.text.lazy import load, schema
+from armillary.version import VERSION
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "ArmillaryError",

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from armillary.errors import ArmillaryError
+from armillary.runtime.compiled_loops import Loop, compiled_loop
 from armillary.runtime.integrators import METHODS, integrate
 from armillary.runtime.integrators.driving import CompiledRun
 from armillary.runtime.integrators.sampling import SampleTimes
-from armillary.runtime.loops import Loop, compiled_loop
 from armillary.runtime.shape import Reason
 from tests.runtime.problems import COMPILED, FIXED, SCIPY, ball, modulated, oscillator, van_der_pol
 from tests.runtime.traced import compile_model

@@ -27,7 +27,7 @@ end:
 }
 """
 _SLICE = 0.05  # seconds of one measurement; the least of several is told
-_ROUNDS = 7
+_ROUNDS = 5
 
 
 @options.command(
@@ -54,14 +54,19 @@ def bench(source: str, formalism: str, against: str | None, json_wanted: bool) -
     equations = _timed(found, "derive", lambda: system.derive(formalism))
     model = _timed(found, "compile", equations.compile)
     state, memory, constants = _start(model)
-    functions = {"derivatives": "evaluation", "outputs": "outputs"}
-    for function, label in functions.items():
-        found[label] = _per_call(model.address(function), state, constants, memory, len(model.output_names))
-    found["step"] = _per_step(model, state)
-    if against is not None:
-        from armillary.cli.exported import evaluation_seconds
+    outputs = len(model.output_names)
 
-        found["evaluation in C"] = evaluation_seconds(equations, state, constants, memory)
+    def measured(address: int) -> float:
+        return _per_call(address, state, constants, memory, outputs)
+
+    found["evaluation"] = measured(model.address("derivatives"))
+    found["outputs"] = measured(model.address("outputs"))
+    found["step"] = _per_step(model)
+    if against is not None:
+        from armillary.cli.exported import exported_function
+
+        with exported_function(equations, "derivatives") as address:
+            found["evaluation in C"] = measured(address)
     data = {
         "command": "bench",
         "system": system.name,
@@ -122,7 +127,7 @@ def _per_call(function: int, state: Any, constants: Any, memory: Any, outputs: i
     return min(calls(n) / n for _ in range(_ROUNDS))
 
 
-def _per_step(model: Any, state: Any) -> float:
+def _per_step(model: Any) -> float:
     """Seconds of one rk4 step in the compiled loop: the difference of a long and a short run."""
     method = {"method": "projected"} if model.formalism == "redundant" else {"method": "rk4"}
     step = 1e-5

@@ -7,7 +7,6 @@ import platform
 import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import click
@@ -69,15 +68,14 @@ def _version(name: str) -> str | None:
 def _cache() -> dict[str, Any]:
     from armillary.backends import cache
 
-    folder = Path(cache.folder())
-    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
-    return {"folder": str(folder), "files": len(sizes), "bytes": sum(sizes)}
+    folder, (files, size) = cache.folder(), cache.size()
+    return {"folder": None if folder is None else str(folder), "files": files, "bytes": size}
 
 
 def _clear() -> int:
     from armillary.backends import cache
 
-    return int(cache.clear())
+    return cache.clear()
 
 
 def _text(data: dict[str, Any]) -> str:
@@ -96,8 +94,8 @@ def _text(data: dict[str, Any]) -> str:
     lines.append(
         show.columns([[n, p or show.faint("not found")] for n, p in data["compilers"].items()], header=False)
     )
-    size = f"{cache['files']} compiled models, {cache['bytes'] / 1e6:.1f} MB"
-    lines += ["", f"  cache: {cache['folder']} ({size})"]
+    size = f"{cache['folder']}, {cache['files']} files, {cache['bytes'] / 1e6:.1f} MB"
+    lines += ["", f"  cache of compiled models: {size if cache['folder'] else 'off'}"]
     if "removed" in data:
         lines.append(f"  removed {data['removed']} files from the cache")
     return "\n".join(lines)

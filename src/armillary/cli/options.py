@@ -102,8 +102,8 @@ def _setting_names(source: str) -> dict[str, str]:
 
 def run_file(source: str) -> Any:
     """The run file at a path, or one that only names the model there; a run file says whose run it is."""
-    from armillary.text.documents import read_document
     from armillary.simulation.run_file import RunFile
+    from armillary.text.documents import read_document
 
     path = Path(source)
     if path.suffix.lower() != ".toml" or not path.is_file():

@@ -17,9 +17,9 @@ from armillary.cli import options, show
 @click.option("-o", "--output", type=click.Path(), help="File to write instead of the terminal.")
 def schema(kind: str, output: str | None, json_wanted: bool) -> int:
     """Print the JSON schema of model files, or of run files, with which editors complete and check them."""
-    from armillary import schema as model_schema
     from armillary.atomic import replacing
     from armillary.simulation.schema import run_schema
+    from armillary.text.schema import model_schema
 
     text = show.as_json(model_schema() if kind == "model" else run_schema())
     if output is None:

@@ -14,16 +14,22 @@ def columns(rows: Sequence[Sequence[str]], *, header: bool = True, indent: str =
     """Rows of cells in columns; numbers end at the same place, the first row is bold on a terminal."""
     if not rows:
         return ""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    widths = [max(_width(row[i]) for row in rows) for i in range(len(rows[0]))]
     body = rows[1:] if header else rows
     right = [bool(body) and all(_numeric(row[i]) for row in body) for i in range(len(widths))]
     lines = []
     for row in rows:
-        cells = [f"{c:>{w}}" if r else f"{c:<{w}}" for c, w, r in zip(row, widths, right, strict=True)]
+        spaces = [" " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
+        cells = [s + c if r else c + s for c, s, r in zip(row, spaces, right, strict=True)]
         lines.append(indent + "  ".join(cells).rstrip())
     if header:
         lines[0] = click.style(lines[0], bold=True)
     return "\n".join(lines)
+
+
+def _width(cell: str) -> int:
+    """Characters that a terminal shows of a cell, which may be coloured."""
+    return len(click.unstyle(cell))
 
 
 def _numeric(cell: str) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from dataclasses import fields
+from functools import cache, wraps
 from typing import Any, TypeVar
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -18,8 +19,9 @@ def all_or_nothing(verb: Verb) -> Verb:
 
     @wraps(verb)
     def careful(system: Any, *args: Any, **options: Any) -> Any:
-        owners = [system, system.ground, *system.bodies.values(), *system.flexibles.values()]
-        tables = [x for owner in owners for x in vars(owner).values() if isinstance(x, dict | list)]
+        tables = [x for x in vars(system).values() if isinstance(x, dict | list)]
+        for part in (system.ground, *system.bodies.values(), *system.flexibles.values()):
+            tables += [part.__dict__[name] for name in _growing(type(part))]
         kept = [table.copy() for table in tables]
         try:
             return verb(system, *args, **options)
@@ -30,3 +32,9 @@ def all_or_nothing(verb: Verb) -> Verb:
             raise
 
     return careful  # type: ignore[return-value]
+
+
+@cache
+def _growing(record: type) -> tuple[str, ...]:
+    """Fields of a record that begin as empty tables or lists."""
+    return tuple(f.name for f in fields(record) if f.default_factory in (dict, list))

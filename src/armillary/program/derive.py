@@ -14,7 +14,7 @@ from armillary.algebra.neglected import NeglectedTerms
 from armillary.algebra.node import truncated
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError, nearest
-from armillary.mechanics import back_substitution, recursive
+from armillary.mechanics import recursive
 from armillary.mechanics.constrained import Mode, Setting, constrained, first_mode
 from armillary.mechanics.explicit import speed_rates
 from armillary.mechanics.kane import implicit_equations
@@ -27,14 +27,11 @@ from armillary.mechanics.uncouple import uncouple
 from armillary.mechanics.undeformed import check_undeformed
 from armillary.model.deduced import parameter_units
 from armillary.model.system import System
-from armillary.program.appendages import FORMULATIONS, appendage_targets, check_appendages
 from armillary.program.equations import Considered, Equations, Stage
 from armillary.program.improve import Gain, improve
 from armillary.program.judged import Judged, check_vanished, explain_singular, reader, truncated_targets
-from armillary.program.momentum import MomentumEquations, check_momentum, momentum_targets
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.program import Program, section
-from armillary.program.redundant import RedundantEquations, redundant_targets
 from armillary.program.roots import Targets, targets
 from armillary.program.schedule import critical_path
 
@@ -60,11 +57,19 @@ def _by_tree(accelerations: TreeFormalism) -> Callable[[Setting, Applied], dict[
     return solved
 
 
+def _back_substituted(*given: Any) -> Any:
+    from armillary.mechanics.back_substitution import accelerations
+
+    return accelerations(*given)
+
+
+# Formalisms that a derivation does not ask for are not imported: a tenth of a second at the start of a program.
 FORMALISMS: dict[str, Callable[[Setting, Applied], dict[int, Any]]] = {
     "kane": _kane,
     "recursive": _by_tree(recursive.accelerations),
-    "back_substitution": _by_tree(back_substitution.accelerations),
+    "back_substitution": _by_tree(_back_substituted),
 }
+FORMULATIONS = ("mbdyfr", "mbdyfn", "mbdyfl")
 
 
 def derive(
@@ -91,9 +96,13 @@ def derive(
         if formalism == "redundant":
             return _redundant(system, units, clock)
         if formalism == "momentum":
+            from armillary.program.momentum import check_momentum
+
             check_momentum(system, declared)
             return _momentum(system, units, clock, mode or first_mode(system), regroup)
         if formalism in FORMULATIONS:
+            from armillary.program.appendages import check_appendages
+
             check_appendages(formalism, declared)
             return _appendages(system, formalism, units, clock, mode or first_mode(system))
         plain = reader(declared, keep)
@@ -137,6 +146,8 @@ def derive(
 
 def _redundant(system: System, units: dict[str, str], clock: _Clock) -> Equations:
     """Equations in absolute coordinates with multipliers; see program/redundant.py."""
+    from armillary.program.redundant import RedundantEquations, redundant_targets
+
     plain = Undimensioned()
     wanted, redundant = redundant_targets(system, plain)
     clock.stage("redundant")
@@ -151,6 +162,8 @@ def _redundant(system: System, units: dict[str, str], clock: _Clock) -> Equation
 
 def _momentum(system: System, units: dict[str, str], clock: _Clock, mode: Mode, regrouped: bool) -> Equations:
     """Equations in coordinates and momenta; see program/momentum.py."""
+    from armillary.program.momentum import MomentumEquations, momentum_targets
+
     plain = Undimensioned()
     setting = constrained(system, plain, mode)
     check_undeformed(system, setting)
@@ -168,6 +181,8 @@ def _appendages(
     system: System, formalism: str, units: dict[str, str], clock: _Clock, mode: Mode
 ) -> Equations:
     """Equations by one of JPL's formulations; see program/appendages.py."""
+    from armillary.program.appendages import appendage_targets
+
     wanted, setting = appendage_targets(system, mode, formalism)
     clock.stage(formalism)
     program, gains = _program(system, wanted, setting.plain, clock)

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.neglected import NeglectedTerms
 from armillary.mechanics.constrained import Mode, Setting
-from armillary.mechanics.contribution import Contribution
 from armillary.model.system import System
-from armillary.program.contributions import contributions
 from armillary.program.cost import Operations
 from armillary.program.improve import Gain
 from armillary.program.judged import Judged
@@ -20,6 +18,7 @@ from armillary.program.program import Program
 from armillary.program.roots import Targets
 
 if TYPE_CHECKING:
+    from armillary.mechanics.contribution import Contribution
     from armillary.runtime.compiled import CompiledModel
 
 
@@ -107,6 +106,8 @@ class Equations:
     @property
     def contributions(self) -> dict[str, Contribution]:
         """What each branch adds to the equations of its hub, by the branch's name; of back substitution."""
+        from armillary.program.contributions import contributions
+
         return contributions(self)
 
     def show(self, section: str = "derivatives") -> str:

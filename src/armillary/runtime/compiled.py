@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from armillary.runtime.place import Place
 from armillary.runtime.placing import with_mass_centres, with_started_memory
 from armillary.runtime.progress import progress_line
 from armillary.runtime.travel import Journey, Traveller, straight
+from armillary.version import VERSION
 
 if TYPE_CHECKING:
     from armillary.results import Run
@@ -315,10 +315,12 @@ class CompiledModel:
 
 @cache
 def _versions() -> dict[str, str]:
-    """Versions that a run depends on; reading them takes a millisecond."""
+    """Versions that a run depends on."""
+    import llvmlite
+
     return {
-        "armillary": version("armillary"),
+        "armillary": VERSION,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "llvmlite": version("llvmlite"),
+        "llvmlite": llvmlite.__version__,
     }

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from armillary.atomic import replacing
 from armillary.model.system import System
-from armillary.text.toml import toml_value
 from armillary.results.run import Run
 from armillary.simulation.resolve import Resolved, Value
 from armillary.simulation.run_file import RUN_KEYS, RunFile
+from armillary.text.toml import toml_value
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 _WIDEST = 36  # columns up to which comments are aligned

@@ -19,12 +19,14 @@ from armillary.simulation.echo import echo_text, write_echo
 from armillary.simulation.models import NoSuchModelError, open_model
 from armillary.simulation.resolve import Resolved, chosen, resolve
 from armillary.simulation.run_file import RunFile, RunFileError
+from armillary.simulation.values import shown
 
 if TYPE_CHECKING:
     from armillary.program.equations import Equations
     from armillary.runtime.compiled import CompiledModel
 
 SUFFIXES = (".csv", ".nc", ".parquet", ".erd")
+_LONGEST = 200  # characters of a file name; most systems take 255, and the echo's has 10 more
 _SIMULATE = {"step", "method", "sample", "rtol", "atol", "max_step", "max_steps"}
 
 
@@ -106,6 +108,8 @@ class Simulation:
             raise ArmillaryError(
                 f"'{self.results.name}' has no known format: use a name that ends in {', '.join(SUFFIXES)}"
             )
+        if self.results.is_dir():
+            raise ArmillaryError(f"'{self.results}' is a folder; name a file for the results")
         folder = self.results.parent
         if not folder.is_dir():
             raise ArmillaryError(f"there is no folder '{folder}' for the results; make it, or name another")
@@ -117,8 +121,10 @@ class Simulation:
         if entry is None:
             return self.file.folder / f"{self.file.stem}.csv"
         given = Path(entry.value)
-        if not given.name or given.is_dir():
-            raise RunFileError([f"{entry.source}: '{entry.value}' is a folder; name a file for the results"])
+        if not given.name or "\0" in entry.value or len(given.name) > _LONGEST:
+            raise RunFileError(
+                [f"{entry.source}: {shown(entry.value)} is not the name of a file for the results"]
+            )
         # A path on the command line is relative to where the command is given.
         return given if entry.source == "command line" else self.file.folder / given
 

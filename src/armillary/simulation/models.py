@@ -31,7 +31,7 @@ def open_model(model: str | os.PathLike[str], folder: str | os.PathLike[str] = "
             f"'{model}' is a program, which is not executed here; save its system as text first, "
             f"system.save('{path.with_suffix('.toml').name}'), or name an example"
         )
-    if path.is_file():
+    if _is_file(path):
         if path.suffix.lower() not in TEXT_SUFFIXES:
             raise NoSuchModelError(
                 f"'{model}' is not a model: its name must end in {', '.join(TEXT_SUFFIXES)}"
@@ -45,9 +45,19 @@ def open_model(model: str | os.PathLike[str], folder: str | os.PathLike[str] = "
     raise NoSuchModelError(f"there is no model file '{path}', and no example of that name{near}")
 
 
+def _is_file(path: Path) -> bool:
+    """Whether there is a file; a path that no file can have, too long or with a null, has none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def _models_in(folder: Path) -> list[str]:
-    found = folder.iterdir() if folder.is_dir() else ()
-    return [entry.name for entry in found if entry.suffix.lower() in TEXT_SUFFIXES]
+    try:
+        return [entry.name for entry in folder.iterdir() if entry.suffix.lower() in TEXT_SUFFIXES]
+    except (OSError, ValueError):
+        return []
 
 
 # ------------------------------------------------------------------------------------------------- examples

@@ -31,14 +31,11 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from armillary.errors import ArmillaryError, nearest
-from armillary.text.documents import Document, read_document
 from armillary.simulation.values import shown
-
-if TYPE_CHECKING:
-    from armillary.results import Run
+from armillary.text.documents import Document, read_document
 
 TABLES = ("parameters", "initial", "inputs", "memory", "run", "output")
 RUN_KEYS = (
@@ -143,12 +140,6 @@ class RunFile:
             raise RunFileError(problems)
         tables: dict[str, Any] = {_ATTRIBUTES[table]: values for table, values in changed.items()}
         return replace(self, **tables)
-
-    def run(self, *, progress: Any = True) -> Run:
-        """The run that it describes; nothing is written."""
-        from armillary.simulation.execute import Simulation
-
-        return Simulation(self).run(progress=progress)
 
 
 _ATTRIBUTES = {table: table for table in TABLES} | {"run": "settings"}

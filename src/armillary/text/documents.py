@@ -21,6 +21,7 @@ _DEEPEST = 60  # brackets in brackets; the reader of TOML calls itself once for 
 _HEADER = re.compile(r"\s*\[{1,2}\s*([^\]]+?)\s*\]{1,2}")
 _KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
 _PART = re.compile(r""""([^"]*)"|'([^']*)'|([^\s.]+)""")
+_DOTTED = re.compile(r"^\s*\[*\s*(?:[\w\"'-]+\s*\.\s*){20}", re.MULTILINE)  # a key of so many parts
 _PLACE = re.compile(r" \(at line (\d+), column \d+\)")
 
 
@@ -109,9 +110,11 @@ def read_bytes(path: Path, what: str) -> bytes:
 
 
 def _nesting(text: str) -> int:
-    """How deep brackets are nested at most, those in texts and comments too."""
-    if text.count("[") + text.count("{") <= _DEEPEST:
+    """How deep brackets and dotted keys are nested at most, those in texts and comments too."""
+    if text.count("[") + text.count("{") <= _DEEPEST and text.count(".") <= _DEEPEST:
         return 0
+    if _DOTTED.search(text):
+        return _DEEPEST + 1
     deep = deepest = 0
     for mark in re.findall(r"[\[\]{}]", text):
         deep = deep + 1 if mark in "[{" else max(deep - 1, 0)

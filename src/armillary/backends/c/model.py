@@ -65,11 +65,17 @@ class Model:
     def header(self) -> str:
         """<name>.h"""
         head = block([f"{self.stem}.h: {self.description.name}", "", *roadmap(self.description)])
+        values = self.values | {"head": head, "lists": self.lists()}
+        return fill(template(__package__, "model.h.txt"), values, self.has)
+
+    def lists(self) -> str:
+        """Names of the places in all arrays, with units and descriptions."""
         ids, d, program = self.sections.identifiers, self.description, self.program
+        states = [_about(s.units, s.about) for s in d.states]
         entries = [
             ("P", "Parameters, in the units named here.", [ids.of[p] for p in program.parameters],
              [_about(p.units, p.about) for p in d.parameters]),
-            ("X", "States.", [ids.of[s] for s in program.state], [_about(s.units, s.about) for s in d.states]),
+            ("X", "States.", [ids.of[s] for s in program.state], states),
             ("M", "Memory: inputs, and what is kept between steps.", [ids.of[m] for m in program.memory],
              [_about(m.units, ("input; " if m.input else "") + m.about) for m in d.memory]),
             ("Y", "Outputs, in the units named here.", ids.outputs,
@@ -77,8 +83,7 @@ class Model:
             ("E", "Events.", ids.events, [e.about for e in d.events]),
         ]  # fmt: skip
         lists = [self._enumeration(*entry) for entry in entries]
-        values = self.values | {"head": head, "lists": "\n".join(text for text in lists if text)}
-        return fill(template(__package__, "model.h.txt"), values, self.has)
+        return "\n".join(text for text in lists if text)
 
     def _enumeration(self, letter: str, title: str, names: Sequence[str], about: Sequence[str]) -> str:
         """Names of places in an array, with what stands there."""
@@ -94,17 +99,11 @@ class Model:
 
     def code(self) -> str:
         """<name>.c"""
-        parts = [self.precompute(), *self.ordinary(), *self.fire(), *self.normalise()]
-        body = "\n".join(part for part in parts if part)
-        tables = [
-            lookup_function(name, table, self.printer) + "\n" for table, name in self.printer.tables.items()
-        ]
-        turning = "sine_cosine(" in body or "sines_cosines(" in body
-        trigonometry = template(__package__, "trigonometry.c.txt") if turning else ""
+        helping, body = self.functions()
         head = block([f"{self.stem}.c: {self.description.name}: equations", "", *roadmap(self.description)])
         values = self.values | {
             "head": head,
-            "helpers": "\n".join(text for text in (trigonometry, helpers(body), *tables) if text),
+            "helpers": helping,
             "functions": body,
             "quantities": self.quantities(),
             "clocks": "\n".join(
@@ -114,6 +113,17 @@ class Model:
             ),
         }
         return fill(template(__package__, "model.c.txt"), values, self.has)
+
+    def functions(self, trigonometry: str = "") -> tuple[str, str]:
+        """Functions that others call, and those of the sections; another text for sines and cosines if
+        given.
+        """
+        parts = [self.precompute(), *self.ordinary(), *self.fire(), *self.normalise()]
+        body = "\n".join(part for part in parts if part)
+        tables = [lookup_function(name, t, self.printer) + "\n" for t, name in self.printer.tables.items()]
+        turning = "sine_cosine(" in body or "sines_cosines(" in body
+        turned = (trigonometry or template(__package__, "trigonometry.c.txt")) if turning else ""
+        return "\n".join(text for text in (turned, helpers(body), *tables) if text), body
 
     def precompute(self) -> str:
         section = self.program.precompute
@@ -162,9 +172,11 @@ class Model:
             texts.append(
                 function(Signature(name, arguments, targets, "static "), about, self.sections.body(section))
             )
-            cases.append(
-                f"    case {k}:\n        {name}(t, state, constants, memory, new_memory, new_state);\n        break;"
-            )
+            cases += [
+                f"    case {k}:",
+                f"        {name}(t, state, constants, memory, new_memory, new_state);",
+                "        break;",
+            ]
         if not texts:
             return []
         head = f"void {self.stem}_fire(int event, {arguments})"

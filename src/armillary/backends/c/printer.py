@@ -119,15 +119,15 @@ def _horner(table: Any) -> list[str]:
     place = "i0" if table.arity == 1 else f"(i0 * {shape[1]} + i1)"
     lines = [f"    const double *c = coefficients + {place} * {cell};"]
     inner, step = int(degrees[-1]), f"s{table.arity - 1}"
-    rows = []
+    rows: list[str] = []
     for row in range(degrees[0] if table.arity == 2 else 1):
         text = f"c[{row * inner + inner - 1}]"
         for power in reversed(range(inner - 1)):
             text = f"({text} * {step} + c[{row * inner + power}])"
         rows.append(text)
     text = rows[-1]
-    for row in reversed(rows[:-1]):
-        text = f"({text} * s0 + {row})"
+    for lower in reversed(rows[:-1]):
+        text = f"({text} * s0 + {lower})"
     lines.append(f"    double value = {text};")
     for a in range(table.arity):
         if degrees[a] == 1:  # a constant piece would not notice NaN

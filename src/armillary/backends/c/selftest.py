@@ -12,6 +12,12 @@ from armillary.backends.text.template import fill, template
 
 def test_code(model: Model) -> str:
     """The self-test with its numbers."""
+    values, has = stored_numbers(model)
+    return fill(template(__package__, "test.c.txt"), values, has)
+
+
+def stored_numbers(model: Model) -> tuple[dict[str, str], set[str]]:
+    """What the template of a self-test puts in, and which of its parts it has."""
     reference, d = model.source.reference, model.description
     points = reference.points
     room = max(1, len(d.states), len(d.outputs), len(d.events), len(d.memory))
@@ -36,9 +42,12 @@ def test_code(model: Model) -> str:
     if run is not None:
         has = has | {"trajectory"}
         data.append(_vector(model, "expected_end", run.outputs))
+        if "host" not in has:  # where the model has no function that gives its start
+            data.append(_vector(model, "start_state", reference.initial))
+            data.append(_vector(model, "start_memory", reference.memory))
         values |= {"duration": repr(run.duration), "step": repr(run.step), "steps": str(run.steps)}
     values["data"] = "\n".join(data)
-    return fill(template(__package__, "test.c.txt"), values, has)
+    return values, has
 
 
 def _numbers(model: Model, values: Sequence[float]) -> str:

@@ -291,6 +291,8 @@ def _precompute(made: Source, sections: Sections) -> str:
         lines.append(f"    {i.name} = p%{names[i.index]}" + ("" if factor == 1.0 else f"*{literal(factor)}"))
     lines += _steps(body)
     labels = [c.data.name for c in made.program.constants]
+    if not labels:
+        lines.append("    constants = 0.0_dp  ! there are none")
     for k, (text, label) in enumerate(zip(body.results, labels, strict=True)):
         lines += _assignment(f"constants({k + 1})", text, "" if text == label else label)
     return "\n".join([*lines, "  end subroutine precompute"]) + "\n"
@@ -337,8 +339,8 @@ def _fire(k: int, section: Section, made: Source, sections: Sections) -> str:
     labels = [*(m.name for m in d.memory), *(s.name for s in d.states)]
     about = f"Memory and state after event '{d.events[k].name}'"
     if not count:  # a result of no numbers must be set all the same
-        targets.insert(0, ("new_memory", "memory"))
-        labels.insert(0, "none")
+        targets.insert(0, ("new_memory", "0.0_dp"))
+        labels.insert(0, "there is none")
     outs = ["new_memory(n_memory)", "new_state(n_states)"]
     return _subroutine(f"fire_{k + 1}", about, body, outs, targets, labels)
 

@@ -6,7 +6,6 @@ Values of parameters and outputs are in the user's units, states and memory in t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 from armillary.algebra.units import parse_unit
@@ -16,6 +15,7 @@ from armillary.model.unit_system import state_factor
 from armillary.program.cost import Operations
 from armillary.program.equations import Equations
 from armillary.program.roots import WATCHMEN
+from armillary.version import VERSION
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def description(equations: Equations, initial: list[float], memory: list[float])
             for e in targets.watched
         ),
         units=system.units.name,
-        version=version("armillary"),
+        version=VERSION,
     )
 
 

@@ -5,6 +5,17 @@ Enters: an FMU file. Leaves: its description, which is data (description.py, rea
 library inside the FMU is machine code; it is loaded by that verb and by nothing else.
 """
 
-from armillary.model.fmu.description import Fmu, FmuVariable, fmu
+from __future__ import annotations
+
+import os
+
+from armillary.model.fmu.description import Fmu, FmuVariable
 
 __all__ = ["Fmu", "FmuVariable", "fmu"]
+
+
+def fmu(path: str | os.PathLike[str]) -> Fmu:
+    """The description of an FMU file, FMI 2.0 or 3.0. Nothing of the FMU is executed."""
+    from armillary.model.fmu.reading import read  # archives and XML, which few models need
+
+    return read(path)

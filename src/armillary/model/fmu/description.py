@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -75,10 +74,3 @@ class Fmu:
     def __repr__(self) -> str:
         counts = f"{len(self.inputs)} inputs, {len(self.outputs)} outputs, {len(self.parameters)} parameters"
         return f"Fmu({self.name!r}, FMI {self.version}: {counts})"
-
-
-def fmu(path: str | os.PathLike[str]) -> Fmu:
-    """The description of an FMU file, FMI 2.0 or 3.0. Nothing of the FMU is executed."""
-    from armillary.model.fmu.reading import read  # archives and XML, which few models need
-
-    return read(path)

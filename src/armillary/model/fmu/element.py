@@ -1,7 +1,10 @@
 """FMUs as parts of a system: stepped along with it, their outputs held between communication points.
 
-At each communication point the FMU takes the step up to it with the inputs found there; its outputs are then
-constant until the next. With a communication step h a coupled motion is right to first order in h.
+At each communication point tₖ the FMU takes the step up to it, with the mean of its inputs at both ends; then
+its outputs yₖ are read for the inputs at tₖ. Until the next they are held, or go on along a line:
+
+    y(t) = yₖ                                      a coupled motion is right to first order in h = tₖ − tₖ₋₁
+    y(t) = yₖ + (yₖ − yₖ₋₁)·(t − tₖ)/h             to second order, where nothing jumps
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from armillary.algebra.arithmetic import plain_float
@@ -16,13 +20,25 @@ from armillary.algebra.dimension import TIME
 from armillary.algebra.expression import ZERO, Expr, as_expr, number, symbol
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
-from armillary.model.fmu.description import Fmu, FmuVariable, fmu
+from armillary.model.fmu import fmu
+from armillary.model.fmu.description import Fmu, FmuVariable
 from armillary.model.inertia_input import finite_number
 from armillary.model.journal import recorded
 from armillary.model.reading import Reading
-from armillary.model.records import Event, Memory
+from armillary.model.records import Event, Memory, Output
 from armillary.model.undoing import all_or_nothing
 from armillary.model.unit_system import UnitSystem
+
+
+@dataclass(frozen=True, eq=False)
+class _Channel:
+    """An output in the system: memories of its value and slope, and what the system uses."""
+
+    variable: FmuVariable
+    held: Expr
+    slope: Expr | None
+    value: Expr
+
 
 _INPUTS = ("time", "parameter", "coordinate", "speed", "memory")
 
@@ -31,6 +47,7 @@ class Fmus(Reading):
     """The part of a System that imports FMUs."""
 
     events: dict[str, Event]
+    outputs: dict[str, Output]
     rates: dict[Expr, Expr]
 
     @recorded
@@ -44,12 +61,16 @@ class Fmus(Reading):
         inputs: Mapping[str, Any] | None = None,
         parameters: Mapping[str, float] | None = None,
         outputs: Iterable[str] | None = None,
+        extrapolate: bool = False,
     ) -> dict[str, Expr]:
         """Outputs of an FMU, by name, which is stepped along with this system ``every`` so many seconds.
 
         ``inputs`` drive its input variables: expressions, converted to the FMU's units. ``parameters`` are
-        numbers in the FMU's units. All its outputs are taken, or those named; each is a memory called
-        ``name_output``. The FMU's library is machine code from outside, which is loaded here: import only FMUs that you trust.
+        numbers in the FMU's units. All its outputs are taken, or those named; texts, also those of its
+        inputs, call them ``name_output``. They are held between communication points, or with
+        ``extrapolate`` go on along the line through the last two, which is more accurate where they are
+        smooth. The FMU's library is machine code from outside, which is loaded here: import only FMUs that
+        you trust.
         """
         self._new_name(name, "FMU")
         where = f"FMU '{name}'"
@@ -64,6 +85,10 @@ class Fmus(Reading):
         if not shown:
             raise ModelError(f"{where}: '{found.name}' has no real outputs, so it can do nothing here")
         values = _settings(found, parameters, where)
+        clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=self, units="s")
+        self._keep(Memory(clock, 0.0, None, f"next communication with {where}", period))
+        passed = self.time - clock + number(period, TIME)
+        channels = [self._channel(name, v, passed if extrapolate else None) for v in shown]
         signals = [
             _outward(self.expression(value, f"{where}, input '{v.name}'", v.unit.dimension), v, self.units)
             for v, value in zip(driven, (inputs or {}).values(), strict=True)
@@ -77,22 +102,39 @@ class Fmus(Reading):
         started = element.start(self.time, *signals)
         handle = symbol(f"{name} instance", "memory", owner=self)
         self._keep(Memory(handle, -1.0, None, f"instance of {where}", start=started, hidden=True))
-        clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=self, units="s")
-        self._keep(Memory(clock, 0.0, None, f"next communication with {where}", period))
         changes: dict[Expr, Expr] = {clock: clock + number(period, TIME)}
-        made: dict[str, Expr] = {}
-        for v, step in zip(shown, element.steps, strict=True):
-            label = _plain(f"{name}_{v.name}")
-            self._new_name(label, "memory")
-            dimension = v.unit.dimension
-            units = self.units.unit_text(dimension) if dimension is not None else ""
-            output = symbol(label, "memory", dimension=dimension, owner=self, units=units, about=v.about)
+        for channel, step in zip(channels, element.steps, strict=True):
+            v, held = channel.variable, channel.held
             first = _inward(step(started, self.time, *signals), v, self.units)
-            self._keep(Memory(output, 0.0, None, v.about, start=first))
-            changes[output] = _inward(step(handle, self.time, *signals), v, self.units)
-            made[v.name] = output
+            self._keep(replace(self.memories[held.name], start=first))
+            changes[held] = _inward(step(handle, self.time, *signals), v, self.units)
+            if channel.slope is not None:
+                changes[channel.slope] = (changes[held] - held) / period
         self.events[clock.name] = Event(clock.name, self.time - clock, 1, changes, False, "", hidden=True)
-        return made
+        return {channel.variable.name: channel.value for channel in channels}
+
+    def _channel(self, name: str, variable: FmuVariable, passed: Expr | None) -> _Channel:
+        """The memories of an output, under the name that texts call it by: of its value, and of its slope
+        where it goes on along a line; ``passed`` is the time since the last communication point.
+        """
+        label = _plain(f"{name}_{variable.name}")
+        self._new_name(label, "memory")
+        dimension, about = variable.unit.dimension, variable.about
+        units = self.units.unit_text(dimension) if dimension is not None else ""
+        called = label if passed is None else f"{label} held"
+        held = symbol(called, "memory", dimension=dimension, owner=self, units=units, about=about)
+        # Inputs at the start may depend on outputs: these are then what the description says.
+        scale = self.units.scale(dimension) if dimension is not None else 1.0
+        first = ((variable.start or 0.0) * variable.unit.factor + variable.unit.offset) / scale
+        self._keep(Memory(held, first, None, about))
+        if passed is None:
+            return _Channel(variable, held, None, held)
+        slope = symbol(f"{label} slope", "memory", owner=self)
+        self._keep(Memory(slope, 0.0, None, f"slope of {label}", hidden=True))
+        line = held + slope * (passed / number(1, TIME)) * number(1, dimension)
+        self.definitions[label] = line
+        self.outputs[label] = Output(label, line, units, about)
+        return _Channel(variable, held, slope, line)
 
     def _keep(self, memory: Memory) -> None:
         self.memories[memory.symbol.name] = memory

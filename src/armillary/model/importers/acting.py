@@ -14,29 +14,34 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, number
+from armillary.errors import ModelError, nearest
 from armillary.model.importers.building import SINGLE, Builder, listed, triple
 from armillary.model.importers.tree import BALL, FREE, HINGE, SLIDE, Freedom
 from armillary.model.joints import JointType, Revolute, Spherical
+
+_STOPS = ("stiffness", "damping", "exponent")
 
 
 def finish_joints(builder: Builder, stops: Mapping[str, float] | None) -> None:
     """Springs, dampers, rotors and limits of all joints."""
     limited: list[str] = []
+    if stops is not None:
+        _check_stops(stops)
     for name, joint in builder.freedoms.items():
         with joint.element.located():
             if joint.damping or joint.stiffness:
                 _passive(builder, name, joint)
             if joint.armature:
                 _rotor(builder, name, joint)
-        if joint.limits is None:
-            continue
-        low, high = joint.limits
-        if joint.kind not in SINGLE:
-            limited.append(name)
-        elif stops is None:
-            limited.append(f"{name} [{low + joint.offset:.4g}, {high + joint.offset:.4g}]")
-        else:
-            _stop(builder, name, low, high, stops)
+            if joint.limits is None:
+                continue
+            low, high = joint.limits
+            if joint.kind not in SINGLE:
+                limited.append(name)
+            elif stops is None or low >= high:
+                limited.append(f"{name} [{low + joint.offset:.4g}, {high + joint.offset:.4g}]")
+            else:
+                _stop(builder, name, low, high, stops)
     if limited:
         hint = " (stops= makes them)" if stops is None else ""
         builder.record.note(f"limits of joints are left out{hint}: {listed(limited)}")
@@ -127,9 +132,14 @@ def _rotor(builder: Builder, name: str, joint: Freedom) -> None:
         builder.system.constrain(radius * its - own, name=f"{label} {i}", eliminate=its, about=about)
 
 
-def _stop(builder: Builder, name: str, low: float, high: float, stops: Mapping[str, float]) -> None:
-    ends = {"lower": low, "upper": high}
-    finite: dict[str, Any] = {side: end for side, end in ends.items() if np.isfinite(end)}
-    if finite:
-        q = builder.moved[name].coordinates[0]
-        builder.system.stop(builder.name(f"stop_{name}"), q, **finite, **stops)
+def _check_stops(stops: Mapping[str, float]) -> None:
+    if not isinstance(stops, Mapping) or "stiffness" not in stops:
+        raise ModelError(f"stops={stops!r} is not a table such as {{'stiffness': 1e4, 'damping': 0.1}}")
+    for key in stops:
+        if key not in _STOPS:
+            raise ModelError(f"stops: there is no '{key}'{nearest(str(key), _STOPS)}; {', '.join(_STOPS)}")
+
+
+def _stop(builder: Builder, name: str, low: float, high: float, stops: Mapping[str, Any]) -> None:
+    q = builder.moved[name].coordinates[0]
+    builder.system.stop(builder.name(f"stop_{name}"), q, lower=low, upper=high, **stops)

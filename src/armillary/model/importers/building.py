@@ -11,7 +11,6 @@ What acts in the joints is in ``acting.py``.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -41,13 +40,23 @@ class Builder:
         self.shifts: dict[str, np.ndarray] = {}  # from a link's origin to its body's, in its axes
         self.moved: dict[str, Body] = {}  # the body that a joint moves
         self.freedoms: dict[str, Freedom] = {}
+        self._counts: dict[tuple[str, str], int] = {}  # of names that became the same
         system.imported = record
 
     # ------------------------------------------------------------ names
 
     def name(self, wanted: str) -> str:
         """A legal name, not taken, as close to the file's as may be."""
-        return _legal(wanted, self._is_new)
+        return self._legal(wanted, "", self._is_new)
+
+    def _legal(self, wanted: str, owner: str, is_new: Callable[[str], bool]) -> str:
+        clean = re.sub(r"\W", "_", wanted, flags=re.ASCII)[:60] or "unnamed"
+        clean = f"_{clean}" if clean[0].isdigit() else clean
+        count = self._counts.get((owner, clean), 1)
+        while not is_new(trial := clean if count == 1 else f"{clean}_{count}"):
+            count += 1
+        self._counts[owner, clean] = count
+        return trial
 
     def _is_new(self, name: str) -> bool:
         try:
@@ -66,16 +75,14 @@ class Builder:
         place = link.place - (0.0 if link.parent is None else self.shifts[link.parent])
         rotation, anchor = link.rotation, np.zeros(3)
         name = self.name(link.name)
-        first = True
-        for joint in link.joints[:-1] if link.joints else ():
-            parent = self._joint(parent, f"{name}_{joint.name}", joint, place, rotation, anchor, first, None)
-            anchor, first = self._anchor(joint, anchor), False
-            place, rotation = np.zeros(3), np.eye(3)
-        if link.joints:
-            body = self._joint(parent, name, link.joints[-1], place, rotation, anchor, first, link)
-            anchor = self._anchor(link.joints[-1], anchor)
-        else:
+        if not link.joints:
             body = self._body(name, parent, Fixed(), place, rotation, link, anchor)
+        for joint in link.joints:
+            carried = link if joint is link.joints[-1] else None
+            label = name if carried else self.name(f"{name}_{joint.name}")
+            parent = body = self._joint(label, parent, joint, place, rotation, anchor, carried)
+            anchor = self._anchor(joint, anchor)
+            place, rotation = np.zeros(3), np.eye(3)
         self.links[link.name], self.shifts[link.name] = body, anchor
         self.record.bodies[link.name] = body.name
         for label, where in link.points.items():
@@ -88,21 +95,23 @@ class Builder:
 
     def _joint(
         self,
-        parent: Body,
         name: str,
+        parent: Body,
         joint: Freedom,
         place: np.ndarray,
         rotation: np.ndarray,
         before: np.ndarray,
-        first: bool,
         link: Link | None,
     ) -> Body:
-        """The body of one joint. ``place`` and ``rotation`` lead to the link's frame, ``before`` on to the
-        joint before it."""
+        """The body of one joint, which carries the mass of ``link`` where it is the last.
+
+        ``place`` and ``rotation`` lead from the parent to the link's axes, ``before`` is the anchor of the
+        joint before.
+        """
         if joint.name in self.moved:
             joint.element.fail(f"the name '{joint.name}' is taken by another joint; names are given once")
         anchor = self._anchor(joint, before)
-        at = place + rotation @ (anchor if first else anchor - before)
+        at = place + rotation @ (anchor - before)
         kind: JointType
         if joint.kind in SINGLE:
             axis = _letter(triple(tidy(rotation @ joint.axis)))
@@ -117,7 +126,7 @@ class Builder:
                 FREE: Free(),
                 PLANE: Planar(_letter(triple(joint.axis))),
             }[joint.kind]
-        body = self._body(name if link else self.name(name), parent, kind, at, rotation, link, anchor)
+        body = self._body(name, parent, kind, at, rotation, link, anchor)
         self.moved[joint.name], self.freedoms[joint.name] = body, joint
         self.record.joints[joint.name] = tuple(str(q) for q in body.coordinates)
         return body
@@ -156,9 +165,11 @@ class Builder:
         """A point of a link, by its place from the link's origin."""
         body = self.links[link]
         taken = {*body.points, *vars(body)}
-        name = _legal(
-            label, lambda n: n not in taken and not re.fullmatch(r"[qu]\d+", n) and not hasattr(Body, n)
-        )
+
+        def is_new(name: str) -> bool:
+            return name not in taken and not re.fullmatch(r"[qu]\d+", name) and not hasattr(Body, name)
+
+        name = self._legal(label, body.name, is_new)
         return body.point(name, triple(where - self.shifts[link]))
 
     def parameter(self, name: str, value: float, units: str, about: str) -> Expr:
@@ -183,14 +194,6 @@ def note_massless(builder: Builder) -> None:
     ]
     if massless:
         builder.record.note(f"moving links without a mass: {listed(massless)}")
-
-
-def _legal(wanted: str, is_new: Callable[[str], bool]) -> str:
-    """A name of letters, digits and underscores that is new, as close to the file's as may be."""
-    clean = re.sub(r"\W", "_", wanted, flags=re.ASCII)[:60] or "unnamed"
-    clean = f"_{clean}" if clean[0].isdigit() else clean
-    trials = itertools.chain([clean], (f"{clean}_{count}" for count in itertools.count(2)))
-    return next(trial for trial in trials if is_new(trial))
 
 
 def impossible(inertia: np.ndarray) -> str:

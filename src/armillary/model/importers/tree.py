@@ -39,7 +39,7 @@ class Freedom:
     rest: float = 0.0
     offset: float = 0.0
     armature: float = 0.0
-    limits: tuple[float, float] | None = None  # of our coordinate; None of either end is an infinity
+    limits: tuple[float, float] | None = None  # of our coordinate
 
 
 @dataclass

@@ -56,6 +56,8 @@ def load_urdf(
     root = read_xml(path)
     if root.tag != "robot":
         root.fail("a URDF file has the root <robot>" + _hint(root))
+    if macros := [child for child in root.children if child.tag.startswith("xacro:")]:
+        macros[0].fail("this is a xacro file, a program that writes URDF; run xacro and load what it writes")
     root.taken = True
     system = System(root.text("name", "") or "robot")
     builder = Builder(system, Imported(str(path), "URDF"))
@@ -75,7 +77,7 @@ def load_urdf(
 def _hint(root: Element) -> str:
     if root.tag == "mujoco":
         return "; this is MJCF: load_mjcf reads it"
-    return "; run xacro first" if "xacro" in root.tag else f", not <{root.tag[:40]}>"
+    return f", not <{root.tag[:40]}>"
 
 
 def _add_gravity(builder: Builder, gravity: Any) -> None:

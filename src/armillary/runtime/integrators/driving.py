@@ -53,7 +53,7 @@ class CompiledRun:
         max_step: float,
         stepping: Stepping | None = None,
     ) -> None:
-        from armillary.runtime.loops import compiled_loop  # needs llvmlite, which is slow to import
+        from armillary.runtime.compiled_loops import compiled_loop  # needs llvmlite, which is slow to import
 
         adaptive = tableau.control is not None
         inside = adaptive or functions.n_events > 0 or not samples.on_grid(step or inf)

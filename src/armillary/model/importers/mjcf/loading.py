@@ -14,6 +14,7 @@ from armillary.model.importers.leftovers import note_left_out
 from armillary.model.importers.mjcf.actuators import add_actuators
 from armillary.model.importers.mjcf.bodies import WORLD, Tree, read_tree
 from armillary.model.importers.mjcf.equalities import add_equalities
+from armillary.model.importers.mjcf.keyframes import start_at
 from armillary.model.importers.mjcf.settings import Defaults, Settings, merged, with_includes
 from armillary.model.importers.record import Imported
 from armillary.model.importers.rotations import to_quaternion
@@ -33,10 +34,13 @@ NO_EFFECT = {
 }  # fmt: skip
 
 
-def load_mjcf(path: str | os.PathLike[str], *, stops: Mapping[str, float] | None = None) -> System:
+def load_mjcf(
+    path: str | os.PathLike[str], *, stops: Mapping[str, float] | None = None, keyframe: str | None = None
+) -> System:
     """A system from an MJCF file.
 
     ``stops`` makes limits bump stops, e.g. ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``.
+    Runs start at rest in the file's reference position, or in the state of ``keyframe``.
     """
     root = read_xml(path)
     if root.tag != "mujoco":
@@ -51,6 +55,7 @@ def load_mjcf(path: str | os.PathLike[str], *, stops: Mapping[str, float] | None
     on = _options(builder, merged(root, "option"))
     tree = _worlds(root, settings, defaults, record)
     _add_links(builder, tree)
+    start_at(builder, root.all("keyframe"), keyframe)
     if on["equality"]:
         add_equalities(builder, root.all("equality"), tree, defaults)
     for joint in builder.freedoms.values():
