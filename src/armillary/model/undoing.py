@@ -21,7 +21,8 @@ def all_or_nothing(verb: Verb) -> Verb:
     def careful(system: Any, *args: Any, **options: Any) -> Any:
         tables = [x for x in vars(system).values() if isinstance(x, dict | list)]
         for part in (system.ground, *system.bodies.values(), *system.flexibles.values()):
-            tables += [part.__dict__[name] for name in _growing(type(part))]
+            kind: Any = type(part)
+            tables += [part.__dict__[name] for name in _growing(kind)]
         kept = [table.copy() for table in tables]
         try:
             return verb(system, *args, **options)
@@ -35,6 +36,6 @@ def all_or_nothing(verb: Verb) -> Verb:
 
 
 @cache
-def _growing(record: type) -> tuple[str, ...]:
+def _growing(record: Any) -> tuple[str, ...]:
     """Fields of a record that begin as empty tables or lists."""
     return tuple(f.name for f in fields(record) if f.default_factory in (dict, list))

@@ -102,8 +102,8 @@ def read_bytes(path: Path, what: str) -> bytes:
         raise ArmillaryError(f"'{str(path)!r}' is not the name of a file: {error}") from None
     if size > LARGEST:
         raise FileError(
-            f"the file has {size / 2**20:.0f} MiB; a {what} has at most {LARGEST // 2**20}: keep arrays in files "
-            "of their own",
+            f"the file has {size / 2**20:.0f} MiB; a {what} has at most {LARGEST // 2**20}: keep arrays "
+            "in files of their own",
             str(path),
         )
     return raw

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from armillary.errors import ModelError, nearest
-from armillary.model.importers.building import SINGLE, Builder
+from armillary.model.importers.building import SINGLE, Builder, listed
 from armillary.model.importers.tree import BALL, FREE
 from armillary.model.importers.xml import Element
 
@@ -14,16 +14,14 @@ _COUNTS = {BALL: (4, 3), FREE: (7, 6)}
 
 def start_at(builder: Builder, section: list[Element], wanted: str | None) -> None:
     """Coordinates and speeds at the start of runs from the keyframe of this name."""
-    keys = {}
+    keys: dict[str, Element] = {}
     for key in (child for part in section for child in part.all("key")):
         keys[key.text("name", str(len(keys)))] = key
-        if wanted is not None:
-            key.take_whole()
+    for part in section:
+        part.take_whole()
     if wanted is None:
-        for part in section:
-            part.take_whole()
         if keys:
-            builder.record.note(f"keyframes, to start from with keyframe=: {', '.join(keys)}"[:300])
+            builder.record.note(f"keyframes, to start from with keyframe=: {listed(list(keys))}")
         return
     if wanted not in keys:
         shown = ", ".join(keys) or "none"
