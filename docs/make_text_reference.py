@@ -45,6 +45,7 @@ ABOUT = {
     "bodies": "Bodies, reaction wheels and control moment gyros; coordinates are in the order of the file.",
     "gravity": "A uniform field; several as `[[gravity]]`.",
     "attractors": "Attracting bodies such as the Earth.",
+    "fmus": "FMUs stepped along with the system; read only where `trust=True` or `--trust` says so.",
     "loads": "Forces and moments; the first key says which.",
     "constraints": "Equations that stay true, closed loops and joints.",
     "prescribe": "Coordinates or speeds as functions of time and parameters.",

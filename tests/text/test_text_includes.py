@@ -142,3 +142,25 @@ def test_files_that_include_each_other_are_refused(car):
     (car.parent / "parts" / "axle.toml").write_text(AXLE + '[include.again]\nfile = "../car.toml"\n')
     with pytest.raises(arm.ModelError, match=r"axle.toml:\d+: '../car.toml' includes itself"):
         arm.load(car)
+
+
+def test_names_that_a_part_makes_of_its_own_go_with_it(tmp_path):
+    (tmp_path / "boom.toml").write_text("""
+[bodies.boom]
+joint = { revolute = "z" }
+flexible = { beam = { length = 2.0, EI = 5.0, mass_per_length = 0.3, motions = "y" }, modes = 1 }
+nodes = ["tip"]
+[loads.tap]
+force = "1"
+direction = "boom_tip.y"
+at = "boom_tip.origin"
+""")
+    (tmp_path / "two.toml").write_text("""
+name = "two booms"
+[include.left]
+file = "boom.toml"
+[include.right]
+file = "boom.toml"
+""")
+    s = arm.load(tmp_path / "two.toml")
+    assert [s.loads[f"{side}_tap"].body.name for side in ("left", "right")] == ["left_boom_tip", "right_boom_tip"]

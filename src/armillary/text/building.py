@@ -41,8 +41,9 @@ class Part:
             raise self.document.error(str(error), *keys) from error
 
 
-def build(name: str, units: str, parts: list[Part]) -> System:
-    """The system that documents describe together, the first of them the main one."""
+def build(name: str, units: str, parts: list[Part], *, trust: bool = False) -> System:
+    """The system that documents describe together, the first of them the main one; ``trust``: FMUs that they
+    name may be loaded, which is machine code."""
     with parts[0].at("units"):
         system = System(name, units)
     for part in parts:
@@ -64,6 +65,8 @@ def build(name: str, units: str, parts: list[Part]) -> System:
             for part in parts:
                 for key, entry in part.data.get(section, {}).items():
                     with part.at(section, key):
+                        if section == "fmus":
+                            entry = {**entry, "file": _trusted(part, entry["file"], trust)}
                         _say(system, section, key, entry)
             if section == "constraints":
                 for part in parts:
@@ -111,6 +114,15 @@ def _value(argument: str, value: Any) -> Any:
 
 
 # ---------------------------------------------------------------- sections of their own kind
+
+
+def _trusted(part: Part, file: str, trust: bool) -> str:
+    if not trust:
+        raise ModelError(
+            f"'{file}' is an FMU, machine code that would run in this process; if you trust it, say so: "
+            "load(…, trust=True), or --trust on the command line"
+        )
+    return str(part.document.path.parent / file)
 
 
 def _parameters(system: System, part: Part) -> None:

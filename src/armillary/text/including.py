@@ -24,7 +24,7 @@ from armillary.text.sections import SECTIONS, TOP, verb_of
 
 # Names in a text: those after a dot belong to what stands before it; back quotes hold one name.
 _NAMES = re.compile(r"`([^`]+)`|(?<![\w.])([^\W\d]\w*)(?!\w)")
-_DECLARING = ("parameters", "inputs", "memory", "tables", "functions", "expressions", "bodies", "attractors",
+_DECLARING = ("parameters", "inputs", "memory", "tables", "functions", "expressions", "bodies", "attractors", "fmus",
               "loads", "constraints", "events", "outputs")  # fmt: skip
 _DEEPEST = 20
 
@@ -117,12 +117,20 @@ def _entries(
 
 
 def _renamer(names: Mapping[str, str]) -> Callable[[str], str]:
+    def new(name: str) -> str:
+        """A name in the whole; boom_tip, the node of boom, goes with boom."""
+        if name in names:
+            return names[name]
+        makers = [made for made in names if name.startswith(f"{made}_")]
+        longest = max(makers, key=len, default="")
+        return f"{names[longest]}{name[len(longest) :]}" if longest else name
+
     def rename(text: str) -> str:
         def one(found: re.Match[str]) -> str:
             if found[1] is not None:
                 head, dot, tail = found[1].partition(".")
-                return f"`{names.get(head, head)}{dot}{tail}`"
-            return names.get(found[2], found[2])
+                return f"`{new(head)}{dot}{tail}`"
+            return new(found[2])
 
         return _NAMES.sub(one, text)
 

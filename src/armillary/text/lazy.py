@@ -13,7 +13,8 @@ def load(path: str | os.PathLike[str], **options: Any) -> System:
     """The system in a file: a text model (.toml), a robot (.urdf) or a MuJoCo model (.xml, MJCF).
 
     A file is data; nothing in it is executed. ``options`` are those of the importers, such as
-    ``floating=True`` for a robot whose base is free.
+    ``floating=True`` for a robot whose base is free; ``trust=True`` lets a text model load the FMUs that it
+    names, which are machine code.
     """
     from armillary.text.loading import load as load_now
 

@@ -19,13 +19,14 @@ def load(path: str | os.PathLike[str], **options: Any) -> System:
     """The system in a file: a text model (.toml), a robot (.urdf) or a MuJoCo model (.xml, MJCF).
 
     A file is data; nothing in it is executed. ``options`` are those of the importers, such as
-    ``floating=True`` for a robot whose base is free.
+    ``floating=True`` for a robot whose base is free; ``trust=True`` lets a text model load the FMUs that it
+    names, which are machine code.
     """
     suffix = Path(path).suffix.lower()
     if suffix == ".toml":
-        if options:
-            raise FileError(f"a text model takes no options such as {next(iter(options))}=", str(path))
-        return load_text(path)
+        if other := [name for name in options if name != "trust"]:
+            raise FileError(f"a text model takes no option {other[0]}=, only trust=", str(path))
+        return load_text(path, **options)
     if suffix in (".urdf", ".xml"):
         from armillary.model.importers import load_mjcf, load_urdf
 
@@ -35,8 +36,8 @@ def load(path: str | os.PathLike[str], **options: Any) -> System:
     )
 
 
-def load_text(path: str | os.PathLike[str]) -> System:
-    """The system in a text model."""
+def load_text(path: str | os.PathLike[str], *, trust: bool = False) -> System:
+    """The system in a text model; with ``trust`` FMUs that it names are loaded, which is machine code."""
     document = read_document(path)
     check_document(document)
-    return build(document.data["name"], document.data.get("units", "SI"), parts_of(document))
+    return build(document.data["name"], document.data.get("units", "SI"), parts_of(document), trust=trust)

@@ -77,7 +77,7 @@ def _attempt(system: System, target: Path, *, calls: bool) -> tuple[Writing, str
         trial.write_text(written, encoding="utf-8")
         _write_arrays(trial.parent, writing.files)
         try:
-            different = differences(system, load_text(trial))
+            different = differences(system, load_text(trial, trust=True))
         except FileError as error:
             return writing, written, error.message
     return writing, written, f"{different[0]} would not read back as it is" if different else ""
@@ -236,6 +236,14 @@ class Writing:
             given["units"] = self.system.outputs[given["name"]].units or None
         section, verb = _VERBS["output"]
         self._section(section)[given["name"]] = self._fields(verb, Entry("output", given))
+
+    def tell_fmu(self, entry: Entry) -> None:
+        """An FMU by the path of its file."""
+        source = entry.arguments["source"]
+        path = str(Path(getattr(source, "path", source)).resolve())
+        section, verb = _VERBS["fmu"]
+        given = {**entry.arguments, "source": path}
+        self._section(section)[given["name"]] = self._fields(verb, Entry("fmu", given))
 
     def tell_prescribe(self, entry: Entry) -> None:
         key = str(self.values.value(entry.arguments["variable"]))

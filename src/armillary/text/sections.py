@@ -231,6 +231,16 @@ SECTIONS: dict[str, tuple[Verb, ...]] = {
             needs=("mu",),
         ),
     ),
+    "fmus": (
+        Verb(
+            "fmu",
+            {
+                "file": PATH, "every": NUMBER, "inputs": TableOf(EXPRESSION, keys=False),
+                "parameters": TableOf(NUMBER, keys=False), "outputs": ListOf(WORDS), "extrapolate": FLAG,
+            },
+            key="file", argument="source", needs=("every",),
+        ),
+    ),
     "loads": LOADS,
     "constraints": CONSTRAINTS,
     "events": EVENTS,
@@ -277,7 +287,7 @@ TOP: dict[str, Kind] = {
 LAYOUT = (
     "armillary", "name", "units", "about", "lock", "small", "large", "include", "parameters", "inputs",
     "memory",
-    "tables", "functions", "expressions", "bodies", "gravity", "attractors", "loads", "constraints",
+    "tables", "functions", "expressions", "bodies", "gravity", "attractors", "fmus", "loads", "constraints",
     "prescribe",
     "events", "outputs", "start", "start_mass_centre", "start_orbit",
 )  # fmt: skip
