@@ -31,14 +31,15 @@ if ! { "$(1)/bin/python" -c '$(SUPPORTED)' && "$(1)/bin/python" -m pip --version
 fi; \
 echo "Installing armillary[$(2)] into $(1) (once; a minute or so)"; \
 "$(1)/bin/python" -m pip install --no-input --disable-pip-version-check -e '.[$(2)]' \
-    >"$(1)/install.log" 2>&1 </dev/null || { cat "$(1)/install.log" >&2; exit 1; }
+    >"$(1)/install.log" 2>&1 </dev/null || { cat "$(1)/install.log" >&2; exit 1; }; \
+"$(1)/bin/python" -m compileall -q src/armillary || true  # pip does so for what it installs, not for a checkout
 endef
 
 help:
 	@echo "make demo    a short tour: derive, compile, simulate, plot"
 	@echo "make test    ruff, mypy and the tests"
 	@echo "make bench   speed and operation counts next to the peers; writes benchmarks/results.json"
-	@echo "make docs    where the documentation is"
+	@echo "make docs    the documentation site, in docs/_build/html"
 	@echo "make clean   remove what make made, the virtual environments too"
 
 $(VENV)/ready: pyproject.toml
@@ -66,12 +67,12 @@ bench: $(VENV)/ready
 	fi; \
 	$(BIN)/python benchmarks/run.py $(BENCH)
 
-docs:
-	@echo "The documentation is plain Markdown; begin with docs/index.md."
-	@echo "Its Python blocks are run by make test."
+docs: $(VENV)/ready
+	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html; the same pages are Markdown in docs/, from docs/index.md on."
 
 clean:
-	rm -rf $(VENV) $(PEERS) build dist out benchmarks/build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) build dist out benchmarks/build docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 .PHONY: help demo test bench docs clean
