@@ -42,7 +42,9 @@ def folder(tmp_path_factory):
 
 
 def test_an_fmu_is_not_loaded_unless_it_is_trusted(folder):
-    with pytest.raises(arm.ModelError, match=r"block.toml:7: 'spring.fmu' is an FMU, machine code.*trust=True"):
+    with pytest.raises(
+        arm.ModelError, match=r"block.toml:7: 'spring.fmu' is an FMU, machine code.*trust=True"
+    ):
         arm.load(folder / "block.toml")
 
 

@@ -163,4 +163,39 @@ file = "boom.toml"
 file = "boom.toml"
 """)
     s = arm.load(tmp_path / "two.toml")
-    assert [s.loads[f"{side}_tap"].body.name for side in ("left", "right")] == ["left_boom_tip", "right_boom_tip"]
+    assert [s.loads[f"{side}_tap"].body.name for side in ("left", "right")] == [
+        "left_boom_tip",
+        "right_boom_tip",
+    ]
+
+
+def test_the_real_ground_is_world_to_a_part_that_hangs_on_a_body(tmp_path):
+    (tmp_path / "wheel.toml").write_text("""
+[bodies.wheel]
+joint = { prismatic = "z" }
+mass = 40
+inertia = 0
+[loads.tyre]
+force = "-180000*dot(position(wheel), world.z)"
+direction = "world.z"
+at = "wheel"
+[loads.spring]
+force = "-20000*wheel.q1"
+direction = "ground.z"
+at = "wheel"
+reaction = "ground"
+""")
+    (tmp_path / "van.toml").write_text("""
+name = "van"
+[bodies.body]
+joint = { free = true }
+mass = 1000
+inertia = [1, 1, 1]
+[include.front]
+file = "wheel.toml"
+on = "body"
+""")
+    s = arm.load(tmp_path / "van.toml")
+    frames = {name: {frame.name for frame, _ in load.vector.terms} for name, load in s.loads.items()}
+    assert frames == {"front_tyre": {"ground"}, "front_spring": {"body"}}
+    assert s.loads["front_spring"].reaction_body is s.bodies["body"]

@@ -3,7 +3,7 @@
 [include.front]
 file = "axle.toml"
 prefix = "front_"            # before every name that the axle declares; the entry's name and "_" by default
-on = "chassis"               # the body that is the axle's ground
+on = "chassis"               # the body that is the axle's ground; the real one is "world" to it
 share = ["g"]                # names that both mean alike
 set = { track = "1.6*w", k = 3e4 }   # its parameters: expressions of the whole, or other defaults
 """
@@ -24,8 +24,8 @@ from armillary.text.sections import SECTIONS, TOP, verb_of
 
 # Names in a text: those after a dot belong to what stands before it; back quotes hold one name.
 _NAMES = re.compile(r"`([^`]+)`|(?<![\w.])([^\W\d]\w*)(?!\w)")
-_DECLARING = ("parameters", "inputs", "memory", "tables", "functions", "expressions", "bodies", "attractors", "fmus",
-              "loads", "constraints", "events", "outputs")  # fmt: skip
+_DECLARING = ("parameters", "inputs", "memory", "tables", "functions", "expressions", "bodies", "attractors",
+              "fmus", "loads", "constraints", "events", "outputs")  # fmt: skip
 _DEEPEST = 20
 
 
@@ -69,7 +69,7 @@ def _placed(part: Part, outer: Document, label: str, entry: Mapping[str, Any]) -
             raise outer.error(f"'{name}' is not a parameter of '{entry['file']}'{hint}", "include", label)
     names = {name: f"{prefix}{name}" for name in declared if name not in share}
     if "on" in entry:
-        names["ground"] = entry["on"]
+        names |= {"ground": entry["on"], "world": "ground"}
     rename = _renamer(names)
     data: dict[str, Any] = {}
     for section, content in part.data.items():

@@ -45,6 +45,7 @@ from armillary.text.kinds import (
 AXIS = Either((choice("x", "y", "z"), TRIPLE))
 SMALL: dict[str, Kind] = {"small": FLAG}
 VELOCITY: dict[str, Kind] = {"velocity": choice("parent", "body")}
+ROTATION = Either((WORDS, FLAG), 'how it turns, such as "quaternion" or "zyx", or true')
 ANGLE = Either((NUMBER, WORDS))
 
 
@@ -72,7 +73,7 @@ class Maker:
         if self.spread:
             given = table[self.key]
             return (given if isinstance(given, list) else [given]), rest
-        if self.argument == "":
+        if self.argument == "" or table[self.key] is True:  # free = true: as it is by default
             return [], rest
         return [], {self.argument or self.key: table[self.key], **rest}
 
@@ -104,8 +105,8 @@ JOINTS = (
     Maker("cylindrical", Cylindrical, {"cylindrical": AXIS, **SMALL}, "axis"),
     Maker("planar", Planar, {"planar": AXIS, **VELOCITY, **SMALL}, "normal"),
     Maker("gimbal", Gimbal, {"gimbal": WORDS, **SMALL}, "sequence"),
-    Maker("spherical", Spherical, {"spherical": WORDS, **SMALL}, "rotation"),
-    Maker("free", Free, {"free": WORDS, **VELOCITY, **SMALL}, "rotation"),
+    Maker("spherical", Spherical, {"spherical": ROTATION, **SMALL}, "rotation"),
+    Maker("free", Free, {"free": ROTATION, **VELOCITY, **SMALL}, "rotation"),
     Maker("translate", Joint, {"translate": ListOf(AXIS), "rotate": ListOf(AXIS), **SMALL}),
     Maker("rotate", Joint, {"rotate": ListOf(AXIS), **SMALL}),
     Maker("fixed", Fixed, {"fixed": FLAG}, ""),
