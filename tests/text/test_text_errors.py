@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -122,7 +123,7 @@ def test_missing_files_and_folders_are_told(tmp_path):
         arm.load(tmp_path / "bobb.toml")
     with pytest.raises(arm.ModelError, match=r"read from .toml, .urdf, .xml files"):
         arm.load(tmp_path / "bob.yaml")
-    with pytest.raises(arm.ModelError, match="there is no folder"):
+    with pytest.raises(arm.ArmillaryError, match="there is no folder"):
         arm.load(tmp_path / "bob.toml").save(tmp_path / "no" / "bob.toml")
 
 
@@ -133,6 +134,25 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(arm.ArmillaryError, match="cannot save"):
         system.save(tmp_path / "c.toml")
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, monkeypatch):
+    (tmp_path / "bob.toml").write_text(MODEL)
+    system = arm.load(tmp_path / "bob.toml")
+    system.bodies["bob"].flexible(arm.Beam(2.0, EI=5.0, mass_per_length=0.3), modes=2)
+    folder = tmp_path / "full"
+    folder.mkdir()
+    original = os.replace
+
+    def full(source, target):
+        if folder in Path(target).parents:
+            raise OSError(28, "No space left on device")
+        return original(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(arm.ArmillaryError, match=r"cannot save .*no space left on device; make room"):
+        system.save(folder / "bob.toml")
+    assert list(folder.iterdir()) == []
 
 
 def test_the_published_schema_accepts_what_is_saved_and_refuses_what_is_not_known(tmp_path):

@@ -8,6 +8,7 @@ import inspect
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +60,7 @@ def save(system: System, path: str | os.PathLike[str]) -> None:
         writing, written, still = _attempt(system, target, calls=False)
         if still:
             raise ModelError(f"system '{system.name}' cannot be written as a text model: {wrong}")
-    if not target.parent.is_dir():
-        raise ModelError(
-            f"cannot save '{path}': there is no folder '{target.parent}'; make it, or name another"
-        )
-    _write_arrays(target.parent, writing.files)
-    with replacing(target) as temporary:
-        temporary.write_text(written, encoding="utf-8")
+    _write(target, written, writing.files)
 
 
 def _attempt(system: System, target: Path, *, calls: bool) -> tuple[Writing, str, str]:
@@ -74,8 +69,7 @@ def _attempt(system: System, target: Path, *, calls: bool) -> tuple[Writing, str
     written = toml_text(writing.document(), _HEADERS)
     with tempfile.TemporaryDirectory() as folder:
         trial = Path(folder) / target.name
-        trial.write_text(written, encoding="utf-8")
-        _write_arrays(trial.parent, writing.files)
+        _write(trial, written, writing.files)
         try:
             different = differences(system, load_text(trial, trust=True))
         except FileError as error:
@@ -83,11 +77,14 @@ def _attempt(system: System, target: Path, *, calls: bool) -> tuple[Writing, str
     return writing, written, f"{different[0]} would not read back as it is" if different else ""
 
 
-def _write_arrays(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
-    for name, arrays in files.items():
-        with replacing(folder / name) as temporary, temporary.open("wb") as file:
-            plain: dict[str, Any] = {key: np.asarray(value, dtype=float) for key, value in arrays.items()}
-            np.savez(file, **plain)
+def _write(path: Path, written: str, arrays: Mapping[str, Mapping[str, Any]]) -> None:
+    """A model and the arrays beside it: all files, or none."""
+    with ExitStack() as files:
+        files.enter_context(replacing(path)).write_text(written, encoding="utf-8")
+        for name, content in arrays.items():
+            plain: dict[str, Any] = {key: np.asarray(value, dtype=float) for key, value in content.items()}
+            with files.enter_context(replacing(path.parent / name)).open("wb") as file:
+                np.savez(file, **plain)
 
 
 class Writing:
