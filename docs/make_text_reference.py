@@ -24,15 +24,15 @@ SCHEMA = FOLDER / "model.schema.json"
 HEAD = """# Text models: every section and key
 
 A text model is TOML. [How to write one](../how-to/text-models.md) shows it by example; this page, made from
-the tables that read models, lists all there is. The same as a JSON schema, for editors that complete and check:
-[model.schema.json](model.schema.json), or `armillary schema`. Name it in a model's first line:
+the tables that read models, lists all there is. The same as a JSON schema, for editors that complete and
+check: [model.schema.json](model.schema.json), or `armillary schema`. Name it in a model's first line:
 
     #:schema ./model.schema.json
 
 An *expression* is a text such as `"-k*(A.q1 - q0)"`, or a number. Names in it are parameters, inputs,
-memories, loads, named expressions, `t`, `pi`, and parts of bodies: `A.q1` (coordinate), `A.u1` (speed), `A.x` (axis),
-`A.com`, `A.origin`, `A.tip` (points), `A.mass`. Any other variable stands between back quotes: the rate of a
-speed, the force of a constraint. Keys in **bold** are needed.
+memories, loads, named expressions, `t`, `pi`, and parts of bodies: `A.q1` (coordinate), `A.u1` (speed), `A.x`
+(axis), `A.com`, `A.origin`, `A.tip` (points), `A.mass`. Any other variable stands between back quotes: the
+rate of a speed, the force of a constraint. Keys in **bold** are needed.
 """
 ABOUT = {
     "include": "Other models as parts of this one, `[include.NAME]`.",

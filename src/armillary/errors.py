@@ -85,8 +85,10 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
 
 
 def shortened(message: str) -> str:
-    """A message in which nothing quoted and no word is longer than a line: a damaged file may hold any names."""
-    message = re.sub(r"'[^'\n]{120,}'", lambda name: f"{name[0][:60]}…'", message)
+    """A message in which nothing quoted and no word is longer than a line: a damaged file may hold any
+    names.
+    """
+    message = re.sub(r"(?<!\w)'[^'\n]{150,}'(?!\w)", lambda name: f"{name[0][:60]}…'", message)
     return re.sub(r"\S{120,}", lambda word: f"{word[0][:60]}…", message)
 
 
