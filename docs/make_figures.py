@@ -1,39 +1,218 @@
-"""Figures of the verification manual, made from runs and from the reference data.
+"""Figures of the documentation, drawn from runs: those that a page itself makes, and those of the examples.
 
-    python docs/make_figures.py
+    python docs/make_figures.py [name …]
 
 The SVG files are kept in the repository. Curves are rounded, so that the last bits of a run change no file.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import os
+import re
+import shlex
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-ROOT = Path(__file__).resolve().parents[1]
-FOLDER = ROOT / "docs" / "verification"
-OURS, THEIRS, PRINTED = "#1f5fa8", "#c8571b", "black"
+DOCS = Path(__file__).resolve().parent
+OURS, THEIRS, THIRD, PRINTED = "#1f5fa8", "#c8571b", "#5b8c3a", "black"
+STYLE = {
+    "svg.hashsalt": "armillary",
+    "svg.fonttype": "none",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+    "lines.linewidth": 1.3,
+}
 
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(DOCS.parent))
 from examples import jpl_spinning_rotor, spinning_boom  # noqa: E402
+
+
+def page(name: str) -> dict[str, Any]:
+    """What the Python blocks of a page leave behind: its models, its runs."""
+    text = (DOCS / name).read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "__main__"}
+    here = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        os.chdir(folder)
+        try:
+            for kind, block in re.findall(r"^```(.*?)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+                if kind.startswith("toml "):
+                    Path(kind.split()[1]).write_text(block, encoding="utf-8")
+                elif kind == "shell":
+                    commands(block)
+                elif kind == "python":
+                    exec(compile(block, name, "exec"), names)
+        finally:
+            os.chdir(here)
+    return names
+
+
+def commands(block: str) -> None:
+    """The `armillary` commands of a block."""
+    from armillary.cli.app import app
+
+    for line in block.splitlines():
+        if line.startswith("armillary "):
+            app.main(shlex.split(line)[1:], standalone_mode=False)
+
+
+def panels(rows: int, height: float = 3.4) -> tuple[Figure, list[Axes]]:
+    """A figure as wide as the text, with panels above each other that share their time."""
+    figure = Figure(figsize=(7.6, height))
+    return figure, list(np.atleast_1d(figure.subplots(rows, 1, sharex=True)))
+
+
+def curve(axes: Axes, run: Any, name: str, colour: str = OURS, label: str = "", digits: int = 4) -> None:
+    """An output over time, with its units on the axis."""
+    axes.plot(run.time.round(6), run[name].round(digits), color=colour, label=label or name)
+    axes.set_ylabel(f"{name} [{run.units[name]}]")
+
+
+def pendulum() -> Figure:
+    """Seconds that a clock loses in a day, over its swing."""
+    names = page("tutorial/pendulum.md")
+    figure, (axes,) = panels(1, 2.8)
+    swing = np.linspace(0, 8.5, 60)
+    axes.plot(swing, 86400 * np.radians(swing) ** 2 / 16, color=THEIRS, lw=1, label="θ²/16 of a day")
+    axes.plot(names["swings"], np.round(names["found"], 3), "o", color=OURS, label="found by runs")
+    axes.set_xlabel("swing [deg]")
+    axes.set_ylabel("loss [s per day]")
+    axes.legend()
+    return figure
+
+
+def stanford_arm() -> Figure:
+    """The arm on its way to its targets."""
+    run = page("tutorial/stanford-arm.md")["run"]
+    figure, axes = panels(2)
+    for name, colour in zip(("A.q1", "B.q1", "E.q1"), (OURS, THEIRS, THIRD), strict=True):
+        curve(axes[0], run, name, colour)
+    axes[0].set_ylabel("angle [rad]")
+    axes[0].legend(ncols=3)
+    curve(axes[1], run, "tip height")
+    axes[1].set_xlabel("time [s]")
+    axes[1].set_xlim(0, 4)
+    return figure
+
+
+def thruster() -> Figure:
+    """The error of the sampled thruster within its dead band."""
+    names = page("tutorial/thrusters-and-events.md")
+    run, figure, axes = names["exact"], *panels(2)
+    shown = run.time < 40
+    axes[0].plot(run.time[shown].round(4), 1e3 * run["bus.q1"][shown].round(7), color=OURS)
+    axes[0].set_ylabel("angle [mrad]")
+    axes[1].plot(run.time[shown].round(4), run["fire"][shown], color=THEIRS)
+    axes[1].set_ylabel("thruster")
+    axes[1].set_xlabel("time [s]")
+    return figure
+
+
+def four_bar() -> Figure:
+    """Angles of the linkage that falls: crank A turns back, B and C go on."""
+    run = page("tutorial/four-bar.md")["falling"]
+    figure, (axes,) = panels(1, 2.8)
+    for name, colour in zip(("A.q1", "B.q1", "C.q1"), (OURS, THEIRS, THIRD), strict=True):
+        axes.plot(run.time.round(4), run[name].round(4), color=colour, label=name)
+    for note in run.info["modes"].split("; "):
+        axes.axvline(float(note.split()[2]), color="0.6", ls=":", lw=1)
+    axes.set_xlabel("time [s]")
+    axes.set_ylabel("angle [rad]")
+    axes.legend(ncols=3)
+    return figure
+
+
+def boom() -> Figure:
+    """The tip of a boom that is spun up, with foreshortening and without it."""
+    runs = page("tutorial/boom.md")["runs"]
+    figure, (axes,) = panels(1, 2.8)
+    curve(axes, runs[True], "tip", label="with stiffening")
+    curve(axes, runs[False], "tip", THEIRS, "without: it diverges")
+    axes.set_ylim(-1.5, 0.3)
+    axes.set_xlabel("time [s]")
+    axes.legend(loc="lower right")
+    return figure
+
+
+def satellite() -> Figure:
+    """The turn of twelve seconds and the one that suits the boom."""
+    names = page("tutorial/satellite.md")
+    figure, axes = panels(2)
+    for key, colour, label in (("run", THEIRS, "12 s"), ("slow", OURS, "two periods of the boom")):
+        for axis, name in zip(axes, ("attitude 2", "tip"), strict=True):
+            curve(axis, names[key], name, colour, label, 2)
+    axes[0].legend(loc="lower right")
+    axes[1].set_xlabel("time [s]")
+    axes[1].set_xlim(0, 40)
+    return figure
+
+
+def car() -> Figure:
+    """The step of steer at three speeds."""
+    runs = page("tutorial/car.md")["runs"]
+    figure, axes = panels(2)
+    for (speed, run), colour in zip(runs.items(), (THIRD, OURS, THEIRS), strict=True):
+        for axis, name in zip(axes, ("yaw_rate", "lateral"), strict=True):
+            curve(axis, run, name, colour, f"{speed} km/h")
+    axes[0].legend(ncols=3, loc="lower right")
+    axes[1].set_xlabel("time [s]")
+    return figure
+
+
+def linear_car() -> Figure:
+    """Poles over the speed, in the complex plane."""
+    names = page("tutorial/linear-car.md")
+    figure, (axes,) = panels(1, 3.6)
+    places = np.array(names["poles"]).round(4)
+    speeds = np.repeat(names["speeds"][:, None], places.shape[1], axis=1)
+    dots = axes.scatter(places.real, places.imag, c=speeds, cmap="viridis", s=14)
+    figure.colorbar(dots, label="speed [mph]")
+    axes.set_xlabel("real part [1/s]")
+    axes.set_ylabel("imaginary part [1/s]")
+    return figure
+
+
+def fmu() -> Figure:
+    """The kerb, as FMPy runs the exported FMU and as the process itself runs the model."""
+    names = page("tutorial/fmu.md")
+    theirs, run = names["theirs"], names["run"]
+    figure, (axes,) = panels(1, 2.8)
+    axes.plot((run.time + 0.5).round(4), run["jolt"].round(5), color=OURS, label="in this process")
+    axes.plot(
+        theirs["time"][::4].round(4), theirs["jolt"][::4].round(5), ".", color=THEIRS, label="the FMU in FMPy"
+    )
+    axes.set_xlabel("time [s]")
+    axes.set_ylabel("jolt [gee]")
+    axes.legend()
+    return figure
 
 
 def figure_9() -> Figure:
     """The platform's appendage by the equations, by the program of 1975, and as the report prints it."""
-    data = json.loads((ROOT / "tests/verification/data/jpl_spinning_rotor.json").read_text(encoding="utf-8"))
+    file = DOCS.parent / "src/armillary/verification/data/jpl_spinning_rotor.json"
+    data = json.loads(file.read_text(encoding="utf-8"))
     record = data["trajectory_as_listed"]
     listed = dict(zip(record["columns"], np.array(record["rows"]).T, strict=True))
     printed = data["printed"]["values"]
     model = jpl_spinning_rotor.system().derive("mbdyfr").compile()
     run = model.simulate(10.0, sample=0.02, rtol=1e-10, atol=1e-12, initial=jpl_spinning_rotor.START)
-    figure = Figure(figsize=(8, 5))
-    panels = figure.subplots(2, 1, sharex=True)
-    for axes, letter in zip(panels, "XY", strict=True):
+    figure, axes_of = panels(2, 5)
+    for axes, letter in zip(axes_of, "XY", strict=True):
         own = run[f"platform tip {letter.lower()}"].round(3)
         axes.plot(run.time, own, color=OURS, lw=1.2, label="the equations, Armillary")
         axes.plot(listed["t"], 1000 * listed[f"U2{letter}"], ".--", color=THEIRS, lw=0.9, ms=3,
@@ -42,15 +221,14 @@ def figure_9() -> Figure:
         axes.plot(times, [1000 * row[f"U2{letter}"] for row in printed.values()], "x", color=PRINTED, ms=7,
                   label="printed in Fig. 9")  # fmt: skip
         axes.set_ylabel(f"tip {letter.lower()} [mm]")
-    panels[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize=8)
-    panels[1].set_xlabel("time [s]")
+    axes_of[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize=8)
+    axes_of[1].set_xlabel("time [s]")
     return figure
 
 
 def spin_up() -> Figure:
     """The tip of a boom that is spun up, with foreshortening and without it."""
-    figure = Figure(figsize=(8, 3.2))
-    axes = figure.subplots()
+    figure, (axes,) = panels(1, 3.2)
     for stiffening, seconds, colour in ((True, 20.0, OURS), (False, 9.5, THEIRS)):
         run = spinning_boom.system(stiffening).derive().compile().simulate(seconds, sample=0.05)
         label = "with foreshortening" if stiffening else "without: it diverges"
@@ -58,19 +236,37 @@ def spin_up() -> Figure:
     axes.set_ylim(-1.5, 0.3)
     axes.set_xlabel("time [s]")
     axes.set_ylabel("tip in plane [m]")
-    axes.legend(loc="lower right", frameon=False, fontsize=8)
+    axes.legend(loc="lower right", fontsize=8)
     return figure
 
 
-def save(figure: Figure, name: str) -> None:
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "tutorial/figures/pendulum": pendulum,
+    "tutorial/figures/stanford-arm": stanford_arm,
+    "tutorial/figures/thruster": thruster,
+    "tutorial/figures/four-bar": four_bar,
+    "tutorial/figures/boom": boom,
+    "tutorial/figures/satellite": satellite,
+    "tutorial/figures/car": car,
+    "tutorial/figures/linear-car": linear_car,
+    "tutorial/figures/fmu": fmu,
+    "verification/jpl-figure-9": figure_9,
+    "verification/spin-up": spin_up,
+}
+
+
+def save(name: str) -> None:
     """An SVG without date and random names."""
-    for axes in figure.axes:
-        axes.grid(alpha=0.3)
-    with mpl.rc_context({"svg.hashsalt": "armillary", "svg.fonttype": "none"}):
+    with mpl.rc_context(STYLE):
+        figure = FIGURES[name]()
         figure.tight_layout()
-        figure.savefig(FOLDER / f"{name}.svg", metadata={"Date": None})
+        path = DOCS / f"{name}.svg"
+        path.parent.mkdir(exist_ok=True)
+        figure.savefig(path, metadata={"Date": None})
 
 
 if __name__ == "__main__":
-    save(figure_9(), "jpl-figure-9")
-    save(spin_up(), "spin-up")
+    wanted = sys.argv[1:]
+    for name in FIGURES:
+        if not wanted or Path(name).name in wanted:
+            save(name)

@@ -48,6 +48,11 @@ GROUPS = {
     "armillary.algebra.latex": "Expressions",
     "armillary.algebra.tables": "User functions",
     "armillary.algebra.foreign": "User functions",
+    "armillary.text": "Models and runs in files",
+    "armillary.model.importers": "Models and runs in files",
+    "armillary.model.fmu": "Models and runs in files",
+    "armillary.runtime.fmu": "Models and runs in files",
+    "armillary.simulation": "Models and runs in files",
     "armillary.results": "Results",
     "armillary.errors": "Errors",
 }
@@ -111,7 +116,7 @@ def reference() -> str:
             )
         if attributes:
             parts.append("Attributes: " + ", ".join(f"`{name}`" for name in attributes) + ".\n")
-        rows = [f"| {shown} | {about} |" for shown, about in _members(cls)]
+        rows = [f"| {shown} | {_first_paragraph(member)} |" for shown, member in members(cls)]
         parts.append("\n".join(["| | |", "| --- | --- |", *rows]) + "\n")
     return "\n".join(parts)
 
@@ -139,8 +144,8 @@ def _table(rows: list[tuple[str, str]]) -> str:
     return "\n".join(["| | |", "| --- | --- |", *lines]) + "\n"
 
 
-def _members(cls: type) -> Iterator[tuple[str, str]]:
-    """Public methods and properties with their first lines, in the order of the source."""
+def members(cls: type) -> Iterator[tuple[str, Any]]:
+    """Public methods and properties as they are written, in the order of the source."""
     seen: set[str] = set()
     told = {other for other, _, _ in IN_DETAIL} - {cls}
     for owner in takewhile(lambda base: base not in told, cls.__mro__[:-1]):
@@ -149,11 +154,11 @@ def _members(cls: type) -> Iterator[tuple[str, str]]:
                 continue
             seen.add(name)
             if isinstance(member, property | cached_property):
-                yield f"`{name}`", _first_paragraph(member)
+                yield f"`{name}`", member
             elif isinstance(member, classmethod):
-                yield _call(f"{cls.__name__}.{name}", getattr(cls, name)), _first_paragraph(member)
+                yield _call(f"{cls.__name__}.{name}", getattr(cls, name)), member
             elif callable(member):
-                yield _call(name, member), _first_paragraph(member)
+                yield _call(name, member), member
 
 
 def _call(name: str, thing: Any) -> str:

@@ -61,7 +61,7 @@ def main(folder: str = "out") -> None:
     print(f"lean between {run['lean'].min():.1f} and {run['lean'].max():.1f} deg")
     print(f"energy changes by at most {abs(run['energy'] - run['energy'][0]).max():.1e} J")
     Path(folder).mkdir(parents=True, exist_ok=True)
-    run.plot("heading.q2", against="heading.q1", path=Path(folder) / "rolling_disc.png")
+    run.plot("heading.q2", x="heading.q1", path=Path(folder) / "rolling_disc.png")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def main(folder: str = "out") -> None:
     )
     print(f"energy changes by at most {abs(run['energy'] - run['energy'][0]).max():.1e} J")
     Path(folder).mkdir(parents=True, exist_ok=True)
-    run.plot("y", against="x", path=Path(folder) / "spinning_top.png")
+    run.plot("y", x="x", path=Path(folder) / "spinning_top.png")
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def main(folder: str = "out") -> None:
     print(f"speed at the end: {run.final['speed']:.2f} m/s")
     print(f"length of the path: {run.final['path']:.1f} m")
     Path(folder).mkdir(parents=True, exist_ok=True)
-    run.plot("car.q2", against="car.q1", path=Path(folder) / "steered_car.png")
+    run.plot("car.q2", x="car.q1", path=Path(folder) / "steered_car.png")
 
 
 if __name__ == "__main__":

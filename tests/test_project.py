@@ -21,7 +21,7 @@ SPINE = {"algebra", "model", "mechanics", "program", "backends", "runtime", "res
 LONGEST_FILE = 600
 IMPORT_SECONDS = 0.5
 LAZY = ("scipy", "matplotlib", "xarray", "pandas", "pyarrow", "h5netcdf", "pint", "llvmlite.ir",
-        "llvmlite.binding")  # fmt: skip
+        "llvmlite.binding", "click")  # fmt: skip
 
 
 def project_files() -> list[Path]:
@@ -171,7 +171,7 @@ def test_metadata_promises_what_the_design_does() -> None:
     assert PROJECT["requires-python"] == ">=3.11,<3.14"
     assert {c[-4:] for c in PROJECT["classifiers"] if ":: 3." in c} == {"3.11", "3.12", "3.13"}
     needs = [re.split(r"[<>=~!\[ ]", need)[0] for need in PROJECT["dependencies"]]
-    assert sorted(needs) == ["llvmlite", "numpy", "scipy"]
+    assert sorted(needs) == ["click", "llvmlite", "numpy", "scipy"]
     assert {"plot", "data", "units", "peers", "test", "all"} <= set(PROJECT["optional-dependencies"])
     assert (SRC / "armillary" / "py.typed").is_file()
 

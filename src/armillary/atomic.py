@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -35,7 +34,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     if not target.parent.is_dir():
         folder = Path(path).parent
         raise ArmillaryError(f"cannot save '{path}': there is no folder '{folder}'; make it, or name another")
-    temporary = target.with_name(f".armillary-{secrets.token_hex(6)}.tmp")
+    temporary = target.with_name(f".armillary-{os.urandom(6).hex()}.tmp")
     try:
         yield temporary
         with temporary.open("rb+") as file:

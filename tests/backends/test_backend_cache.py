@@ -71,7 +71,13 @@ def test_a_damaged_file_is_compiled_anew(place, compilations):
     Compiled(TEXT.format(factor="2.0"))
     (file,) = place.iterdir()
     whole = file.read_bytes()
-    for damaged in (whole[:-1], whole[:100], b"", b"x" * 500, whole[:50] + bytes([whole[50] ^ 255]) + whole[51:]):
+    for damaged in (
+        whole[:-1],
+        whole[:100],
+        b"",
+        b"x" * 500,
+        whole[:50] + bytes([whole[50] ^ 255]) + whole[51:],
+    ):
         file.write_bytes(damaged)
         before = len(compilations)
         assert Compiled(TEXT.format(factor="2.0")).address("twice") != 0

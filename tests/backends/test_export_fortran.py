@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.backends.text.layout import partial_sums
 from tests.backends.conformance import CASES, equations, expected
 
 pytestmark = [
@@ -21,7 +22,7 @@ pytestmark = [
 ]
 # The other cases differ from these in the mechanics, not in what is printed: Python's test has them all.
 NAMES = ("car", "tumbler", "four bar", "tables", "controller", "functions", "bouncing")
-# Every warning is an error. Unoptimised code is built faster, and position-independent code can be called from here.
+# Every warning is an error. Unoptimised code is built faster, position-independent code can be called here.
 FLAGS = "FFLAGS=-std=f2008 -O0 -fPIC -Wall -Wextra -pedantic -Werror"
 
 _REALS = ctypes.POINTER(ctypes.c_double)
@@ -45,7 +46,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     def built(name: str) -> Path:
         folder = equations(name).export("fortran", base / name.replace(" ", "_"))
         made = make(folder)
-        assert (made.returncode, made.stderr) == (0, "")
+        assert made.returncode == 0 and not made.stderr, made.stderr
         return folder
 
     return cache(built)
@@ -117,8 +118,8 @@ def run_file(name: str) -> str:
 
 
 def test_rows_between_steps_and_another_method(built: Callable[[str], Path]) -> None:
-    run = "&run start = 0.5, duration = 0.4, step = 0.03, sample = 0.007, method = 'midpoint' /\n&initial bob_q1 = -0.1 /\n"
-    found, _ = rows(built("controller"), run)
+    timing = "&run start = 0.5, duration = 0.4, step = 0.03, sample = 0.007, method = 'midpoint' /\n"
+    found, _ = rows(built("controller"), timing + "&initial bob_q1 = -0.1 /\n")
     model = equations("controller").compile()
     run = model.simulate(0.9, t0=0.5, step=0.03, method="midpoint", sample=0.007, initial={"bob.q1": -0.1})
     np.testing.assert_array_equal(found[:, 0], run.time)
@@ -148,7 +149,7 @@ def test_the_self_test_passes_and_notices_a_wrong_number(built: Callable[[str], 
             "&parameters: Cannot match namelist object name ll",
         ),
         ("&run step = 0.1, duration = 1.0 /\n&parameter L = 3 /\n", "there is no group 'parameter'"),
-        ("&run step = 0.1, duration = 1.0 /\n&parameters L = long /\n", "&parameters: Bad real number"),
+        ("&run step = 0.1, duration = 1.0 /\n&parameters L = 'a' /\n", "&parameters: "),
     ],
 )
 def test_a_wrong_run_file_is_one_sentence(built: Callable[[str], Path], text: str, message: str) -> None:
@@ -161,15 +162,23 @@ def test_a_wrong_run_file_is_one_sentence(built: Callable[[str], Path], text: st
     assert done.returncode == 1 and "none.nml" in done.stderr
 
 
+def test_a_sum_too_long_for_a_statement_is_cut_at_its_outer_signs() -> None:
+    """A statement has at most 255 continuation lines."""
+    terms = [f"c{i}*(x{i} - y{i})" for i in range(20)]
+    first, *others = partial_sums(" + ".join(terms), 60)
+    assert len(others) > 2 and all(part.startswith(" + c") for part in others)
+    assert "".join([first, *others]) == " + ".join(terms)
+
+
 def test_names_that_differ_in_case_and_a_parameter_without_default(tmp_path: Path) -> None:
-    s = arm.System("spring")
+    s = arm.System("step")  # which is a variable of the program
     s.parameter("k", 3.0, units="N/m")
     s.parameter("K", units="N")
     s.parameter("state", 2.0, units="kg")
     a = s.body("a", joint=arm.Prismatic("x"), mass="state", inertia=0)
     s.force("pull", "-k*a.q1 + K", a.x, at=a.com)
     eom = s.derive()
-    folder = eom.export("fortran", tmp_path / "spring")
+    folder = eom.export("fortran", tmp_path / "step")
     made = make(folder)
     assert (made.returncode, made.stderr) == (0, "")
     found, _ = rows(
@@ -178,5 +187,5 @@ def test_names_that_differ_in_case_and_a_parameter_without_default(tmp_path: Pat
     run = eom.compile().simulate(1.0, step=0.1, parameters={"k": 4.0, "K": 0.5, "state": 1.5})
     np.testing.assert_allclose(found[:, 1:], run.values, rtol=0, atol=1e-14)
     (folder / "none.nml").write_text("&run duration = 1.0, step = 0.1 /\n")
-    done = subprocess.run(["./spring", "none.nml"], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(["./step", "none.nml"], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "&parameters needs K_1: it has no default" in done.stderr

@@ -49,7 +49,7 @@ def test_exported_jax_runs_as_the_process_does(name: str, tmp_path: Path) -> Non
 
 
 def slider() -> arm.System:
-    """A mass on a spring with a table for its law and a damper that acts one way only, under a sampled push."""
+    """A mass on a spring with a table for its law, damped one way only, under a sampled push."""
     s = arm.System("slider")
     s.parameter("k", 40.0, units="N/m")
     s.parameter("d", 3.0, units="N*s/m")

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import armillary as arm
 from tests.backends.conformance import CASES, equations, expected
 
 OCTAVE = shutil.which("octave-cli") or shutil.which("octave")
@@ -128,11 +129,19 @@ def test_an_integrator_of_the_language_takes_the_derivatives(exported: Callable[
     np.testing.assert_allclose([float(w) for w in done.stdout.split()], expected_end, rtol=0, atol=1e-9)
 
 
+def test_a_system_is_not_called_as_a_variable_is(tmp_path: Path) -> None:
+    s = arm.System("state")
+    s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    folder = s.derive().export("matlab", tmp_path / "state")
+    done = octave(folder, "test_state_system")
+    assert done.returncode == 0, done.stderr
+
+
 def test_wrong_names_and_loops_that_do_not_close_are_told(exported: Callable[[str], Path]) -> None:
     calls = {
         "four_bar_linkage.initial_state('A.q9', 1)": "there is no state 'A.q9'",
         "four_bar_linkage.simulate(1, 0.1, 'methd', 'rk4')": "there is no option 'methd'",
-        "p = four_bar_linkage.parameters(); p.L9 = 1; four_bar_linkage.precompute(p)": "there is no parameter L9",
+        "four_bar_linkage.precompute(struct('L9', 1))": "there is no parameter L9",
         "four_bar_linkage.simulate(1, 0.1, 'initial', [30; 0; 0; 0])": "the loops do not close",
     }
     program = " ".join(f"try, {call}; catch e, disp(e.message), end;" for call in calls)

@@ -168,4 +168,6 @@ def test_what_cannot_be_exported_is_named(tmp_path: Path) -> None:
         s.derive().export("python", tmp_path / "gate")
     with pytest.raises(ArmillaryError, match="cannot export to 'pyton'; did you mean 'python'"):
         s.derive().export("pyton", tmp_path / "gate")
+    with pytest.raises(ArmillaryError, match="export to python has no option 'fast'"):
+        equations("car").export("python", tmp_path / "car", fast=True)
     assert not any(tmp_path.iterdir())

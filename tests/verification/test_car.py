@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from armillary.verification.cases.car import OUTPUTS, STATE
 from examples.car import system
 from tests.verification.common import (
     ACCELERATIONS,
@@ -18,13 +19,6 @@ from tests.verification.common import (
 )
 
 REFERENCE = reference("car")
-
-# The forward speed is prescribed, so the remaining speeds are those of the source in its order.
-STATE = {
-    "q1": "NRB.q1", "q2": "NRB.q2", "q3": "NRB.q3", "q4": "RB.q1",
-    "u1": "NRB.u2", "u2": "NRB.u3", "u3": "RB.u1",
-}  # fmt: skip
-OUTPUTS = ("Ay", "r", "alpha_f", "alpha_r", "FY1", "FY2", "MZ1", "MZ2", "ROLLM")
 
 
 @WAYS

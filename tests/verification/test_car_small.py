@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.verification.cases.car import OUTPUTS, STATE
 from examples.car import system
 from tests.verification.common import (
     ACCELERATIONS,
@@ -20,7 +21,6 @@ from tests.verification.common import (
     reference,
     table,
 )
-from tests.verification.test_car import OUTPUTS, STATE
 
 REFERENCE = reference("car_small")
 

@@ -7,13 +7,12 @@ yaw rate times a constant lever; ours is the yaw rate itself.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
-import numpy as np
 import pytest
 
 from armillary.runtime.compiled import CompiledModel
-from examples.cart import PARAMETERS, system
+from armillary.verification.cases.cart import COORDINATES, START, in_our_speeds
+from examples.cart import system
 from tests.verification.common import (
     ACCELERATIONS,
     TIGHT,
@@ -27,19 +26,11 @@ from tests.verification.common import (
 )
 
 REFERENCE = reference("cart")
-COORDINATES = ("B.q1", "B.q2", "B.q3", "FA.q1", "LFW.q1", "RFW.q1", "LRW.q1", "RRW.q1")
-BODY, AHEAD, WHEEL = (PARAMETERS[name][0] for name in ("BM", "CMB1", "MW"))
-LEVER = BODY * AHEAD / (BODY + 2 * WHEEL)
-START = {"FA.q1": 0.25}
 
 
 @cache
 def model(regroup: bool = True) -> CompiledModel:
     return system().derive(regroup=regroup).compile()
-
-
-def in_our_speeds(q: Any, u: Any) -> np.ndarray:
-    return np.array([*q, u[0], u[1] / LEVER])
 
 
 def test_two_degrees_of_freedom_and_two_redundant_conditions() -> None:

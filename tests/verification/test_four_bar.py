@@ -10,6 +10,7 @@ import pytest
 
 from armillary.errors import ParameterError
 from armillary.runtime.compiled import CompiledModel
+from armillary.verification.cases.four_bar import NAMES
 from examples.four_bar import system
 from tests.verification.common import (
     ACCELERATIONS,
@@ -23,10 +24,6 @@ from tests.verification.common import (
 )
 
 REFERENCE = reference("four_bar")
-NAMES = {
-    "q1": "A.q1", "q2": "B.q1", "q3": "C.q1", "u1": "A.u1",
-    "F": "pull", "Bstar_X": "X", "Bstar_Y": "Y", "B_angle": "tilt",
-}  # fmt: skip
 ASSEMBLED = REFERENCE["displaced"]["q"]
 
 

@@ -16,19 +16,13 @@ import pytest
 
 import armillary as arm
 from armillary.mechanics.appendages.solution import solve
+from armillary.verification.cases.jpl import STATES
+from armillary.verification.reference import columns
 from examples.jpl_spinning_rotor import START, system
 from tests.mechanics.appendages.vehicles import vehicle
 from tests.verification.common import ACCELERATIONS, TIGHT, TRAJECTORIES, assert_near, reference
 
 DATA = reference("jpl_spinning_rotor")
-STATES = {
-    "W1": "base.u4", "W2": "base.u5", "W3": "base.u6", "GM1": "rotor.q1", "GM2": "platform.q1",
-    "GM3": "platform.q2", "GM1D": "rotor.u1", "GM2D": "platform.u1", "GM3D": "platform.u2",
-    "DT1A": "rotor.q2", "DT1B": "rotor.q3", "ET1A": "rotor.u2", "ET1B": "rotor.u3", "DT2A": "platform.q3",
-    "DT2B": "platform.q4", "ET2A": "platform.u3", "ET2B": "platform.u4", "PZO": "base.q4",
-    "PAO": "base.q5", "PBO": "base.q6", "PCO": "base.q7", "ANGM": "angular momentum", "GM2C": "command1",
-    "GM3C": "command2",
-}  # fmt: skip
 TIPS = {"U1X": "rotor tip x", "U1Y": "rotor tip y", "U2X": "platform tip x", "U2Y": "platform tip y"}
 
 
@@ -38,11 +32,6 @@ def run(damping: float = 0.01) -> arm.Run:
     for axis in "xyz":
         s.output(f"p{axis}", arm.dot(s.momentum(), getattr(s.ground, axis)))
     return s.derive("mbdyfr").compile().simulate(10.0, sample=0.1, initial=START, **TIGHT)
-
-
-def columns(record: dict[str, Any], rows: str = "rows") -> dict[str, np.ndarray]:
-    table = np.array(record[rows])
-    return {name: table[:, i] for i, name in enumerate(record["columns"])}
 
 
 def column(found: arm.Run, name: str) -> np.ndarray:
@@ -55,7 +44,7 @@ def test_corrected_trajectory(name: str) -> None:
     """All variables over 10 s. Modes are computed here, while the data have the report's seven digits of
     them.
     """
-    expected = columns(DATA["trajectory_corrected"])[name]
+    expected = columns(DATA["trajectory_corrected"], "rows")[name]
     assert_near(column(run(), name), expected, TRAJECTORIES, name)
 
 
@@ -64,7 +53,7 @@ def test_figure_9_shows_the_error_of_its_program() -> None:
     hits it.
     """
     printed = DATA["printed"]["values"]
-    wrong = columns(DATA["trajectory_as_listed"])
+    wrong = columns(DATA["trajectory_as_listed"], "rows")
     missed, hit = [], []
     for name in ("DT1A", "DT1B", "ET1A", "ET1B", "DT2A", "DT2B", "ET2A", "ET2B"):
         values = np.array([printed[t][name] for t in ("9.3", "9.4", "9.5")])

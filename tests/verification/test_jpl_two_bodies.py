@@ -14,20 +14,12 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.verification.cases.jpl import COLUMNS, PRINTED
 from examples.jpl_two_bodies import system
 from tests.verification.common import ACCELERATIONS, TIGHT, TRAJECTORIES, assert_near, reference
 
 CASES = {"jpl_mbdyfn": ("mbdyfn", False), "jpl_mbdyfl": ("mbdyfl", False), "jpl_frozen": ("mbdyfn", True)}
 EVERY = pytest.mark.parametrize("case", CASES)
-COLUMNS = {
-    "W1": "base.u4", "W2": "base.u5", "W3": "base.u6", "W1D": "W1D", "W2D": "W2D", "W3D": "W3D",
-    "GM1": "platform.q1", "GM2": "platform.q2", "GM1D": "platform.u1", "GM2D": "platform.u2",
-    "ANGM": "angular momentum",
-}  # fmt: skip
-COLUMNS |= {f"ETA{i}": f"base.q{7 + i}" for i in range(1, 8)}
-COLUMNS |= {f"ETD{i}": f"base.u{6 + i}" for i in range(1, 8)}
-# Before the thrust ends at 2.5 s, as the printout is.
-PRINTED = {"2.2": 2.2, "2.3": 2.3, "2.4": 2.4, "2.5": 2.5 - 1e-9}
 
 
 @cache

@@ -26,8 +26,8 @@ from armillary.mechanics.momentum import (
 )
 from armillary.mechanics.momentum_modes import column_rates
 from armillary.mechanics.tree import plant
+from armillary.verification.momentum_systems import MomentumSystem as Case
 from tests.verification.common import ACCELERATIONS, TIGHT, assert_close, assert_near
-from tests.verification.momentum_systems import Case
 
 NAMES = pytest.mark.parametrize("name", ["tree5", "sliders_locked", "flexible"])
 # Both are integrated to 1e-12 or better; the data repeat themselves to 9e-12, 3e-10 and 9e-10 in speeds.

@@ -14,12 +14,12 @@ import pytest
 from scipy.linalg import eigh
 
 import armillary as arm
+from armillary.verification.cases.beams import spinning
 from tests.verification.common import assert_near, assert_same
 
 SPINS = range(11)
 TABLE = [3.5160, 3.6816, 4.1373, 4.7973, 5.5850, 6.4495, 7.3604, 8.2996, 9.2568, 10.2257, 11.2023]
-# Modes of the beam at rest, which flap with Ω = 10 too: 8 of them leave 4e-5 of the first frequency there.
-MODES = 8
+# Eight modes of the beam at rest, which flap with Ω = 10 too, leave 4e-5 of the first frequency there.
 TRUNCATION = 5e-5
 
 
@@ -45,18 +45,6 @@ def ritz_matrices(spin: float, radius: float = 0.0) -> tuple[np.ndarray, np.ndar
 def ritz(spin: float, radius: float = 0.0) -> np.ndarray:
     """Flapping frequencies; the first three are exact to 1e-9."""
     return np.sqrt(eigh(*ritz_matrices(spin, radius), eigvals_only=True))
-
-
-def spinning(motion: str, radius: float = 0.0, modes: int = MODES, stiffening: bool = True) -> arm.System:
-    """A beam along x on a hub that turns about z with a spin W."""
-    s = arm.System("rotating beam")
-    s.parameter("W", units="rad/s")
-    hub = s.body("hub", joint=arm.Revolute("z"), mass=1.0, inertia=(1.0, 1.0, 1.0))
-    s.prescribe(hub.u1, "W")
-    beam = s.body("beam", hub)
-    shape = arm.Beam(1.0, EI=1.0, mass_per_length=1.0, motions=motion, origin=(radius, 0, 0))
-    beam.flexible(shape, modes=modes, stiffening=stiffening)
-    return s
 
 
 def frequencies(s: arm.System, formalism: str = "auto") -> np.ndarray:

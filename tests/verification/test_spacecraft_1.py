@@ -6,12 +6,18 @@ B0, which the example gives as outputs.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-import armillary as arm
-from examples.spacecraft_1 import PARAMETERS, START, THRUSTERS, system
+from armillary.verification.cases.spacecraft_1 import (
+    COORDINATES,
+    SPEEDS,
+    commanded,
+    fired,
+    height,
+    start,
+    turned,
+)
+from examples.spacecraft_1 import START, THRUSTERS, system
 from tests.verification.common import (
     ACCELERATIONS,
     TIGHT,
@@ -26,38 +32,7 @@ from tests.verification.common import (
 )
 
 REFERENCE = reference("spacecraft_1")
-UP = (
-    (PARAMETERS["L1"][0] - PARAMETERS["L2"][0])
-    * PARAMETERS["CM"][0]
-    / (PARAMETERS["BM"][0] + PARAMETERS["CM"][0])
-)
-AT_ORIGIN = START | {"B.q3": -UP}  # B0 at the ground's origin
-COORDINATES = ["B0x", "B0y", "B0z", "B.q4", "B.q5", "B.q6", "C.q1", "D.q1", "E.q1", "F.q1"]
-SPEEDS = [*(f"B.u{i}" for i in range(1, 7)), "C.u1", "D.u1", "E.u1", "F.u1"]
-
-
-def commanded() -> arm.System:
-    """The spacecraft with the thrusters' commands as parameters fire1, fire2, fire3."""
-    s = system(thrusters=False)
-    B = s.bodies["B"]
-    for i, axis in enumerate((B.x, B.y, B.z), start=1):
-        s.parameter(f"fire{i}", 0.0, units="-")
-        s.parameter(f"LTT{i}", THRUSTERS[f"LTT{i}"][0], units="N*m")
-        s.moment(f"TT{i}", f"LTT{i}*fire{i}", axis, on=B)
-    return s
-
-
-def fired(commands: Any) -> dict[str, float]:
-    return {f"fire{i}": float(value) for i, value in enumerate(commands, start=1)}
-
-
-def turned(angles: Any) -> np.ndarray:
-    """R with v_ground = R v_bus, for angles about the bus's own x, y, z in turn."""
-    (c1, c2, c3), (s1, s2, s3) = np.cos(angles), np.sin(angles)
-    about_x = np.array([[1, 0, 0], [0, c1, -s1], [0, s1, c1]])
-    about_y = np.array([[c2, 0, s2], [0, 1, 0], [-s2, 0, c2]])
-    about_z = np.array([[c3, -s3, 0], [s3, c3, 0], [0, 0, 1]])
-    return about_x @ about_y @ about_z
+UP, AT_ORIGIN = height(), start()  # B0 at the ground's origin
 
 
 @WAYS

@@ -15,12 +15,11 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.verification.cases.spacecraft_1 import SMALL, commanded, fired
 from examples.spacecraft_1 import PARAMETERS, START, system
 from tests.verification.common import TIGHT, counts, reference
-from tests.verification.test_spacecraft_1 import commanded, fired
 
 REFERENCE = reference("spacecraft_1_small")
-SMALL = [f"B.{letter}{i}" for letter in "qu" for i in range(1, 7)] + ["E.q1", "F.q1", "E.u1", "F.u1"]
 STATES = pytest.mark.parametrize("state", REFERENCE["states"][:6], ids=range(6))
 FORMALISMS = pytest.mark.parametrize("formalism", ["kane", "recursive"])
 

@@ -8,6 +8,7 @@ Each writer is a module, imported when it is asked for, with one function
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 from pathlib import Path
 from typing import Any
@@ -33,5 +34,12 @@ def export(equations: Equations, language: str, path: str | os.PathLike[str], **
             f"cannot export to '{language}'{nearest(str(language), LANGUAGES)}; "
             f"there are {', '.join(LANGUAGES)}"
         )
-    found: Path = importlib.import_module(LANGUAGES[language]).export(equations, path, **options)
+    writer = importlib.import_module(LANGUAGES[language]).export
+    accepted = inspect.signature(writer).parameters
+    known = list(accepted)[2:]
+    for name in options:
+        if name not in known and all(p.kind is not p.VAR_KEYWORD for p in accepted.values()):
+            others = f"; there are {', '.join(known)}" if known else ""
+            raise ArmillaryError(f"export to {language} has no option '{name}'{nearest(name, known)}{others}")
+    found: Path = writer(equations, path, **options)
     return found

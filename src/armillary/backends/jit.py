@@ -51,8 +51,8 @@ def prepared() -> Any:
 def engine(name: str, module: Callable[[], Any], level: int, options: Callable[[], Any]) -> Any:
     """A module optimised with these options and compiled; its code lives as long as the engine.
 
-    ``name`` tells all that decides the code; code of that name is taken from the cache where it is there, and then
-    no module is made. "" for code that is of use in this process only.
+    ``name`` tells all that decides the code; code of that name is taken from the cache where it is there, and
+    then no module is made. "" for code that is of use in this process only.
 
     In the small code model constants are operands of instructions; in a JIT's default one the address of each
     is loaded first, 29 of the Stanford arm's 496 instructions.

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import traceback
+import warnings
 from typing import Any
 
 import click
@@ -64,7 +65,9 @@ class App(click.Group):
         given = list(args) if args is not None else sys.argv[1:]
         standalone = extra.pop("standalone_mode", True)
         try:
-            done = super().main(given, "armillary", standalone_mode=False, **extra)
+            with warnings.catch_warnings():
+                warnings.showwarning = _warn
+                done = super().main(given, "armillary", standalone_mode=False, **extra)
             sys.stdout.flush()
             code = done if isinstance(done, int) else 0
         except BaseException as error:
@@ -72,6 +75,11 @@ class App(click.Group):
         if standalone:
             sys.exit(code)
         return code
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning as a sentence on stderr, without the line of code that gave it."""
+    click.echo(f"{click.style('armillary: warning:', fg='yellow')} {message}", err=True)
 
 
 def reported(error: BaseException, *, debug: bool, json: bool) -> int:

@@ -60,8 +60,9 @@ def _examine(file: Any, derive: bool, warnings: list[str]) -> str:
     with python_warnings.catch_warnings(record=True) as caught:
         python_warnings.simplefilter("always")
         simulation = Simulation(file)
-    told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
-    warnings += [line for message in told for line in message.splitlines()]
+    for message in (str(w.message) for w in caught if issubclass(w.category, UserWarning)):
+        head, *items = message.splitlines()  # an importer lists what it left out
+        warnings += [item.strip(" -") for item in items] or [head]
     system = simulation.system
     if file.source:
         simulation.arguments()

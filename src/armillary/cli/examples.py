@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import click
@@ -26,19 +27,22 @@ def examples(action: str, name: str | None, folder: str, force: bool, json_wante
 
     The name of an example stands for its model in all commands:  armillary run car --duration 2
     """
-    from armillary.simulation.models import example_folder
+    from armillary.simulation.models import example_files, example_folder, example_names
 
-    place = example_folder()
-    titles = {path.stem: _title(path) for path in sorted(place.glob("*.py"))}
     if action == "list":
-        rows = [[key, title] for key, title in titles.items()]
+        place = example_folder()
+        listed = sorted({*example_names(), *(path.stem for path in place.glob("*.py"))})
+        titles = {key: _title(example_files(key)[0]) for key in listed}
         data = {"command": "examples", "folder": str(place), "examples": titles}
-        show.emit(json_wanted, data, show.columns(rows, header=False))
+        show.emit(json_wanted, data, show.columns([[*item] for item in titles.items()], header=False))
         return 0
-    files = _files(place, name, list(titles))
+    if name is None:
+        raise click.UsageError("which example? 'armillary examples' lists them")
+    files = example_files(name)
     if action == "show":
         texts = {path.name: path.read_text(encoding="utf-8") for path in files}
-        show.emit(json_wanted, {"command": "examples", "files": texts}, "\n".join(texts.values()))
+        shown = "\n".join(f"{show.faint(f'# ---- {key}')}\n{text}" for key, text in texts.items())
+        show.emit(json_wanted, {"command": "examples", "files": texts}, shown)
         return 0
     written = _copied(files, Path(folder), force)
     lines = [f"wrote {path}" for path in written]
@@ -47,21 +51,13 @@ def examples(action: str, name: str | None, folder: str, force: bool, json_wante
 
 
 def _title(path: Path) -> str:
-    doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return doc.splitlines()[0] if doc else ""
-
-
-def _files(place: Path, name: str | None, known: list[str]) -> list[Path]:
-    """The files of an example: its program, its text model, its run files."""
-    from armillary.errors import ArmillaryError, nearest
-
-    if name is None:
-        raise click.UsageError("which example? 'armillary examples' lists them")
-    found = [place / f"{name}.py", *sorted(place.glob(f"{name}.*")), *sorted(place.glob(f"{name}_run*.toml"))]
-    files = list(dict.fromkeys(path for path in found if path.is_file()))
-    if not files:
-        raise ArmillaryError(f"there is no example '{name}'{nearest(name, known)}")
-    return files
+    """The first line of a program's docstring, or of the first comment in a text."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
+    comment = r"^#\s*(.+)" if path.suffix == ".toml" else r"<!--\s*(.+?)\s*(?:-->|$)"
+    found = re.search(comment, text, re.MULTILINE)
+    return found[1] if found else ""
 
 
 def _copied(files: list[Path], folder: Path, force: bool) -> list[Path]:

@@ -14,6 +14,23 @@ FORMALISMS = (
 )  # fmt: skip
 
 
+METHODS = (
+    "rk4", "midpoint", "dopri5", "dop853", "staggered", "projected",
+    "scipy:RK45", "scipy:DOP853", "scipy:LSODA", "scipy:Radau", "scipy:BDF",
+)  # fmt: skip
+
+
+class MethodType(click.ParamType):
+    """An integration method; it is checked, with the nearest right one, where the run file is."""
+
+    name = "method"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in METHODS if name.startswith(incomplete)]
+
+
 class Command(click.Command):
     """A command with the options that all have: --json and --debug."""
 

@@ -26,7 +26,7 @@ _PATIENCE = 1.0  # seconds before a bar appears, derivation and compilation amon
 @click.argument("source", metavar="RUN_FILE|MODEL", type=options.ModelType())
 @click.option("--duration", help="Length of the run: seconds, or text such as '2 min'.")
 @click.option("--step", help="Step of a fixed-step method, first step of an adaptive one.")
-@click.option("--method", help="rk4, midpoint, dopri5, dop853, scipy:Radau, …")
+@click.option("--method", type=options.MethodType(), help="rk4, midpoint, dopri5, dop853, scipy:Radau, …")
 @click.option("--sample", help="Time between rows of the results.")
 @click.option("--formalism", type=click.Choice(options.FORMALISMS), help="How to derive.")
 @options.settings_option

@@ -57,13 +57,13 @@ def _by_tree(accelerations: TreeFormalism) -> Callable[[Setting, Applied], dict[
     return solved
 
 
-def _back_substituted(*given: Any) -> Any:
+def _back_substituted(tree: Tree, applied: Applied, *, still: bool = False) -> dict[int, Any]:
     from armillary.mechanics.back_substitution import accelerations
 
-    return accelerations(*given)
+    return accelerations(tree, applied, still=still)
 
 
-# Formalisms that a derivation does not ask for are not imported: a tenth of a second at the start of a program.
+# Formalisms that a derivation does not ask for are not imported: a tenth of a second when a program starts.
 FORMALISMS: dict[str, Callable[[Setting, Applied], dict[int, Any]]] = {
     "kane": _kane,
     "recursive": _by_tree(recursive.accelerations),

@@ -39,6 +39,7 @@ from armillary.results.record import Record, distinct, empty_metadata, metadata_
 _MAGIC = "ERDFILEV"
 _OWN = "ARMILRUN"
 _TEXT, _FLOAT32 = 5, 1  # kinds of numbers
+_MOST = 100_000  # channels; a header that promises more is damaged
 _WIDTHS = {"SHORTNAM": 8, "LONGNAME": 32, "UNITSNAM": 8, "GENNAME": 32, "RIGIBODY": 32}
 
 # Samples are evenly spaced when no interval differs from the mean by more than this part of it: what adding
@@ -124,7 +125,7 @@ def _read_header(file: TextIO) -> _Header:
     if len(numbers) < 6:
         raise ValueError("its second line lacks channels, samples, records, bytes, kind of numbers and step")
     channels, samples, _, record_bytes, kind = (int(number) for number in numbers[:5])
-    if channels < 1:
+    if not 1 <= channels <= _MOST:
         raise ValueError(f"it has {channels} channels")
     texts: dict[str, str] = {}
     lists: dict[str, str] = {}

@@ -13,7 +13,6 @@ import numpy as np
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, UnitsError, require
 from armillary.results.chart import Chart, Panel, axis_label, chart_of
-from armillary.results.webpage import write_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,6 +81,8 @@ def plot(
     several = cast("list[Run]", [runs] if hasattr(runs, "names") else list(runs))
     chart = chart_of(several, names, x=x, labels=labels, title=title)
     if path is not None and suffix in _PAGES:
+        from armillary.results.webpage import write_page  # what pages need costs time at start-up
+
         write_page(Path(path), chart)
         return None
     return _figure(chart, several, path, ax, show)
@@ -103,6 +104,8 @@ def _figure(
         axes[-1].set_xlabel(_literal(axis_label(chart.x_name, chart.x_units)))
         axes[0].set_title(_literal(chart.title))
         figure: Any = axes[0].figure
+        if ax is None:
+            figure.align_ylabels(axes)
         if path is not None:
             with replacing(path) as temporary:
                 figure.savefig(temporary, format=Path(path).suffix[1:].lower())

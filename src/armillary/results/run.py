@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from armillary.errors import ArmillaryError, nearest
 from armillary.results.compare import (
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
 Info: TypeAlias = str | int | float
 
@@ -290,14 +290,31 @@ def load_run(path: str | os.PathLike[str]) -> Run:
             "use the version that wrote it"
         )
     try:
-        return _from_record(record)
-    except (ArmillaryError, TypeError, AttributeError) as error:
+        loaded = _from_record(record)
+        _require_texts(loaded)
+    except (ValueError, TypeError, AttributeError) as error:
         raise ArmillaryError(f"'{path}' is damaged: {error}") from error
+    return loaded
 
 
 def _from_record(record: Record) -> Run:
     rest = {key: value for key, value in record.metadata.items() if key != "armillary_run"}
     return Run(time=record.time, values=record.values, names=record.names, **rest)
+
+
+def _require_texts(run: Run) -> None:
+    """What must be text is text: a damaged file may hold a number there."""
+    tables = (run.units, run.descriptions, run.parameters, run.parameter_units, run.info)
+    texts = [
+        run.system,
+        *run.names,
+        *(event.name for event in run.events),
+        *(key for t in tables for key in t),
+    ]
+    texts += [text for table in (run.units, run.descriptions, run.parameter_units) for text in table.values()]
+    for text in texts:
+        if not isinstance(text, str):
+            raise ArmillaryError(f"{text!r} stands where a text should")
 
 
 def _summary(run: Run) -> str:

@@ -11,7 +11,6 @@ import base64
 import html
 import json
 import re
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from armillary.results.chart import Chart, Curve, axis_label
 LONG = 20_000
 BUCKETS = 4_000
 COLOURS = 7  # in page.css
+_FOLDER = Path(__file__).parent / "page"
 _HEIGHTS = {1: 420, 2: 280, 3: 220}  # pixels of a panel, by their number
 
 
@@ -106,4 +106,4 @@ def _rows(curve: Curve) -> np.ndarray | None:
 
 
 def _part(name: str) -> str:
-    return resources.files("armillary.results").joinpath("page", name).read_text(encoding="utf-8").rstrip()
+    return (_FOLDER / name).read_text(encoding="utf-8").rstrip()

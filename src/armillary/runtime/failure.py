@@ -64,4 +64,4 @@ def _complaints(instance: Instance) -> list[str]:
     """What imported FMUs say that failed in this run."""
     memories = instance.equations.system.memories.values()
     handles = [m.start.data for m in memories if m.hidden and m.start is not None]
-    return [said for handle in handles if (said := handle.complaint())]
+    return [said for handle in handles if hasattr(handle, "complaint") and (said := handle.complaint())]

@@ -142,4 +142,5 @@ def _opened(file: RunFile) -> System:
     try:
         return open_model(file.model, file.folder)
     except NoSuchModelError as error:
-        raise RunFileError([f"{file.model_source}: {error}"] if file.model_source else [str(error)]) from None
+        where = f"{file.model_source}: " if file.model_source else ""
+        raise RunFileError([*file.problems, f"{where}{error}"]) from None

@@ -72,13 +72,29 @@ def example_folder() -> Path:
 
 
 def example_names() -> list[str]:
-    """Names of the examples that hold a model."""
+    """Names of the examples that hold a model, as a program or as a text."""
     try:
         folder = example_folder()
     except ArmillaryError:
         return []
-    with_model = (p for p in folder.glob("*.py") if "\ndef system(" in p.read_text(encoding="utf-8"))
-    return sorted(p.stem for p in with_model)
+    return sorted({path.stem for path in folder.iterdir() if path.is_file() and _holds_model(path)})
+
+
+def _holds_model(path: Path) -> bool:
+    marks = {".py": "\ndef system(", ".toml": "\n[bodies.", ".urdf": "<robot", ".xml": "<mujoco"}
+    return path.suffix in marks and marks[path.suffix] in path.read_text(encoding="utf-8")
+
+
+def example_files(name: str) -> list[Path]:
+    """The files of an example: program, text model, and the run files of that model."""
+    folder = example_folder()
+    found = [path for path in sorted(folder.glob(f"{name}.*")) if path.suffix in (".py", *TEXT_SUFFIXES)]
+    if not found:
+        known = [path.stem for path in folder.glob("*.py")]
+        raise ArmillaryError(f"there is no example '{name}'{nearest(name, {*known, *example_names()})}")
+    mine = tuple(f'model = "{stem}"' for stem in (name, *(path.name for path in found)))
+    runs = (p for p in sorted(folder.glob("*.toml")) if p not in found)
+    return found + [p for p in runs if any(line in p.read_text(encoding="utf-8") for line in mine)]
 
 
 def example_module(name: str) -> ModuleType:
@@ -103,6 +119,11 @@ def example_module(name: str) -> ModuleType:
 
 def example_system(name: str) -> System:
     """The model of an example, as it is by default."""
-    made = example_module(name).system()
-    assert isinstance(made, System)
-    return made
+    first = example_files(name)[0]
+    if (example_folder() / f"{name}.py").is_file():
+        made = example_module(name).system()
+        assert isinstance(made, System)
+        return made
+    from armillary.text.loading import load
+
+    return load(first)

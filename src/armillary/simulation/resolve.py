@@ -61,8 +61,8 @@ def resolve(file: RunFile, system: System) -> Resolved:
     memory = resolver.memories(file.memory, "memory")
     settings = resolver.settings(file.settings)
     select = resolver.selection(file.output)
-    if resolver.problems:
-        raise RunFileError(resolver.problems)
+    if file.problems or resolver.problems:
+        raise RunFileError([*file.problems, *resolver.problems])
     return Resolved(parameters, initial, inputs, memory, settings, select)
 
 

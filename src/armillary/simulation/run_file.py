@@ -33,7 +33,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from armillary.errors import ArmillaryError, nearest
+from armillary.errors import ArmillaryError, nearest, shortened
 from armillary.simulation.values import shown
 from armillary.text.documents import Document, read_document
 
@@ -42,6 +42,7 @@ RUN_KEYS = (
     "duration", "start", "step", "method", "sample", "rtol", "atol", "max_step", "max_steps", "formalism",
 )  # fmt: skip
 OUTPUT_KEYS = ("file", "select")
+_KNOWN: dict[str, tuple[str, ...]] = {"run": RUN_KEYS, "output": OUTPUT_KEYS}  # tables of fixed keys
 _TOP = ("model", "title", *TABLES)
 COMMAND_LINE = "command line"
 
@@ -50,7 +51,7 @@ class RunFileError(ArmillaryError):
     """What is wrong with a run file: one sentence for each problem, with its file and line."""
 
     def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(shortened(problem) for problem in problems)
         super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -84,21 +85,25 @@ class RunFile:
     memory: Mapping[str, Entry] = field(default_factory=dict)
     settings: Mapping[str, Entry] = field(default_factory=dict)
     output: Mapping[str, Entry] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()  # of its form: unknown keys, wrong kinds of values
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> RunFile:
-        """The run file at a path. All that is wrong with its form is told at once, with lines."""
+        """The run file at a path; what is wrong with its keys is told with its values, when it runs."""
         return cls.of_document(read_document(path, "run file"))
 
     @classmethod
     def of_document(cls, document: Document) -> RunFile:
         """The run file in a TOML document."""
         content, problems = document.data, _form_problems(document)
-        if problems:
+        if not isinstance(content.get("model"), str):
             raise RunFileError(problems)
 
         def entries(table: str) -> dict[str, Entry]:
-            values = _flat(content.get(table, {}), nested=table not in ("run", "output"))
+            found = content.get(table, {})
+            known = _KNOWN.get(table, found)
+            sound = {k: v for k, v in found.items() if k in known} if isinstance(found, dict) else {}
+            values = _flat(sound, nested=table not in _KNOWN)
             return {
                 name: Entry(value, _where(document, table, *keys)) for name, (keys, value) in values.items()
             }
@@ -107,7 +112,7 @@ class RunFile:
             model=content["model"],
             folder=document.path.parent,
             stem=document.path.stem,
-            title=content.get("title", ""),
+            title=str(content.get("title", "")),
             source=str(document.path),
             model_source=_where(document, "model"),
             parameters=entries("parameters"),
@@ -116,6 +121,7 @@ class RunFile:
             memory=entries("memory"),
             settings=entries("run"),
             output=entries("output"),
+            problems=tuple(problems),
         )
 
     @classmethod
@@ -130,7 +136,7 @@ class RunFile:
         problems = []
         for name, value in settings.items():
             table, key = _addressed(name)
-            known = {"run": RUN_KEYS, "output": OUTPUT_KEYS}.get(table)
+            known = _KNOWN.get(table)
             if known is not None and key not in known:
                 problems.append(f"{source}: there is no setting '{table}.{key}'{_instead(key, known)}")
             if table == "output" and key == "select" and isinstance(value, str):
@@ -195,10 +201,10 @@ def _form_problems(document: Document) -> list[str]:
         if not isinstance(values, dict):
             problem(f"{table} must be a table, [{table}], not {shown(values)}", table)
             continue
-        known = {"run": RUN_KEYS, "output": OUTPUT_KEYS}.get(table)
-        for key in values if known else ():
-            if key not in (known or ()):
-                problem(f"unknown key '{key}' in [{table}]{_instead(key, known or ())}", table, key)
+        known = _KNOWN.get(table, values)
+        for key in values:
+            if key not in known:
+                problem(f"unknown key '{key}' in [{table}]{_instead(key, known)}", table, key)
     return found
 
 

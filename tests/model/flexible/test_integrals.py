@@ -12,7 +12,7 @@ import pytest
 from armillary.model.flexible.part import FlexiblePart
 from armillary.model.flexible.reading import flexible_part
 
-DATA = Path(__file__).parents[2] / "verification" / "data" / "momentum_flexible.json"
+DATA = Path(__file__).parents[3] / "src/armillary/verification/data/momentum_flexible.json"
 REFERENCE = json.loads(DATA.read_text(encoding="utf-8"))
 BODIES = {
     body["name"]: {**body, "integrals": REFERENCE["modal_integrals"][body["name"]]}

@@ -62,15 +62,50 @@ def function(signature: Signature, about: str, body: Body, scale: dict[int, str]
     ``scale`` holds factors of inputs by index, for parameters in the user's units.
     """
     pieces = _pieces(body.steps)
-    if len(pieces) == 1:
-        lines = [
-            *_inputs(body, scale or {}, None),
-            *_angles(body),
-            *_steps(body.steps),
-            *_results(body, signature, range(len(body.results))),
-        ]
-        return _text(signature, about, lines, _passed(signature))
-    return _long(signature, about, body, pieces, scale or {})
+    if len(pieces) > 1:
+        return _long(signature, about, body, pieces, scale or {})
+    lines = _lines(body, signature, body.steps, range(len(body.results)), scale or {})
+    return _text(signature, about, lines, _passed(signature))
+
+
+def _lines(
+    body: Body,
+    signature: Signature,
+    steps: Sequence[Step],
+    results: Iterable[int],
+    scale: dict[int, str],
+    received: dict[str, int] | None = None,
+    handed_on: dict[str, int] | None = None,
+    angles: bool = True,
+) -> list[str]:
+    """The lines of one function: state, angles, then steps and results, each after the constants it needs.
+
+    Constants are read where they are first needed: read at the top, they would fill the registers that the
+    compiler then has to empty. ``received`` and ``handed_on`` are places in the work array, for pieces.
+    """
+    results = list(results)
+    read = set().union(*(s.reads for s in steps), *(body.result_reads[i] for i in results))
+    read |= {a.angle for a in body.angles} if angles else set()
+    first: list[str] = []
+    waiting: dict[str, str] = {}
+    for i in body.inputs:
+        if i.array and i.name in read:
+            factor = f" * {scale[i.index]}" if i.index in scale else ""
+            line = f"    const double {i.name} = {i.array}[{i.index}]{factor};"
+            if i.array == "constants":
+                waiting[i.name] = line
+            else:
+                first.append(line)
+    waiting |= {n: f"    const double {n} = work[{k}];" for n, k in (received or {}).items()}
+    lines = [*first, *(_angles(body) if angles else [])]
+    for step in steps:
+        lines += [waiting.pop(n) for n in sorted(step.reads) if n in waiting]
+        lines += wrapped(f"const double {step.name} = {step.text};", WIDTH, "    ", "        ")
+    lines += [f"    work[{place}] = {n};" for n, place in (handed_on or {}).items()]
+    for k in results:
+        lines += [waiting.pop(n) for n in sorted(body.result_reads[k]) if n in waiting]
+        lines += wrapped(f"{signature.targets[k]} = {body.results[k]};", WIDTH, "    ", "        ")
+    return lines
 
 
 def _passed(signature: Signature) -> list[str]:
@@ -93,15 +128,6 @@ def _mentions(text: str, name: str) -> bool:
     return re.search(rf"\b{name}\b", text) is not None
 
 
-def _inputs(body: Body, scale: dict[int, str], only: set[str] | None) -> list[str]:
-    lines = []
-    for i in body.inputs:
-        if i.array and (only is None or i.name in only):
-            factor = f" * {scale[i.index]}" if i.index in scale else ""
-            lines.append(f"    const double {i.name} = {i.array}[{i.index}]{factor};")
-    return lines
-
-
 def _angles(body: Body) -> list[str]:
     """Sines and cosines, GROUP at a time, under their names."""
     lines = []
@@ -120,20 +146,6 @@ def _angles(body: Body) -> list[str]:
         lines.append(f"    sines_cosines({', '.join(padded)}, sines_{k}, cosines_{k});")
         for i, a in enumerate(group):
             lines.append(f"    const double {a.sine} = sines_{k}[{i}], {a.cosine} = cosines_{k}[{i}];")
-    return lines
-
-
-def _steps(steps: Iterable[Step]) -> list[str]:
-    lines: list[str] = []
-    for step in steps:
-        lines += wrapped(f"const double {step.name} = {step.text};", WIDTH, "    ", "        ")
-    return lines
-
-
-def _results(body: Body, signature: Signature, chosen: Iterable[int]) -> list[str]:
-    lines: list[str] = []
-    for i in chosen:
-        lines += wrapped(f"{signature.targets[i]} = {body.results[i]};", WIDTH, "    ", "        ")
     return lines
 
 
@@ -171,14 +183,9 @@ def _long(
     texts, calls = [], []
     for k, piece in enumerate(pieces):
         inner = Signature(f"{signature.name}_{k + 1}", arguments, signature.targets)
-        lines = _inputs(body, scale, needed[k])
-        lines += [
-            f"    const double {n} = work[{crossing[n]}];" for n in crossing if n in needed[k] and home[n] < k
-        ]
-        lines += _angles(body) if k == 0 else []
-        lines += _steps(piece)
-        lines += [f"    work[{place}] = {n};" for n, place in crossing.items() if home[n] == k]
-        lines += _results(body, signature, stored.get(k, []))
+        received = {n: at for n, at in crossing.items() if n in needed[k] and home[n] < k}
+        handed_on = {n: at for n, at in crossing.items() if home[n] == k}
+        lines = _lines(body, signature, piece, stored.get(k, []), scale, received, handed_on, angles=k == 0)
         texts.append(_text(inner, "", lines, [*passed, "work"], "APART static "))
         calls.append(f"    {inner.name}({', '.join([*passed, 'work'])});")
     lines = [f"    double work[{max(1, len(crossing))}];", *calls]

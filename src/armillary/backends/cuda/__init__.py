@@ -1,7 +1,7 @@
 """CUDA: the C functions of a system as device functions, and a kernel that makes one run per thread.
 
-The text is that of backends/c with `real` for double, so that one macro makes it single precision; with events,
-the whole solver of the C program travels too. The same source compiles as C++ for the CPU (cpu.h).
+The text is that of backends/c with `real` for double, so that one macro makes it single precision; with
+events, the whole solver of the C program travels too. The same source compiles as C++ for the CPU (cpu.h).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def device_code(model: CudaModel) -> str:
         "head": block([f"{model.stem}.cuh: {model.description.name}", "", *roadmap(model.description)]),
         "lists": model.lists(),
         "helpers": on_device(helping),
-        "functions": on_device(body),
+        "functions": on_device(body, apart="events" in model.has),
         "runs": runs,
     }
     return fill(template(__package__, "device.cuh.txt"), values, model.has)
@@ -75,20 +75,29 @@ def _solver(model: CudaModel) -> str:
     record += header[header.index("typedef struct") : header.index("/* A run from parameters")]
     code = solver_code(model)
     code = code[code.index("#define N ") :]
-    code = code.replace("= 2.220446049250313e-16", "= sizeof(real) == 4 ? 1.1920928955078125e-07 : 2.220446049250313e-16")
+    code = code.replace(
+        "= 2.220446049250313e-16", "= sizeof(real) == 4 ? 1.1920928955078125e-07 : 2.220446049250313e-16"
+    )
     return f"{on_device(record)}\n{on_device(code)}\n#undef N\n"
 
 
-_HEAD = re.compile(r"^(?:APART )?(static inline |static |)((?:void|int|double|const double \*|const char \*) ?\w+\()", re.M)
+_HEAD = re.compile(
+    r"^(?:APART )?(static inline |static |)((?:void|int|double|const double \*|const char \*) ?\w+\()", re.M
+)
 _NUMBER = re.compile(r"(?<![\w.])((?:\d+\.\d*|\d+(?=e))(?:e[+-]?\d+)?)(?![\w.])")
 _COMMENT = re.compile(r"(/\*.*?\*/)", re.S)
 
 
-def on_device(code: str) -> str:
-    """C text with its functions for the device, its doubles and literals of the type real."""
+def on_device(code: str, apart: bool = False) -> str:
+    """C text with its functions for the device, its doubles and literals of the type real.
+
+    ``apart``: visible functions are called, not put in where they are needed. A solver calls them in so many
+    places that NVRTC took half a minute for a four-bar linkage.
+    """
+    visible = "DEVICE static APART" if apart else "DEVICE static inline"
     parts = _COMMENT.split(code)
     for i in range(0, len(parts), 2):
-        text = _HEAD.sub(lambda m: f"DEVICE {m[0]}" if m[1] else f"DEVICE static inline {m[0]}", parts[i])
+        text = _HEAD.sub(lambda m: f"DEVICE {m[0]}" if m[1] else f"{visible} {m[0]}", parts[i])
         text = re.sub(r"^static const (?=\w+ \w+\[)", "DEVICE static const ", text, flags=re.M)
         text = re.sub(r"\bdouble\b(?! x, double)", "real", text)
         parts[i] = _NUMBER.sub(r"real(\1)", text)
@@ -102,7 +111,9 @@ def _main(model: CudaModel) -> str:
         return f"{{{quoted(name)}, {'NAN' if start is None else number(start).text}, {number(factor).text}}}"
 
     rows = {
-        "parameter_rows": [row(p.name, p.default if p.needed else p.default or 0.0, 1.0) for p in d.parameters],
+        "parameter_rows": [
+            row(p.name, p.default if p.needed else p.default or 0.0, 1.0) for p in d.parameters
+        ],
         "state_rows": [row(s.name, s.initial / s.factor, s.factor) for s in d.states],
         "memory_rows": [row(m.name, m.initial / m.factor, m.factor) for m in d.memory],
     }

@@ -11,12 +11,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from armillary.errors import ArmillaryError
 
 # Products and sums are not fused, so that the numbers are those of the standard on every machine.
-FLAGS = ("-std=c99", "-O2", "-ffp-contract=off", "-fvisibility=hidden", "-shared")
+FLAGS = ("-std=c99", "-O2", "-ffp-contract=off", "-fvisibility=hidden")
 
 
 def find_compiler() -> list[str]:
@@ -42,29 +43,32 @@ def find_compiler() -> list[str]:
 def compile_library(sources: Mapping[str, str], suffix: str) -> bytes:
     """The sources as a shared library for this machine."""
     command = find_compiler()
-    with tempfile.TemporaryDirectory(prefix="armillary-") as folder:
+    position = [] if sys.platform == "win32" else ["-fPIC"]
+    made = [name for name in sources if name.endswith(".c")]
+    with tempfile.TemporaryDirectory(prefix="armillary-") as folder, ThreadPoolExecutor() as pool:
         for name, text in sources.items():
             Path(folder, name).write_text(text, encoding="utf-8")
-        library = f"model{suffix}"
-        made = [name for name in sources if name.endswith(".c")]
-        position = [] if sys.platform == "win32" else ["-fPIC"]
+        list(pool.map(lambda name: _run([*command, *FLAGS, *position, "-c", name], folder), made))
+        objects = [str(Path(name).with_suffix(".o")) for name in made]
         libraries = [] if sys.platform == "win32" else ["-lm"]
-        whole = [*command, *FLAGS, *position, *made, "-o", library, *libraries]
-        try:
-            done = subprocess.run(whole, cwd=folder, capture_output=True, text=True, check=False)
-        except OSError as error:
-            raise ArmillaryError(
-                f"the C compiler '{command[0]}' cannot be run: {error.strerror or error}"
-            ) from error
-        if done.returncode or not Path(folder, library).exists():
-            said = (done.stderr or done.stdout).strip().splitlines()
-            first = next(
-                (line for line in said if "error" in line.lower()), said[0] if said else "it said nothing"
-            )
-            raise ArmillaryError(
-                f"the C compiler '{' '.join(command)}' could not build the FMU's library: {first}"
-            )
-        return Path(folder, library).read_bytes()
+        _run([*command, "-shared", *objects, "-o", f"model{suffix}", *libraries], folder)
+        return Path(folder, f"model{suffix}").read_bytes()
+
+
+def _run(command: list[str], folder: str) -> None:
+    """A command of the compiler; what it complains of first is the error."""
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise ArmillaryError(
+            f"the C compiler '{command[0]}' cannot be run: {error.strerror or error}"
+        ) from error
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        first = next(
+            (line for line in said if "error" in line.lower()), said[0] if said else "it said nothing"
+        )
+        raise ArmillaryError(f"the C compiler '{command[0]}' could not build the FMU's library: {first}")
 
 
 def place_of_binary(version: str) -> tuple[str, str]:

@@ -12,12 +12,8 @@ from typing import Any
 from armillary.backends.text.layout import listed
 from armillary.backends.text.printer import ATOM, CHOICE, PRODUCT, UNARY, Operand, Printer
 
-# Fortran has no reserved words; these are the functions and variables of the parts that are not generated.
-_TAKEN = """
-    dp merge sqrt abs sin cos tan asin acos atan atan2 exp log min max size real int run initial inputs
-    memory_values output values start duration step method sample unit message status text names
-    path target rows found code
-"""
+# Fortran has no reserved words, but a variable of such a name would hide the function.
+_TAKEN = "dp merge sqrt abs sin cos tan asin acos atan atan2 exp log min max real huge"
 
 
 class FortranPrinter(Printer):

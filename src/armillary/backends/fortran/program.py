@@ -31,8 +31,8 @@ class Entry:
 
 # What the subroutines that read groups have besides the group's names.
 _LOCAL = (
-    "p", "r", "t", "state", "memory", "code", "message", "unit", "missing", "dp", "check", "fail", "run",
-    "parameters", "initial", "inputs", "memory_values",
+    "p", "r", "t", "state", "stored", "code", "message", "unit", "missing", "dp", "check", "fail", "run",
+    "parameters", "initial", "inputs", "memory",
 )  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def groups(made: Source) -> dict[str, list[Entry]]:
 
     def memory(inputs: bool) -> list[Entry]:
         return [
-            Entry(name, f"memory({i + 1})", m.initial / m.factor, note(m.units, m.about), m.factor)
+            Entry(name, f"stored({i + 1})", m.initial / m.factor, note(m.units, m.about), m.factor)
             for i, (name, m) in stored
             if m.input is inputs and m.period is None
         ]
@@ -69,7 +69,7 @@ def groups(made: Source) -> dict[str, list[Entry]]:
             for i, (name, x) in enumerate(states)
         ],
         "inputs": memory(True),
-        "memory_values": memory(False),
+        "memory": memory(False),
     }
     return {name: entries for name, entries in found.items() if entries}
 

@@ -32,7 +32,8 @@ class JaxModule(Module):
 
     def __init__(self, made: Source, name: str) -> None:
         super().__init__(made, name)
-        self.has = self.has | {"jax"}
+        later = {"later"} if self.has & {"normalise", "events", "update"} else set()
+        self.has = self.has | {"jax"} | later
 
     def printer(self) -> Printer:
         return JaxPrinter()

@@ -16,12 +16,14 @@ KEYWORDS = (
     "break case catch classdef continue else elseif end for function global if otherwise parfor persistent "
     "return spmd switch try while do until end_try_catch endif endwhile endfor endfunction unwind_protect"
 )
+# Functions that generated files call: a variable of such a name would hide them.
+_CALLED = "double sin cos tan atan atan2 exp abs Inf NaN true false zeros setdiff fieldnames isempty error"
 
 
 class MatlabPrinter(Printer):
     """MATLAB's way of writing expressions; ``package`` is where the functions of tables are."""
 
-    keywords = frozenset(f"{KEYWORDS} double sin cos tan atan atan2 exp abs Inf NaN true false".split())
+    keywords = frozenset(f"{KEYWORDS} {_CALLED}".split())
     functions = {  # noqa: RUF012
         "sqrt": "root", "log": "logarithm", "asin": "arcsine", "acos": "arccosine", "pow": "real_power",
         "min": "least", "max": "most", "sign": "signum",

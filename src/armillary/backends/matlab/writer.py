@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
     """A folder with a package of functions for this one system, an example, a test and a README."""
     made = source(equations)
     d, has = made.description, features(made)
-    package = f"{made.stem}_system" if made.stem in KEYWORDS.split() else made.stem
+    package = package_name(made.stem)
     sections = Sections(made, MatlabPrinter(package), (*RESERVED, package))
     duration, step = example_timing(made)
     values = {
@@ -57,6 +58,16 @@ def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
         "README.md": "\n".join([filled("readme.txt").rstrip("\n"), *readme_tables(d)]) + "\n",
     }
     return write_folder(path, files)
+
+
+def package_name(stem: str) -> str:
+    """A name for the package that no variable of the files around it has: it would hide the package."""
+    texts = [
+        template(__package__, f"{name}.txt") for name in ("simulate", "normalise", "assembled", "run", "test")
+    ]
+    code = " ".join(line.partition("%")[0] for text in texts for line in text.splitlines())
+    taken = {*KEYWORDS.split(), *re.findall(r"[A-Za-z]\w*", code)}
+    return f"{stem}_system" if stem in taken else stem
 
 
 def _with_helpers(text: str) -> str:
@@ -184,12 +195,6 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _cell(names: Sequence[str]) -> list[str]:
-    if not names:
-        return ["{}"]
-    return ["{ ...", *(f"  {_quoted(name)}, ..." for name in names), "  }"]
-
-
 def _names(made: Source) -> str:
     """Names, and what else is known of outputs and events."""
     d = made.description
@@ -206,10 +211,12 @@ def _names(made: Source) -> str:
         "events": [e.name for e in d.events],
     }
     for name, values in columns.items():
-        first, *others = _cell(values)
-        lines += [f"about.{name} = {first}" + (";" if not others else ""), *others[:-1]]
-        if others:
-            lines.append(others[-1] + ";")
+        listing = listed([_quoted(value) for value in values], WIDTH, "    ", " ...")
+        lines += (
+            [f"about.{name} = {{ ...", *listing[:-1], f"{listing[-1]}}};"]
+            if listing
+            else [f"about.{name} = {{}};"]
+        )
     if d.events:
         directions = "; ".join(str(e.direction) for e in d.events)
         lines.append(f"about.event_direction = [{directions}];  % -1: falling, 1: rising, 0: both")

@@ -58,17 +58,9 @@ class Module:
             "imports.txt", {"bisect": "from bisect import bisect_right\n" if tables else ""}
         )
         program = fill(template(Module.package, "program.txt"), {}, self.has)
-        parts = [
-            self.head(),
-            imports,
-            self.data(),
-            called,
-            tables,
-            functions,
-            self.filled("solver.txt"),
-            program,
-        ]
-        return "\n\n\n".join(part.strip("\n") for part in parts if part.strip("\n")) + "\n"
+        parts = [self.data(), called, tables, functions, self.filled("solver.txt"), program]
+        texts = [f"{self.head()}\n\n{imports}", *(part for part in parts if part.strip("\n"))]
+        return "\n\n\n".join(text.strip("\n") for text in texts) + "\n"
 
     def head(self) -> str:
         name = self.name

@@ -126,7 +126,7 @@ class Fmus(Reading):
         # Inputs at the start may depend on outputs: these are then what the description says.
         scale = self.units.scale(dimension) if dimension is not None else 1.0
         first = ((variable.start or 0.0) * variable.unit.factor + variable.unit.offset) / scale
-        self._keep(Memory(held, first, None, about))
+        self._keep(Memory(held, first, None, about, hidden=passed is not None))
         if passed is None:
             return _Channel(variable, held, None, held)
         slope = symbol(f"{label} slope", "memory", owner=self)

@@ -1,0 +1,300 @@
+"""The command line: what each command says and writes, its exit codes, and its errors as sentences."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import armillary as arm
+from armillary.cli.app import COMMANDS, app
+from armillary.cli.options import FORMALISMS, METHODS
+from armillary.program.derive import formalisms
+from armillary.results import files
+from armillary.runtime import integrators
+from armillary.simulation.execute import SUFFIXES
+from armillary.simulation.models import example_names
+from armillary.simulation.run_file import OUTPUT_KEYS, RUN_KEYS, TABLES
+from examples import car
+from tests.simulation.swing import write_swing
+
+Command = Callable[..., Result]
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The command line in a folder with a model and a run file."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    write_swing(Path())
+
+    def call(*args: str) -> Result:
+        return CliRunner().invoke(app, list(args))
+
+    return call
+
+
+def test_every_command_has_help_with_an_example(command: Command) -> None:
+    overview = command("--help").stdout
+    for name, (_, line) in COMMANDS.items():
+        assert re.search(rf"^  {name} ", overview, re.M), name
+        page = command(name, "--help")
+        assert page.exit_code == 0 and "Examples:\n  " in page.stdout, name
+        assert "--json" in page.stdout and line[:20] in page.stdout, name
+
+
+def test_version_and_no_command(command: Command) -> None:
+    assert command("--version").stdout == f"armillary {arm.__version__}\n"
+    assert command().exit_code == 0 and "Commands:" in command().stdout
+
+
+def test_run_writes_results_and_echo(command: Command) -> None:
+    done = command("run", "push.toml", "--set", "m=2", "--set", "run.duration=0.1", "-o", "out.csv")
+    assert done.exit_code == 0 and "wrote out.csv" in done.stdout and "a push" in done.stdout
+    run = arm.load_run("out.csv")
+    assert run.time[-1] == 0.1 and run.parameters["m"] == 2.0
+    echo = Path("out.echo.toml").read_text(encoding="utf-8")
+    assert re.search(r"^m = 2\.0 +# kg; mass of the bob; command line$", echo, re.M)
+    again = command("run", "out.echo.toml", "--quiet")
+    assert again.exit_code == 0 and not again.stdout
+    assert command("diff", "out.csv", "out.echo.csv", "--rtol", "0", "--atol", "0").exit_code == 0
+
+
+def test_run_of_a_model_with_options(command: Command) -> None:
+    done = command("run", "swing.toml", "--duration", "100 ms", "--step", "0.01", "--method", "midpoint",
+                   "--select", "height", "--json")  # fmt: skip
+    told = json.loads(done.stdout)
+    assert told["ok"] and told["method"] == "midpoint" and told["samples"] == 11
+    assert told["files"] == ["swing.csv", "swing.echo.toml"] and list(told["final"]) == ["height"]
+    assert set(told["seconds"]) == {"load", "derive", "compile", "simulate", "save"}
+
+
+def test_an_example_by_name(command: Command) -> None:
+    """The published run of the car, as in Python; its numbers are compared in tests/verification."""
+    done = command("run", "car", "--duration", "2", "--step", "0.025", "--method", "midpoint", "--json",
+                   "--no-save")  # fmt: skip
+    told = json.loads(done.stdout)
+    run = car.system().derive().compile().simulate(2.0, step=0.025, method="midpoint")
+    assert told["final"]["r"] == pytest.approx(run.final["r"], rel=1e-13) and told["units"]["r"] == "deg/s"
+    assert not told["files"] and not list(Path().glob("car*"))
+
+
+def test_a_run_that_fails_keeps_its_data(command: Command) -> None:
+    done = command("run", "push.toml", "--set", "c=-300", "--set", "run.duration=100")
+    assert done.exit_code == 1 and done.stderr.startswith("armillary: error: ")
+    assert "the data so far are in 'push.csv'" in done.stderr
+    assert 0 < arm.load_run("push.csv").time[-1] < 100
+
+
+def test_diff_tells_differences(command: Command) -> None:
+    for name, mass in (("a", "1"), ("b", "2")):
+        command("run", "push.toml", "--set", f"m={mass}", "-o", f"{name}.csv", "--no-echo")
+    done = command("diff", "a.csv", "b.csv", "--output", "height", "--json")
+    told = json.loads(done.stdout)
+    assert done.exit_code == 1 and not told["ok"] and [d["name"] for d in told["differences"]] == ["height"]
+    assert command("diff", "a.csv", "b.csv", "--rtol", "10").exit_code == 0
+
+
+def test_plot_of_two_runs(command: Command) -> None:
+    command("run", "push.toml", "-o", "a.csv", "--plot", "direct.svg")
+    command("run", "push.toml", "--set", "m=3", "-o", "b.csv")
+    done = command(
+        "plot", "a.csv", "b.csv", "bob.q1", "--label", "light", "--label", "heavy", "-o", "both.svg"
+    )
+    assert done.exit_code == 0, done.stderr
+    assert "<svg" in Path("direct.svg").read_text(encoding="utf-8") and Path("both.svg").stat().st_size > 1000
+    assert command("plot", "bob.q1", "-o", "x.svg").exit_code == 2
+
+
+def test_derive_reports_and_prints_equations(command: Command) -> None:
+    assert "1 degree of freedom" in command("derive", "swing.toml").stdout
+    assert "bob.u1' = " in command("derive", "swing.toml", "--equations", "text").stdout
+    told = json.loads(command("derive", "swing.toml", "--json").stdout)
+    assert told["coordinates"] == ["bob.q1"] and told["operations"]["functions"] == 1
+    latex = command("derive", "swing.toml", "--equations", "latex").stdout
+    assert latex.count("{") == latex.count("}") and r"\sin" in latex and r"\end{document}" in latex
+    done = command("derive", "push.toml", "--equations", "html", "--section", "outputs", "-o", "page.html")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert done.stdout == "wrote page.html\n" and "<math" in page and "length of the rod" in page
+    assert "http" not in page  # nothing is fetched from anywhere
+
+
+def test_check_finds_mistakes_and_doubts(command: Command) -> None:
+    good = command("check", "push.toml")
+    assert good.exit_code == 0 and "it seems to be: damping in moment damper" in good.stdout
+    assert command("check", "push.toml", "--strict").exit_code == 1
+    bad = command("check", "push.toml", "--set", "M=1", "--json")
+    told = json.loads(bad.stdout)
+    assert bad.exit_code == 2 and told["errors"] == [
+        "command line: there is no parameter 'M'; did you mean 'm'?"
+    ]
+
+
+def test_examples_are_listed_shown_and_copied(command: Command) -> None:
+    assert "car" in json.loads(command("examples", "--json").stdout)["examples"]
+    assert "def system" in command("examples", "show", "pendulum").stdout
+    assert command("examples", "copy", "pendulum", "--to", "here").exit_code == 0
+    assert Path("here/pendulum.py").is_file()
+    twice = command("examples", "copy", "pendulum", "--to", "here")
+    assert twice.exit_code == 2 and "exists already; --force writes over it" in twice.stderr
+    assert "did you mean 'pendulum'?" in command("examples", "show", "pendlum").stderr
+
+
+def test_export_writes_a_program(command: Command) -> None:
+    told = json.loads(command("export", "python", "swing.toml", "--json").stdout)
+    assert told["path"] == "swing_python" and {"swing.py", "README.md"} <= set(told["files"])
+    assert command("export", "python", "swing.toml", "-o", "none/x").exit_code == 2
+
+
+def test_bench_measures(command: Command) -> None:
+    against = ["--against", "c"] if shutil.which("cc") else []
+    told = json.loads(command("bench", "swing.toml", *against, "--json").stdout)["seconds"]
+    assert all(1e-10 < told[key] < 1e-5 for key in told if key.startswith("evaluation"))
+    assert ("evaluation in C" in told) == bool(against)
+    assert told["evaluation"] < told["step"] < 1e-3 and told["derive"] > 0
+
+
+def test_verify_tells_expected_and_found(command: Command) -> None:
+    done = command("verify", "pendulum", "--json")
+    told = json.loads(done.stdout)
+    assert done.exit_code == 0 and told["failed"] == 0 and all(row["passed"] for row in told["rows"])
+    assert "expected" in command("verify", "pendulum").stdout
+    assert "pendulum" in command("verify", "--list").stdout
+    assert "did you mean 'pendulum'?" in command("verify", "pendulm").stderr
+
+
+def test_schema_completion_info(command: Command) -> None:
+    assert json.loads(command("schema").stdout)["properties"]["bodies"]
+    runs = json.loads(command("schema", "run").stdout)["properties"]
+    assert set(runs) == {"model", "title", *TABLES}
+    assert set(runs["run"]["properties"]) == set(RUN_KEYS)
+    assert set(runs["output"]["properties"]) == set(OUTPUT_KEYS)
+    for shell in ("bash", "zsh", "fish"):
+        assert "_ARMILLARY_COMPLETE" in command("completion", shell).stdout
+    told = json.loads(command("info", "--json").stdout)
+    assert told["versions"]["numpy"] and "cc" in told["compilers"]
+
+
+def test_the_cache_is_shown_and_cleared(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARMILLARY_CACHE", "kept")
+    command("run", "push.toml", "--quiet")
+    told = json.loads(command("info", "--json").stdout)["cache"]
+    assert told["folder"] == "kept" and told["files"] > 0 and told["bytes"] > 1000
+    cleared = json.loads(command("info", "--clear-cache", "--json").stdout)
+    assert cleared["removed"] == told["files"] and cleared["cache"]["files"] == 0
+    monkeypatch.setenv("ARMILLARY_CACHE", "off")
+    assert "cache of compiled models: off" in command("info").stdout
+
+
+def test_what_is_told_twice_is_the_same() -> None:
+    """Lists that are repeated so that help and completion import nothing."""
+    assert list(FORMALISMS) == ["auto", *formalisms()]
+    assert list(METHODS) == list(integrators.METHODS)
+    assert set(SUFFIXES) == set(files._FORMATS)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["scripts"] == {"armillary": "armillary.cli:main"}
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"]["examples"] == "armillary/_examples"
+    assert {"car", "pendulum", "stanford_arm"} <= set(example_names())
+
+
+@pytest.mark.parametrize(
+    ("words", "cword", "offered"),
+    [
+        ("armillary ru", 1, ["run"]),
+        ("armillary run pus", 2, ["push.toml"]),
+        ("armillary run push.toml --set m", 4, ["m=", "m"]),
+        ("armillary run push.toml --set initial.", 4, ["initial.bob.q1=", "initial.bob.u1="]),
+        ("armillary derive stanf", 2, ["stanford_arm"]),
+        ("armillary run push.toml --method dop", 4, ["dopri5", "dop853"]),
+    ],
+)
+def test_completion_offers_commands_files_and_names(
+    words: str, cword: int, offered: list[str], command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("_ARMILLARY_COMPLETE", "bash_complete"), ("COMP_WORDS", words)):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("COMP_CWORD", str(cword))
+    found = [line.split(",", 1)[1] for line in command().stdout.splitlines()]
+    assert set(found) & set(offered) == set(found) and found
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ("rnu", 2, "there is no command 'rnu'; did you mean 'run'? see 'armillary --help'"),
+        ("run", 2, "Missing argument 'RUN_FILE|MODEL'; see 'armillary run --help'"),
+        ("run push.toml --stepp 1", 2, "No such option"),
+        ("run nothing.toml", 2, "there is no model file 'nothing.toml'"),
+        ("run swing.toml", 2, "how long is the run? give [run] duration, or --duration"),
+        ("run push.toml --set m", 2, "--set 'm': write NAME=VALUE"),
+        ("run push.toml --set m=-1", 2, "body 'bob': its mass is -1 with these parameters"),
+        ("run push.toml -o nowhere/x.csv", 2, "there is no folder 'nowhere' for the results"),
+        ("run push.toml -o .", 2, "command line: '.' is not the name of a file for the results"),
+        ("run push.toml -o x.xls", 2, "'x.xls' has no known format"),
+        ("export cobol swing.toml", 2, "cannot export to 'cobol'; there are c, "),
+        ("derive swing.toml --equations html --section nope", 2, "no section 'nope'"),
+        ("derive binary.toml", 2, "binary.toml:1: this is"),
+        ("plot none.csv", 2, "cannot load 'none.csv': there is no such file"),
+        ("diff push.toml push.toml", 2, "'push.toml' has no known format"),
+    ],
+)
+def test_errors_are_sentences_with_exit_codes(
+    words: str, code: int, message: str, command: Command, recwarn: pytest.WarningsRecorder
+) -> None:
+    Path("binary.toml").write_bytes(b"\x00\xff\x13")
+    before = sorted(os.listdir())
+    done = command(*words.split())
+    assert done.stderr.startswith(f"armillary: error: {message}"), done.stderr
+    assert done.exit_code == code and "Traceback" not in done.stderr
+    assert sorted(os.listdir()) == before  # nothing is left behind
+
+
+def test_errors_as_json_have_file_and_line(command: Command) -> None:
+    Path("bad.toml").write_text('model = "swing.toml"\n[parameters]\nM = 1\nq = 2\n', encoding="utf-8")
+    done = command("run", "bad.toml", "--json")
+    told = json.loads(done.stdout)
+    assert (told["ok"], told["exit_code"]) == (False, 2)
+    first, second = told["errors"]
+    assert first == {"message": "there is no parameter 'M'; did you mean 'm'?", "file": "bad.toml", "line": 3}
+    assert second["line"] == 4
+
+
+def test_faults_interrupts_and_full_disks_are_told(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    from armillary.simulation.execute import Simulation
+
+    cases: list[tuple[BaseException, int, str]] = [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (OSError(28, "No space left on device", "push.csv"), 1, "'push.csv': No space left on device"),
+        (MemoryError(), 1, "there is not enough memory for this"),
+        (
+            TypeError("x"),
+            1,
+            "a fault of Armillary itself: TypeError: x; --debug shows where, please report it",
+        ),
+    ]
+    for error, code, message in cases:
+
+        def fail(*_: object, error: BaseException = error, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(Simulation, "save", fail)
+        done = command("run", "push.toml")
+        assert (done.exit_code, done.stderr.strip()) == (code, f"armillary: error: {message}")
+    assert "Traceback" in command("run", "push.toml", "--debug").stderr
+
+
+def test_colours_only_where_wanted(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    coloured = CliRunner().invoke(app, ["check", "push.toml"], color=True)
+    assert "\x1b[" in coloured.stdout
+    assert "\x1b[" not in command("check", "push.toml").stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in CliRunner().invoke(app, ["check", "push.toml"], color=True).stdout

@@ -1,0 +1,43 @@
+"""FMUs that several files test, each built once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.fmi.fmu_models import VERSIONS, hopper, need_compiler, strut
+
+START = {"ball.q1": 1.0, "plate.u1": 20.0, "plate.q1": 15.0}
+
+
+class Exported(NamedTuple):
+    """An FMU, a folder to unpack it to, and its version."""
+
+    path: Path
+    folder: Path
+    version: str
+
+
+@pytest.fixture(scope="session")
+def hopping() -> Any:
+    """The equations of the hopper."""
+    return hopper().derive()
+
+
+@pytest.fixture(scope="session", params=VERSIONS)
+def unit(request: pytest.FixtureRequest, hopping: Any, tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    """The hopper's FMU in both versions."""
+    need_compiler()
+    folder = tmp_path_factory.mktemp("hopper")
+    path = hopping.export("fmu", folder / "hopper.fmu", version=request.param, initial=START)
+    return Exported(path, folder / "unpacked", request.param)
+
+
+@pytest.fixture(scope="session", params=VERSIONS)
+def strut_unit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The strut's FMU in both versions."""
+    need_compiler()
+    path = tmp_path_factory.mktemp("strut") / "strut.fmu"
+    return strut().derive().export("fmu", path, version=request.param, step=1e-4)

@@ -1,0 +1,106 @@
+"""FMUs simulated by FMPy against the same model in the process.
+
+Co-simulation takes the same rk4 steps as the process, so only rounding differs: 1e-10 of each column's size.
+Where a periodic update is due between grid points it ends a step, while the process interpolates within one:
+the interpolation's error of fourth order, 5e-10 here, is then allowed ten times.
+Model exchange is integrated by CVode at 1e-10, against dop853 at 1e-12: what is left is CVode's error.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from examples import four_bar, spinning_top
+from tests.fmi.conftest import START, Exported
+from tests.fmi.fmu_models import need_compiler
+
+fmpy = pytest.importorskip("fmpy", reason="FMPy simulates the FMUs of these tests")
+
+
+def far(found: Any, expected: Any) -> float:
+    """The largest difference, relative to the column's size."""
+    expected = np.asarray(expected)
+    return float(np.max(np.abs(found - expected)) / (1.0 + np.max(np.abs(expected))))
+
+
+CONTINUOUS = ["plate.q1", "ball.q1", "plate.u1", "ball.u1", "height", "spring", "brake"]
+DISCRETE = ["bounces", "sampled", "held"]
+
+
+def test_fmpy_finds_no_problem(unit: Exported) -> None:
+    from fmpy.validation import validate_fmu
+
+    assert validate_fmu(str(unit.path)) == []
+
+
+def test_co_simulation_is_the_run_in_the_process(unit: Exported, hopping: Any) -> None:
+    run = hopping.compile().simulate(0.5, step=1e-3, initial=START)
+    names = [*CONTINUOUS, *DISCRETE, "peak"]
+    found = fmpy.simulate_fmu(
+        str(unit.path), fmi_type="CoSimulation", stop_time=0.5, output_interval=0.01, output=names
+    )
+    assert len(run.events) == 3  # bounces
+    for name in names:
+        assert far(found[name], run[name][::10]) < 5e-9, name
+
+
+def test_model_exchange_is_the_same_motion(unit: Exported, hopping: Any) -> None:
+    run = hopping.compile().simulate(0.5, rtol=1e-12, atol=1e-13, initial=START, sample=0.0125)
+    names = [*CONTINUOUS, *DISCRETE]
+    found = fmpy.simulate_fmu(
+        str(unit.path), fmi_type="ModelExchange", stop_time=0.5, output_interval=0.0125, output=names,
+        relative_tolerance=1e-10,
+    )  # fmt: skip
+    at = [int(np.flatnonzero(np.abs(found["time"] - t) < 1e-9)[-1]) for t in run.time]
+    for name in names:
+        assert far(found[name][at], run[name]) < 2e-6, name
+
+
+def test_parameters_and_inputs_reach_the_model_in_their_units(unit: Exported, hopping: Any) -> None:
+    changed = {"k": 5.0, "loss": 0.5}
+    run = hopping.compile().simulate(0.2, step=1e-3, initial=START, parameters=changed, memory={"push": 4.0})
+    found = fmpy.simulate_fmu(
+        str(unit.path), fmi_type="CoSimulation", stop_time=0.2, output_interval=0.01,
+        start_values={**changed, "push": 4.0}, output=["ball.q1"],
+    )  # fmt: skip
+    assert far(found["ball.q1"], run["ball.q1"][::10]) < 5e-9
+
+
+@pytest.mark.parametrize("example", [four_bar, spinning_top])
+def test_loops_and_euler_parameters_stay_closed(example: Any, tmp_path: Path) -> None:
+    need_compiler()
+    equations = example.system().derive()
+    spun = {name: 2.0 + i for i, name in enumerate(equations.speeds)} if example is spinning_top else None
+    path = equations.export("fmu", tmp_path / "unit.fmu", version="3.0", initial=spun)
+    run = equations.compile().simulate(1.0, step=1e-3, initial=spun)
+    names = [*equations.coordinates, *equations.speeds]
+    for kind, bound in (("CoSimulation", 1e-10), ("ModelExchange", 1e-5)):
+        found = fmpy.simulate_fmu(
+            str(path),
+            fmi_type=kind,
+            stop_time=1.0,
+            output_interval=0.1,
+            output=names,
+            relative_tolerance=1e-9,
+        )
+        at = [int(np.flatnonzero(np.abs(found["time"] - t) < 1e-9)[-1]) for t in run.time[::100]]
+        for name in names:
+            assert far(found[name][at], run[name][::100]) < bound, (kind, name)
+
+
+def test_an_event_that_stops_ends_a_simulation_of_either_kind(tmp_path: Path) -> None:
+    need_compiler()
+    s = arm.System("stopped")
+    s.body("m", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.event("there", "m.q1 - 0.25", stop=True)
+    path = s.derive().export("fmu", tmp_path / "stopped.fmu", initial={"m.u1": 1.0})
+    for kind in ("CoSimulation", "ModelExchange"):
+        found = fmpy.simulate_fmu(
+            str(path), fmi_type=kind, stop_time=1.0, output_interval=0.1, output=["m.q1"]
+        )
+        assert found["time"][-1] < 0.31, kind

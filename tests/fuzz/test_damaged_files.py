@@ -1,0 +1,119 @@
+"""Thousands of damaged files, by fixed seeds: each is read, or refused by one clear error within two seconds.
+
+The good files are examples of this project; what is done to them is in ``damage.py``, what may come of it in
+``outcome.py``. A failure names its file and seed: ``damaged(good, seed)`` makes the file again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import armillary as arm
+from armillary.simulation.execute import Simulation
+from armillary.simulation.run_file import RunFile
+from examples import bump_stop, four_bar, pendulum, slosh, stanford_arm
+from tests.fuzz.outcome import complaint, complaints
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests" / "importers" / "data"
+
+
+def contents(*paths: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in paths}
+
+
+def test_urdf(tmp_path: Path) -> None:
+    good = contents(ROOT / "examples" / "six_axis_arm.urdf", DATA / "platform.urdf")
+    assert not complaints(arm.load, good, 500, tmp_path)
+
+
+def test_mjcf(tmp_path: Path) -> None:
+    good = contents(DATA / "pendulum.xml", DATA / "linkage.xml")
+    assert not complaints(arm.load, good, 300, tmp_path)
+
+
+def test_text_models(tmp_path: Path) -> None:
+    for example in (pendulum, stanford_arm, four_bar, bump_stop, slosh):
+        example.system().save(tmp_path / f"{example.__name__.rpartition('.')[2]}.toml")
+    assert not complaints(arm.load, contents(*tmp_path.glob("*.toml")), 600, tmp_path)
+
+
+RUN_FILE = b"""model = "pendulum.toml"
+title = "swing"
+[parameters]
+L = "60 cm"
+g = 9.81
+[initial]
+"bob.q1" = "10 deg"
+[run]
+duration = "2 s"
+step = 0.01
+method = "rk4"
+[output]
+file = "swing.csv"
+select = ["bob.*"]
+"""
+
+
+def test_run_files(tmp_path: Path) -> None:
+    def prepare(path: Path) -> None:
+        """All that a run does with its file before it computes."""
+        simulation = Simulation(RunFile.read(path))
+        simulation.arguments()
+        simulation.check_places()
+
+    pendulum.system().save(tmp_path / "pendulum.toml")
+    (tmp_path / "swing.toml").write_bytes(RUN_FILE)
+    prepare(tmp_path / "swing.toml")
+    assert not complaints(prepare, {"swing.toml": RUN_FILE}, 600, tmp_path)
+
+
+@pytest.mark.parametrize(("suffix", "count"), [(".csv", 500), (".erd", 500), (".parquet", 500), (".nc", 100)])
+def test_results(suffix: str, count: int, tmp_path: Path) -> None:
+    if suffix in (".nc", ".parquet"):
+        pytest.importorskip("pyarrow" if suffix == ".parquet" else "h5netcdf")
+    path = tmp_path / f"run{suffix}"
+    pendulum.system().derive().compile().simulate(0.5, step=0.05).save(path)
+    assert not complaints(arm.load_run, contents(path), count, tmp_path)
+    assert not [entry.name for entry in tmp_path.iterdir() if entry != path]
+
+
+def test_included_files_that_go_in_a_circle(tmp_path: Path) -> None:
+    """Through a second file; each format says which line begins it."""
+    loops: dict[str, tuple[str, str]] = {
+        "model.xml": (
+            "<mujoco><include file='part.xml'/></mujoco>",
+            "<mujoco><include file='model.xml'/></mujoco>",
+        ),
+        "model.toml": (
+            'name = "a"\n[include.b]\nfile = "part.toml"\n',
+            'name = "b"\n[include.a]\nfile = "model.toml"\n',
+        ),
+    }
+    for name, (outer, inner) in loops.items():
+        (tmp_path / name).write_text(outer)
+        (tmp_path / f"part{Path(name).suffix}").write_text(inner)
+        with pytest.raises(arm.ArmillaryError, match=rf"part.*includes itself|{name}.*includes itself"):
+            arm.load(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "part", "end"),
+    [
+        ("deep.toml", b"name = ", b"[", b""),
+        ("deep.urdf", b"", b"<link>", b""),
+        ("deep.xml", b"<mujoco><worldbody>", b"<body>", b""),
+        ("wide.urdf", b"<robot name='r'>", b"<link name='a'/>", b"</robot>"),
+        ("wide.xml", b"<mujoco><worldbody>", b"<site name='a'/>", b"</worldbody></mujoco>"),
+        ("long.toml", b'name = "a"\n[outputs.x]\nvalue = "1', b"+1", b'"\n'),
+        ("long.xml", b"<mujoco model='", b"a", b"'/>"),
+    ],
+)
+def test_files_of_absurd_depth_and_length(
+    name: str, start: bytes, part: bytes, end: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(start + part * 20_000 + end)
+    assert not complaint(arm.load, path)
