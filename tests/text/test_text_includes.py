@@ -199,3 +199,58 @@ on = "body"
     frames = {name: {frame.name for frame, _ in load.vector.terms} for name, load in s.loads.items()}
     assert frames == {"front_tyre": {"ground"}, "front_spring": {"body"}}
     assert s.loads["front_spring"].reaction_body is s.bodies["body"]
+
+
+def test_parts_of_parts_and_names_of_their_own(tmp_path):
+    """An axle of a bogie of a train: three deep; local names and names of outputs stay what they are."""
+    (tmp_path / "axle.toml").write_text("""
+[parameters]
+x = { value = 2.0, units = "kg" }
+v = { value = 3.0, units = "N/m" }
+[functions]
+twice = { arguments = ["v"], value = "2*v" }
+[bodies.wheel]
+joint = { prismatic = "z" }
+mass = "x"
+inertia = 0
+[loads.spring]
+strut = "-twice(x - 0.4)*k"
+between = ["wheel", "ground.hook"]
+[parameters.k]
+value = 5.0
+units = "N/m"
+[outputs.position]
+value = "dot(position(wheel), world.z) + 0*twice(v)/v"
+""")
+    (tmp_path / "bogie.toml").write_text("""
+[bodies.frame]
+joint = { prismatic = "z" }
+mass = 10
+inertia = 0
+points = { hook = [0, 0, 0.5] }
+[include.a]
+file = "axle.toml"
+on = "frame"
+""")
+    (tmp_path / "train.toml").write_text("""
+name = "train"
+[bodies.box]
+joint = { prismatic = "z" }
+mass = 100
+inertia = 0
+[include.front]
+file = "bogie.toml"
+on = "box"
+""")
+    s = arm.load(tmp_path / "train.toml")
+    assert {name: body.parent.name for name, body in s.bodies.items()} == {
+        "box": "ground", "front_frame": "box", "front_a_wheel": "front_frame",
+    }  # fmt: skip
+    assert set(s.parameters) == {"front_a_x", "front_a_v", "front_a_k"}
+    at = {"box.q1": 1.0, "front_frame.q1": 0.2, "front_a_wheel.q1": 0.1, "front_a_v": 3.0, "front_a_k": 5.0}
+    assert arm.evaluate(s.outputs["front_a_position"].expression, at) == pytest.approx(1.3)
+    assert arm.evaluate(s.loads["front_a_spring"].magnitude, at) == pytest.approx(
+        -2 * (0.4 - 0.4) * 5.0, abs=1e-12
+    )
+    at["front_a_wheel.q1"] = 0.2
+    assert arm.evaluate(s.loads["front_a_spring"].magnitude, at) == pytest.approx(-2 * (0.3 - 0.4) * 5.0)

@@ -11,7 +11,7 @@ set = { track = "1.6*w", k = 3e4 }   # its parameters: expressions of the whole,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from armillary.errors import nearest
@@ -20,12 +20,14 @@ from armillary.text.checking import check_document
 from armillary.text.documents import Document, read_document
 from armillary.text.kinds import Kind
 from armillary.text.kinds import known as listed
-from armillary.text.sections import SECTIONS, TOP, verb_of
+from armillary.text.sections import FUNCTION, TOP, verb_of
 
 # Names in a text: those after a dot belong to what stands before it; back quotes hold one name.
 _NAMES = re.compile(r"`([^`]+)`|(?<![\w.])([^\W\d]\w*)(?!\w)")
-_DECLARING = ("parameters", "inputs", "memory", "tables", "functions", "expressions", "bodies", "attractors",
-              "fmus", "loads", "constraints", "events", "outputs")  # fmt: skip
+# Sections whose entries texts can name, and those whose entries only have names.
+_NAMED = ("parameters", "inputs", "memory", "tables", "functions", "expressions", "bodies", "attractors",
+          "fmus", "loads")  # fmt: skip
+_LABELLED = ("constraints", "events", "outputs")
 _DEEPEST = 20
 
 
@@ -53,20 +55,26 @@ def parts_of(document: Document, above: tuple[str, ...] = ()) -> list[Part]:
                 "include",
                 label,
             )
-        for part in parts_of(inner, chain):
-            found.append(_placed(part, document, label, entry))
+        inside = parts_of(inner, chain)
+        declared = {name for part in inside for section in _NAMED for name in part.data.get(section, {})}
+        _check_parameters(document, label, entry, inside[0])
+        found += [_placed(part, label, entry, declared) for part in inside]
     return found
 
 
-def _placed(part: Part, outer: Document, label: str, entry: Mapping[str, Any]) -> Part:
-    """A part under its prefix, on its body, with its parameters set."""
-    prefix = entry.get("prefix", f"{label}_")
-    share, values = entry.get("share", []), dict(entry.get("set", {}))
-    declared = [name for section in _DECLARING for name in part.data.get(section, {})]
-    for name in [*share, *values]:
-        if name not in part.data.get("parameters", {}) and part.document.path == _included(outer, entry):
-            hint = nearest(name, part.data.get("parameters", {})) or listed(part.data.get("parameters", {}))
+def _check_parameters(outer: Document, label: str, entry: Mapping[str, Any], part: Part) -> None:
+    """An error for a parameter that is shared or set, and that the included file does not have."""
+    known = part.data.get("parameters", {})
+    for name in [*entry.get("share", []), *entry.get("set", {})]:
+        if name not in known:
+            hint = nearest(name, known) or listed(known)
             raise outer.error(f"'{name}' is not a parameter of '{entry['file']}'{hint}", "include", label)
+
+
+def _placed(part: Part, label: str, entry: Mapping[str, Any], declared: set[str]) -> Part:
+    """A part under its prefix, on its body, with its parameters set; ``declared`` is what its whole names."""
+    prefix = entry.get("prefix", f"{label}_")
+    share, values = entry.get("share", []), entry.get("set", {})
     names = {name: f"{prefix}{name}" for name in declared if name not in share}
     if "on" in entry:
         names |= {"ground": entry["on"], "world": "ground"}
@@ -75,8 +83,13 @@ def _placed(part: Part, outer: Document, label: str, entry: Mapping[str, Any]) -
     for section, content in part.data.items():
         if section in ("include", "name", "units", "armillary", "about"):
             continue
-        kind = TOP.get(section)
-        data[section] = kind.renamed(content, rename) if kind else _entries(section, content, rename, names)
+        if section == "functions":  # names of their arguments are their own
+            data[section] = {rename(name): _function(given, names) for name, given in content.items()}
+        elif section in TOP:
+            data[section] = TOP[section].renamed(content, rename)
+        else:
+            key = rename if section not in _LABELLED else lambda name: f"{prefix}{name}"
+            data[section] = {key(name): _entry(section, given, names) for name, given in content.items()}
     if "on" in entry:
         for body in data.get("bodies", {}).values():
             if not {"parent", "wheel_on", "gyro_on"} & body.keys():
@@ -94,26 +107,33 @@ def _placed(part: Part, outer: Document, label: str, entry: Mapping[str, Any]) -
             parameters[names[name]] = {**(known if isinstance(known, Mapping) else {}), "value": value}
     data["parameters"] = {k: v for k, v in parameters.items() if k not in taken}
     data["expressions"] = {**data.get("expressions", {}), **taken}
-    back = {new: part.names.get(old, old) for old, new in names.items()}
-    return Part(part.document, data, {old: new for new, old in back.items()})
+    own = [name for section in (*_NAMED, *_LABELLED) for name in part.data.get(section, {})]
+    original = {new: old for old, new in part.names.items()}
+    now = {original.get(name, name): names.get(name, f"{prefix}{name}") for name in own}
+    return Part(part.document, data, now)
 
 
-def _included(outer: Document, entry: Mapping[str, Any]) -> Any:
-    return outer.path.parent / entry["file"]
+def _function(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        **given,
+        "value": FUNCTION.fields["value"].renamed(given["value"], _without(names, given["arguments"])),
+    }
 
 
-def _entries(
-    section: str, content: Mapping[str, Any], rename: Callable[[str], str], names: Mapping[str, str]
-) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, entry in content.items():
-        verb = verb_of(section, entry)
-        assert verb is not None and section in SECTIONS
-        fields: dict[str, Kind] = {**verb.fields, **verb.extra}
-        changed = {key: fields[key].renamed(value, rename) for key, value in entry.items()}
-        # The label of a strut's law: its length x and rate v are no names of the model.
-        found[names.get(name, rename(name))] = changed
-    return found
+def _entry(section: str, given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    verb = verb_of(section, given)
+    assert verb is not None  # the document was checked
+    fields: dict[str, Kind] = {**verb.fields, **verb.extra}
+    local = ("x", "v") if verb.method == "strut" else ()  # a strut's length and its rate
+    return {
+        key: fields[key].renamed(value, _without(names, local if key == "strut" else ()))
+        for key, value in given.items()
+    }
+
+
+def _without(names: Mapping[str, str], local: Iterable[str]) -> Callable[[str], str]:
+    """A renamer that leaves local names as they are."""
+    return _renamer({**names, **{name: name for name in local}})
 
 
 def _renamer(names: Mapping[str, str]) -> Callable[[str], str]:
