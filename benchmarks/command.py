@@ -13,6 +13,9 @@ from benchmarks import report
 from benchmarks.build import HERE, NotAvailable
 from benchmarks.candidate import timer
 from benchmarks.environment import VARIABLE, Environment, describe, find_environment
+from benchmarks.exported import EXAMPLES as EXPORTED
+from benchmarks.exported import QUICK as QUICK_EXPORTED
+from benchmarks.exported import measure_exported
 from benchmarks.flexible import measure_flexible
 from benchmarks.formalisms import EXAMPLES as COMPARED
 from benchmarks.formalisms import compare_examples
@@ -60,13 +63,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results["sympy_chain8"] = (
         sympy_chain8(environment) if "sympy" in peers else {"missing": "SymPy was left out"}
     )
-    results |= {"panels": [], "flexible": [], "formalisms": []}
+    results |= {"panels": [], "flexible": [], "formalisms": [], "exported": []}
     if not options.only:
         with_basilisk = "basilisk" in peers
         results["panels"] = measure_panels(
             environment, with_peer=with_basilisk, repeats=3 if options.quick else 7
         )
         results["flexible"] = flexible(repeats=1 if options.quick else 3, rounds=effort.rounds)
+        results["exported"] = measure_exported(QUICK_EXPORTED if options.quick else EXPORTED, effort)
         few = Effort(rounds=max(20, effort.rounds // 3))  # of thirty examples, four candidates each
         results["formalisms"] = compare_examples(QUICK_EXAMPLES if options.quick else (*COMPARED,), few)
     results["published"] = count_examples()
@@ -150,6 +154,7 @@ def conclude(results: dict[str, Any]) -> None:
         report.run_table(results["linkages"]),
         report.panels_table(results["panels"]),
         report.flexible_table(results["flexible"]),
+        report.exported_table(results["exported"]),
         report.derivation_table(results["derivation"]),
         report.count_table(results["formalisms"]),
         report.formalism_table(results["formalisms"]),

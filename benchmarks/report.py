@@ -161,6 +161,26 @@ def flexible_table(records: Sequence[dict[str, Any]]) -> str:
     return f"{title}\n" + table([*head, "ratio", "error"], rows)
 
 
+def exported_table(records: Sequence[dict[str, Any]]) -> str:
+    """Exported C beside the code in the process."""
+    if not records:
+        return "Exported C: not measured"
+    rows = [
+        [
+            r["title"],
+            number(r["cc_seconds"], 1),
+            *(number(r[key], 0) for key in ("nanoseconds", "exported_nanoseconds")),
+            number(r["ratio"], 2),
+            *(number(r[key], 0) for key in ("step_nanoseconds", "exported_step_nanoseconds")),
+            number(r["step_ratio"], 2),
+            f"{r['error']:.0e}",
+        ]
+        for r in records
+    ]
+    head = ["", "cc s", "ns", "in C", "ratio", "ns a step", "in C", "ratio", "difference"]
+    return "Exported C beside the code in the process: derivatives, and a step of rk4\n" + table(head, rows)
+
+
 def count_table(records: Sequence[dict[str, Any]]) -> str:
     """Operations of each example by every formalism that takes it, and what "auto" picks."""
     names = list(

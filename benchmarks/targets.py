@@ -105,6 +105,15 @@ def flexible_targets(records: list[dict[str, Any]]) -> list[Target]:
     return targets
 
 
+def exported_targets(records: list[dict[str, Any]]) -> list[Target]:
+    """Exported C within a tenth of the code in the process."""
+    return [
+        Target(f"{r['title']}: exported C / in the process, {what}", 1.1, r[key])
+        for r in records
+        for what, key in (("derivatives", "ratio"), ("a step of rk4", "step_ratio"))
+    ]
+
+
 def auto_ratio(record: dict[str, Any]) -> float | None:
     """Time of what "auto" picks over the shortest time of those it picks from.
 
@@ -183,6 +192,7 @@ def all_targets(results: dict[str, Any]) -> list[Target]:
         *linkage_targets(results["linkages"]),
         *panel_targets(results["panels"]),
         *flexible_targets(results["flexible"]),
+        *exported_targets(results.get("exported", [])),
         *formalism_targets(results["formalisms"]),
         *derivation_targets(fresh, results["sympy_chain8"]),
         Target("arm, 10 s of RK4 at 1 ms: simulation / chained evaluations", 1.3, simulated.get("ratio")),

@@ -93,6 +93,17 @@ def test_sources_build_without_a_warning_and_are_the_same_every_time(hopping: An
         assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_how_to_build_and_what_it_is_stand_beside_the_sources(hopping: Any, tmp_path: Path) -> None:
+    fmpy = pytest.importorskip("fmpy.model_description", reason="FMPy has the schema")
+    path = hopping.export("fmu", tmp_path / "h.fmu", version="3.0", binary=False)
+    (build,) = fmpy.read_build_description(str(path))
+    named = build.sourceFileSets[0].sourceFiles
+    with zipfile.ZipFile(path) as archive:
+        assert {f"sources/{name}" for name in named} == {n for n in archive.namelist() if n.endswith(".c")}
+        page = archive.read("documentation/index.html").decode()
+    assert all(text in page for text in ("hopper", "force from outside", "lb/in", "number of bounces"))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -96,9 +96,7 @@ def test_a_failing_fmu_ends_the_run(strut_unit: Path) -> None:
     m = s.body("m", joint=arm.Prismatic("x"), mass=1, inertia=0)
     out = s.fmu("strut", strut_unit, every=1e-3, inputs={"x": "0.1*sqrt(0.05 - t)"})
     s.force("F", -out["F"], s.ground.x, at=m.com)
-    with pytest.raises(
-        arm.SimulationError, match=r"FMU 'strut' failed at t = 0\.05 s: fmi\dSet"
-    ):
+    with pytest.raises(arm.SimulationError, match=r"FMU 'strut' failed at t = 0\.05 s: fmi\dSet"):
         s.derive().compile().simulate(0.1, step=1e-3)
 
 

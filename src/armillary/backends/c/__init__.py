@@ -31,7 +31,7 @@ def program_files(src: Source) -> dict[str, str]:
         **model_files(model),
         "main.c": _filled(model, "main.c.txt"),
         "test.c": test_code(model),
-        "Makefile": makefile(model),
+        "Makefile": _filled(model, "Makefile.txt"),
         "README.md": readme(model),
     }
 
@@ -60,21 +60,6 @@ def solver_code(model: Model) -> str:
     }
     code = fill(template(__package__, "events.c.txt"), values, model.has)
     return fill(template(__package__, "solver.c.txt"), values | {"events_code": code}, model.has)
-
-
-# States up to which vectors do not pay in the solver's loops: their loads would wait for the scalar stores of the
-# derivatives. The limit of the loop in the process, where it was measured (runtime/loops.py).
-_FEW = 12
-
-
-def makefile(model: Model) -> str:
-    """Makefile"""
-    few = len(model.description.states) <= _FEW
-    values = model.values | {
-        "vectors": "-fno-tree-vectorize" if few else "-fno-tree-slp-vectorize",
-        "why": ",\n# nor, with so few states, from vectors in the loops of the solver" if few else "",
-    }
-    return fill(template(__package__, "Makefile.txt"), values, model.has)
 
 
 def readme(model: Model) -> str:

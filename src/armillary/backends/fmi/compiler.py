@@ -87,5 +87,5 @@ def place_of_binary(version: str) -> tuple[str, str]:
     if version == "3.0":
         return f"binaries/{architecture}-{system}", suffix
     short = {"linux": "linux64", "darwin": "darwin64", "windows": "win64"}[system]
-    # FMI 2.0 names 64-bit x86 machines only; others follow the habit of the tools that support them.
-    return f"binaries/{short if architecture == 'x86_64' else f'{architecture}-{system}'}", suffix
+    # FMI 2.0 has names for x86 machines only; tools of other machines look in the same folders.
+    return f"binaries/{short}", suffix

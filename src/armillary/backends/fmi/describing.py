@@ -24,7 +24,6 @@ class Facts:
     token: str
     step: float
     duration: float
-    directional: bool
     exchange: bool
     cosimulation: bool
     sources: Sequence[str]
@@ -59,15 +58,14 @@ def model_description(facts: Facts, version: str) -> bytes:
 def _interface_type(root: Element, name: str, facts: Facts, version: str) -> None:
     spelling = "FMUstate" if version == "2.0" else "FMUState"
     plural = "" if version == "2.0" else "s"
-    directional = "true" if facts.directional else "false"
     found = {
         "modelIdentifier": facts.identifier,
         f"canGetAndSet{spelling}": "true",
         f"canSerialize{spelling}": "true",
-        f"providesDirectionalDerivative{plural}": directional,
+        f"providesDirectionalDerivative{plural}": "true",
     }
     if version == "3.0":
-        found["providesAdjointDerivatives"] = directional
+        found["providesAdjointDerivatives"] = "true"
         if name == "ModelExchange":
             found |= {"needsCompletedIntegratorStep": "true"}
     if name == "CoSimulation":

@@ -15,7 +15,6 @@ from armillary.backends.fmi.compiler import compile_library, place_of_binary
 from armillary.backends.fmi.describing import Facts, build_description, model_description
 from armillary.backends.fmi.documentation import documentation
 from armillary.backends.fmi.model import model_files
-from armillary.backends.fmi.partial import directional
 from armillary.backends.fmi.tables import variables_header, variables_source
 from armillary.backends.fmi.variables import interface
 from armillary.backends.text.source import source
@@ -54,8 +53,7 @@ def export(
             raise ArmillaryError(f"export to an FMU: {name}={value!r} is not a positive number of seconds")
     found = source(equations)
     variables = interface(found, parameters, initial)
-    partial = directional(found.program, variables.clocks)
-    texts = model_files(found, partial) | {"variables.c": variables_source(variables)}
+    texts = model_files(found, variables.clocks) | {"variables.c": variables_source(variables)}
     number = version[0]
     shared = (f"fmi{number}.h", f"fmi{number}.c", "fmu.h", *_SOURCES)
     texts |= {
@@ -63,7 +61,7 @@ def export(
     }
     offers = {"exchange": kind != "co_simulation", "cosimulation": kind != "model_exchange"}
     token = _token(texts, version, repr((step, offers)))
-    texts["variables.h"] = variables_header(variables, token, step, directional=partial is not None, **offers)
+    texts["variables.h"] = variables_header(variables, token, step, **offers)
     made = sorted(name for name in texts if name.endswith(".c"))
     facts = Facts(
         variables,
@@ -71,7 +69,6 @@ def export(
         token,
         float(step),
         float(duration),
-        partial is not None,
         **offers,
         sources=made,
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from armillary.algebra.expression import Expr
 from armillary.backends.c.model import INPUTS, RESULT, Model
 from armillary.backends.c.printer import helpers, lookup_function
 from armillary.backends.c.writing import Signature, block, counts, function
-from armillary.backends.fmi.partial import Directional
+from armillary.backends.fmi.partial import Directional, directional
 from armillary.backends.text.body import Place, body
 from armillary.backends.text.source import Source
 from armillary.backends.text.template import template
@@ -20,12 +22,11 @@ _APART = """\
 """
 
 
-def model_files(source: Source, directional: Directional | None) -> dict[str, str]:
-    """Headers and sources by name."""
+def model_files(source: Source, clocks: Collection[int]) -> dict[str, str]:
+    """Headers and sources by name; ``clocks`` are the numbers of the events of periodic updates."""
     model = Model(source)
     texts = {f"{model.stem}.h": model.header(), f"{model.stem}.c": model.code()}
-    if directional is not None:
-        texts[f"{model.stem}_directional.c"] = _directional_source(source, directional)
+    texts[f"{model.stem}_directional.c"] = _directional_source(source, directional(source.program, clocks))
     return texts
 
 

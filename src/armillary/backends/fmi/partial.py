@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import Expr, symbol
-from armillary.errors import ExpressionError
 from armillary.program.program import Program, Section, section
 
 
@@ -25,8 +24,8 @@ class Directional:
     seeds: tuple[Expr, ...]
 
 
-def directional(program: Program, clocks: Collection[int]) -> Directional | None:
-    """The section of a program; none where a function of the model has no derivative."""
+def directional(program: Program, clocks: Collection[int]) -> Directional:
+    """The section of a program; ``clocks`` are the numbers of events that are left out."""
     known = [program.time, *program.state, *program.memory]
     seeds = tuple(symbol(f"d_{s.data.name}", "variable", owner=program) for s in known)
     watched = [g for k, g in enumerate(program.events.results) if k not in clocks]
@@ -36,9 +35,6 @@ def directional(program: Program, clocks: Collection[int]) -> Directional | None
         *program.outputs.labels,
         *(f"event {k}" for k in range(len(watched))),
     ]
-    try:
-        found = directional_derivatives(functions, dict(zip(known, seeds, strict=True)))
-    except ExpressionError:
-        return None
+    found = directional_derivatives(functions, dict(zip(known, seeds, strict=True)))
     # Constants of derivatives are few and not worth a place of their own: they are computed where they stand.
     return Directional(section("directional", labels, found, constant=True), seeds)

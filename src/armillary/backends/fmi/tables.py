@@ -44,7 +44,6 @@ void {stem}_directional(double t, const double *state, const double *constants, 
 
 #define HAS_UPDATE {update}
 #define HAS_NORMALISE {normalise}
-#define HAS_DIRECTIONAL {directional}
 #define HAS_EXCHANGE {exchange}
 #define HAS_COSIMULATION {cosimulation}
 #define TUNABLE {tunable}
@@ -70,7 +69,7 @@ extern const event_description EVENTS[];
 
 
 def variables_header(
-    interface: Interface, token: str, step: float, *, directional: bool, exchange: bool, cosimulation: bool
+    interface: Interface, token: str, step: float, *, exchange: bool, cosimulation: bool
 ) -> str:
     """variables.h"""
     program, description = interface.source.program, interface.source.description
@@ -88,7 +87,6 @@ def variables_header(
         "indicators": len(interface.indicators),
         "update": int(bool(program.update.results)),
         "normalise": int(bool(program.quaternions or program.corrected)),
-        "directional": int(directional),
         "exchange": int(exchange),
         "cosimulation": int(cosimulation),
         "tunable": int(interface.tunable),

@@ -17,14 +17,15 @@ def example_timing(source: Source) -> tuple[float, float]:
     return _STEPS * step, step
 
 
-def example_run(source: Source) -> str:
-    """The run file of an example, with all defaults."""
+def example_run(source: Source, *, sample: bool = True) -> str:
+    """The run file of an example, with all defaults; ``sample``: whether rows may have times of their own."""
     d = source.description
     duration, step = example_timing(source)
     parameters = zip(d.parameters, source.values, strict=True)
     lines = [f"# A run of {d.name}. What is left out keeps its default.", ""]
     lines += ["[run]", f"duration = {duration!r}", f"step = {step!r}", 'method = "rk4"  # or "midpoint"']
-    lines.append("# sample = …   seconds between rows; left out: a row at the end of each step")
+    if sample:
+        lines.append("# sample = …   seconds between rows; left out: a row at the end of each step")
     lines += _group("parameters", ((p.name, v, note(p.units, p.about)) for p, v in parameters))
     lines += _group("initial", ((s.name, s.initial / s.factor, note(s.units, s.about)) for s in d.states))
     lines += _group("inputs", ((m.name, m.initial / m.factor, note(m.units, m.about)) for m in d.inputs))

@@ -4,8 +4,6 @@
 
 #include "fmu.h"
 
-#if HAS_DIRECTIONAL
-
 /* Seeds and sensitivities as model_directional takes and gives them: time, state, memory; and rates,
  * outputs, event functions. */
 typedef struct {
@@ -75,20 +73,3 @@ int fmu_adjoint(fmu *me, const uint32_t *unknowns, size_t n, const uint32_t *kno
     }
     return FMU_OK;
 }
-
-#else
-
-int fmu_directional(fmu *me, const uint32_t *unknowns, size_t n, const uint32_t *knowns, size_t m,
-                    const double *seed, double *sensitivity)
-{
-    (void)unknowns, (void)n, (void)knowns, (void)m, (void)seed, (void)sensitivity;
-    return fmu_fail(me, "this model has no directional derivatives");
-}
-
-int fmu_adjoint(fmu *me, const uint32_t *unknowns, size_t n, const uint32_t *knowns, size_t m,
-                const double *seed, double *sensitivity)
-{
-    return fmu_directional(me, unknowns, n, knowns, m, seed, sensitivity);
-}
-
-#endif
