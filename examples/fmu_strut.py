@@ -8,7 +8,7 @@ quarter car as a force element of which nothing is known but its inputs (stroke 
 
 from __future__ import annotations
 
-import tempfile
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -69,20 +69,24 @@ def whole() -> arm.System:
     return s
 
 
-def main() -> None:
+def main(folder: str = "out") -> None:
     """The strut exported, the car run on it, and how far it is from the car in one model."""
     exact = whole().derive().compile().simulate(2.0, rtol=1e-10, sample=0.01)
-    with tempfile.TemporaryDirectory() as folder:
-        strut = system().derive().export("fmu", Path(folder, "strut.fmu"), step=1e-4)
-        print(arm.fmu(strut))
-        for every in (2e-3, 1e-3, 5e-4):
-            errors = []
-            for extrapolate in (False, True):
-                run = car(strut, every, extrapolate).derive().compile().simulate(2.0, rtol=1e-8, sample=0.01)
-                errors.append(1e3 * np.max(np.abs(run["body.q1"] - exact["body.q1"])))
-            held, line = errors
-            print(f"every {1e3 * every:.1f} ms: body off by {held:.4f} mm held, {line:.4f} mm extrapolated")
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    eom = system().derive()
+    print(f"{eom.formalism}: {eom.operations}")
+    strut = eom.export("fmu", place / "strut.fmu", step=1e-4)
+    print(arm.fmu(strut))
+    for every in (2e-3, 1e-3, 5e-4):
+        errors = []
+        for extrapolate in (False, True):
+            run = car(strut, every, extrapolate).derive().compile().simulate(2.0, rtol=1e-8, sample=0.01)
+            errors.append(1e3 * np.max(np.abs(run["body.q1"] - exact["body.q1"])))
+        held, line = errors
+        print(f"every {1e3 * every:.1f} ms: body off by {held:.4f} mm held, {line:.4f} mm extrapolated")
+    run.plot("body.q1", "wheel.q1", "strut_force", path=place / "fmu_strut.png")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,8 @@ def test_all_examples_are_found() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs(path: Path, tmp_path: Path) -> None:
+    if path.stem == "fmu_strut" and not (shutil.which("cc") or shutil.which("gcc")):
+        pytest.skip("an FMU is built with a C compiler, and there is none")
     here = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8", "MPLBACKEND": "Agg"}
     command = [sys.executable, str(path), str(tmp_path)]
     done = subprocess.run(command, env=here, capture_output=True, encoding="utf-8", timeout=120)
