@@ -96,6 +96,7 @@ __all__ = [
     "Expr",
     "ExpressionError",
     "Fixed",
+    "Fmu",
     "ForeignFunction",
     "Free",
     "Gimbal",

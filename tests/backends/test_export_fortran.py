@@ -170,15 +170,22 @@ def test_a_sum_too_long_for_a_statement_is_cut_at_its_outer_signs() -> None:
     assert "".join([first, *others]) == " + ".join(terms)
 
 
+def test_a_system_is_not_called_as_a_variable_is(tmp_path: Path) -> None:
+    s = arm.System("step")
+    s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    made = make(s.derive().export("fortran", tmp_path / "step"), "step", "test")
+    assert (made.returncode, made.stderr, made.stdout.splitlines()[-1]) == (0, "", "all as stored")
+
+
 def test_names_that_differ_in_case_and_a_parameter_without_default(tmp_path: Path) -> None:
-    s = arm.System("step")  # which is a variable of the program
+    s = arm.System("a spring with a name that is longer than a file's")
     s.parameter("k", 3.0, units="N/m")
     s.parameter("K", units="N")
     s.parameter("state", 2.0, units="kg")
     a = s.body("a", joint=arm.Prismatic("x"), mass="state", inertia=0)
     s.force("pull", "-k*a.q1 + K", a.x, at=a.com)
     eom = s.derive()
-    folder = eom.export("fortran", tmp_path / "step")
+    folder = eom.export("fortran", tmp_path / "spring")
     made = make(folder)
     assert (made.returncode, made.stderr) == (0, "")
     found, _ = rows(
@@ -187,5 +194,7 @@ def test_names_that_differ_in_case_and_a_parameter_without_default(tmp_path: Pat
     run = eom.compile().simulate(1.0, step=0.1, parameters={"k": 4.0, "K": 0.5, "state": 1.5})
     np.testing.assert_allclose(found[:, 1:], run.values, rtol=0, atol=1e-14)
     (folder / "none.nml").write_text("&run duration = 1.0, step = 0.1 /\n")
-    done = subprocess.run(["./step", "none.nml"], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [f"./{stem_of(folder)}", "none.nml"], cwd=folder, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1 and "&parameters needs K_1: it has no default" in done.stderr

@@ -95,6 +95,23 @@ def test_events_that_come_faster_and_faster_end_the_run_at_the_same_bounce(
     assert [t for t, _ in found.events] == pytest.approx(bounces, rel=1e-13)
 
 
+def test_a_run_ends_where_other_dependent_speeds_are_needed(tmp_path: Path) -> None:
+    """A bead on a ring, in Cartesian coordinates: in the process x gives way to y where x says little."""
+    s = arm.System("ring")
+    s.parameter("R", 1.0, units="m", about="radius")
+    x = s.body("x", joint=arm.Prismatic("x"), mass=0.5, inertia=0)
+    s.body("y", x, arm.Prismatic("y"), mass=1.0, inertia=0)
+    s.constrain("x.q1**2 + y.q1**2 - R**2")
+    s.start({"x.q1": 0.6, "y.q1": 0.8, "x.u1": 1.0})
+    eom = s.derive()
+    found = load(eom.export("python", tmp_path / "ring")).simulate(1.0, 0.01)
+    assert "other dependent speeds are needed" in found.status
+    run = eom.compile().simulate(1.0, step=0.01)
+    assert run.info["modes"].startswith(f"t = {found.t:.6g} s: y.u1 became independent")
+    count = len(found.rows) - 1  # the last row is the place of the event
+    np.testing.assert_allclose(found.rows[:count], run.values[:count], rtol=0, atol=1e-12)
+
+
 def test_loops_that_do_not_close_are_told(exported: Callable[[str], Path]) -> None:
     with pytest.raises(ValueError, match="the loops do not close"):
         load(exported("four bar")).simulate(0.3, 0.01, parameters=None, initial={"A.q1": 30.0})
@@ -158,6 +175,27 @@ def test_arithmetic_is_that_of_ieee_754(exported: Callable[[str], Path]) -> None
     nothing = [module.div(0.0, 0.0), module.sin(inf), module.sqrt(-1.0), module.log(-1.0), module.asin(2.0)]
     nothing += [module.least(1.0, float("nan")), module.most(float("nan"), 1.0), module.power(-2.0, 0.3)]
     assert all(value != value for value in nothing)
+
+
+@pytest.mark.parametrize("language", ("python", "jax", "fortran", "matlab"))
+def test_no_text_of_a_model_becomes_a_statement(language: str, tmp_path: Path) -> None:
+    """Names and descriptions may come from a stranger's file; in programs they are comments and strings."""
+    evil = 'x"""\'*/\nEVIL();\r\nEVIL();\u2028EVIL();\\'
+    s = arm.System(f"system {evil}")
+    s.parameter("k", 2.0, units="N/m", about=evil)
+    law = arm.Table([0, 1], [0, 1], name=evil, x_units="m", y_units="m")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.force("pull", -s.parameters["k"] * law(a.q1), a.x, at=a.com)
+    s.memory("m", 0.0, about=evil)
+    s.event(f"event {evil}", "a.q1 - 1e3*a.q1*t", set={"m": "m + 1"}, about=evil)
+    s.output(f"output {evil}", "a.q1", about=evil)
+    folder = s.derive().export(language, tmp_path / "evil")
+    for file in folder.rglob("*"):
+        if file.is_file():
+            lines = file.read_text().splitlines()
+            assert not any(line.strip().startswith("EVIL") for line in lines), file.name
+    if language == "python":
+        assert load(folder).simulate(0.1, 0.01).status == "finished"
 
 
 def test_what_cannot_be_exported_is_named(tmp_path: Path) -> None:

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from tests.fmi.fmu_models import VERSIONS, hopper, need_compiler, strut
-
-START = {"ball.q1": 1.0, "plate.u1": 20.0, "plate.q1": 15.0}
-
-
-class Exported(NamedTuple):
-    """An FMU, a folder to unpack it to, and its version."""
-
-    path: Path
-    folder: Path
-    version: str
+from tests.fmi.fmu_models import START, VERSIONS, Exported, hopper, need_compiler, strut
 
 
 @pytest.fixture(scope="session")

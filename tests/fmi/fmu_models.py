@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -12,6 +12,15 @@ from armillary.backends.fmi.compiler import find_compiler
 from armillary.errors import ArmillaryError
 
 VERSIONS = ("2.0", "3.0")
+START = {"ball.q1": 1.0, "plate.u1": 20.0, "plate.q1": 15.0}  # of the hopper
+
+
+class Exported(NamedTuple):
+    """An FMU, a folder to unpack it to, and its version."""
+
+    path: Path
+    folder: Path
+    version: str
 
 
 def need_compiler() -> None:

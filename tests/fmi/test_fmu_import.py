@@ -158,6 +158,7 @@ def rewritten(path: Path, target: Path, **files: bytes) -> Path:
         (lambda x: b"<a/>", "describes no FMU but a 'a'"),
         (lambda x: x.replace(b'fmiVersion="2.0"', b'fmiVersion="1.0"'), "FMI version '1.0'"),
         (lambda x: x.replace(b'valueReference="3"', b'valueReference="x"'), "not a whole number"),
+        (lambda x: x.replace(b'valueReference="3"', b'valueReference="-3"'), "no 32-bit number"),
         (lambda x: x.replace(b'start="40.0"', b'start="nan"'), "not a finite number"),
         (lambda x: x.replace(b'factor="0.001"', b'factor="0"'), "factor zero"),
     ],

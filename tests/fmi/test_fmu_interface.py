@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.fmi.conftest import Exported
-from tests.fmi.fmu_models import begun, get, opened, put, references
+from tests.fmi.fmu_models import Exported, begun, get, opened, put, references
 
 pytest.importorskip("fmpy", reason="FMPy opens the FMUs of these tests")
 

@@ -16,8 +16,7 @@ import pytest
 
 import armillary as arm
 from examples import four_bar, spinning_top
-from tests.fmi.conftest import START, Exported
-from tests.fmi.fmu_models import need_compiler
+from tests.fmi.fmu_models import START, Exported, need_compiler
 
 fmpy = pytest.importorskip("fmpy", reason="FMPy simulates the FMUs of these tests")
 
@@ -91,6 +90,29 @@ def test_loops_and_euler_parameters_stay_closed(example: Any, tmp_path: Path) ->
         at = [int(np.flatnonzero(np.abs(found["time"] - t) < 1e-9)[-1]) for t in run.time[::100]]
         for name in names:
             assert far(found[name][at], run[name][::100]) < bound, (kind, name)
+
+
+def test_bounces_without_end_are_an_error_and_clocks_tick_on(tmp_path: Path) -> None:
+    """A ball dropped from 1 m with restitution 0.7 rests at √(2/g)·(1 + 2·0.7/0.3) = 2.5586 s."""
+    need_compiler()
+    s = arm.System("ball")
+    s.body("b", joint=arm.Prismatic("y"), mass=1, inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    s.event("bounce", "b.q1", direction=-1, set={"b.u1": "-0.7*b.u1"})
+    s.memory("tick", update="tick + 1", every=1e-3)
+    options = {"kind": "co_simulation", "initial": {"b.q1": 1.0}}
+    path = s.derive().export("fmu", tmp_path / "ball.fmu", **options)
+    said: list[str] = []
+    with pytest.raises(Exception, match="fmi2DoStep failed"):
+        fmpy.simulate_fmu(
+            str(path), stop_time=3.0, output_interval=0.5, logger=lambda *a: said.append(str(a[-1]))
+        )
+    assert "event 'bounce' accumulates at t = 2.5586" in said[-1]
+    high = {"b.q1": 1e6}  # no bounce for a while: a hundred thousand ticks
+    found = fmpy.simulate_fmu(
+        str(path), stop_time=100.0, output_interval=50.0, start_values=high, output=["tick"]
+    )
+    assert list(found["tick"]) == [0.0, 50_000.0, 100_000.0]
 
 
 def test_an_event_that_stops_ends_a_simulation_of_either_kind(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from armillary.backends.text.layout import listed
+from armillary.backends.text.layout import listed, one_line
 from armillary.backends.text.printer import ATOM, CHOICE, PRODUCT, UNARY, Operand, Printer
 
 # Fortran has no reserved words, but a variable of such a name would hide the function.
@@ -63,7 +63,7 @@ def table_function(name: str, table: Any, width: int) -> str:
     arguments = ("x", "y")[: table.arity]
     shape = table.coefficients.shape
     lines = [
-        f"  ! Table '{table.name}': a piecewise polynomial.",
+        f"  ! Table '{one_line(table.name)}': a piecewise polynomial.",
         f"  pure function {name}({', '.join(arguments)}) result(value)",
         f"    real(dp), intent(in) :: {', '.join(arguments)}",
         "    real(dp) :: value, " + ", ".join(f"d{a}" for a in arguments)

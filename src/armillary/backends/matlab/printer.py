@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from armillary.backends.text.layout import listed
+from armillary.backends.text.layout import listed, one_line
 from armillary.backends.text.printer import CHOICE, Operand, Printer
 
 KEYWORDS = (
@@ -17,7 +17,9 @@ KEYWORDS = (
     "return spmd switch try while do until end_try_catch endif endwhile endfor endfunction unwind_protect"
 )
 # Functions that generated files call: a variable of such a name would hide them.
-_CALLED = "double sin cos tan atan atan2 exp abs Inf NaN true false zeros setdiff fieldnames isempty error"
+_CALLED = (
+    "double sin cos tan atan atan2 exp abs Inf NaN true false zeros setdiff fieldnames isempty isnan error"
+)
 
 
 class MatlabPrinter(Printer):
@@ -55,7 +57,7 @@ def table_function(name: str, table: Any, width: int) -> str:
     arguments = ("x", "y")[: table.arity]
     lines = [
         f"function value = {name}({', '.join(arguments)})",
-        f"% Table '{table.name}': a piecewise polynomial.",
+        f"% Table '{one_line(table.name)}': a piecewise polynomial.",
     ]
     lines.append("persistent breaks coefficients")
     lines.append("if isempty(breaks)")

@@ -183,6 +183,13 @@ def _precompute(made: Source, sections: Sections, package: str) -> str:
         "end",
     ]
     names = _fields(made)
+    for name, parameter in zip(names, made.description.parameters, strict=True):
+        if parameter.default is None and parameter.needed:
+            lines += [
+                f"if isnan(p.{name})",
+                f"  error('parameter {name} has no default: set p.{name}');",
+                "end",
+            ]
     for i in body.inputs:
         factor = made.description.parameters[i.index].factor
         lines.append(f"{i.name} = p.{names[i.index]}" + ("" if factor == 1.0 else f"*{factor!r}") + ";")

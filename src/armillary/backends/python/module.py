@@ -11,7 +11,7 @@ from armillary.backends.text.body import Body
 from armillary.backends.text.features import features
 from armillary.backends.text.heading import head, note, operations_text
 from armillary.backends.text.helpers import helpers, needed
-from armillary.backends.text.layout import wrapped
+from armillary.backends.text.layout import one_line, wrapped
 from armillary.backends.text.names import fields
 from armillary.backends.text.printer import Printer
 from armillary.backends.text.source import Sections, Source
@@ -233,7 +233,8 @@ class Module:
 
     def table(self, name: str, table: Any) -> str:
         """A lookup table: its data, and the function that looks up."""
-        lines = [f"# table '{table.name}'", f"{name.upper()} = (", "    ("]
+        title = one_line(table.name)
+        lines = [f"# table '{title}'", f"{name.upper()} = (", "    ("]
         for places in table.breaks:
             lines += wrapped(f"{_nested(places.tolist())},", WIDTH, " " * 8, " " * 9)
         lines += ["    ),", "    ("]
@@ -242,7 +243,7 @@ class Module:
         lines += ["    ),", f"    {tuple(table.outside)!r},", ")", "", ""]
         arguments = ("x", "y")[: table.arity]
         lines.append(f"def {name}({', '.join(f'{a}: float' for a in arguments)}) -> float:")
-        lines.append(f'    """Table \'{_docstring(table.name)}\'."""')
+        lines.append(f'    """Table \'{_docstring(title)}\'."""')
         lines.append(f"    return lookup(*{name.upper()}, {', '.join(arguments)})")
         return "\n".join(lines) + "\n\n"
 

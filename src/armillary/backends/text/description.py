@@ -5,11 +5,12 @@ Values of parameters and outputs are in the user's units, states and memory in t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from armillary.algebra.units import parse_unit
 from armillary.algebra.walk import symbols
+from armillary.backends.text.layout import one_line
 from armillary.model.described import parameter_descriptions
 from armillary.model.unit_system import state_factor
 from armillary.program.cost import Operations
@@ -112,6 +113,19 @@ class Description:
     def inputs(self) -> tuple[Stored, ...]:
         """Memory that is set from outside."""
         return tuple(m for m in self.memory if m.input)
+
+
+def one_lined(value: Any) -> Any:
+    """A description whose texts are lines: names and descriptions end up in comments and strings of programs,
+    where a line break could begin a statement.
+    """
+    if isinstance(value, str):
+        return one_line(value)
+    if isinstance(value, tuple):
+        return tuple(one_lined(v) for v in value)
+    if isinstance(value, (Parameter, State, Output, Stored, Happening, Link, Description)):
+        return replace(value, **{f.name: one_lined(getattr(value, f.name)) for f in fields(value)})
+    return value
 
 
 def description(equations: Equations, initial: list[float], memory: list[float]) -> Description:

@@ -37,6 +37,11 @@ def _pieces(text: str) -> list[str]:
     return pieces
 
 
+def one_line(text: str) -> str:
+    """Text without line breaks or control characters: what a comment or a string can hold, no more."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
 def paragraph(text: str, width: int, indent: str = "") -> list[str]:
     """A paragraph filled to a width."""
     return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent) or [indent.rstrip()]

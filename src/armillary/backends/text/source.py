@@ -8,7 +8,7 @@ from functools import cached_property
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import symbols
 from armillary.backends.text.body import Body, Place, body
-from armillary.backends.text.description import Description, description
+from armillary.backends.text.description import Description, description, one_lined
 from armillary.backends.text.names import Namer, plain
 from armillary.backends.text.printer import Printer
 from armillary.backends.text.reference import Reference, example_parameters, reference, start_memory
@@ -56,7 +56,7 @@ def source(equations: Equations) -> Source:
     given = example_parameters(equations)
     state = model.state(None, given)
     described = description(equations, state.tolist(), start_memory(model, given, state).tolist())
-    return Source(equations, described, tuple(given.values()))
+    return Source(equations, one_lined(described), tuple(given.values()))
 
 
 def _check(equations: Equations) -> None:

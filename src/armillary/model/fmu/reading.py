@@ -66,9 +66,12 @@ def _variables(root: ElementTree.Element, version: str, where: str) -> dict[str,
         name = element.get("name", "")
         unit = real.get("unit") or types.get(real.get("declaredType", "")) or ""
         start = real.get("start")
+        reference = _whole(element.get("valueReference"), f"{where}: the value reference of '{name}'")
+        if not 0 <= reference < 1 << 32:
+            raise ModelError(f"{where}: the value reference of '{name}', {reference}, is no 32-bit number")
         found[name] = FmuVariable(
             name,
-            _whole(element.get("valueReference"), f"{where}: the value reference of '{name}'"),
+            reference,
             element.get("causality", "local"),
             element.get("variability", "continuous"),
             None if start is None else _number(start, f"{where}: the start value of '{name}'"),

@@ -24,11 +24,34 @@ int fmu_happens(const fmu *me, int k, double g)
     return EVENTS[k].clock < 0 && g == g && now != before && before != 0.0 && EVENTS[k].direction * before <= 0.0;
 }
 
-/* A clock as close to a time as rounding can bring it has been reached. */
+/* A clock as close to a time as rounding can bring it has been reached; each tick adds a rounding. */
 int fmu_clock_due(const fmu *me, int k, double time)
 {
     int clock = EVENTS[k].clock;
-    return clock >= 0 && time >= me->now.memory[clock] - 64.0 * DBL_EPSILON * fabs(time);
+    double near = fmin((64.0 + me->now.fired) * DBL_EPSILON * fabs(time), 1e-3 * EVENTS[k].period);
+    return clock >= 0 && time >= me->now.memory[clock] - near;
+}
+
+/* The time of an event, for those that come faster and faster, as the bounces of a ball that comes to rest
+ * do: 1 where the gap between two has become a billionth of the longest, or a hundred in a row are nothing but
+ * rounding. No sequence of events leads on. */
+static int piles_up(fmu_values *now, int k)
+{
+    double gap = now->time - now->last[k];
+    int goes_on = gap < 2.0 * now->gap[k] && gap > 1e-3 * now->gap[k];
+    now->streak[k] = goes_on ? now->streak[k] + 1.0 : 0.0;
+    now->longest[k] = goes_on ? fmax(gap, now->longest[k]) : gap;
+    now->last[k] = now->time;
+    now->gap[k] = gap;
+    now->stuck[k] = gap <= 64.0 * DBL_EPSILON * fabs(now->time) ? now->stuck[k] + 1.0 : 0.0;
+    return (now->streak[k] >= 1.0 && gap <= 1e-9 * now->longest[k]) || now->stuck[k] > 100.0;
+}
+
+int fmu_accumulates(fmu *me, int k)
+{
+    me->now.mode = FAILED;
+    return fmu_fail(me, "event '%s' accumulates at t = %g: its effects come faster and faster; end the run there, or "
+                        "use a contact force", EVENTS[k].name, me->now.time);
 }
 
 static void event_functions(fmu *me, double *g)
@@ -74,6 +97,8 @@ int fmu_fire(fmu *me, const int *happening)
         (void)memory;
 #endif
         now->ended |= EVENTS[k].stop;
+        now->fired += 1.0;
+        if (EVENTS[k].clock < 0 && piles_up(now, k)) return fmu_accumulates(me, k);
     }
     event_functions(me, g);
     for (int k = 0; k < N_EVENTS; k++) {
@@ -84,8 +109,6 @@ int fmu_fire(fmu *me, const int *happening)
         now->sign[k] = happening[k] && !back ? 0.0 : after;
         now->reach[k] = fabs(g[k]);
     }
-    now->gap = now->time - now->last;
-    now->last = now->time;
     me->known = 0;
     return FMU_OK;
 }

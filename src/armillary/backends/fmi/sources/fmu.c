@@ -150,10 +150,12 @@ int fmu_set(fmu *me, const uint32_t *references, size_t count, const double *val
 int fmu_enter_initialization(fmu *me, double start)
 {
     if (!isfinite(start)) return fmu_fail(me, "the start time is not a finite number");
-    me->now.time = me->now.last = start;
-    me->now.gap = HUGE_VAL;
-    for (int k = 0; k < N_EVENTS; k++)
+    me->now.time = start;
+    for (int k = 0; k < N_EVENTS; k++) {
         if (EVENTS[k].clock >= 0) me->now.memory[EVENTS[k].clock] = start + EVENTS[k].period;
+        me->now.last[k] = start;
+        me->now.gap[k] = HUGE_VAL;
+    }
     me->now.mode = INITIALIZING;
     me->known = 0;
     return FMU_OK;

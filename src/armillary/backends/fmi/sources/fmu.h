@@ -48,7 +48,12 @@ typedef struct {
     double sign[ROOM(N_EVENTS)];            /* of each event function; 0: to be seen */
     double side[ROOM(N_EVENTS)];            /* from which it last came */
     double reach[ROOM(N_EVENTS)];           /* of the event functions at the start of a step */
-    double last, gap;                       /* time of the last event, and from the one before it */
+    double last[ROOM(N_EVENTS)];            /* time at which each last happened */
+    double gap[ROOM(N_EVENTS)];             /* and how long after the time before */
+    double longest[ROOM(N_EVENTS)];         /* of such gaps in a streak, in which none doubles */
+    double streak[ROOM(N_EVENTS)];          /* gaps in the streak so far */
+    double stuck[ROOM(N_EVENTS)];           /* gaps in a row that are as short as rounding */
+    double fired;                           /* events so far */
     int32_t mode;
     int32_t fresh;      /* the first event iteration is still to come */
     int32_t completed;  /* a step has been completed since the last event iteration */
@@ -121,6 +126,7 @@ int fmu_deserialize(fmu *me, const unsigned char *bytes, size_t size, void **sav
 void fmu_adopt_signs(fmu *me);
 int fmu_happens(const fmu *me, int k, double g);
 int fmu_clock_due(const fmu *me, int k, double time);
+int fmu_accumulates(fmu *me, int k);
 int fmu_fire(fmu *me, const int *happening);
 int fmu_discrete(fmu *me, fmu_news *news);
 int fmu_completed(fmu *me, int *event, int *ended);
