@@ -118,3 +118,12 @@ def test_degrees_at_the_border_of_events_and_momenta() -> None:
         assert [e.name for e in runs[0].events] == [e.name for e in runs[1].events] == ["latch"]
         for name in ("A.q1", "B.q1", "A.u1", "B.u1"):
             np.testing.assert_allclose(runs[1][name], np.degrees(runs[0][name]), rtol=1e-9, atol=1e-9)
+
+
+def test_a_parameter_of_a_constraint_between_coordinates_is_described():
+    s = arm.System("ring")
+    x = s.body("x", joint=arm.Prismatic("x"), mass=0.5, inertia=0)
+    s.body("y", x, arm.Prismatic("y"), mass=1.0, inertia=0)
+    s.parameter("R", 1.0, units="m")
+    s.constrain("x.q1**2 + y.q1**2 - R**2", name="ring")
+    assert "constraint ring" in parameter_descriptions(s)["R"]

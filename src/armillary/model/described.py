@@ -88,7 +88,8 @@ def _places(system: System) -> Iterator[_Place]:
             yield _Place(given.position, f"prescribed coordinate {given.coordinate.data.name}")
         yield _Place(given.value, f"prescribed speed {given.speed.data.name}")
     for constraint in system.constraints.values():
-        yield _Place(constraint.position or constraint.speed, f"constraint {constraint.name}")
+        held = constraint.speed if constraint.position is None else constraint.position
+        yield _Place(held, f"constraint {constraint.name}")
     for memory in system.memories.values():
         if memory.update is not None:
             yield _Place(memory.update, f"update of memory {memory.symbol.data.name}")

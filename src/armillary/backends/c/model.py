@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armillary.backends.c.printer import CPrinter, helpers, lookup_function
-from armillary.backends.c.writing import WIDTH, Signature, block, comment, counts, function, quoted
+from armillary.backends.c.writing import Signature, block, comment, counts, function, heading, quoted
 from armillary.backends.text.description import Description
-from armillary.backends.text.layout import columns, wrapped
+from armillary.backends.text.layout import columns
 from armillary.backends.text.source import Sections, Source
 from armillary.backends.text.template import fill, template
 
@@ -179,11 +179,11 @@ class Model:
             ]
         if not texts:
             return []
-        head = f"void {self.stem}_fire(int event, {arguments})"
+        joined = "\n".join(heading(f"void {self.stem}_fire(int event, {arguments})"))
         choose = "\n".join(["    switch (event) {", *cases, "    default:", "        break;", "    }"])
         return [
             *texts,
-            f"/* Memory and state after an event, by its number. */\n{_headed(head)}\n{{\n{choose}\n}}\n",
+            f"/* Memory and state after an event, by its number. */\n{joined}\n{{\n{choose}\n}}\n",
         ]
 
     def normalise(self) -> list[str]:
@@ -236,10 +236,6 @@ class Model:
                 )
             texts.append("\n".join([*lines, "};", ""]))
         return "\n".join(texts)
-
-
-def _headed(head: str) -> str:
-    return "\n".join(wrapped(head, WIDTH, "", "    "))
 
 
 def _about(units: str, about: str) -> str:

@@ -91,20 +91,26 @@ def _lines(
     for i in body.inputs:
         if i.array and i.name in read:
             factor = f" * {scale[i.index]}" if i.index in scale else ""
-            line = f"    const double {i.name} = {i.array}[{i.index}]{factor};"
+            value = f"{i.name} = {i.array}[{i.index}]{factor}"
             if i.array == "constants":
-                waiting[i.name] = line
+                waiting[i.name] = value
             else:
-                first.append(line)
-    waiting |= {n: f"    const double {n} = work[{k}];" for n, k in (received or {}).items()}
+                first.append(f"    const double {value};")
+    waiting |= {n: f"{n} = work[{k}]" for n, k in (received or {}).items()}
+
+    def needed(reads: Iterable[str]) -> list[str]:
+        now = [waiting.pop(n) for n in sorted(reads) if n in waiting]
+        return wrapped(f"const double {', '.join(now)};", WIDTH, "    ", "        ") if now else []
+
     lines = [*first, *(_angles(body) if angles else [])]
     for step in steps:
-        lines += [waiting.pop(n) for n in sorted(step.reads) if n in waiting]
+        lines += needed(step.reads)
         lines += wrapped(f"const double {step.name} = {step.text};", WIDTH, "    ", "        ")
     lines += [f"    work[{place}] = {n};" for n, place in (handed_on or {}).items()]
     for k in results:
-        lines += [waiting.pop(n) for n in sorted(body.result_reads[k]) if n in waiting]
-        lines += wrapped(f"{signature.targets[k]} = {body.results[k]};", WIDTH, "    ", "        ")
+        lines += needed(body.result_reads[k])
+        text = f"{signature.targets[k]} = {body.results[k]}; /* {comment(body.section.labels[k])} */"
+        lines += wrapped(text, WIDTH, "    ", "        ")
     return lines
 
 
@@ -121,7 +127,12 @@ def _text(
         lines = [f"    {' '.join(f'(void){n};' for n in unused)}", *lines]
     head = f"{signature.prefix if prefix is None else prefix}void {signature.name}({signature.arguments})"
     remark = [f"/* {comment(about)} */"] if about else []
-    return "\n".join([*remark, *wrapped(head, WIDTH, "", "    "), "{", *lines, "}", ""])
+    return "\n".join([*remark, *heading(head), "{", *lines, "}", ""])
+
+
+def heading(head: str) -> list[str]:
+    """The head of a function, broken between its arguments."""
+    return [line.replace("\0", "*") for line in wrapped(head.replace("*", "\0"), WIDTH, "", "    ")]
 
 
 def _mentions(text: str, name: str) -> bool:

@@ -103,6 +103,7 @@ class _Builder:
         section = self.section
         names = assigned_names(section)
         bases = _bases(section.nodes)
+        told = {n.args[0]: names[n] for n in section.nodes if n.kind == "let" and n in names}
         arrival = arrivals(section.nodes)
         angles = self.paired() if self.printer.paired_angles else ()
         for node in section.nodes:
@@ -111,9 +112,11 @@ class _Builder:
             operands = [self.operand(a) for a in node.args]
             operand = self.printer.node(node, operands, arrival)
             reads = self.reads_of(node.args)
-            wanted = node in names or node in bases or len(operand.text) > self.printer.inline
+            # What the derivation has named is written under that name, by the node itself or its let.
+            wanted = node in names or node in bases
+            wanted = wanted or (len(operand.text) > self.printer.inline and node not in told)
             if wanted and not operand.text.isidentifier():  # a name for a name would say nothing
-                name = self.named(names.get(node))
+                name = self.named(told.get(node) or names.get(node))
                 self.steps.append(Step(name, self.printer.at(operand, CHOICE), reads))
                 operand, reads = Operand(name), frozenset((name,))
             self.operands[node], self.reads[node] = operand, reads
