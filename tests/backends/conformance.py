@@ -96,7 +96,8 @@ def looked_up() -> arm.System:
                 f"slopes {kind} {outside}", two.derivative(0)(a.q1, b.u1) + two.derivative(1)(a.q1, b.u1)
             )
     s.force("push", total, a.x, at=a.com)
-    s.force("pull", "-3*b.q1 - 0.1*b.u1", a.x, at=b.com, reaction=a.com)
+    s.parameter("table_1", 3.0, about="called as generated code may call a table")
+    s.force("pull", "-table_1*b.q1 - 0.1*b.u1", a.x, at=b.com, reaction=a.com)
     return s
 
 

@@ -20,13 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+from weakref import ref
 
 from armillary.algebra import printing
 from armillary.algebra.arithmetic import number_power, whole
 from armillary.algebra.dimension import ONE, Dimension
 from armillary.algebra.dimension import power as dimension_power
 from armillary.algebra.latex import latex
-from armillary.algebra.node import TRUNCATION, Node, Symbol, intern
+from armillary.algebra.node import TRUNCATION, Node, Symbol, intern, number_of
 from armillary.algebra.numpy_operations import apply_numpy
 from armillary.errors import ExpressionError, UnitsError
 
@@ -166,8 +167,8 @@ def symbol(
     smallness: int = 0,
 ) -> Expr:
     """A named quantity. The same name, role and owner give the same node; its first description stays."""
-    key = ("symbol", name, role, id(owner) if owner is not None else 0, dimension, smallness)
-    record = Symbol(name, role, owner, units, about, default, smallness)
+    key = ("symbol", name, role, 0 if owner is None else number_of(owner), dimension, smallness)
+    record = Symbol(name, role, None if owner is None else ref(owner), units, about, default, smallness)
     return _node("symbol", (), record, dimension, key)
 
 

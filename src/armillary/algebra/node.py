@@ -7,6 +7,7 @@ place in canonical order, which is the same in every process.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,15 +42,32 @@ ROLES = ("parameter", "time", "coordinate", "speed", "acceleration", "memory", "
 
 @dataclass(frozen=True, eq=False)
 class Symbol:
-    """What a symbol node stands for. ``owner`` keeps equal names of different systems apart."""
+    """What a symbol node stands for. Its owner keeps equal names of different systems apart."""
 
     name: str
     role: str = "variable"
-    owner: Any = None
+    keeper: ref[Any] | None = None  # weak, since the table of nodes lives for ever and would keep its owner
     units: str | None = None
     about: str = ""
     default: float | None = field(default=None)
     smallness: int = 0
+
+    @property
+    def owner(self) -> Any:
+        """The system whose quantity it is; None for one of no system, or of one that is gone."""
+        return None if self.keeper is None else self.keeper()
+
+
+_owners: dict[int, tuple[ref[Any], int]] = {}
+_count = itertools.count(1)
+
+
+def number_of(owner: Any) -> int:
+    """A number that only this owner has: its id may be another's once it is gone."""
+    known = _owners.get(id(owner))
+    if known is None or known[0]() is not owner:
+        known = _owners[id(owner)] = (ref(owner), next(_count))
+    return known[1]
 
 
 class Node:

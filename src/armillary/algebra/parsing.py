@@ -122,9 +122,7 @@ class _Waiting:
 
 
 class _Parser:
-    def __init__(
-        self, text: str, names: Callable[[str], Any], functions: Functions, checked: bool
-    ) -> None:
+    def __init__(self, text: str, names: Callable[[str], Any], functions: Functions, checked: bool) -> None:
         self.checked = checked
         self.text = text
         self.names = names

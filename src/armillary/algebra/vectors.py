@@ -104,7 +104,7 @@ class Frame:
     its parent, given as a function of the frame where it is easiest to say in the frame's own axes.
     """
 
-    __slots__ = ("_cosines", "depth", "name", "parent", "rate", "rotation", "x", "y", "z")
+    __slots__ = ("__weakref__", "_cosines", "depth", "name", "parent", "rate", "rotation", "x", "y", "z")
 
     def __init__(
         self,

@@ -1,18 +1,20 @@
 """Where expressions and vectors came from: the call that made them, as a text would say it.
 
 ``arm.dot(arm.position(C.com), N.y)`` is a sum of sines and cosines at once; a saved model should say the
-call. Only what users call is remembered, for as long as its result lives.
+call. Only what users call is remembered, by the system whose quantities it is about, for as long as that
+lives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors import Vector
+from armillary.algebra.vectors import Frame, Vector, ancestors
+from armillary.algebra.walk import symbols
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -24,12 +26,13 @@ class Call(NamedTuple):
     arguments: tuple[Any, ...]
 
 
-_calls: WeakKeyDictionary[Any, Call] = WeakKeyDictionary()
+# The system to whose ground a tree of frames belongs.
+_systems: WeakKeyDictionary[Frame, ref[Any]] = WeakKeyDictionary()
 
 
-def origin(value: Any) -> Call | None:
-    """The call that made an expression or vector; None where none is known."""
-    return _calls.get(value) if isinstance(value, Expr | Vector) else None
+def belongs(ground: Frame, system: Any) -> None:
+    """Vectors in frames on this ground are about this system."""
+    _systems[ground] = ref(system)
 
 
 def told(function: Function) -> Function:
@@ -39,7 +42,7 @@ def told(function: Function) -> Function:
     def telling(*arguments: Any, **options: Any) -> Any:
         made = function(*arguments, **options)
         if not options:
-            _remember(function.__name__, made, arguments)
+            _remember(_system_of(arguments), function.__name__, made, arguments)
         return made
 
     return telling  # type: ignore[return-value]
@@ -52,13 +55,29 @@ def told_verb(function: Function) -> Function:
     def telling(system: Any, *arguments: Any, **options: Any) -> Any:
         made = function(system, *arguments, **options)
         if not options:
-            _remember(function.__name__, made, arguments)
+            _remember(system, function.__name__, made, arguments)
         return made
 
     return telling  # type: ignore[return-value]
 
 
-def _remember(name: str, made: Any, arguments: tuple[Any, ...]) -> None:
+def _remember(system: Any, name: str, made: Any, arguments: tuple[Any, ...]) -> None:
     atom = isinstance(made, Expr) and made.kind in ("number", "symbol")
-    if isinstance(made, Expr | Vector) and not atom and not any(a is made for a in arguments):
-        _calls[made] = Call(name, arguments)
+    known = isinstance(made, Expr | Vector) and not atom and not any(a is made for a in arguments)
+    if known and system is not None:
+        system.calls[made] = Call(name, arguments)
+
+
+def _system_of(arguments: Iterable[Any]) -> Any:
+    """The system that arguments are about: bodies, points, vectors or expressions; None where none is."""
+    for argument in arguments:
+        if isinstance(argument, Vector):
+            frames = {root for frame, _ in argument.terms for root in ancestors(frame)}
+            found = next((_systems[frame]() for frame in frames if frame in _systems), None)
+        elif isinstance(argument, Expr):
+            found = next((s.data.owner for s in symbols(argument) if s.data.owner is not None), None)
+        else:
+            found = getattr(getattr(argument, "body", argument), "system", None)
+        if found is not None:
+            return found
+    return None

@@ -29,6 +29,7 @@ from armillary.model.joints import Assembly, Fixed, JointType, Maker
 from armillary.model.journal import Telling, recorded
 from armillary.model.judgement import Judgement
 from armillary.model.orientation import orientation_matrix
+from armillary.model.origins import Call, belongs
 from armillary.model.reactions import Reactions
 from armillary.model.records import Constraint, Event, Gravity, Load, Memory, Output, Prescription
 from armillary.model.space import Space
@@ -67,6 +68,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
         self.efforts: dict[Expr, Expr] = {}
         self.functions: dict[str, tuple[Callable[..., Any], Any]] = {}
         self.definitions: dict[str, Any] = {}
+        self.calls: dict[Any, Call] = {}  # that made expressions and vectors, for saved models
         self.declared_only = False  # unknown names in texts are errors, not new parameters
         self.gravities: list[Gravity] = []
         self.attractors: dict[str, Attractor] = {}
@@ -78,6 +80,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
         self.rates: dict[Expr, Expr] = {self.time: UNIT}
         self.accelerations: dict[Expr, Expr] = {}
         self.ground = self._make_ground()
+        belongs(self.ground.frame, self)
 
     # ------------------------------------------------------------ quantities
 

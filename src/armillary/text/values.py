@@ -22,7 +22,6 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.model.body import Body, Point
 from armillary.model.joints import Joint
-from armillary.model.origins import origin
 from armillary.model.system import System
 from armillary.text.objects import defaults_of, maker_of
 
@@ -166,7 +165,7 @@ class Values:
 
     def _call(self, value: Any) -> str:
         """The call that made a value, as text; "" where none is known."""
-        made_by = origin(value) if self.calls and id(value) not in self._busy else None
+        made_by = self.system.calls.get(value) if self.calls and id(value) not in self._busy else None
         if made_by is None:
             return ""
         self._busy.add(id(value))  # dot(c*A.x, A.x) is made of c, which it is

@@ -17,13 +17,20 @@ INPUTS = (
 RESULT = "double *restrict out"
 
 
+# Names of the functions and arrays of sines and cosines; 32 arrays of GROUP angles are those of 128 joints.
+_RESERVED = (
+    *("sine_cosine", "sines_cosines", "reduced_sine_cosine", "large_sines_cosines"),
+    *(f"{name}_{k}" for name in ("sines", "cosines") for k in range(1, 33)),
+)
+
+
 class Model:
     """One system's functions in C, its names and its features."""
 
     def __init__(self, source: Source) -> None:
         self.source, self.description, self.program = source, source.description, source.program
         self.printer = CPrinter()
-        self.sections = Sections(source, self.printer, ("sine_cosine", "sines_cosines", "value", "c"))
+        self.sections = Sections(source, self.printer, _RESERVED)
         self.stem = source.stem
         self.upper = self.stem.upper()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.backends.c.writing import comment
 from armillary.backends.text.layout import wrapped
 from armillary.backends.text.printer import Operand, Printer
 
@@ -68,7 +69,7 @@ def lookup_function(name: str, table: Any, printer: Printer, prefix: str = "stat
 
     ``prefix`` comes before the types of data and function.
     """
-    lines = [f"/* Table '{table.name}': a polynomial in each interval between its breaks. */"]
+    lines = [f"/* Table '{comment(table.name)}': a polynomial in each interval between its breaks. */"]
     lines.append(f"{prefix} double {name}({', '.join(f'double x{a}' for a in range(table.arity))})")
     lines.append("{")
     for a, breaks in enumerate(table.breaks):

@@ -17,9 +17,7 @@ GROUP = 4  # angles whose sines and cosines are computed together
 
 def comment(text: str) -> str:
     """Text that may stand inside a comment."""
-    return " ".join(
-        text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("\\", "/").split()
-    )
+    return " ".join(comment_line(text).split())
 
 
 def quoted(text: str) -> str:
@@ -36,7 +34,8 @@ def block(lines: Iterable[str]) -> str:
 
 def comment_line(line: str) -> str:
     """A line for a comment, its blanks kept."""
-    return line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("\\", "/")
+    # Backslashes first: what stands in their place must not end the comment together with its neighbour.
+    return line.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 
 
 def counts(operations: Operations) -> str:
@@ -132,7 +131,8 @@ def _text(
 
 def heading(head: str) -> list[str]:
     """The head of a function, broken between its arguments."""
-    return [line.replace("\0", "*") for line in wrapped(head.replace("*", "\0"), WIDTH, "", "    ")]
+    whole = head.replace(" ", "\1").replace("*", "\0").replace(",\1", ", ")
+    return [line.replace("\0", "*").replace("\1", " ") for line in wrapped(whole, WIDTH, "", "    ")]
 
 
 def _mentions(text: str, name: str) -> bool:

@@ -27,6 +27,7 @@ from armillary.program.equations import Equations
 from armillary.program.program import Section
 
 WIDTH = 130
+_PIECE = 50  # characters of a constant in one line: all of them may be quotes, which are written twice
 LONGEST = 20_000  # characters of a statement: it may have 255 continuation lines
 RESERVED = (
     "parameters_t", "run_t", "precompute", "derivatives", "outputs", "events", "update", "fire", "normalise",
@@ -147,13 +148,19 @@ def _data(made: Source) -> list[str]:
 
 def _names(name: str, size: str, names: Sequence[str]) -> list[str]:
     longest = max((len(n.encode()) for n in names), default=1)
-    quoted = ["'" + n.replace("'", "''") + "'" for n in names]
+    quoted = [_quoted(n) for n in names]
     start = f"  character(len={longest}), parameter :: {name}({size}) = [character(len={longest}) ::"
     if not quoted:
         return [start + "]"]
     lines = listed(quoted, WIDTH, "    ", " &")
     lines[-1] += "]"
     return [start + " &", *lines]
+
+
+def _quoted(text: str) -> str:
+    """A character constant; a long one in pieces, for lines have at most 132 characters."""
+    pieces = [text[i : i + _PIECE] for i in range(0, len(text), _PIECE)] or [""]
+    return "// &\n      ".join("'" + piece.replace("'", "''") + "'" for piece in pieces)
 
 
 def _array(kind: str, declared: str, values: Sequence[str], comment: str) -> list[str]:

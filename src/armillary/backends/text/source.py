@@ -89,6 +89,7 @@ class Identifiers:
     def __init__(self, source: Source, printer: Printer, reserved: tuple[str, ...] = ()) -> None:
         program = source.program
         words = {*printer.keywords, *ARGUMENTS, *reserved, *(printer.functions.values())}
+        words |= {f"table_{k + 1}" for k in range(_tables(program))}  # as the printer calls their functions
         self.namer = Namer(words, folded=printer.folded, longest=printer.longest_name)
         self.of: dict[Expr, str] = {program.time: "t"}
         constants = [c for c in program.constants if c not in program.parameters]
@@ -99,6 +100,12 @@ class Identifiers:
         self.outputs = tuple(labels.fresh(o.name) for o in description.outputs)
         labels = Namer(printer.keywords, folded=printer.folded, longest=printer.longest_name)
         self.events = tuple(labels.fresh(e.name) for e in description.events)
+
+
+def _tables(program: Program) -> int:
+    """How many lookup tables a program calls."""
+    calls = (node.data for section in program.sections() for node in section.nodes if node.kind == "call")
+    return len({table for table in calls if hasattr(table, "breaks")})
 
 
 class Sections:
