@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 # A package imports only from itself and from what stands to its left.
 ORDER = (
-    "version", "errors", "atomic", "algebra", "model", "text", "mechanics", "program", "backends", "runtime",
+    "version", "errors", "atomic", "columns", "algebra", "model", "text", "mechanics", "program", "backends", "runtime",
     "results", "simulation", "analysis", "ensembles", "verification", "viewer", "cli",
 )  # fmt: skip
 

@@ -8,6 +8,8 @@ s.gravity(9.81, -s.ground.y)
 run = s.derive().compile().simulate(10.0, step=1e-3, initial={"bob.q1": 0.5})
 """
 
+from typing import TYPE_CHECKING, Any
+
 from armillary.algebra.calculus import constant_part, derivative, evaluate, nominal, solve_for
 from armillary.algebra.expression import Expr
 from armillary.algebra.foreign import ForeignFunction
@@ -81,9 +83,19 @@ from armillary.model.public import (
 from armillary.model.space import Gyro, Orbit, attitude
 from armillary.model.system import Body, Point, System
 from armillary.results import Run, load_run, plot
-from armillary.simulation import run
-from armillary.text.lazy import load, schema
 from armillary.version import VERSION
+
+if TYPE_CHECKING:
+    from armillary.simulation.execute import run
+    from armillary.text.loading import load
+    from armillary.text.schema import model_schema as schema
+
+# Verbs on files, whose modules are imported when they are first asked for.
+_LATER = {
+    "load": ("armillary.text.loading", "load"),
+    "run": ("armillary.simulation.execute", "run"),
+    "schema": ("armillary.text.schema", "model_schema"),
+}
 
 __version__ = VERSION
 
@@ -174,3 +186,12 @@ __all__ = [
     "time_derivative",
     "velocity",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'armillary' has no attribute '{name}'")
+    from importlib import import_module
+
+    module, attribute = _LATER[name]
+    return getattr(import_module(module), attribute)

@@ -25,6 +25,7 @@ from armillary.algebra.tables import Table
         ("q1_target", r"q_{1,\mathrm{target}}"),
         ("IXX", r"\mathrm{IXX}"),
         ("_", r"\_"),
+        ("A.q1'", r"\dot{q}_{1}^{A}"),  # a prime would be a second superscript, which TeX refuses
     ],
 )
 def test_names_become_mathematics(name, expected):
@@ -38,6 +39,7 @@ def test_names_become_mathematics(name, expected):
         ("-(a + b)*c", r"-c\,\left(a + b\right)"),
         ("a*b/(c*d)", r"\frac{a\,b}{c\,d}"),
         ("1/x", r"\frac{1}{x}"),
+        ("(a + b)/(c + d)", r"\frac{a + b}{c + d}"),
         ("-x/2", r"-0.5\,x"),
         ("sin(q1)^2*x", r"x\,\sin^{2}\left(q_{1}\right)"),
         ("atan(x)^2", r"\arctan\left(x\right)^{2}"),

@@ -191,6 +191,28 @@ def falling() -> arm.System:
     return s
 
 
+def door() -> arm.System:
+    """A door in inches, pounds and degrees: every number of a user's has a factor, in and out."""
+    s = arm.System("door", units="in-lb-s-deg")
+    s.parameter("k", 3.0, units="lb*in/deg", about="stiffness of the closer")
+    s.parameter("c", 2.0, units="lb*in*s/rad", about="its damping")
+    s.parameter("rest", -5.0, units="deg", about="where it is at rest")
+    s.parameter("limit", 0.2, units="rad", about="where the door is ajar")
+    s.input("push", 8.0, units="N*m", about="moment of a hand")
+    leaf = s.body("leaf", joint=arm.Revolute("z"), com=(14, 0, 0), mass=0.05, inertia=(1.0, 4.0, 5.0))
+    ball = s.body("ball", leaf, arm.Prismatic("x"), at=(20, 0, 0), mass=0.01, inertia=0)
+    s.memory("slow", 2.0, units="deg", update="slow + 0.2*(leaf.q1 - slow)", about="filtered angle")
+    s.memory("speed", 0.0, units="rpm", about="when it was last ajar")
+    s.memory("ajar", 0.0, about="how often it was")
+    s.moment("closer", "-k*(slow - rest) - c*leaf.u1 + push", s.ground.z, on=leaf)
+    s.force("spring", "-0.4*ball.q1 - 0.01*ball.u1", leaf.x, at=ball.com, reaction=leaf.origin)
+    s.event("opened", "leaf.q1 - limit", set={"ajar": "ajar + 1", "speed": "leaf.u1"})
+    s.output("opening", "leaf.q1", units="mrad")
+    s.output("held", "slow", units="deg")
+    s.output("reach", "20*cos(leaf.q1) + ball.q1*cos(leaf.q1)", units="mm")
+    return s
+
+
 CASES: dict[str, Case] = {
     "car": Case(car.system, 0.5, 0.025, parameters={"STEER": 2.0}),
     "small car": Case(small_car, 0.5, 0.025),
@@ -201,6 +223,14 @@ CASES: dict[str, Case] = {
     "functions": Case(functions, 0.5, 0.01, {"a.q1": 0.4, "a.u1": -0.5}),
     "momenta": Case(pendulums, 0.3, 0.01, {"upper.q1": 0.5, "lower.u1": 1.0}, formalism="momentum"),
     "bouncing": Case(falling, 2.0, 0.0123, {"ball.q1": 0.3}),
+    "door": Case(
+        door,
+        1.0,
+        0.01,
+        {"leaf.q1": 3.0, "leaf.u1": 40.0, "ball.q1": 0.5},
+        {"k": 2.5, "rest": 4.0},
+        {"push": 6.0, "slow": 1.0},
+    ),
     "boom": Case(flexible, 0.2, 0.01, {"hub.u1": 0.5}),
 }
 

@@ -129,3 +129,14 @@ def test_processes_at_once_share_it(place):
     said = {process.communicate(timeout=120)[0] for process in started}
     assert len(said) == 1 and all(process.returncode == 0 for process in started)
     assert not [p for p in place.iterdir() if p.suffix == ".tmp"]
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no such owners here")
+def test_a_folder_that_others_may_write_to_is_not_used(place):
+    place.mkdir()
+    place.chmod(0o777)
+    Compiled(TEXT.format(factor="2.0"))
+    assert list(place.iterdir()) == [] and cache.folder() is None
+    place.chmod(0o700)
+    Compiled(TEXT.format(factor="2.0"))
+    assert len(list(place.iterdir())) == 1

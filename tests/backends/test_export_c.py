@@ -200,7 +200,10 @@ def test_nothing_is_left_behind_where_a_folder_cannot_be_written(tmp_path: Path)
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "notes.txt").write_text("mine")
-    eom.export("c", tmp_path / "kept")
+    with pytest.raises(arm.ArmillaryError, match=r"not written by an export \(notes\.txt\)"):
+        eom.export("c", tmp_path / "kept")
+    assert [p.name for p in (tmp_path / "kept").iterdir()] == ["notes.txt"]
+    eom.export("c", tmp_path / "kept", force=True)
     assert (tmp_path / "kept" / "notes.txt").read_text() == "mine"
     assert len(list(tmp_path.iterdir())) == 2
 

@@ -18,27 +18,13 @@ import armillary as arm
 from armillary.program.equations import Equations
 
 MARK = "EVIL("
-# Ends of comments and strings in every language, also in disguise; line breaks of every kind; marks of templates.
+# Ends of comments and strings in every language, also in disguise; line breaks of every kind; marks of
+# templates.
 ENDS = (
-    *(
-        "*/",
-        "*\\",
-        "*??/",
-        "'",
-        '"',
-        '"""',
-        "'''",
-        "\\'",
-        '\\"',
-        "]]>",
-        "-->",
-        "</td><script>",
-        "%s%n",
-        "@title@",
-        "{{if events}}",
-    ),
-    *("\n", "\r", "\u2028", "\x0b", "\x85", "\n#", "\n'\"", "$(shell ", "{", "/*/", "//", "\\"),
-)
+    *("*/", "*\\", "*??/", "'", '"', '"""', "'''", "\\'", '\\"', "]]>", "-->", "</td><script>", "%s%n"),
+    *("@title@", "{{if events}}", "\n", "\r", "\u2028", "\x0b", "\x85", "\n#", "\n'\"", "$(shell ", "{"),
+    *("/*/", "//", "\\"),
+)  # fmt: skip
 TEXT = "x" + "".join(f"{end} EVIL(); " for end in ENDS) + "\\"
 
 # Comments and strings, in the order in which a reader of the language meets them.

@@ -177,27 +177,6 @@ def test_arithmetic_is_that_of_ieee_754(exported: Callable[[str], Path]) -> None
     assert all(value != value for value in nothing)
 
 
-@pytest.mark.parametrize("language", ("python", "jax", "fortran", "matlab"))
-def test_no_text_of_a_model_becomes_a_statement(language: str, tmp_path: Path) -> None:
-    """Names and descriptions may come from a stranger's file; in programs they are comments and strings."""
-    evil = 'x"""\'*/\nEVIL();\r\nEVIL();\u2028EVIL();\\'
-    s = arm.System(f"system {evil}")
-    s.parameter("k", 2.0, units="N/m", about=evil)
-    law = arm.Table([0, 1], [0, 1], name=evil, x_units="m", y_units="m")
-    a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
-    s.force("pull", -s.parameters["k"] * law(a.q1), a.x, at=a.com)
-    s.memory("m", 0.0, about=evil)
-    s.event(f"event {evil}", "a.q1 - 1e3*a.q1*t", set={"m": "m + 1"}, about=evil)
-    s.output(f"output {evil}", "a.q1", about=evil)
-    folder = s.derive().export(language, tmp_path / "evil")
-    for file in folder.rglob("*"):
-        if file.is_file():
-            lines = file.read_text().splitlines()
-            assert not any(line.strip().startswith("EVIL") for line in lines), file.name
-    if language == "python":
-        assert load(folder).simulate(0.1, 0.01).status == "finished"
-
-
 def test_what_cannot_be_exported_is_named(tmp_path: Path) -> None:
     s = arm.System("gate")
     A = s.body("A", joint=arm.Prismatic("x"), mass=1.0, inertia=0)

@@ -152,6 +152,11 @@ def test_export_writes_a_program(command: Command) -> None:
     told = json.loads(command("export", "python", "swing.toml", "--json").stdout)
     assert told["path"] == "swing_python" and {"swing.py", "README.md"} <= set(told["files"])
     assert command("export", "python", "swing.toml", "-o", "none/x").exit_code == 2
+    Path("swing_python/swing.py").write_text("mine")
+    again = command("export", "python", "swing.toml")
+    assert again.exit_code == 2 and "(swing.py); name another, or replace" in again.stderr
+    assert command("export", "python", "swing.toml", "--force").exit_code == 0
+    assert "Armillary" in Path("swing_python/swing.py").read_text()
 
 
 def test_bench_measures(command: Command) -> None:

@@ -152,15 +152,20 @@ def rewritten(path: Path, target: Path, **files: bytes) -> Path:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda x: b"", "cannot be read"),
-        (lambda x: x[: len(x) // 2], "cannot be read"),
+        (lambda x: b"", "x.fmu/modelDescription.xml:1: not a whole XML file"),
+        (lambda x: x[: len(x) // 2], "not a whole XML file"),
         (lambda x: b"<!DOCTYPE a [<!ENTITY b 'c'>]>" + x[x.index(b"<fmi") :], "document type"),
+        (
+            lambda x: ("<!DOCTYPE a [<!ENTITY b 'c'>]>" + x[x.index(b"<fmi") :].decode()).encode("utf-16"),
+            "document type",
+        ),
         (lambda x: b"<a/>", "describes no FMU but a 'a'"),
         (lambda x: x.replace(b'fmiVersion="2.0"', b'fmiVersion="1.0"'), "FMI version '1.0'"),
         (lambda x: x.replace(b'valueReference="3"', b'valueReference="x"'), "not a whole number"),
         (lambda x: x.replace(b'valueReference="3"', b'valueReference="-3"'), "no 32-bit number"),
         (lambda x: x.replace(b'start="40.0"', b'start="nan"'), "not a finite number"),
         (lambda x: x.replace(b'factor="0.001"', b'factor="0"'), "factor zero"),
+        (lambda x: x.replace(b'Identifier="strut"', b'Identifier="../../strut"'), "no name of a library"),
     ],
 )
 def test_descriptions_that_make_no_sense(plain: Path, tmp_path: Path, change: Any, message: str) -> None:

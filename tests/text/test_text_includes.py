@@ -118,7 +118,7 @@ def test_a_whole_saves_as_one_file(car, tmp_path):
         ('"parts/axle.toml"\non', '"parts/axel.toml"\non',
          r"axel.toml: there is no such file; did you mean 'axle.toml'"),
         ('share = ["g"]\nset', 'share = ["h"]\nset',
-         r"car.toml:12: 'h' is not a parameter of 'parts/axle.toml'"),
+         r"car.toml:12: 'h' is not a name of 'parts/axle.toml'"),
         ("track =", "trak =", r"'trak' is not a parameter of 'parts/axle.toml'; did you mean 'track'"),
         ('on = "chassis"\nshare = ["g"]\nset', 'on = "chasis"\nshare = ["g"]\nset',
          r"no body 'chasis'; did you mean 'chassis'"),

@@ -19,8 +19,35 @@ from armillary.text.same import differences
 # Names that a careless writer of texts would take for something else.
 NAMES = ["k", "k1", "k_1", "K", "x", "v", "z1", "z2", "e5", "_", "_0", "inf", "nan", "true", "q1", "com", "origin",
          "angular", "total", "tip", "world", "A", "A_tip", "value", "name"]  # fmt: skip
-TEXTS = ["", "plain", 'say "so" \\ or \\n', "tab\tline\nend", "größe µ ≤ 2", "漢字 🛰", "\x7f\x01", "# no comment", "'''", "[a]"]
-NUMBERS = [0, 1, -1, 2, 0.1, 1 / 3, -2.5, 1e-300, 1e300, 5e-324, 1.7976931348623157e308, 2**53 + 1, 1e15, 1e16, -1e22]
+TEXTS = [
+    "",
+    "plain",
+    'say "so" \\ or \\n',
+    "tab\tline\nend",
+    "größe µ ≤ 2",
+    "漢字 🛰",
+    "\x7f\x01",
+    "# no comment",
+    "'''",
+    "[a]",
+]
+NUMBERS = [
+    0,
+    1,
+    -1,
+    2,
+    0.1,
+    1 / 3,
+    -2.5,
+    1e-300,
+    1e300,
+    5e-324,
+    1.7976931348623157e308,
+    2**53 + 1,
+    1e15,
+    1e16,
+    -1e22,
+]
 UNITS = [None, "", "m", "mm", "N/m", "kg", "rad/s", "deg", "N*m/rad", "s", "in", "lb/in", "m/s^2"]
 ONE = ["sin", "cos", "tan", "atan", "exp", "abs", "sign", "sqrt", "log", "asin", "acos"]
 TWO = ["atan2", "min", "max"]
@@ -34,8 +61,7 @@ class Teller:
         self.rng = rng
         self.s = arm.System(rng.choice(["plain", *TEXTS[1:]]), rng.choice(sorted(SYSTEMS)))
         self.said: dict[str, int] = {}
-        self.s.parameter("c0", 1.5)  # of any dimension: makes anything fit
-        self.tables: list[str] = []
+        self.count = 0
         for _ in range(rng.randint(1, 5)):
             self.say("parameter")
         for _ in range(rng.randint(1, 3)):
@@ -75,22 +101,35 @@ class Teller:
         """A number as engineers use them."""
         return self.rng.choice([1.0, 2, 0.5, round(self.rng.uniform(0.1, 3), 3), self.rng.uniform(0.1, 3)])
 
+    def fit(self) -> arm.Expr:
+        """A new parameter without units: of the dimension that makes things fit."""
+        self.count += 1
+        return self.s.parameter(f"c{self.count}", self.plain())
+
+    def fitting(self) -> str:
+        """The same in a text, where an unknown name makes one."""
+        self.count += 1
+        return f"c{self.count}"
+
     def constant(self) -> Any:
         """A constant: number, text or expression."""
-        c = self.s.parameters["c0"]
-        return self.rng.choice([self.plain(), f"{self.plain()}*c0", c * self.plain(), "c0", c])
+        ways = [self.plain, lambda: f"{self.plain()}*{self.fitting()}", lambda: self.fit() * self.plain(), self.fitting,
+                self.fit]  # fmt: skip
+        return self.rng.choice(ways)()
 
     def triple(self) -> tuple[Any, ...]:
         return tuple(self.rng.choice([0, 0, self.constant()]) for _ in range(3))
 
     def axis(self) -> Any:
-        return self.rng.choice(["x", "y", "z", (0, 0.6, 0.8), (1, 1, 0), (0, "cos(c0)", "sin(c0)")])
+        return self.rng.choice(
+            ["x", "y", "z", (0, 0.6, 0.8), (1, 1, 0), (0, f"cos({(c := self.fitting())})", f"sin({c})")]
+        )
 
     def body(self) -> arm.Body:
         return self.rng.choice([self.s.ground, *self.s.bodies.values(), *self.s.bodies.values()])
 
     def moving(self) -> arm.Body:
-        return self.rng.choice(list(self.s.bodies.values()))
+        return self.rng.choice(list(self.s.bodies.values()) or [self.s.ground])
 
     def point(self) -> Any:
         body = self.body()
@@ -115,8 +154,9 @@ class Teller:
         if depth <= 0 or self.chance(0.2):
             symbols = [*s.coordinates, *s.speeds, s.time, *(m.symbol for m in s.memories.values())]
             symbols += [*s.parameters.values(), *([*s.accelerations.values()] if late else [])]
-            kinds = [("number", self.plain()), ("number", self.size()), ("symbol", s.parameters["c0"])]
-            return rng.choice([*kinds, *[("times", [("symbol", s.parameters["c0"]), ("symbol", n)]) for n in symbols]])
+            fit = ("symbol", self.fit())
+            kinds = [("number", self.plain()), ("number", self.size()), fit]
+            return rng.choice([*kinds, *[("times", [fit, ("symbol", n)]) for n in symbols]])
         down = depth - 1
         kind = rng.choice(["plus", "minus", "times", "over", "power", "one", "two", "select", "negative", "dot",
                            "magnitude", "angle", "function", "named", "plus"])  # fmt: skip
@@ -131,7 +171,11 @@ class Teller:
         if kind == "two":
             return ("call", rng.choice(TWO), [self.tree(down, late), self.tree(down, late)])
         if kind == "select":
-            condition = ("relation", rng.choice(RELATIONS), [self.tree(down - 1, late), self.tree(down - 1, late)])
+            condition = (
+                "relation",
+                rng.choice(RELATIONS),
+                [self.tree(down - 1, late), self.tree(down - 1, late)],
+            )
             return ("call", "select", [condition, self.tree(down, late), self.tree(down, late)])
         if kind == "negative":
             return (kind, [self.tree(down, late)])
@@ -202,7 +246,11 @@ class Teller:
             return getattr(tree[1], tree[2])
         parts = [self.made(part) for part in (tree[2] if kind in ("call", "relation") else tree[1])]
         if kind == "call":
-            return getattr(arm, tree[1])(*parts) if hasattr(arm, tree[1]) else self.s.functions[tree[1]][0](*parts)
+            return (
+                getattr(arm, tree[1])(*parts)
+                if hasattr(arm, tree[1])
+                else self.s.functions[tree[1]][0](*parts)
+            )
         try:
             return _combined(kind, tree, parts)
         except (ZeroDivisionError, OverflowError, TypeError) as error:  # numbers of Python alone
@@ -222,9 +270,22 @@ class Teller:
                  arm.Free("xyz", velocity="body"), arm.Joint(translate=[self.axis()], rotate=[self.axis()]),
                  arm.Joint(rotate=["x", "z"])]  # fmt: skip
         m = self.plain()
-        masses = [m, None, "c0", self.s.parameters["c0"], "2*c0"]
-        inertias = [0, None, (m, m, m), ("c0", "c0", "c0"), (2, 3, 4, 0.1, 0, -0.2), np.diag([1.0, 2.0, 2.5])]
-        turns = [None, None, ("zx", 0.1, "c0"), ("z", math.pi / 2), [[0, -1, 0], [1, 0, 0], [0, 0, 1]]]
+        masses = [m, None, self.constant(), self.constant()]
+        inertias = [
+            0,
+            None,
+            (m, m, m),
+            (c := self.fitting(), c, f"1.5*{c}"),
+            (2, 3, 4, 0.1, 0, -0.2),
+            np.diag([1.0, 2.0, 2.5]),
+        ]
+        turns = [
+            None,
+            None,
+            ("zx", 0.1, self.constant()),
+            ("z", math.pi / 2),
+            [[0, -1, 0], [1, 0, 0], [0, 0, 1]],
+        ]
         options = {"at": self.triple(), "com": self.triple()} if self.chance(0.7) else {}
         parent = rng.choice([None, self.body(), self.body().name])
         self.s.body(self.name(), parent, rng.choice(kinds), orient=rng.choice(turns), mass=rng.choice(masses),
@@ -259,8 +320,10 @@ class Teller:
             body.node(self.rng.choice([*body.flex.part.nodes, 0.5, (0.5, 0.2)]))
 
     def tell_gravity(self) -> None:
-        down = self.rng.choice([-self.s.ground.y, "ground.z", "3*ground.x - 4*ground.y", self.s.ground.x * 2 + self.s.ground.z])
-        self.s.gravity(self.rng.choice([9.81, "c0", self.s.parameters["c0"] * 2]), down)
+        down = self.rng.choice(
+            [-self.s.ground.y, "ground.z", "3*ground.x - 4*ground.y", self.s.ground.x * 2 + self.s.ground.z]
+        )
+        self.s.gravity(self.constant(), down)
 
     def tell_force(self) -> None:
         reaction = self.rng.choice([None, self.point(), self.body()])
@@ -271,16 +334,22 @@ class Teller:
         self.s.moment(self.name(), self.scalar(), self.direction(), on=self.body(), reaction=reaction)
 
     def tell_strut(self) -> None:
-        c = self.s.parameters["c0"]
-        k = self.plain()
-        laws = ["-c0*(x - 1) - 2*v", lambda x, v: -c * x * k - c * v, lambda length, rate: -c * length**2, -3.0 * c]
+        c, d, k = self.fit(), self.fit(), self.plain()
+        laws = [
+            "-c0*(x - 1) - 2*v*d0",
+            lambda x, v: -c * x * k - d * v,
+            lambda length, rate: -c * length**2,
+            -3.0 * c,
+        ]
         self.s.strut(self.name(), self.rng.choice(laws), between=(self.point(), self.point()))
 
     def tell_function(self) -> None:
-        name, c, k = self.name(), self.s.parameters["c0"], self.size()
+        name, c, k = self.name(), self.fit(), self.size()
         table = arm.Table([0, 1, 2.5], [self.plain(), self.size(), 3], kind=self.rng.choice(["linear", "smooth"]),
                           name=self.rng.choice([name, name, self.name()]))  # fmt: skip
-        self.s.function(name, self.rng.choice([table, lambda x: x * x + 1, lambda k_1: c * arm.sin(k_1) * k, abs]))
+        self.s.function(
+            name, self.rng.choice([table, lambda x: x * x + 1, lambda k_1: c * arm.sin(k_1) * k, abs])
+        )
 
     def tell_memory(self) -> None:
         every = self.rng.choice([None, None, 0.01, 1 / 3])
@@ -301,29 +370,35 @@ class Teller:
                       **({"label": self.name()} if self.chance(0.3) else {}))  # fmt: skip
 
     def tell_stop(self) -> None:
-        low = self.rng.choice([None, -1, "-c0"])
-        self.s.stop(self.name(), self.variable(), lower=low, upper="1 + 0.1*c0*t", stiffness=1e4,
+        low = self.rng.choice([None, -1, f"-{self.fitting()}"])
+        self.s.stop(self.name(), self.variable(), lower=low, upper=f"1 + 0.1*{self.fitting()}*t", stiffness=1e4,
                     damping=self.rng.choice([0, 0.3]), exponent=self.rng.choice([1, 1.5]))  # fmt: skip
 
     def tell_brake(self) -> None:
-        self.s.brake(self.name(), self.variable(), capacity=self.constant(), stiffness=1e4, damping="c0",
+        self.s.brake(self.name(), self.variable(), capacity=self.constant(), stiffness=1e4, damping=self.constant(),
                      static=self.rng.choice([None, 9]))  # fmt: skip
 
     def tell_contact(self) -> None:
-        friction = self.rng.choice([None, arm.SmoothFriction(0.3, 0.01), arm.StickSlip("c0", 1e4, 10)])
+        friction = self.rng.choice(
+            [None, arm.SmoothFriction(0.3, 0.01), arm.StickSlip(self.constant(), 1e4, 10)]
+        )
         self.s.contact(self.name(), self.point(), plane=(self.point(), self.direction()), stiffness=self.constant(),
                        friction=friction)  # fmt: skip
 
     def tell_wheel(self) -> None:
-        drive = self.rng.choice([{"torque": self.scalar(1)}, {"speed": 100}, {"speed": "3*c0", "drive": "speed"}])
-        self.s.reaction_wheel(self.name(), on=self.moving(), axis=self.axis(), inertia=self.constant(), **drive)
+        drive = self.rng.choice(
+            [{"torque": self.scalar(1)}, {"speed": 100}, {"speed": self.constant(), "drive": "speed"}]
+        )
+        self.s.reaction_wheel(
+            self.name(), on=self.moving(), axis=self.axis(), inertia=self.constant(), **drive
+        )
 
     def tell_gyro(self) -> None:
         self.s.control_moment_gyro(self.name(), on=self.moving(), gimbal_axis=self.rng.choice(["x", ["x", "y"]]),
                                    spin_axis="z", wheel_inertia=0.2, wheel_speed=self.constant())  # fmt: skip
 
     def tell_thruster(self) -> None:
-        pulses = self.rng.choice([None, [(1, 2), (3, 4.5)], "t*c0 < 3"])
+        pulses = self.rng.choice([None, [(1, 2), (3, 4.5)], f"t*{self.fitting()} < 3"])
         self.s.thruster(self.name(), self.constant(), self.direction(), at=self.point(), on=pulses)
 
     def tell_solar_pressure(self) -> None:
@@ -331,7 +406,7 @@ class Teller:
                               specular=0.2)  # fmt: skip
 
     def tell_attractor(self) -> None:
-        self.s.attractor(self.name(), self.rng.choice([3.986e14, "c0"]), at=self.rng.choice([(0, 0, 0), self.triple()]),
+        self.s.attractor(self.name(), self.rng.choice([3.986e14, self.constant()]), at=self.rng.choice([(0, 0, 0), self.triple()]),
                          field=self.rng.choice(["mass centre", "gradient"]))  # fmt: skip
 
     def variable(self) -> Any:
@@ -340,9 +415,12 @@ class Teller:
         return self.rng.choice([chosen, chosen.data.name])
 
     def tell_constrain(self) -> None:
-        sides = [f"c0*{self.rng.choice(self.s.coordinates or [self.s.time]).data.name}" for _ in range(2)]
+        known = self.s.coordinates or [self.s.time]
+        sides = [f"{self.fitting()}*{self.rng.choice(known).data.name}" for _ in range(2)]
         name = self.rng.choice([None, self.label()])
-        self.s.constrain(self.rng.choice([" - 2*".join(sides), self.scalar(2)]), name=name, about=self.rng.choice(TEXTS))
+        self.s.constrain(
+            self.rng.choice([" - 2*".join(sides), self.scalar(2)]), name=name, about=self.rng.choice(TEXTS)
+        )
 
     def tell_close_loop(self) -> None:
         axes = self.rng.choice([None, self.direction(), [self.direction(), self.direction()]])
@@ -352,16 +430,21 @@ class Teller:
         kind = self.rng.choice(["revolute", "spherical", "distance", "fixed", "universal", "cylindrical"])
         options: dict[str, Any] = {"axis": self.axis()} if self.chance(0.5) else {}
         length = {"length": self.constant()} if kind == "distance" else {}
-        self.s.close_joint(kind, self.point(), self.point(), **options, **length, name=self.rng.choice([None, self.label()]))
+        self.s.close_joint(
+            kind, self.point(), self.point(), **options, **length, name=self.rng.choice([None, self.label()])
+        )
 
     def tell_prescribe(self) -> None:
-        self.s.prescribe(self.variable(), self.rng.choice(["c0*sin(c0*t)", self.s.time * self.s.parameters["c0"], 0.1]))
+        self.s.prescribe(
+            self.variable(),
+            self.rng.choice([f"{self.fitting()}*sin({self.fitting()}*t)", self.s.time * self.fit(), 0.1]),
+        )
 
     def tell_lock(self) -> None:
         self.s.lock(self.variable())
 
     def tell_judgement(self) -> None:
-        thing = self.rng.choice([self.variable(), self.scalar(1), "c0"])
+        thing = self.rng.choice([self.variable(), self.scalar(1), self.fit()])
         (self.s.small if self.chance(0.7) else self.s.large)(thing)
 
     def tell_event(self) -> None:

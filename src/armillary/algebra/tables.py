@@ -256,7 +256,13 @@ def _slopes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Slopes at the points along the first axis (Fritsch & Carlson 1980, with Butland's mean, as SciPy)."""
     from scipy.interpolate import PchipInterpolator
 
-    return PchipInterpolator(x, y, axis=0).derivative()(x)
+    with np.errstate(all="ignore"):
+        try:
+            return PchipInterpolator(x, y, axis=0).derivative()(x)
+        except ValueError as error:
+            raise ExpressionError(
+                f"a smooth table cannot be made of numbers of such sizes ({error})"
+            ) from None
 
 
 def _check_options(name: str, kind: str, outside: str) -> None:

@@ -26,8 +26,23 @@ _OFF = ("off", "0", "no", "none", "false")
 def folder() -> Path | None:
     """Where machine code is kept; None where it is not."""
     named = os.environ.get("ARMILLARY_CACHE", "")
-    if named:
-        return None if named.lower() in _OFF else Path(named)
+    try:
+        place = Path(named) if named else _usual()
+    except RuntimeError:  # a user without a home
+        return None
+    return None if named.lower() in _OFF or not _ours(place) else place
+
+
+def _ours(place: Path) -> bool:
+    """Whether nobody else can put machine code there: it is this user's folder, or not there yet."""
+    try:
+        about = place.stat()
+    except OSError:
+        return True
+    return not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o022)
+
+
+def _usual() -> Path:
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -68,7 +83,7 @@ def fetch(name: str) -> bytes | None:
 
 
 def keep(name: str, content: bytes) -> None:
-    """Keeps something, if that is possible."""
+    """What is worth keeping, kept if that is possible."""
     place = folder()
     if place is None:
         return
@@ -91,7 +106,7 @@ def size() -> tuple[int, int]:
 
 
 def clear() -> int:
-    """Removes all that is kept; how many files that were."""
+    """How many files were kept; none is any more."""
     removed = 0
     for _, _, path in _entries(folder()):
         with suppress(OSError):

@@ -85,7 +85,7 @@ def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
 def reported(error: BaseException, *, debug: bool, json: bool) -> int:
     """The exit code for an error, once it is told on stderr as a sentence."""
     if isinstance(error, SystemExit):
-        return error.code if isinstance(error.code, int) else FAILED
+        return error.code if isinstance(error.code, int) else 0 if error.code is None else FAILED
     if isinstance(error, BrokenPipeError):  # who reads our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -34,26 +34,25 @@ _ROUNDS = 5
     """
     armillary bench car
     armillary bench arm.toml --formalism recursive --json
-    armillary bench car --against c
+    armillary bench car --with c
     """
 )
 @options.model_argument
 @options.formalism_option
-@click.option("--against", type=click.Choice(["c"]), help="Exported code, built with the system's compiler.")
-def bench(source: str, formalism: str, against: str | None, json_wanted: bool) -> int:
+@click.option(
+    "--with", "also", type=click.Choice(["c"]), help="Exported code too, built with the system's compiler."
+)
+def bench(source: str, trust: bool, formalism: str | None, also: str | None, json_wanted: bool) -> int:
     """Time derivation, compilation, evaluations and steps of a model.
 
     An evaluation computes all derivatives once; a step is one of rk4 with its outputs. The least of several
-    measurements counts, since other work on the machine only makes them longer.
+    measurements counts, since other work on the machine only makes them longer. Of a run file the values and
+    the formalism count.
     """
-    from armillary.simulation.models import open_model
-
-    file = options.run_file(source)
-    found: dict[str, float] = {}
-    system = _timed(found, "load", lambda: open_model(file.model, file.folder))
-    equations = _timed(found, "derive", lambda: system.derive(formalism))
-    model = _timed(found, "compile", equations.compile)
-    state, memory, constants = _start(model)
+    simulation = options.simulation(source, trust, {"run.formalism": formalism})
+    model, equations, given = simulation.model, simulation.equations, simulation.given()
+    found: dict[str, float] = dict(simulation.seconds)
+    state, memory, constants = _start(model, given)
     outputs = len(model.output_names)
 
     def measured(address: int) -> float:
@@ -61,42 +60,37 @@ def bench(source: str, formalism: str, against: str | None, json_wanted: bool) -
 
     found["evaluation"] = measured(model.address("derivatives"))
     found["outputs"] = measured(model.address("outputs"))
-    found["step"] = _per_step(model)
-    if against is not None:
+    found["step"] = _per_step(model, given)
+    if also is not None:
         from armillary.cli.exported import exported_function
 
         with exported_function(equations, "derivatives") as address:
             found["evaluation in C"] = measured(address)
     data = {
         "command": "bench",
-        "system": system.name,
+        "system": equations.system.name,
         "formalism": equations.formalism,
         "operations": str(equations.operations),
         "seconds": found,
     }
-    title = f"{system.name}, {equations.formalism}: {equations.operations}"
+    title = f"{equations.system.name}, {equations.formalism}: {equations.operations}"
     rows = [[name, show.seconds(value)] for name, value in found.items()]
-    if against is not None:
+    if also is not None:
         rows.append(["C / in process", f"{found['evaluation in C'] / found['evaluation']:.2f}"])
     show.emit(json_wanted, data, f"{title}\n{show.columns(rows, header=False)}")
     return 0
 
 
-def _timed(found: dict[str, float], name: str, work: Callable[[], Any]) -> Any:
-    started = time.perf_counter()
-    made = work()
-    found[name] = time.perf_counter() - started
-    return made
-
-
-def _start(model: Any) -> tuple[Any, Any, Any]:
-    """State, memory and constants at the start of a run with the defaults."""
+def _start(model: Any, given: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """State, memory and constants at the start of a run with the given values."""
     import numpy as np
 
     from armillary.runtime.initial import initial_memory
 
-    memory = initial_memory(model.equations, None, 0.0)
-    return model.state(), memory if memory.size else np.zeros(1), model.constants()
+    parameters = given.get("parameters")
+    memory = initial_memory(model.equations, given.get("memory"), 0.0)
+    state = model.state(given.get("initial"), parameters)
+    return state, memory if memory.size else np.zeros(1), model.constants(parameters)
 
 
 def _per_call(function: int, state: Any, constants: Any, memory: Any, outputs: int) -> float:
@@ -127,14 +121,14 @@ def _per_call(function: int, state: Any, constants: Any, memory: Any, outputs: i
     return min(calls(n) / n for _ in range(_ROUNDS))
 
 
-def _per_step(model: Any) -> float:
+def _per_step(model: Any, given: Mapping[str, Any]) -> float:
     """Seconds of one rk4 step in the compiled loop: the difference of a long and a short run."""
     method = {"method": "projected"} if model.formalism == "redundant" else {"method": "rk4"}
     step = 1e-5
 
     def run(steps: int) -> float:
         started = time.perf_counter()
-        model.simulate(steps * step, step=step, sample=steps * step, progress=False, **method)
+        model.simulate(steps * step, step=step, sample=steps * step, progress=False, **method, **given)
         return time.perf_counter() - started
 
     run(10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -16,11 +17,13 @@ from armillary.errors import ArmillaryError
     armillary check step.toml --strict --json
     """
 )
-@click.argument("source", metavar="RUN_FILE|MODEL", type=options.ModelType())
+@options.model_argument
 @options.settings_option
 @click.option("--derive/--no-derive", default=True, show_default=True, help="Derive the equations too.")
 @click.option("--strict", is_flag=True, help="Exit code 1 where there are warnings.")
-def check(source: str, assignments: tuple[str, ...], derive: bool, strict: bool, json_wanted: bool) -> int:
+def check(
+    source: str, trust: bool, assignments: tuple[str, ...], derive: bool, strict: bool, json_wanted: bool
+) -> int:
     """Look for mistakes in a model or run file without running it.
 
     Errors are what would stop a run. Warnings are doubts: parameters without a description or units, values
@@ -30,7 +33,7 @@ def check(source: str, assignments: tuple[str, ...], derive: bool, strict: bool,
     warnings: list[str] = []
     name = source
     try:
-        name = _examine(options.with_settings(options.run_file(source), assignments), derive, warnings)
+        name = _examine(lambda: options.simulation(source, trust, {}, assignments), derive, warnings)
     except ArmillaryError as error:
         errors = list(getattr(error, "problems", None) or [str(error)])
     code = 2 if errors else 1 if warnings and strict else 0
@@ -51,26 +54,24 @@ def _count(number: int, noun: str) -> str:
     return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
 
 
-def _examine(file: Any, derive: bool, warnings: list[str]) -> str:
+def _examine(opened: Callable[[], Any], derive: bool, warnings: list[str]) -> str:
     """The system's name; errors are raised, doubts appended."""
     import warnings as python_warnings
 
-    from armillary.simulation.execute import Simulation
-
     with python_warnings.catch_warnings(record=True) as caught:
         python_warnings.simplefilter("always")
-        simulation = Simulation(file)
+        simulation = opened()
     for message in (str(w.message) for w in caught if issubclass(w.category, UserWarning)):
         head, *items = message.splitlines()  # an importer lists what it left out
         warnings += [item.strip(" -") for item in items] or [head]
-    system = simulation.system
-    if file.source:
+    complete = bool(simulation.file.source)  # a run file, not a model alone
+    if complete:
         simulation.arguments()
         simulation.check_places()
     warnings += _parameter_doubts(simulation)
     if derive:
-        warnings += _needed_doubts(simulation, bool(file.source))
-    return str(system.name)
+        warnings += _needed_doubts(simulation, complete)
+    return str(simulation.system.name)
 
 
 def _parameter_doubts(simulation: Any) -> list[str]:

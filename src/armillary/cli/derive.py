@@ -26,7 +26,8 @@ from armillary.cli import options, show
 @click.option("-o", "--output", type=click.Path(), help="File to write instead of the terminal.")
 def derive(
     source: str,
-    formalism: str,
+    trust: bool,
+    formalism: str | None,
     compare: bool,
     form: str | None,
     section: tuple[str, ...],
@@ -38,16 +39,15 @@ def derive(
     The report tells bodies, coordinates, operations, what each pass gained and what each stage took.
     """
     from armillary.atomic import replacing
-    from armillary.simulation.models import open_model
 
-    file = options.run_file(source)
-    system = open_model(file.model, file.folder)
+    simulation = options.simulation(source, trust, {"run.formalism": formalism})
     if compare:
+        system = simulation.system
         costs = system.compare_formalisms()
         data = {name: cost if isinstance(cost, str) else _operations(cost) for name, cost in costs.items()}
         show.emit(json_wanted, {"command": "derive", "system": system.name, "costs": data}, str(costs))
         return 0
-    equations = system.derive(formalism)
+    equations = simulation.equations
     text = _text(equations, form, section)
     if output is not None:
         with replacing(output) as temporary:

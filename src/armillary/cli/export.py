@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from armillary.cli import options, show
 
+# What a writer takes of a run file's values; all others write the model's own.
+_TAKEN = {"fmu": ("parameters", "initial")}
+_TIMES = {"fmu": ("duration", "step")}
+_WORDS = {"parameters": "parameters", "initial": "initial values", "memory": "inputs or memories"}
 
-class LanguageType(click.ParamType):
-    """A language that there is a writer for."""
 
-    name = "language"
+def _languages() -> Iterable[str]:
+    from armillary.backends.export import LANGUAGES
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        from armillary.backends.export import LANGUAGES
-
-        return [CompletionItem(name) for name in LANGUAGES if name.startswith(incomplete)]
+    return LANGUAGES
 
 
 @options.command(
@@ -31,42 +29,64 @@ class LanguageType(click.ParamType):
     armillary export fortran stanford_arm --formalism recursive
     """
 )
-@click.argument("language", type=LanguageType())
+@click.argument("language", type=options.NameType("language", _languages))
 @options.model_argument
 @options.formalism_option
 @click.option("-o", "--output", type=click.Path(), help="Folder, or .fmu file; else NAME_LANGUAGE here.")
+@click.option("--force", is_flag=True, help="Write over files that are there and are not of an export.")
 @click.option("--option", "extra", multiple=True, metavar="NAME=VALUE", help="An option of the language.")
 def export(
-    language: str, source: str, formalism: str, output: str | None, extra: tuple[str, ...], json_wanted: bool
+    language: str,
+    source: str,
+    trust: bool,
+    formalism: str | None,
+    output: str | None,
+    force: bool,
+    extra: tuple[str, ...],
+    json_wanted: bool,
 ) -> int:
     """Write a model as a program in another language: c, cuda, fortran, python, jax, matlab, or an fmu.
 
-    The program needs nothing of Armillary; its README says how to build, run and test it.
+    The program needs nothing of Armillary; its README says how to build, run and test it. Of a run file an
+    fmu takes parameters and initial values as its own; other programs read theirs when they run.
     """
     from armillary.backends.export import LANGUAGES
     from armillary.backends.export import export as write
     from armillary.errors import ArmillaryError, nearest
-    from armillary.simulation.models import open_model
     from armillary.simulation.run_file import parse_setting
 
     if language not in LANGUAGES:
         raise ArmillaryError(
             f"cannot export to '{language}'{nearest(language, LANGUAGES)}; there are {', '.join(LANGUAGES)}"
         )
-    file = options.run_file(source)
-    system = open_model(file.model, file.folder)
-    stem = Path(file.model).stem
+    simulation = options.simulation(source, trust, {"run.formalism": formalism})
+    stem = Path(simulation.file.model).stem
     path = output or (f"{stem}.fmu" if language == "fmu" else f"{stem}_{language}")
-    settings: dict[str, Any] = dict(parse_setting(text) for text in extra)
-    equations = system.derive(formalism)
-    made = write(equations, language, path, **settings)
-    files = sorted(str(p.relative_to(made)) for p in made.rglob("*") if p.is_file()) if made.is_dir() else []
+    settings = _settings(simulation, language) | dict(parse_setting(text) for text in extra)
+    made = write(simulation.equations, language, path, force=force, **settings)
+    there = (p.relative_to(made) for p in made.rglob("*") if p.is_file() and not p.name.startswith("."))
+    files = sorted(map(str, there)) if made.is_dir() else []
     data = {
         "command": "export",
-        "system": system.name,
+        "system": simulation.system.name,
         "language": language,
         "path": str(made),
         "files": files,
     }
     show.emit(json_wanted, data, "\n".join([f"wrote {made}", *(f"  {name}" for name in files)]))
     return 0
+
+
+def _settings(simulation: Any, language: str) -> dict[str, Any]:
+    """What a run file says that the writer takes; values that would be lost are an error."""
+    from armillary.errors import ArmillaryError
+
+    given, taken = simulation.given(), _TAKEN.get(language, ())
+    lost = [_WORDS[name] for name in given if name not in taken]
+    if lost:
+        raise ArmillaryError(
+            f"{simulation.file.source}: its {' and '.join(lost)} would not be in what is exported to "
+            f"{language}; export the model alone, '{simulation.file.model}', and give such values when the program runs"
+        )
+    times = {n: simulation.values.settings.get(n) for n in _TIMES.get(language, ())}
+    return given | {name: entry.value for name, entry in times.items() if entry is not None}

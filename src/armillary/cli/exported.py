@@ -1,11 +1,9 @@
-"""Exported C, built with the system's compiler, for `armillary bench --against c`."""
+"""Exported C, built with the system's compiler, for `armillary bench --with c`."""
 
 from __future__ import annotations
 
 import ctypes
-import os
-import shutil
-import subprocess
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,35 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from armillary.backends.export import export
-from armillary.errors import ArmillaryError
+from armillary.backends.fmi.compiler import compile_library
 
-# Those of the exported Makefile, for a library.
-_FLAGS = (
-    "-std=c99",
-    "-O3",
-    "-march=native",
-    "-ffp-contract=fast",
-    "-fno-tree-slp-vectorize",
-    "-fPIC",
-    "-shared",
-)
 _OWN_PROGRAMS = ("main.c", "test.c")
+
+
+def makefile_flags(text: str) -> list[str]:
+    """The compiler's options in an exported Makefile, for this machine."""
+    values = dict(re.findall(r"^(\w+) \?= (.*)$", text, re.MULTILINE))
+    return re.sub(r"\$\((\w+)\)", lambda name: values[name[1]], values["CFLAGS"]).split()
 
 
 @contextmanager
 def exported_function(equations: Any, name: str) -> Iterator[int]:
     """The address of a function of the exported C code; it takes what the one in this process takes."""
-    compiler = shutil.which(os.environ.get("CC", "cc"))
-    if compiler is None:
-        raise ArmillaryError("there is no C compiler here: install one, or name it in CC")
     with tempfile.TemporaryDirectory() as folder:
         sources = export(equations, "c", Path(folder) / "code")
-        files = [path for path in sources.glob("*.c") if path.name not in _OWN_PROGRAMS]
+        files = [path for path in sources.glob("*.[ch]") if path.name not in _OWN_PROGRAMS]
+        texts = {path.name: path.read_text(encoding="utf-8") for path in files}
+        flags = makefile_flags((sources / "Makefile").read_text(encoding="utf-8"))
         library = Path(folder) / "model.so"
-        command = [compiler, *_FLAGS, *map(str, files), "-o", str(library), "-lm"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise ArmillaryError(f"{compiler} could not compile the exported code: {done.stderr[:500]}")
+        library.write_bytes(compile_library(texts, ".so", flags))
         loaded = ctypes.CDLL(str(library))
         (header,) = [path for path in sources.glob("*.h") if not path.stem.endswith("_solver")]
         function = getattr(loaded, f"{header.stem}_{name}")

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-FORMALISMS = (
-    "auto", "kane", "recursive", "back_substitution", "momentum", "redundant", "mbdyfr", "mbdyfn", "mbdyfl",
-)  # fmt: skip
 
+class NameType(click.ParamType):
+    """One of several names, which are looked up when they are completed; who uses the name checks it."""
 
-METHODS = (
-    "rk4", "midpoint", "dopri5", "dop853", "staggered", "projected",
-    "scipy:RK45", "scipy:DOP853", "scipy:LSODA", "scipy:Radau", "scipy:BDF",
-)  # fmt: skip
-
-
-class MethodType(click.ParamType):
-    """An integration method; it is checked, with the nearest right one, where the run file is."""
-
-    name = "method"
+    def __init__(self, name: str, known: Callable[[], Iterable[str]]) -> None:
+        self.name = name
+        self.known = known
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        return [CompletionItem(name) for name in METHODS if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in self.known() if name.startswith(incomplete)]
+
+
+def _methods() -> Iterable[str]:
+    from armillary.runtime.integrators import METHODS
+
+    return METHODS
+
+
+def _formalisms() -> Iterable[str]:
+    from armillary.program.derive import formalisms
+
+    return ["auto", *formalisms()]
 
 
 class Command(click.Command):
@@ -59,13 +63,11 @@ class ModelType(click.ParamType):
 
     name = "model"
 
-    def __init__(self, *suffixes: str) -> None:
-        self.suffixes = suffixes or (".toml", ".urdf", ".xml")
-
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         from armillary.simulation.models import example_names
+        from armillary.text.loading import FORMATS
 
         folder = Path(incomplete).parent if incomplete else Path()
         begun = Path(incomplete).name if not incomplete.endswith("/") else ""
@@ -74,7 +76,7 @@ class ModelType(click.ParamType):
         found = []
         for entry in sorted(folder.iterdir()) if folder.is_dir() else ():
             shown = str(folder / entry.name) if str(folder) != "." else entry.name
-            if entry.name.startswith(begun) and (entry.is_dir() or entry.suffix in self.suffixes):
+            if entry.name.startswith(begun) and (entry.is_dir() or entry.suffix in FORMATS):
                 found.append(CompletionItem(shown + ("/" if entry.is_dir() else "")))
         return found + [CompletionItem(n) for n in example_names() if n.startswith(incomplete)]
 
@@ -130,9 +132,17 @@ def run_file(source: str) -> Any:
     return RunFile.of_document(document) if is_run else RunFile.of_model(source)
 
 
-model_argument = click.argument("source", metavar="MODEL", type=ModelType())
+def model_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A run file or model, and whether it may name machine code: only who gives the command can say so."""
+    trust = click.option("--trust", is_flag=True, help="Load the FMUs that the model names, machine code.")
+    return click.argument("source", metavar="RUN_FILE|MODEL", type=ModelType())(trust(function))
+
+
+method_option = click.option(
+    "--method", type=NameType("method", _methods), help="rk4, midpoint, dopri5, dop853, scipy:Radau, …"
+)
 formalism_option = click.option(
-    "--formalism", type=click.Choice(FORMALISMS), default="auto", show_default=True, help="How to derive."
+    "--formalism", type=NameType("formalism", _formalisms), help="kane, recursive, …; else the best is found."
 )
 
 
@@ -143,10 +153,14 @@ def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)  # fmt: skip
 
 
-def with_settings(file: Any, assignments: tuple[str, ...], **run_settings: Any) -> Any:
-    """A run file with what the command line says in place of its own."""
+def simulation(
+    source: str, trust: bool, settings: Mapping[str, Any], assignments: tuple[str, ...] = ()
+) -> Any:
+    """The run file or model at a path, with what the command line says in place of its own."""
+    from armillary.simulation.execute import Simulation
     from armillary.simulation.run_file import COMMAND_LINE, parse_setting
 
-    given = {f"run.{name}": value for name, value in run_settings.items() if value is not None}
+    given = {name: value for name, value in settings.items() if value not in (None, [])}
     given |= dict(parse_setting(text) for text in assignments)
-    return file.setting(given, COMMAND_LINE) if given else file
+    file = run_file(source)
+    return Simulation(file.setting(given, COMMAND_LINE) if given else file, trust=trust)

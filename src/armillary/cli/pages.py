@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.latex import latex, name_latex
+from armillary.algebra.mathml import mathml, name_mathml
 from armillary.algebra.walk import transform
-from armillary.cli.mathml import mathml, name_mathml
 from armillary.program.listing import assigned_names
 from armillary.program.program import Section
 
@@ -55,8 +55,7 @@ def latex_document(equations: Equations, sections: list[Section]) -> str:
     for section in sections:
         lines += [rf"\section*{{{_tex(section.name)}}}", _tex(str(section.operations)) + "."]
         for line in assignments(section):
-            name = name_latex(line.name.rstrip("'")) + "'" * line.name.count("'")
-            lines.append(rf"\[ {name} = {latex(line.value)} \]")
+            lines.append(rf"\[ {name_latex(line.name)} = {latex(line.value)} \]")
     return "\n".join([*lines, r"\end{document}"]) + "\n"
 
 

@@ -23,12 +23,12 @@ _PATIENCE = 1.0  # seconds before a bar appears, derivation and compilation amon
     armillary run car --duration 2 --step 0.025 --method midpoint --plot car.png
     """
 )
-@click.argument("source", metavar="RUN_FILE|MODEL", type=options.ModelType())
+@options.model_argument
 @click.option("--duration", help="Length of the run: seconds, or text such as '2 min'.")
 @click.option("--step", help="Step of a fixed-step method, first step of an adaptive one.")
-@click.option("--method", type=options.MethodType(), help="rk4, midpoint, dopri5, dop853, scipy:Radau, …")
+@options.method_option
 @click.option("--sample", help="Time between rows of the results.")
-@click.option("--formalism", type=click.Choice(options.FORMALISMS), help="How to derive.")
+@options.formalism_option
 @options.settings_option
 @click.option("--select", multiple=True, help="Output to keep, by name or pattern; may be repeated.")
 @click.option("-o", "--output", type=click.Path(), help="Results: .csv, .nc, .parquet or .erd.")
@@ -38,6 +38,7 @@ _PATIENCE = 1.0  # seconds before a bar appears, derivation and compilation amon
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 def run(
     source: str,
+    trust: bool,
     duration: str | None,
     step: str | None,
     method: str | None,
@@ -58,15 +59,12 @@ def run(
     meaning and source. It is a run file, and gives the same run again.
     """
     from armillary.errors import SimulationError
-    from armillary.simulation.execute import Simulation
 
-    file = options.with_settings(
-        options.run_file(source), assignments, duration=duration, step=step, method=method, sample=sample,
-        formalism=formalism,
-    )  # fmt: skip
-    chosen: dict[str, Any] = {"output.file": output} if output else {}
-    chosen |= {"output.select": list(select)} if select else {}
-    simulation = Simulation(file.setting(chosen, "command line") if chosen else file)
+    settings = {
+        "run.duration": duration, "run.step": step, "run.method": method, "run.sample": sample,
+        "run.formalism": formalism, "output.file": output, "output.select": list(select),
+    }  # fmt: skip
+    simulation = options.simulation(source, trust, settings, assignments)
     simulation.arguments()
     if save:
         simulation.check_places()
@@ -96,9 +94,7 @@ def run(
 def _draw(simulation: Any, made: Any, path: str) -> None:
     from armillary.results import plot
 
-    shown = simulation.selected(made)
-    wanted = shown.names if simulation.values.select else tuple(simulation.system.outputs) or shown.names
-    plot([shown], *wanted, path=path)
+    plot([simulation.selected(made)], path=path)
 
 
 def _data(simulation: Any, made: Any, written: list[Path]) -> dict[str, Any]:

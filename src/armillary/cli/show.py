@@ -9,19 +9,17 @@ from typing import Any
 
 import click
 
+from armillary.columns import aligned
+
 
 def columns(rows: Sequence[Sequence[str]], *, header: bool = True, indent: str = "  ") -> str:
     """Rows of cells in columns; numbers end at the same place, the first row is bold on a terminal."""
     if not rows:
         return ""
-    widths = [max(_width(row[i]) for row in rows) for i in range(len(rows[0]))]
     body = rows[1:] if header else rows
-    right = [bool(body) and all(_numeric(row[i]) for row in body) for i in range(len(widths))]
-    lines = []
-    for row in rows:
-        spaces = [" " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
-        cells = [s + c if r else c + s for c, s, r in zip(row, spaces, right, strict=True)]
-        lines.append(indent + "  ".join(cells).rstrip())
+    right = [bool(body) and all(map(_numeric, column)) for column in zip(*body, strict=True)]
+    sides = "".join(">" if numbers else "<" for numbers in right)
+    lines = [indent + line for line in aligned(rows, sides, width=_width)]
     if header:
         lines[0] = click.style(lines[0], bold=True)
     return "\n".join(lines)

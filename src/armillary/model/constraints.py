@@ -400,7 +400,8 @@ class Constraints(Reading):
             if given.kind != "number":
                 raise ModelError(f"start: the value of '{node}' must be a number, not '{given}'")
             self.initial[node] = float(given.data) * (1.0 if is_quantity(value) else state_factor(node))
-            self.started.append(node)
+            if node not in self.started:
+                self.started.append(node)
 
     # ------------------------------------------------------------ given motion
 

@@ -26,6 +26,7 @@ from armillary.model.laws import SmoothFriction, StickSlip, contact_force, frict
 from armillary.model.reading import Reading
 from armillary.model.records import Load
 from armillary.model.sticking import Limits, sticking_friction
+from armillary.model.undoing import all_or_nothing
 from armillary.model.unit_system import default_value
 
 
@@ -115,6 +116,7 @@ class Contacts(Reading):
         return _load_on(self, name, value, u, body, where)
 
     @recorded
+    @all_or_nothing
     def contact(
         self,
         name: str,
@@ -272,8 +274,8 @@ def _in_plane(normal: Vector, body: Body) -> tuple[Vector, Vector]:
 
 
 def _dimension(node: Expr) -> Dimension:
-    assert node.dimension is not None  # coordinates and speeds have one
-    return node.dimension
+    """That of a coordinate or speed; amplitudes of modes are numbers."""
+    return ONE if node.dimension is None else node.dimension
 
 
 def _effort(coordinate: Expr) -> Dimension:

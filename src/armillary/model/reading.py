@@ -164,7 +164,7 @@ class Reading:
                 return self.time
             if name == "pi":
                 return number(math.pi)
-            if name == "ground":
+            if name in ("ground", "world"):
                 return self.ground
             if self.declared_only:
                 named = [*self.parameters, *self.bodies, *self.memories, *self.loads, *self.definitions]
@@ -173,7 +173,7 @@ class Reading:
             return self._declare(name, None, "")
         if name in self.parameters:
             return self.parameters[name]
-        body = self.ground if head == "ground" else self.bodies.get(head)
+        body = self.bodies.get(head, self.ground if head in ("ground", "world") else None)
         if body is None:
             raise ModelError(f"there is no body '{head}'{nearest(head, [*self.bodies, 'ground'])}")
         return body.part(tail)
@@ -287,7 +287,7 @@ class Reading:
 
     def _find_body(self, body: Any, where: str) -> Body:
         if isinstance(body, str):
-            if body == "ground":
+            if body in ("ground", "world") and body not in self.bodies:
                 return self.ground
             owner, _, node = body.partition(".")
             if node and owner in self.bodies:

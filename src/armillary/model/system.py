@@ -103,6 +103,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
         return self._declare(name, dimension, about, default, units)
 
     @recorded
+    @all_or_nothing
     def memory(
         self,
         name: str,
@@ -162,6 +163,8 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
         record = self.memories.get(node.name)
         if record is None or record.symbol is not node:
             raise ModelError(f"'{node}' is not a memory of this system; make one with memory(name, initial)")
+        if f"{node.name} clock" in self.memories:
+            raise ModelError(f"memory '{node}' is renewed periodically already; give one of both")
         if record.input:
             raise ModelError(f"'{node}' is an input, which is set from outside; make a memory to renew one")
         if every is not None:
@@ -252,6 +255,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
     # ------------------------------------------------------------ bodies
 
     @recorded
+    @all_or_nothing
     def body(
         self,
         name: str,

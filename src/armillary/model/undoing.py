@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache, wraps
 from typing import Any, TypeVar
@@ -19,20 +20,43 @@ def all_or_nothing(verb: Verb) -> Verb:
 
     @wraps(verb)
     def careful(system: Any, *args: Any, **options: Any) -> Any:
-        tables = [x for x in vars(system).values() if isinstance(x, dict | list)]
-        for part in (system.ground, *system.bodies.values(), *system.flexibles.values()):
-            kind: Any = type(part)
-            tables += [part.__dict__[name] for name in _growing(kind)]
-        kept = [table.copy() for table in tables]
+        restore = _kept(system)
         try:
             return verb(system, *args, **options)
         except Exception:
-            for table, before in zip(tables, kept, strict=True):
-                table.clear()
-                table.extend(before) if isinstance(table, list) else table.update(before)
+            restore()
             raise
 
     return careful  # type: ignore[return-value]
+
+
+@contextmanager
+def nothing_stays(system: Any) -> Iterator[list[str]]:
+    """What is said meanwhile is taken back; the list then tells whether there was anything."""
+    extent, restore = system.extent(), _kept(system)
+    changed: list[str] = []
+    try:
+        yield changed
+    finally:
+        if system.extent() != extent:
+            changed.append("described")
+        restore()
+
+
+def _kept(system: Any) -> Callable[[], None]:
+    """All tables and lists of a description as they are, and the way back to them."""
+    tables = [x for x in vars(system).values() if isinstance(x, dict | list)]
+    for part in (system.ground, *system.bodies.values(), *system.flexibles.values()):
+        kind: Any = type(part)
+        tables += [part.__dict__[name] for name in _growing(kind)]
+    kept = [table.copy() for table in tables]
+
+    def restore() -> None:
+        for table, before in zip(tables, kept, strict=True):
+            table.clear()
+            table.extend(before) if isinstance(table, list) else table.update(before)
+
+    return restore
 
 
 @cache

@@ -10,7 +10,7 @@ import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.results.record import TIME
-from armillary.results.units import conversion, label_units
+from armillary.results.units import UNKNOWN, conversion, label_units
 
 if TYPE_CHECKING:
     from armillary.results.run import Run
@@ -54,6 +54,7 @@ def chart_of(
 ) -> Chart:
     """The chart of outputs, by name or pattern, over time or over output `x`.
 
+    Without a name those that the model or a selection asked for are drawn, or all where there are none.
     Of one run, outputs of equal units share a panel. Of several runs each output has a panel, and each run a
     colour; outputs that a run lacks are left out there. Units are those of the first run that has the output.
     """
@@ -64,7 +65,7 @@ def chart_of(
     wanted = _wanted(runs, names)
     if not wanted:
         raise ArmillaryError(f"run of '{runs[0].system}' has no outputs to plot")
-    x_units = "s" if x is None else label_units(next((run.units[x] for run in runs if x in run), ""))
+    x_units = "s" if x is None else _units(runs, x)
     told = list(labels) if labels is not None else run_labels(runs)
     if len(runs) == 1:
         panels = _by_units(runs[0], wanted, x)
@@ -96,11 +97,14 @@ def _parameter(run: Run, name: str) -> str:
 def _wanted(runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
     """Names in the order asked for; a pattern must match in one run at least."""
     found: dict[str, None] = {}
-    for pattern in patterns or ("*",):
+    if not patterns:
+        own = list(dict.fromkeys(name for run in runs for name in run.outputs))
+        return own or list(dict.fromkeys(name for run in runs for name in run.names))
+    for pattern in patterns:
         matched = [
             name for run in runs for name in run.names if name == pattern or fnmatchcase(name, pattern)
         ]
-        if patterns and not matched:
+        if not matched:
             runs[0].select(pattern)  # says what there is instead
         found |= dict.fromkeys([pattern] if pattern in matched else matched)
     return list(found)
@@ -113,7 +117,7 @@ def _by_units(run: Run, names: Sequence[str], x: str | None) -> tuple[Panel, ...
     over = run.time if x is None else run[x]
     return tuple(
         Panel(
-            axis_label(group[0], units) if len(group) == 1 else units or "dimensionless",
+            axis_label(group[0], units) if len(group) == 1 else units or _unitless(run, group[0]),
             units,
             tuple(Curve(name, over, run[name], place) for place, name in enumerate(group)),
         )
@@ -123,7 +127,7 @@ def _by_units(run: Run, names: Sequence[str], x: str | None) -> tuple[Panel, ...
 
 def _by_output(runs: Sequence[Run], labels: Sequence[str], name: str, x: str | None, x_units: str) -> Panel:
     curves = []
-    units = label_units(next(run.units[name] for run in runs if name in run))
+    units = _units(runs, name)
     for place, (run, label) in enumerate(zip(runs, labels, strict=True)):
         if name not in run:
             continue
@@ -132,6 +136,16 @@ def _by_output(runs: Sequence[Run], labels: Sequence[str], name: str, x: str | N
             over = run[x] * conversion(x, run.units[x], x_units)
         curves.append(Curve(label, over, run[name] * conversion(name, run.units[name], units), place))
     return Panel(axis_label(name, units), units, tuple(curves))
+
+
+def _units(runs: Sequence[Run], name: str) -> str:
+    """The units of the first run that has the output and tells them."""
+    told = (run.units[name] for run in runs if name in run and run.units[name] != UNKNOWN)
+    return label_units(next(told, ""))
+
+
+def _unitless(run: Run, name: str) -> str:
+    return "units not known" if run.units[name] == UNKNOWN else "dimensionless"
 
 
 def axis_label(name: str, units: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from armillary.columns import aligned
 from armillary.errors import ArmillaryError, nearest
 
 # Two samples belong to the same instant when their times differ by no more than this part of the interval:
@@ -38,8 +39,9 @@ class Difference(NamedTuple):
 class Comparison:
     """Differences of the common outputs, the worst first; print it for a table and a verdict.
 
-    `agree` is the verdict on the common outputs. `only_here` and `only_there` are outputs of one run,
-    `parameters` those of different value (name to both values), `notes` what was done to compare at all.
+    `agree` is the verdict on the common outputs, `complete` says that there are no others: `only_here` and
+    `only_there` are outputs of one run. `parameters` are those of different value (name to both values),
+    `notes` tell what was done to compare at all.
     """
 
     differences: tuple[Difference, ...]
@@ -52,6 +54,10 @@ class Comparison:
     @property
     def agree(self) -> bool:
         return all(difference.agrees for difference in self.differences)
+
+    @property
+    def complete(self) -> bool:
+        return not self.only_here and not self.only_there
 
     def __iter__(self) -> Iterator[Difference]:
         return iter(self.differences)
@@ -80,7 +86,7 @@ class Comparison:
             )
             for d in self
         ]
-        lines = [f"largest differences at {self.instants} instants", *_in_columns(rows)]
+        lines = [f"largest differences at {self.instants} instants", *aligned(rows, "<<>>>><")]
         for where, names in (("here", self.only_here), ("there", self.only_there)):
             if names:
                 lines.append(f"only {where}: {', '.join(names)}")
@@ -99,12 +105,15 @@ class Comparison:
                 f"the runs differ: {len(off)} of {len(self)} outputs exceed their tolerance, worst {off[0]}"
             )
         same = all(d.absolute == 0 for d in self)
-        return f"the runs {'are equal' if same else 'agree'} in all {len(self)} common outputs"
+        found = f"the runs {'are equal' if same else 'agree'} in all {len(self)} common outputs"
+        single = len(self.only_here) + len(self.only_there)
+        return found if self.complete else f"{found}, and {single} {_are(single)} in one of them only"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values that JSON takes; a difference that is no finite number is the text "nan" or "inf"."""
         return {
             "agree": self.agree,
+            "complete": self.complete,
             "verdict": self.verdict,
             "instants": self.instants,
             "differences": [
@@ -249,21 +258,13 @@ def largest_differences(
     )
 
 
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
 def _mark(difference: Difference) -> str:
     return "" if difference.agrees else "differs"
 
 
 def _finite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _in_columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Texts to the left, numbers to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    sides = "<<>>>><"
-    return [
-        "  ".join(
-            f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)
-        ).rstrip()
-        for row in rows
-    ]

@@ -143,9 +143,10 @@ def _read_header(file: TextIO) -> _Header:
         elif keyword == _OWN:
             read_metadata(own, line[9:])
         else:
-            keyword, _, rest = line.strip().partition(" ")
+            word, _, rest = line.strip().partition(" ")
+            keyword = word.upper()
             before = f"{texts[keyword]}; " if keyword in texts else ""
-            texts[keyword.upper()] = before + rest.strip()
+            texts[keyword] = before + rest.strip()
     raise ValueError("its header has no END")
 
 
@@ -157,7 +158,7 @@ def _entries(header: _Header, keyword: str) -> list[str]:
 def _foreign(header: _Header, values: np.ndarray) -> Record:
     """The record of a file that another program wrote.
 
-    Time is the channel number times the step; without a step the first channel is the horizontal axis.
+    Time is the sample's number times the step; without a step the first channel is the horizontal axis.
     """
     long = _entries(header, "LONGNAME")
     short = _entries(header, "SHORTNAM")

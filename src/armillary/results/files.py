@@ -32,6 +32,7 @@ from armillary.results.record import (
     read_metadata,
     stack,
 )
+from armillary.results.units import UNKNOWN
 
 if TYPE_CHECKING:
     import pandas
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 # Samples per chunk of a NetCDF variable: 1 MiB, few and large, so that a column is read in a few strokes.
 _CHUNK = 2**17
+
+_TIMES = (TIME, "t", "time (s)", "time [s]")  # what other programs call it
 
 
 def write_record(path: str | os.PathLike[str], record: Record) -> None:
@@ -70,7 +73,7 @@ def _similar(path: Path) -> str:
     """What may have been meant by a path at which there is no file."""
     if not path.parent.is_dir():
         return f", nor a folder '{path.parent}': give the path at which the run was saved"
-    saved = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix.lower() in _FORMATS)
+    saved = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix.lower() in FORMATS)
     where = f"in '{path.parent.resolve()}': give the path at which the run was saved"
     return nearest(path.name, saved) or f" {where}"
 
@@ -191,6 +194,9 @@ def _read_parquet(path: Path) -> Record:
 #     time,A.q1
 #     0.0,1.5
 #     0.5,0.1
+#
+# A table without comment lines is another program's, such as those that Armillary exports: its units are not
+# known, and time, in seconds, is its first column.
 
 
 def _write_csv(path: Path, record: Record) -> None:
@@ -204,15 +210,31 @@ def _write_csv(path: Path, record: Record) -> None:
 
 def _read_csv(path: Path) -> Record:
     metadata = empty_metadata()
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         while (line := file.readline()).startswith("# ") and read_metadata(metadata, line[2:]):
             pass
-        names = next(csv.reader(itertools.chain([line], file)))[1:]
+        first, *names = next(csv.reader(itertools.chain([line], file)))
+        if metadata == empty_metadata():
+            return _foreign_table(path, first, names, file.read())
         shape = metadata.pop("samples"), len(names) + 1
         table = np.loadtxt(file, delimiter=",", comments=None, ndmin=2) if shape[0] else np.empty(shape)
     if table.shape != shape:
         raise ValueError(f"rows and columns of samples are {table.shape}, expected {shape}")
     return Record(tuple(names), table[:, 0], table[:, 1:], metadata)
+
+
+def _foreign_table(path: Path, first: str, names: list[str], rows: str) -> Record:
+    if first.strip().casefold() not in _TIMES:
+        raise ValueError(
+            f"it has no comment lines of ours, and its first column is '{first}' instead of time"
+        )
+    table = np.empty((0, len(names) + 1))
+    if rows.strip():
+        table = np.loadtxt(io.StringIO(rows), delimiter=",", comments=None, ndmin=2)
+    if table.shape[1] != len(names) + 1:
+        raise ValueError(f"it has {table.shape[1]} columns of numbers and {len(names) + 1} names")
+    own = {"armillary_run": 1, "system": path.stem, "units": dict.fromkeys(names, UNKNOWN)}
+    return Record(tuple(names), table[:, 0], table[:, 1:], empty_metadata() | own)
 
 
 def _csv_cell(text: str) -> str:
@@ -227,7 +249,7 @@ class _Format(NamedTuple):
     read: Callable[[Path], Record]
 
 
-_FORMATS = {
+FORMATS = {
     ".nc": _Format(_write_netcdf, _read_netcdf),
     ".csv": _Format(_write_csv, _read_csv),
     ".parquet": _Format(_write_parquet, _read_parquet),
@@ -237,6 +259,6 @@ _FORMATS = {
 
 def _format(path: str | os.PathLike[str]) -> _Format:
     suffix = Path(path).suffix.lower()
-    if suffix not in _FORMATS:
-        raise ArmillaryError(f"'{path}' has no known format: use a name that ends in {', '.join(_FORMATS)}")
-    return _FORMATS[suffix]
+    if suffix not in FORMATS:
+        raise ArmillaryError(f"'{path}' has no known format: use a name that ends in {', '.join(FORMATS)}")
+    return FORMATS[suffix]

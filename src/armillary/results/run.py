@@ -24,7 +24,7 @@ from armillary.results.compare import (
 from armillary.results.files import read_record, to_pandas, to_xarray, write_record
 from armillary.results.plots import plot
 from armillary.results.record import Record
-from armillary.results.units import conversion, label_units
+from armillary.results.units import UNKNOWN, conversion, label_units
 
 if TYPE_CHECKING:
     import pandas
@@ -52,7 +52,8 @@ class Run:
     """The immutable record of one simulation.
 
     `values[i, j]` is output `names[j]` at `time[i]`, in `units[names[j]]`; time is in seconds. The arrays are
-    given away to the run, not copied, and can only be read through it. `info` tells how the run was made:
+    given away to the run, not copied, and can only be read through it. `outputs` are the names that were
+    asked for, in the model or by selection; the others are states. `info` tells how the run was made:
     versions, method, step, status, date.
 
         run["tip height"]       samples of an output
@@ -70,12 +71,13 @@ class Run:
     parameter_units: Mapping[str, str] = field(default_factory=dict)
     info: Mapping[str, Info] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
+    outputs: tuple[str, ...] = ()
     _column: Mapping[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         names = tuple(self.names)
         parameters = {name: float(value) for name, value in self.parameters.items()}
-        made = {
+        made: dict[str, Any] = {
             "time": _read_only(self.time),
             "values": _read_only(self.values),
             "names": names,
@@ -87,6 +89,7 @@ class Run:
             "events": tuple(Event(float(time), name) for time, name in self.events),
             "_column": _frozen({name: column for column, name in enumerate(names)}),
         }
+        made["outputs"] = tuple(name for name in self.outputs if name in made["_column"])
         for attribute, value in made.items():
             object.__setattr__(self, attribute, value)
         if len(self._column) < len(names):
@@ -194,9 +197,12 @@ class Run:
             )
         notes, factors = [], {}
         for name in common:
-            factors[name] = conversion(name, other.units[name], self.units[name])
-            if label_units(other.units[name]) != label_units(self.units[name]):
-                notes.append(f"'{name}' is converted from {other.units[name]} to {self.units[name]}")
+            ours, theirs = self.units[name], other.units[name]
+            factors[name] = conversion(name, theirs, ours)
+            if UNKNOWN not in (ours, theirs) and label_units(theirs) != label_units(ours):
+                notes.append(f"'{name}' is converted from {theirs} to {ours}")
+        if any((self.units[name] == UNKNOWN) != (other.units[name] == UNKNOWN) for name in common):
+            notes.append("one run tells no units: they are taken to be those of the other")
         pair = paired(self._ascending(common), other._ascending(common, factors), interpolate=interpolate)
         if pair is None:
             raise ArmillaryError(
@@ -229,9 +235,9 @@ class Run:
         ax: Axes | None = None,
         show: bool = False,
     ) -> Figure | None:
-        """A figure of outputs, by name or pattern (`A.*`), or of all; over time, or over output `x`.
+        """A figure of outputs, by name or pattern (`A.*`); over time, or over output `x`.
 
-        Outputs of equal units share a panel; values that differ by rounding only are drawn as constant. With
+        Without a name those of the model are drawn, or all where it has none. Outputs of equal units share a panel; values that differ by rounding only are drawn as constant. With
         `path` it is saved as PNG, SVG, PDF, or as one HTML page to zoom in, of which no figure is returned.
         """
         return plot(self, *names, x=x, path=path, title=title, ax=ax, show=show)
@@ -270,6 +276,7 @@ class Run:
             "units": _nonempty(self.units),
             "descriptions": _nonempty(self.descriptions),
             "events": [[event.time, event.name] for event in self.events],
+            **({"outputs": list(self.outputs)} if self.outputs else {}),
         }
 
     def _fingerprint(self) -> str:
@@ -281,7 +288,10 @@ class Run:
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:
-    """The run in a .nc, .parquet, .csv or .erd file, equal to the one that was saved."""
+    """The run in a .nc, .parquet, .csv or .erd file, equal to the one that was saved.
+
+    A .csv or .erd file may be another program's; a CSV table must have a header, with time first.
+    """
     record = read_record(path)
     version = record.metadata.get("armillary_run")
     if version != _FILE_VERSION:
@@ -310,6 +320,7 @@ def _require_texts(run: Run) -> None:
         *run.names,
         *(event.name for event in run.events),
         *(key for t in tables for key in t),
+        *run.outputs,
     ]
     texts += [text for table in (run.units, run.descriptions, run.parameter_units) for text in table.values()]
     for text in texts:

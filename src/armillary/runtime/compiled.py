@@ -307,6 +307,7 @@ class CompiledModel:
             parameter_units=dict(zip(self._table.names, self._table.units, strict=True)),
             info=info,
             events=tuple(Happening(t, name) for t, name in journey.events),
+            outputs=tuple(self.equations.system.outputs),
         )
 
     def __repr__(self) -> str:

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from armillary.simulation.lazy import run
-
 if TYPE_CHECKING:
-    from armillary.simulation.execute import Simulation
+    from armillary.simulation.execute import Simulation, run
     from armillary.simulation.models import open_model
     from armillary.simulation.run_file import RunFile, RunFileError
 
 __all__ = ["RunFile", "RunFileError", "Simulation", "open_model", "run"]
 
-_HOMES = {"RunFile": "run_file", "RunFileError": "run_file", "Simulation": "execute", "open_model": "models"}
+_HOMES = {
+    "RunFile": "run_file", "RunFileError": "run_file", "Simulation": "execute", "run": "execute",
+    "open_model": "models",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

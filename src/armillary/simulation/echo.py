@@ -16,9 +16,8 @@ from armillary.model.system import System
 from armillary.results.run import Run
 from armillary.simulation.resolve import Resolved, Value
 from armillary.simulation.run_file import RUN_KEYS, RunFile
-from armillary.text.toml import toml_value
+from armillary.text.toml import toml_key, toml_value
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 _WIDEST = 36  # columns up to which comments are aligned
 
 
@@ -94,12 +93,13 @@ def _table(name: str, values: Mapping[str, Value], found: Mapping[str, Value] | 
     """A table of numbers; those that were ``found`` in the run are comments."""
     rows = []
     for key, value in values.items():
-        assignment = f"{_key(key)} = {toml_value(value.number)}"
+        assignment = f"{toml_key(key)} = {toml_value(value.number)}"
         if value.number is None:
-            assignment = f"# {_key(key)} has no value, and nothing needs one"
+            assignment = f"# {toml_key(key)} has no value, and nothing needs one"
         rows.append((assignment, _about(value)))
     rows += [
-        (f"# {_key(key)} = {toml_value(value.number)}", _about(value)) for key, value in (found or {}).items()
+        (f"# {toml_key(key)} = {toml_value(value.number)}", _about(value))
+        for key, value in (found or {}).items()
     ]
     return ["", f"[{name}]", *_aligned(rows)]
 
@@ -128,7 +128,3 @@ def _model_path(file: RunFile, folder: Path) -> str:
 def _plain(text: str) -> str:
     """Text for a comment: one line, no control characters."""
     return re.sub(r"[\x00-\x1f\x7f\s]+", " ", str(text)).strip()
-
-
-def _key(name: str) -> str:
-    return name if _BARE.match(name) else toml_value(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -14,30 +14,59 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.errors import ArmillaryError
 from armillary.model.system import System
+from armillary.results.files import FORMATS
 from armillary.results.run import Run
 from armillary.simulation.echo import echo_text, write_echo
 from armillary.simulation.models import NoSuchModelError, open_model
 from armillary.simulation.resolve import Resolved, chosen, resolve
-from armillary.simulation.run_file import RunFile, RunFileError
-from armillary.simulation.values import shown
+from armillary.simulation.run_file import COMMAND_LINE, RunFile, RunFileError
+from armillary.text.kinds import shown
 
 if TYPE_CHECKING:
     from armillary.program.equations import Equations
     from armillary.runtime.compiled import CompiledModel
 
-SUFFIXES = (".csv", ".nc", ".parquet", ".erd")
+SUFFIXES = tuple(FORMATS)
 _LONGEST = 200  # characters of a file name; most systems take 255, and the echo's has 10 more
 _SIMULATE = {"step", "method", "sample", "rtol", "atol", "max_step", "max_steps"}
 
 
-class Simulation:
-    """One run file with its model: each stage is done once, when it is first needed."""
+def run(
+    path: str | os.PathLike[str],
+    settings: Mapping[str, Any] | None = None,
+    *,
+    save: bool = False,
+    progress: bool | Callable[[float], None] = True,
+    **options: Any,
+) -> Run:
+    """The run that a run file describes, with other ``settings`` where given.
 
-    def __init__(self, file: RunFile, system: System | None = None) -> None:
+        arm.run("step.toml", {"SPEED": "60 mile/hour", "initial.RB.q1": "2 deg", "run.step": 1e-3})
+
+    ``save`` writes the results and the echo file, as the command ``armillary run`` does. ``options`` are
+    those of ``arm.load`` for the model, such as ``trust=True``, which a run file cannot give.
+    """
+    file = RunFile.read(path)
+    simulation = Simulation(file.setting(settings, "settings") if settings else file, **options)
+    if save:
+        simulation.check_places()
+    made = simulation.run(progress=progress)
+    if save:
+        simulation.save(made)
+    return made
+
+
+class Simulation:
+    """One run file with its model: each stage is done once, when it is first needed.
+
+    ``options`` are those with which the model is loaded, such as ``trust=True``: not the run file's to give.
+    """
+
+    def __init__(self, file: RunFile, **options: Any) -> None:
         self.file = file
         self.seconds: dict[str, float] = {}  # of each stage
         with self._stage("load"):
-            self.system = _opened(file) if system is None else system
+            self.system = _opened(file, options)
             self.values: Resolved = resolve(file, self.system)
         self.results = self._results_path()
         self.echo = self.results.with_name(f"{self.results.stem}.echo.toml")
@@ -70,18 +99,22 @@ class Simulation:
 
     def arguments(self) -> dict[str, Any]:
         """What ``CompiledModel.simulate`` is called with: only what is given, so that its defaults hold."""
-        values, settings = self.values, self.values.settings
+        settings = self.values.settings
         if "duration" not in settings:
             place = f"{self.file.source}: " if self.file.source else ""
             raise RunFileError([f"{place}how long is the run? give [run] duration, or --duration"])
         start = settings["start"].value if "start" in settings else 0.0
         arguments: dict[str, Any] = {"t_end": start + settings["duration"].value, "t0": start}
-        arguments |= {name: settings[name].value for name in settings if name in _SIMULATE}
+        return arguments | {n: settings[n].value for n in settings if n in _SIMULATE} | self.given()
+
+    def given(self) -> dict[str, dict[str, Any]]:
+        """The values that are not the model's own: parameters, initial values, and memories with inputs."""
+        values = self.values
         parameters = {name: v.number for name, v in values.parameters.items() if v.given}
         initial = {name: v.number for name, v in values.initial.items() if v.given}
         memory = {name: v.number for name, v in {**values.inputs, **values.memory}.items() if v.given}
-        given = {"parameters": parameters, "initial": initial, "memory": memory}
-        return arguments | {name: table for name, table in given.items() if table}
+        tables = {"parameters": parameters, "initial": initial, "memory": memory}
+        return {name: table for name, table in tables.items() if table}
 
     def save(self, made: Run, *, echo: bool = True) -> list[Path]:
         """The chosen outputs in the results' file, and the echo file; both paths."""
@@ -96,7 +129,8 @@ class Simulation:
         if not self.values.select:
             return made
         columns = [made.names.index(name) for name in self.names]
-        return replace(made, names=tuple(self.names), values=made.values[:, columns])
+        names = tuple(self.names)
+        return replace(made, names=names, values=made.values[:, columns], outputs=names)
 
     def echo_text(self, made: Run) -> str:
         """The echo file of a run."""
@@ -126,7 +160,7 @@ class Simulation:
                 [f"{entry.source}: {shown(entry.value)} is not the name of a file for the results"]
             )
         # A path on the command line is relative to where the command is given.
-        return given if entry.source == "command line" else self.file.folder / given
+        return given if entry.source == COMMAND_LINE else self.file.folder / given
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
@@ -137,10 +171,10 @@ class Simulation:
             self.seconds[name] = time.perf_counter() - started
 
 
-def _opened(file: RunFile) -> System:
+def _opened(file: RunFile, options: dict[str, Any]) -> System:
     """The model of a run file; one that is not there is a problem of the line that names it."""
     try:
-        return open_model(file.model, file.folder)
+        return open_model(file.model, file.folder, **options)
     except NoSuchModelError as error:
         where = f"{file.model_source}: " if file.model_source else ""
         raise RunFileError([*file.problems, f"{where}{error}"]) from None

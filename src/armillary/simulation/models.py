@@ -7,11 +7,12 @@ import os
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.system import System
+from armillary.text.loading import FORMATS, load
 
-TEXT_SUFFIXES = (".toml", ".urdf", ".xml")
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PLACES = (_PACKAGE / "_examples", _PACKAGE.parents[1] / "examples")  # in a wheel; in a checkout
 
@@ -20,10 +21,13 @@ class NoSuchModelError(ArmillaryError):
     """A name that stands for no model."""
 
 
-def open_model(model: str | os.PathLike[str], folder: str | os.PathLike[str] = "") -> System:
+def open_model(
+    model: str | os.PathLike[str], folder: str | os.PathLike[str] = "", *, trust: bool = False, **options: Any
+) -> System:
     """The system in a model file, whose path is relative to ``folder``, or the example of that name.
 
-    A Python file is never executed: a path may come from a run file, which is data.
+    A Python file is never executed: a path may come from a run file, which is data. With ``trust`` a text
+    model may load the FMUs that it names; ``options`` are those of ``arm.load`` for other formats.
     """
     path = Path(folder) / model
     if path.suffix.lower() == ".py":
@@ -32,15 +36,11 @@ def open_model(model: str | os.PathLike[str], folder: str | os.PathLike[str] = "
             f"system.save('{path.with_suffix('.toml').name}'), or name an example"
         )
     if _is_file(path):
-        if path.suffix.lower() not in TEXT_SUFFIXES:
-            raise NoSuchModelError(
-                f"'{model}' is not a model: its name must end in {', '.join(TEXT_SUFFIXES)}"
-            )
-        from armillary.text.loading import load
-
-        return load(path)
+        if path.suffix.lower() not in FORMATS:
+            raise NoSuchModelError(f"'{model}' is not a model: its name must end in {', '.join(FORMATS)}")
+        return _loaded(path, trust, options)
     if str(model) in example_names():
-        return example_system(str(model))
+        return example_system(str(model), trust=trust, **options)
     near = nearest(path.name, [*_models_in(path.parent), *example_names()])
     raise NoSuchModelError(f"there is no model file '{path}', and no example of that name{near}")
 
@@ -55,7 +55,7 @@ def _is_file(path: Path) -> bool:
 
 def _models_in(folder: Path) -> list[str]:
     try:
-        return [entry.name for entry in folder.iterdir() if entry.suffix.lower() in TEXT_SUFFIXES]
+        return [entry.name for entry in folder.iterdir() if entry.suffix.lower() in FORMATS]
     except (OSError, ValueError):
         return []
 
@@ -88,7 +88,7 @@ def _holds_model(path: Path) -> bool:
 def example_files(name: str) -> list[Path]:
     """The files of an example: program, text model, and the run files of that model."""
     folder = example_folder()
-    found = [path for path in sorted(folder.glob(f"{name}.*")) if path.suffix in (".py", *TEXT_SUFFIXES)]
+    found = [path for path in sorted(folder.glob(f"{name}.*")) if path.suffix in (".py", *FORMATS)]
     if not found:
         known = [path.stem for path in folder.glob("*.py")]
         raise ArmillaryError(f"there is no example '{name}'{nearest(name, {*known, *example_names()})}")
@@ -117,13 +117,21 @@ def example_module(name: str) -> ModuleType:
     return module
 
 
-def example_system(name: str) -> System:
+def example_system(name: str, *, trust: bool = False, **options: Any) -> System:
     """The model of an example, as it is by default."""
     first = example_files(name)[0]
     if (example_folder() / f"{name}.py").is_file():
+        if options:
+            raise ArmillaryError(
+                f"the example '{name}' is a program, and takes no option {next(iter(options))}="
+            )
         made = example_module(name).system()
         assert isinstance(made, System)
         return made
-    from armillary.text.loading import load
+    return _loaded(first, trust, options)
 
-    return load(first)
+
+def _loaded(path: Path, trust: bool, options: dict[str, Any]) -> System:
+    """A model file; only a text model can name machine code, so that there is something to trust."""
+    granted = {"trust": True} if trust and path.suffix.lower() == ".toml" else {}
+    return load(path, **granted, **options)

@@ -20,7 +20,8 @@ from armillary.model.records import Memory
 from armillary.model.system import System
 from armillary.model.unit_system import SYSTEMS, state_factor
 from armillary.simulation.run_file import Entry, RunFile, RunFileError
-from armillary.simulation.values import finite, read_number, shown
+from armillary.simulation.values import BadValueError, finite, read_number
+from armillary.text.kinds import shown
 
 MODEL = "model default"
 JOINT = "joint default"
@@ -175,9 +176,8 @@ class _Resolver:
             return None
 
     def _problem(self, entry: Entry, what: str, error: ArmillaryError) -> None:
-        text = str(error)
-        ours = text.startswith(("needs", "has", "is", "must"))
-        self.problems.append(f"{entry.source}: {what}{' ' if ours else ': '}{text}")
+        joint = " " if isinstance(error, BadValueError) else ": "
+        self.problems.append(f"{entry.source}: {what}{joint}{error}")
 
     # ------------------------------------------------------------ [run] and [output]
 
@@ -228,14 +228,14 @@ def _seconds(value: Any) -> float:
 def _positive_seconds(value: Any) -> float:
     seconds = _seconds(value)
     if seconds <= 0.0:
-        raise ArmillaryError(f"must be positive, not {shown(value)}")
+        raise BadValueError(f"must be positive, not {shown(value)}")
     return seconds
 
 
 def _duration(value: Any) -> float:
     seconds = _seconds(value)
     if seconds < 0.0:
-        raise ArmillaryError(f"must not be negative, not {shown(value)}")
+        raise BadValueError(f"must not be negative, not {shown(value)}")
     return seconds
 
 
@@ -249,10 +249,10 @@ def _sample(value: Any) -> float | list[float]:
 
 def _tolerance(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ArmillaryError(f"needs a number, not {shown(value)}")
+        raise BadValueError(f"needs a number, not {shown(value)}")
     number = finite(value)
     if number < 0.0:
-        raise ArmillaryError(f"must not be negative, not {number}")
+        raise BadValueError(f"must not be negative, not {number}")
     return number
 
 
@@ -262,7 +262,7 @@ def _tolerances(value: Any) -> float | list[float]:
 
 def _count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ArmillaryError(f"needs a whole number, at least 1, not {shown(value)}")
+        raise BadValueError(f"needs a whole number, at least 1, not {shown(value)}")
     return value
 
 
@@ -280,7 +280,7 @@ def _formalism(value: Any) -> str:
 
 def _one_of(value: Any, known: Iterable[str], kind: str) -> str:
     if not isinstance(value, str):
-        raise ArmillaryError(f"must be the name of a {kind}, not {shown(value)}")
+        raise BadValueError(f"must be the name of a {kind}, not {shown(value)}")
     if value not in known:
         near = nearest(value, known) or f"; there are {', '.join(known)}"
         raise ArmillaryError(f"there is no {kind} '{value}'{near}")

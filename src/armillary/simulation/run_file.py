@@ -34,8 +34,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from armillary.errors import ArmillaryError, nearest, shortened
-from armillary.simulation.values import shown
 from armillary.text.documents import Document, read_document
+from armillary.text.kinds import shown
 
 TABLES = ("parameters", "initial", "inputs", "memory", "run", "output")
 RUN_KEYS = (
@@ -69,8 +69,9 @@ class Entry(NamedTuple):
 class RunFile:
     """The content of a run file, as written; made by `RunFile.read`, or by `RunFile.of_model`.
 
-    RunFile.read("step.toml").run()                                 the run that it describes
-    RunFile.read("step.toml").setting({"SPEED": "60 mile/hour"})    another one
+    file = RunFile.read("step.toml")
+    Simulation(file).run()                                          the run that it describes
+    Simulation(file.setting({"SPEED": "60 mile/hour"})).run()       another one
     """
 
     model: str

@@ -8,38 +8,45 @@ from typing import Any
 
 from armillary.algebra.dimension import Dimension
 from armillary.algebra.units import parse_unit
-from armillary.errors import ArmillaryError, UnitsError
+from armillary.errors import ArmillaryError
 from armillary.model.unit_system import UnitSystem
 from armillary.runtime.parameters import number_in_text
+from armillary.text.kinds import shown
 
 _NUMBER_AND_UNIT = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*)\Z", re.DOTALL)
+# What goes on after a number, unlike a unit: an operator, though "-" alone is no unit; another number.
+_ARITHMETIC = re.compile(r"[*/+^]|-.|[\d.]+\Z")
 _LONGEST = 200  # characters of a value; what is longer is no number that somebody wrote
-_SHOWN = 40
+
+
+class BadValueError(ArmillaryError):
+    """What is wrong with a value, as the end of a sentence that begins with its name: "needs a number"."""
 
 
 def read_number(value: Any, units: str, system: UnitSystem, dimension: Dimension | None) -> float:
     """A value in ``units``, from a plain number in them or from text that may bring its own.
 
     Without ``units`` the quantity is in the model's own, and its dimension decides which texts fit; where
-    that is not known either, any do. Errors are the end of a sentence about the quantity.
+    that is not known either, any do. What follows a number is a unit, or else the whole is arithmetic.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ArmillaryError(f"needs a number, or text such as '{_example(units)}', not {shown(value)}")
+        raise BadValueError(f"needs a number, or text such as '{_example(units)}', not {shown(value)}")
     if not isinstance(value, str):
         return finite(value)
     if len(value) > _LONGEST:
-        raise ArmillaryError(f"needs a number with a unit, not {shown(value)}")
+        raise BadValueError(f"needs a number with a unit, not {shown(value)}")
     found = _NUMBER_AND_UNIT.match(value)
-    unit_text = found[2].strip() if found else ""
-    if found is None or unit_text[:1] in ("*", "/", "+", "^", "e", "E", ".") or "pi" in unit_text:
+    if found is None:
         return _arithmetic(value, units)
-    number = finite(float(found[1].replace("_", "")))
+    number, unit_text = finite(float(found[1].replace("_", ""))), found[2].strip()
     if not unit_text:
         return number
+    if _ARITHMETIC.match(unit_text):
+        return _arithmetic(value, units)
     unit = parse_unit(unit_text)
     wanted = parse_unit(units).dimension if units else dimension
     if wanted is not None and unit.dimension is not wanted:
-        raise UnitsError(
+        raise BadValueError(
             f"has units of [{wanted}]{f' ({units})' if units else ''}, but '{value}' has [{unit.dimension}]"
         )
     scale = parse_unit(units).scale if units else system.scale(unit.dimension)
@@ -53,23 +60,17 @@ def finite(value: float) -> float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise ArmillaryError(f"is {number}; give a finite number")
+        raise BadValueError(f"is {number}; give a finite number")
     return number
-
-
-def shown(value: Any) -> str:
-    """A value in a message, cut short."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def _arithmetic(text: str, units: str) -> float:
     try:
         return finite(number_in_text(text, "it"))
-    except UnitsError:
+    except BadValueError:
         raise
     except ArmillaryError:
-        raise ArmillaryError(
+        raise BadValueError(
             f"needs a number, or text such as '{_example(units)}', not {shown(text)}"
         ) from None
 

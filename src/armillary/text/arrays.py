@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from armillary.errors import ModelError, nearest
 from armillary.model.flexible.part import FlexiblePart, Lumps, Node
 from armillary.text.documents import Document
 from armillary.text.objects import BEAMS, PLATES, SECTIONS, made, tuples
+
+LARGEST = 2**30  # bytes of all arrays of one file
 
 
 def array_of(document: Document, value: Any) -> Any:
@@ -44,14 +47,20 @@ def load_arrays(path: Path) -> dict[str, np.ndarray]:
     """Arrays of a .npy or .npz file, by name. Pickled objects, which could run code, are refused."""
     if path.suffix not in (".npy", ".npz"):
         raise ModelError(f"arrays are read from .npy and .npz files, not from '{path.name}'")
+    if not path.is_file():
+        raise ModelError(f"there is no file '{path}'; check its name and folder")
     try:
+        if path.suffix == ".npz":
+            with zipfile.ZipFile(path) as archive:
+                if sum(entry.file_size for entry in archive.infolist()) > LARGEST:
+                    raise ModelError(f"file '{path}' holds more than {LARGEST // 2**30} GiB of arrays")
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return {"": loaded}
         with loaded:
             return {key: loaded[key] for key in loaded.files}
-    except FileNotFoundError:
-        raise ModelError(f"there is no file '{path}'; check its name and folder") from None
+    except ModelError:
+        raise
     except Exception as error:  # a damaged archive has many kinds
         raise ModelError(f"file '{path}' cannot be read ({error})") from None
 

@@ -6,7 +6,7 @@ own are read when a text first asks for them, so they may stand anywhere and ref
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +27,7 @@ class Part:
     document: Document
     data: Mapping[str, Any]
     names: Mapping[str, str]  # in the whole, by those in the file
+    magnitude: Callable[[str], str] = str  # how names change in a text that stays as it is otherwise
 
     @contextmanager
     def at(self, *keys: str) -> Iterator[None]:
@@ -58,9 +59,11 @@ def build(name: str, units: str, parts: list[Part], *, trust: bool = False) -> S
                 for part in parts:
                     _gravity(system, part)
                 continue
-            if section == "loads":
+            if section == "constraints":  # updates may need loads, which may need memories
                 for part in parts:
                     _memory_updates(system, part)
+            if section == "loads":
+                for part in parts:
                     _judgement(system, part)
             for part in parts:
                 for key, entry in part.data.get(section, {}).items():
@@ -80,7 +83,7 @@ def _say(system: System, section: str, name: str, entry: Mapping[str, Any]) -> A
     """The verb that an entry stands for."""
     verb = verb_of(section, entry)
     assert verb is not None  # the document was checked
-    if verb.method == "memory":  # updates may need bodies, which may need memories
+    if verb.method == "memory":  # its update is read when all is there that it may name
         entry = {key: value for key, value in entry.items() if key not in ("update", "every")}
     arguments = {key: value for key, value in entry.items() if key not in verb.extra}
     return getattr(system, verb.method)(**_arguments(verb, name, arguments))
@@ -156,14 +159,18 @@ class TextFunction:
         self.system, self.name, self.arguments, self.text = system, name, arguments, str(value)
         self.arity = len(arguments)
         self.busy = False
+        self.known: dict[tuple[Any, ...], Any] = {}
 
     def __call__(self, *values: Any) -> Any:
+        if values in self.known:  # else functions of functions would take time without bounds
+            return self.known[values]
         if self.busy:
             raise ExpressionError(f"function '{self.name}' calls itself; a function here has no end then")
         self.busy = True
         try:
             local = dict(zip(self.arguments, values, strict=True))
-            return self.system._parse(self.text, f"function '{self.name}'", local)
+            self.known[values] = self.system._parse(self.text, f"function '{self.name}'", local)
+            return self.known[values]
         finally:
             self.busy = False
 
@@ -204,13 +211,16 @@ def _carriers(entry: Mapping[str, Any]) -> set[str]:
 
 
 def _body(system: System, part: Part, name: str, entry: Mapping[str, Any]) -> None:
-    if name == "ground":
-        if other := [key for key in entry if key != "points"]:
-            raise ModelError(f"the ground is there already; it can have points, but no '{other[0]}'")
-    else:
+    known = name == "ground" or name in system.bodies
+    if known and entry.keys() - {"points", "nodes", "flexible"}:
+        other = next(iter(entry.keys() - {"points", "nodes", "flexible"}))
+        raise ModelError(
+            f"body '{name}' is there already; more points and nodes can be given it, but no '{other}'"
+        )
+    if not known:
         _say(system, "bodies", name, entry)
-    body = system.bodies.get(name, system.ground)
-    if body.name != name:  # of a gyro there are bodies of other names
+    body = system.ground if name == "ground" else system.bodies.get(name)
+    if body is None:  # a gyro's bodies have other names
         return
     if "flexible" in entry:
         source, options = flexible_options(part.document, entry["flexible"])

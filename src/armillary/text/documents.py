@@ -22,6 +22,9 @@ _HEADER = re.compile(r"\s*\[{1,2}\s*([^\]]+?)\s*\]{1,2}")
 _KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
 _PART = re.compile(r""""([^"]*)"|'([^']*)'|([^\s.]+)""")
 _DOTTED = re.compile(r"^\s*\[*\s*(?:[\w\"'-]+\s*\.\s*){20}", re.MULTILINE)  # a key of so many parts
+_SAID = re.compile(
+    r'''"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*''', re.DOTALL
+)
 _PLACE = re.compile(r" \(at line (\d+), column \d+\)")
 
 
@@ -88,19 +91,23 @@ def read_document(path: str | os.PathLike[str], what: str = "model") -> Document
 def read_bytes(path: Path, what: str) -> bytes:
     """The content of a file of sane size."""
     try:
+        if path.exists() and not path.is_file():
+            kind = "a folder" if path.is_dir() else "no ordinary file"  # a pipe or device may have no end
+            raise FileError(f"this is {kind}; give the file of a {what}", str(path))
+        with path.open("rb") as file:
+            raw = file.read(LARGEST + 1)
         size = path.stat().st_size
-        raw = path.read_bytes() if size <= LARGEST else b""
     except FileNotFoundError:
         folder = path.parent
         near = nearest(path.name, [p.name for p in folder.iterdir()]) if folder.is_dir() else ""
         raise FileError(f"there is no such file{near or '; check its name and folder'}", str(path)) from None
-    except IsADirectoryError:
-        raise FileError(f"this is a folder; give the file of a {what}", str(path)) from None
     except OSError as error:
         raise FileError(f"cannot be read: {error.strerror or error}", str(path)) from None
+    except FileError:
+        raise
     except ValueError as error:  # a null character in the name
         raise ArmillaryError(f"'{str(path)!r}' is not the name of a file: {error}") from None
-    if size > LARGEST:
+    if len(raw) > LARGEST:
         raise FileError(
             f"the file has {size / 2**20:.0f} MiB; a {what} has at most {LARGEST // 2**20}: keep arrays "
             "in files of their own",
@@ -110,13 +117,13 @@ def read_bytes(path: Path, what: str) -> bytes:
 
 
 def _nesting(text: str) -> int:
-    """How deep brackets and dotted keys are nested at most, those in texts and comments too."""
+    """How deep brackets and dotted keys are nested at most; those in texts and comments do not count."""
     if text.count("[") + text.count("{") <= _DEEPEST and text.count(".") <= _DEEPEST:
         return 0
     if _DOTTED.search(text):
         return _DEEPEST + 1
     deep = deepest = 0
-    for mark in re.findall(r"[\[\]{}]", text):
+    for mark in re.findall(r"[\[\]{}]", _SAID.sub("", text)):
         deep = deep + 1 if mark in "[{" else max(deep - 1, 0)
         deepest = max(deepest, deep)
     return deepest

@@ -1,20 +1,25 @@
 """Models within models: an axle described once and used twice, each time under a prefix of its own.
 
-[include.front]
-file = "axle.toml"
-prefix = "front_"            # before every name that the axle declares; the entry's name and "_" by default
-on = "chassis"               # the body that is the axle's ground; the real one is "world" to it
-share = ["g"]                # names that both mean alike
-set = { track = "1.6*w", k = 3e4 }   # its parameters: expressions of the whole, or other defaults
+    [include.front]
+    file = "axle.toml"
+    prefix = "front_"                    # before every name that the axle declares; "front_" by default
+    on = "chassis"                       # the body that is the axle's ground; the real one is "world"
+    share = ["g"]                        # names that both mean alike
+    set = { track = "1.6*w", k = 3e4 }   # its parameters: expressions of the whole, or other defaults
+
+A part may state gravity, so that it runs by itself; the whole's own holds where it has one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from armillary.algebra.functions import BY_NAME
 from armillary.errors import nearest
+from armillary.model.text_functions import MODEL_FUNCTIONS, SYSTEM_FUNCTIONS
 from armillary.text.building import Part
 from armillary.text.checking import check_document
 from armillary.text.documents import Document, read_document
@@ -22,136 +27,234 @@ from armillary.text.kinds import Kind
 from armillary.text.kinds import known as listed
 from armillary.text.sections import FUNCTION, TOP, verb_of
 
-# Names in a text: those after a dot belong to what stands before it; back quotes hold one name.
-_NAMES = re.compile(r"`([^`]+)`|(?<![\w.])([^\W\d]\w*)(?!\w)")
-# Sections whose entries texts can name, and those whose entries only have names.
+# Names in a text: one between back quotes, or words with dots; and words inside of a quoted name.
+_NAMES = re.compile(r"`([^`]+)`|(?<![\w.])([^\W\d]\w*)((?:\.[^\W\d]\w*)*)(\s*\()?")
+_WORDS = re.compile(r"(?<![\w.])[^\W\d]\w*(?!\w)")
+_FUNCTIONS = {*BY_NAME, *MODEL_FUNCTIONS, *SYSTEM_FUNCTIONS}
+# Sections whose entries texts can name; those whose entries make further names of their own, as brakes and
+# gyros do; and those whose entries only have names.
 _NAMED = ("parameters", "inputs", "memory", "tables", "functions", "expressions", "bodies", "attractors",
           "fmus", "loads")  # fmt: skip
+_MAKERS = ("bodies", "fmus", "loads")
 _LABELLED = ("constraints", "events", "outputs")
-_DEEPEST = 20
+_SHARED = ("parameters", "inputs", "memory", "tables", "functions", "expressions")
+_LEFT = ("include", "name", "units", "armillary", "about")  # what a part says about itself alone
+_DEEPEST, _MOST = 20, 1000
 
 
-def parts_of(document: Document, above: tuple[str, ...] = ()) -> list[Part]:
+def parts_of(document: Document) -> list[Part]:
     """A document and all that it includes, each in the names of the whole."""
-    here = Part(document, document.data, {})
-    found = [here]
-    for label, entry in document.data.get("include", {}).items():
-        path = document.path.parent / entry["file"]
-        identity = str(path.resolve())
-        chain = (*above, str(document.path.resolve()))
-        if identity in chain:
-            raise document.error(
-                f"'{entry['file']}' includes itself, over {len(chain)} file(s)", "include", label
-            )
-        if len(chain) > _DEEPEST:
-            raise document.error(f"includes are nested more than {_DEEPEST} deep", "include", label)
-        inner = read_document(path)
-        check_document(inner, part=True)
-        own = inner.data.get("units")
-        if own is not None and own != document.data.get("units", own):
-            raise document.error(
-                f"'{entry['file']}' is in units {own}, but this model in {document.data['units']}; "
-                f"state the same",
-                "include",
-                label,
-            )
-        inside = parts_of(inner, chain)
-        declared = {name for part in inside for section in _NAMED for name in part.data.get(section, {})}
-        _check_parameters(document, label, entry, inside[0])
-        found += [_placed(part, label, entry, declared) for part in inside]
+    found = _parts(document, (), {})
+    _one_gravity(found)
     return found
 
 
-def _check_parameters(outer: Document, label: str, entry: Mapping[str, Any], part: Part) -> None:
-    """An error for a parameter that is shared or set, and that the included file does not have."""
-    known = part.data.get("parameters", {})
-    for name in [*entry.get("share", []), *entry.get("set", {})]:
-        if name not in known:
-            hint = nearest(name, known) or listed(known)
-            raise outer.error(f"'{name}' is not a parameter of '{entry['file']}'{hint}", "include", label)
+def _parts(document: Document, above: tuple[str, ...], read: dict[str, Document]) -> list[Part]:
+    found = [Part(document, document.data, {})]
+    chain = (*above, str(document.path.resolve()))
+    for label, entry in document.data.get("include", {}).items():
+        path = document.path.parent / entry["file"]
+        identity = str(path.resolve())
+
+        def fault(message: str, label: str = label) -> Exception:
+            return document.error(message, "include", label)
+
+        if identity in chain:
+            raise fault(f"'{entry['file']}' includes itself, over {len(chain)} file(s)")
+        if len(chain) > _DEEPEST:
+            raise fault(f"includes are nested more than {_DEEPEST} deep")
+        if identity not in read:
+            read[identity] = read_document(path)
+            check_document(read[identity], part=True)
+        inner = read[identity]
+        units, own = document.data.get("units", "SI"), inner.data.get("units", "SI")
+        if own != units:
+            raise fault(
+                f"'{entry['file']}' is in units {own}, but this model in {units}; state the same in both"
+            )
+        inside = _parts(inner, chain, read)
+        names = _Names.of(inside, label, entry)
+        if problem := names.problem(inside, entry):
+            raise fault(problem)
+        found += [_placed(part, entry, names) for part in inside]
+        if len(found) > _MOST:
+            raise fault(f"the model has more than {_MOST} parts")
+    return found
 
 
-def _placed(part: Part, label: str, entry: Mapping[str, Any], declared: set[str]) -> Part:
-    """A part under its prefix, on its body, with its parameters set; ``declared`` is what its whole names."""
-    prefix = entry.get("prefix", f"{label}_")
+@dataclass(frozen=True)
+class _Names:
+    """What the names of an included whole become; dotted ones are points on its ground."""
+
+    new: Mapping[str, str]
+    prefix: str
+    makers: frozenset[str]
+    quoted: Mapping[str, str] = field(default_factory=dict)  # inside of back quotes: of constraints too
+
+    @classmethod
+    def of(cls, parts: list[Part], label: str, entry: Mapping[str, Any]) -> _Names:
+        prefix, share = entry.get("prefix", f"{label}_"), entry.get("share", [])
+
+        def declared(sections: Iterable[str]) -> set[str]:
+            return {name for p in parts for section in sections for name in p.data.get(section, {})} - {
+                "ground"
+            }
+
+        new = {name: f"{prefix}{name}" for name in declared(_NAMED) if name not in share}
+        carrier = entry.get("on", "ground")
+        points = {
+            name for p in parts for name in p.data.get("bodies", {}).get("ground", {}).get("points", {})
+        }
+        new |= {f"ground.{name}": f"{carrier}.{prefix}{name}" for name in points}
+        if "on" in entry:
+            new |= {"ground": carrier, "world": "ground"}
+        makers = frozenset(name for name in declared(_MAKERS) if name not in share)
+        labels = {name: f"{prefix}{name}" for name in declared(("constraints",))}
+        return cls(new, prefix, makers, {**labels, **new})
+
+    def problem(self, parts: list[Part], entry: Mapping[str, Any]) -> str:
+        """What is wrong with names that are shared or set, or with those of the part; "" where nothing is."""
+        sections = {"share": _SHARED, "set": ("parameters",)}
+        for key, allowed in sections.items():
+            known = {name for p in parts for section in allowed for name in p.data.get(section, {})}
+            for name in entry.get(key, []):
+                if name not in known:
+                    what = "parameter" if key == "set" else "name"
+                    hint = nearest(name, known) or (listed(sorted(known)) if known else "; it has none")
+                    return f"'{name}' is not a {what} of '{entry['file']}'{hint}"
+        for name in self.new:
+            if name in ("t", "pi") or name in _FUNCTIONS:
+                return f"'{entry['file']}' declares '{name}', a reserved name; choose another there"
+        return ""
+
+    def renamer(self, local: Iterable[str] = ()) -> Callable[[str], str]:
+        """The change of texts; ``local`` names stay as they are."""
+        kept = set(local)
+
+        def one(found: re.Match[str]) -> str:
+            quoted, head, tail, call = found.groups()
+            if quoted is not None:
+                return f"`{_WORDS.sub(lambda word: self.quoted.get(word[0], word[0]), quoted)}`"
+            dotted = f"{head}{tail}"
+            if head in kept:
+                changed = dotted
+            elif dotted in self.new:
+                changed = self.new[dotted]
+            else:
+                changed = f"{self._word(head, bool(call))}{tail}"
+            return f"{changed}{call or ''}"
+
+        return lambda text: _NAMES.sub(one, text)
+
+    def _word(self, name: str, called: bool) -> str:
+        """A plain name; boom_tip, a node of boom, goes with boom."""
+        if name in self.new:
+            return self.new[name]
+        if called or name in _FUNCTIONS:
+            return name
+        maker = name.rpartition("_")[0]
+        while maker and maker not in self.makers:
+            maker = maker.rpartition("_")[0]
+        return f"{self.prefix}{name}" if maker else name
+
+
+def _placed(part: Part, entry: Mapping[str, Any], names: _Names) -> Part:
+    """A part under its prefix, on its body, with its parameters set."""
     share, values = entry.get("share", []), entry.get("set", {})
-    names = {name: f"{prefix}{name}" for name in declared if name not in share}
-    if "on" in entry:
-        names |= {"ground": entry["on"], "world": "ground"}
-    rename = _renamer(names)
+    rename, prefix = names.renamer(), names.prefix
     data: dict[str, Any] = {}
     for section, content in part.data.items():
-        if section in ("include", "name", "units", "armillary", "about"):
+        if section in _LEFT:
             continue
-        if section == "functions":  # names of their arguments are their own
+        if section in _SHARED:
+            content = {name: given for name, given in content.items() if name not in share}
+        if section == "gravity":
+            data[section] = content  # of the whole: see _one_gravity
+        elif section == "functions":  # names of their arguments are their own
             data[section] = {rename(name): _function(given, names) for name, given in content.items()}
         elif section in TOP:
             data[section] = TOP[section].renamed(content, rename)
         else:
             key = rename if section not in _LABELLED else lambda name: f"{prefix}{name}"
             data[section] = {key(name): _entry(section, given, names) for name, given in content.items()}
-    if "on" in entry:
-        for body in data.get("bodies", {}).values():
-            if not {"parent", "wheel_on", "gyro_on"} & body.keys():
-                body["parent"] = entry["on"]
-    parameters = {names.get(k, k): v for k, v in part.data.get("parameters", {}).items() if k not in share}
-    # A parameter that is set is an expression of the whole under the parameter's name.
+    _on_carrier(part, data, entry, names)
+    parameters = data.get("parameters", {})
     taken: dict[str, Any] = {}
     for name, value in values.items():
-        if names.get(name) not in parameters:
+        changed = names.new.get(name, name)
+        if changed not in parameters:
             continue
-        if isinstance(value, str):
-            taken[names[name]] = value
-        else:  # a number is a new default, in the parameter's own units
-            known = parameters[names[name]]
-            parameters[names[name]] = {**(known if isinstance(known, Mapping) else {}), "value": value}
-    data["parameters"] = {k: v for k, v in parameters.items() if k not in taken}
+        known = parameters[changed]
+        if isinstance(value, str):  # an expression of the whole under the parameter's name
+            taken[changed] = value
+        else:  # a new default, in the parameter's own units
+            parameters[changed] = {**(known if isinstance(known, Mapping) else {}), "value": value}
+    data["parameters"] = {name: given for name, given in parameters.items() if name not in taken}
     data["expressions"] = {**data.get("expressions", {}), **taken}
     own = [name for section in (*_NAMED, *_LABELLED) for name in part.data.get(section, {})]
     original = {new: old for old, new in part.names.items()}
-    now = {original.get(name, name): names.get(name, f"{prefix}{name}") for name in own}
-    return Part(part.document, data, now)
+    now = {original.get(name, name): names.new.get(name, f"{prefix}{name}") for name in own}
+    return Part(part.document, data, now, magnitude=rename)
 
 
-def _function(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _on_carrier(part: Part, data: dict[str, Any], entry: Mapping[str, Any], names: _Names) -> None:
+    """Bodies without a parent hang on the carrier, and points of the ground are points of it."""
+    bodies = data.get("bodies", {})
+    anchors = (
+        bodies.pop(names.new.get("ground", "ground"), None)
+        if "ground" in part.data.get("bodies", {})
+        else None
+    )
+    if "on" in entry:
+        for body in bodies.values():
+            if not {"parent", "wheel_on", "gyro_on"} & body.keys() and not _known_only(body):
+                body["parent"] = entry["on"]
+    if anchors is not None:
+        points = {f"{names.prefix}{name}": place for name, place in anchors.get("points", {}).items()}
+        carrier = entry.get("on", "ground")
+        bodies[carrier] = {**anchors, "points": {**bodies.get(carrier, {}).get("points", {}), **points}}
+
+
+def _known_only(body: Mapping[str, Any]) -> bool:
+    """Whether an entry only adds points or nodes to a body that is described elsewhere."""
+    return bool(body) and body.keys() <= {"points", "nodes"}
+
+
+def _function(given: Mapping[str, Any], names: _Names) -> dict[str, Any]:
     return {
         **given,
-        "value": FUNCTION.fields["value"].renamed(given["value"], _without(names, given["arguments"])),
+        "value": FUNCTION.fields["value"].renamed(given["value"], names.renamer(given["arguments"])),
     }
 
 
-def _entry(section: str, given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _entry(section: str, given: Mapping[str, Any], names: _Names) -> dict[str, Any]:
     verb = verb_of(section, given)
     assert verb is not None  # the document was checked
     fields: dict[str, Kind] = {**verb.fields, **verb.extra}
-    local = ("x", "v") if verb.method == "strut" else ()  # a strut's length and its rate
+    rename, law = names.renamer(), names.renamer(("x", "v"))  # a strut's length and its rate
     return {
-        key: fields[key].renamed(value, _without(names, local if key == "strut" else ()))
-        for key, value in given.items()
+        key: fields[key].renamed(value, law if key == "strut" else rename) for key, value in given.items()
     }
 
 
-def _without(names: Mapping[str, str], local: Iterable[str]) -> Callable[[str], str]:
-    """A renamer that leaves local names as they are."""
-    return _renamer({**names, **{name: name for name in local}})
+def _one_gravity(parts: list[Part]) -> None:
+    """Gravity of the whole, once: its own, or where it has none that of its parts, which must say the
+    same.
+    """
+    stated = [part for part in parts if "gravity" in part.data]
+    for part in stated[1:]:
+        if stated[0] is not parts[0] and part.data["gravity"] != stated[0].data["gravity"]:
+            other = stated[0].document.path.name
+            message = f"gravity is stated otherwise in '{other}'; state it in the whole"
+            raise part.document.error(message, "gravity")
+        del part.data["gravity"]  # type: ignore[attr-defined]
+    if stated and stated[0] is not parts[0]:
+        first = stated[0]
+        given = first.data["gravity"]
+        fields = given if isinstance(given, list) else [given]
+        # The direction is the real ground's, wherever the part hangs; the magnitude may hold its parameters.
+        changed = [{**f, "magnitude": TOP_MAGNITUDE.renamed(f["magnitude"], first.magnitude)} for f in fields]
+        first.data["gravity"] = changed  # type: ignore[index]
 
 
-def _renamer(names: Mapping[str, str]) -> Callable[[str], str]:
-    def new(name: str) -> str:
-        """A name in the whole; boom_tip, the node of boom, goes with boom."""
-        if name in names:
-            return names[name]
-        makers = [made for made in names if name.startswith(f"{made}_")]
-        longest = max(makers, key=len, default="")
-        return f"{names[longest]}{name[len(longest) :]}" if longest else name
-
-    def rename(text: str) -> str:
-        def one(found: re.Match[str]) -> str:
-            if found[1] is not None:
-                head, dot, tail = found[1].partition(".")
-                return f"`{new(head)}{dot}{tail}`"
-            return new(found[2])
-
-        return _NAMES.sub(one, text)
-
-    return rename
+TOP_MAGNITUDE = FUNCTION.fields["value"]

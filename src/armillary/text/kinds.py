@@ -94,6 +94,31 @@ class ListOf(Kind):
 
 
 @dataclass(frozen=True)
+class Turned(Kind):
+    """A sequence of axes and its angles, ["zx", 0.1, "tilt"]: the axes are no name of the model."""
+
+    of: Kind
+    words: str = 'axes and their angles such as ["zx", 0.1, "tilt"]'
+
+    def fits(self, value: Any) -> bool:
+        right = isinstance(value, list) and bool(value) and isinstance(value[0], str)
+        return right and all(self.of.fits(item) for item in value[1:])
+
+    def schema(self) -> Schema:
+        return {
+            "type": "array",
+            "prefixItems": [{"type": "string"}],
+            "items": self.of.schema(),
+            "minItems": 1,
+        }
+
+    def renamed(self, value: Any, rename: Any) -> Any:
+        return (
+            [value[0], *(self.of.renamed(item, rename) for item in value[1:])] if self.fits(value) else value
+        )
+
+
+@dataclass(frozen=True)
 class TableOf(Kind):
     """Values of one kind by name; ``keys`` tells whether the names are the model's own."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from itertools import takewhile
 from typing import Any
 from zlib import crc32
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from armillary.algebra.calculus import evaluate
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors import Frame, Vector
+from armillary.algebra.vectors import Frame, Vector, ancestors
 from armillary.algebra.walk import symbols
 from armillary.model.body import Body, Point
 from armillary.model.joints import JointType
@@ -23,12 +24,16 @@ from armillary.model.system import System
 
 _TABLES = (
     "parameters", "bodies", "flexibles", "loads", "outputs", "memories", "events", "prescriptions",
-    "constraints",
-    "locked", "started", "gravities", "attractors", "smallness", "coordinates", "speeds", "initial", "rates",
+    "constraints", "locked", "started", "gravities", "attractors", "centres", "smallness", "coordinates",
+    "speeds", "initial", "rates",
 )  # fmt: skip
-# Nodes are bodies too, made when they are first asked for; nothing depends on when that was.
-_ROUNDING = 1e-11
-_UNORDERED = ("parameters", "bodies", "smallness", "rates", "initial", "events", "memories")
+# Nothing of the motion depends on the order of these. Nodes are bodies too, made when first asked for.
+_UNORDERED = (
+    "parameters", "bodies", "smallness", "rates", "initial", "events", "memories", "loads", "prescriptions",
+    "started", "flexibles",
+)  # fmt: skip
+
+_ROUNDING = 1e-10  # of values at places where terms may cancel
 
 
 def differences(one: System, other: System) -> list[str]:
@@ -51,8 +56,7 @@ def entries(system: System, table: str) -> dict[str, Any]:
     content = getattr(system, table)
     if isinstance(content, Mapping):
         return {_name(key): plain(item) for key, item in content.items()}
-    return {f"{_name(item)} ({i})" if isinstance(item, Expr) else f"number {i + 1}": plain(item)
-            for i, item in enumerate(content)}  # fmt: skip
+    return {_name(x) if isinstance(x, Expr) else f"number {i}": plain(x) for i, x in enumerate(content, 1)}
 
 
 def _name(key: Any) -> str:
@@ -99,11 +103,18 @@ class Whole:
 
 
 def _same_values(one: Expr, other: Expr) -> bool:
-    names = {s.data.name for s in symbols(one, other)}
-    places = {name: np.random.default_rng(crc32(name.encode())).uniform(0.2, 1.8, 5) for name in names}
+    """Whether values agree to rounding at places small and large, of both signs; some must be finite."""
+    places = {}
+    for s in symbols(one, other):
+        random = np.random.default_rng(crc32(s.data.name.encode()))
+        size = abs(s.data.default or 1.0)
+        near, around, far = random.uniform(0.2, 1.8, 8), random.uniform(-1.5, 1.5, 8), random.normal(0, 30, 8)
+        places[s.data.name] = size * np.concatenate([near, around, far])
     with np.errstate(all="ignore"):
-        a, b = (np.broadcast_to(evaluate(node, places), 5) for node in (one, other))
-    return bool(np.all((np.abs(a - b) <= _ROUNDING * np.abs(a)) | (np.isnan(a) & np.isnan(b))))
+        a, b = (np.broadcast_to(evaluate(node, places), 24) for node in (one, other))
+        same = np.abs(a - b) <= _ROUNDING * np.max(np.abs([a, b]), axis=0)
+    finite = np.isfinite(a) & np.isfinite(b)
+    return bool(finite.any() and np.all(same[finite]) and np.array_equal(np.isnan(a), np.isnan(b)))
 
 
 def _symbol(node: Expr) -> tuple[Any, ...]:
@@ -114,7 +125,7 @@ def _symbol(node: Expr) -> tuple[Any, ...]:
         data.units or "",
         data.about,
         data.default,
-        str(node.dimension),
+        "" if data.role == "variable" else str(node.dimension),  # of forces: as its expression shows
         data.smallness,
     )
 
@@ -131,8 +142,11 @@ def _body(body: Body) -> tuple[Any, ...]:
         body.drift,
     )
     parent = body.parent.name if body.parent else ""
+    above = body.parent.frame if body.parent else body.frame
+    frames = takewhile(lambda frame: frame is not above, ancestors(body.frame))
+    turns = [(frame.rotation, frame.rate) for frame in frames]
     points = {name: point.coordinates for name, point in body.points.items()}
-    return (body.name, parent, plain(body.joint), plain(parts), plain(points))
+    return (body.name, parent, plain(body.joint), plain(parts), plain(points), plain(turns))
 
 
 def _fields(record: Any) -> Iterator[Any]:

@@ -20,18 +20,19 @@ from armillary.algebra.foreign import ForeignFunction
 from armillary.algebra.remembered import arguments_of
 from armillary.algebra.tables import Piecewise
 from armillary.atomic import replacing
-from armillary.errors import ModelError
+from armillary.errors import ArmillaryError, ModelError
 from armillary.model.body import Body
 from armillary.model.flexible.part import FlexiblePart
 from armillary.model.journal import Entry
 from armillary.model.system import System
+from armillary.model.undoing import nothing_stays
 from armillary.text.arrays import part_arrays
 from armillary.text.building import TextFunction
 from armillary.text.checking import FORMAT
 from armillary.text.documents import FileError
 from armillary.text.loading import load_text
 from armillary.text.same import differences
-from armillary.text.sections import LAYOUT, SECTIONS, Verb
+from armillary.text.sections import LAYOUT, SECTIONS, Verb, verb_of
 from armillary.text.toml import toml_text
 from armillary.text.values import Values
 
@@ -54,27 +55,31 @@ def save(system: System, path: str | os.PathLike[str]) -> None:
     target = Path(path)
     if target.suffix.lower() != ".toml":
         raise ModelError(f"a text model is saved as .toml, not as '{target.name}'")
-    writing, written, wrong = _attempt(system, target, calls=True)
-    if wrong:
+    calls = True
+    if wrong := _lost(system, target, calls=True):
         # What a call made then may not be what it would make of the whole: total_energy() before gravity().
-        writing, written, still = _attempt(system, target, calls=False)
-        if still:
+        calls = False
+        if _lost(system, target, calls=False):
             raise ModelError(f"system '{system.name}' cannot be written as a text model: {wrong}")
-    _write(target, written, writing.files)
+    writing = Writing(system, target.stem, calls=calls, folder=target.resolve().parent)
+    _write(target, toml_text(writing.document(), _HEADERS), writing.files)
 
 
-def _attempt(system: System, target: Path, *, calls: bool) -> tuple[Writing, str, str]:
-    """A text, and what of the description it does not give back: "" where it gives back all."""
-    writing = Writing(system, target.stem, calls=calls)
-    written = toml_text(writing.document(), _HEADERS)
+def _lost(system: System, target: Path, *, calls: bool) -> str:
+    """What of a description its text does not give back, read in another folder; "" where it gives back
+    all.
+    """
     with tempfile.TemporaryDirectory() as folder:
         trial = Path(folder) / target.name
-        _write(trial, written, writing.files)
         try:
+            writing = Writing(system, target.stem, calls=calls)
+            _write(trial, toml_text(writing.document(), _HEADERS), writing.files)
             different = differences(system, load_text(trial, trust=True))
         except FileError as error:
-            return writing, written, error.message
-    return writing, written, f"{different[0]} would not read back as it is" if different else ""
+            return error.message
+        except ModelError as error:
+            return str(error)
+    return f"{different[0]} would not read back as it is" if different else ""
 
 
 def _write(path: Path, written: str, arrays: Mapping[str, Mapping[str, Any]]) -> None:
@@ -90,8 +95,9 @@ def _write(path: Path, written: str, arrays: Mapping[str, Mapping[str, Any]]) ->
 class Writing:
     """The tables of a text model under construction."""
 
-    def __init__(self, system: System, stem: str, *, calls: bool = True) -> None:
+    def __init__(self, system: System, stem: str, *, calls: bool = True, folder: Path | None = None) -> None:
         self.system, self.stem = system, stem
+        self.folder = folder  # files below it are named from there, others by their whole path
         self.values = Values(system, calls=calls)
         self.data: dict[str, Any] = {}
         self.files: dict[str, dict[str, Any]] = {}
@@ -111,7 +117,16 @@ class Writing:
         if self.values.definitions:
             self.data["expressions"] = {**self.data.get("expressions", {}), **self.values.definitions}
         self.data |= {"armillary": FORMAT, "name": self.system.name, "units": self.system.units.name}
+        for section in SECTIONS.keys() & self.data.keys():
+            entries = self.data[section]
+            self.data[section] = {name: _in_order(section, entry) for name, entry in entries.items()}
         return {key: self.data[key] for key in LAYOUT if key in self.data}
+
+    def _file(self, path: Any) -> str:
+        """A file by its name in the text."""
+        place = Path(path).resolve()
+        below = self.folder is not None and place.is_relative_to(self.folder)
+        return place.relative_to(self.folder).as_posix() if below and self.folder else str(place)
 
     def _tell(self, entry: Entry) -> None:
         special = getattr(self, f"tell_{entry.verb}", None)
@@ -119,7 +134,10 @@ class Writing:
             special(entry)
         else:
             section, verb = _VERBS[entry.verb]
-            self._section(section)[self._name(entry, verb)] = self._fields(verb, entry)
+            name = self._name(entry, verb)
+            if name in self._section(section):
+                raise ModelError(f"two things in [{section}] would be called '{name}'; rename one of them")
+            self._section(section)[name] = self._fields(verb, entry)
 
     def _section(self, name: str) -> dict[str, Any]:
         return self.data.setdefault(name, {})
@@ -163,17 +181,21 @@ class Writing:
 
     def tell_define(self, entry: Entry) -> None:
         given = entry.arguments
-        table = {
-            key: self.values.value(v) for key, v in given.items() if key != "name" and v not in (None, "")
-        }
+        kept = {k: v for k, v in given.items() if v is not None and k != "name" and (k, v) != ("label", "")}
+        table = {key: self.values.value(v) for key, v in kept.items()}
         self._section("expressions")[given["name"]] = table if len(table) > 1 else table["value"]
 
     def tell_memory(self, entry: Entry) -> None:
-        given = {k: v for k, v in entry.arguments.items() if v not in (None, "") and k != "name"}
+        given = {k: v for k, v in entry.arguments.items() if v is not None and k != "name"}
+        if not given.get("about"):
+            given.pop("about", None)
         self._section("memory")[entry.arguments["name"]] = {k: self.values.value(v) for k, v in given.items()}
 
     def tell_update(self, entry: Entry) -> None:
-        memory = self._section("memory")[str(self.values.value(entry.arguments["memory"]))]
+        name = str(self.values.value(entry.arguments["memory"]))
+        if name not in self._section("memory"):
+            raise ModelError(f"memory '{name}' was made by another verb, so no text can renew it")
+        memory = self._section("memory")[name]
         memory["update"] = self.values.value(entry.arguments["expression"])
         if entry.arguments.get("every") is not None:
             memory["every"] = self.values.value(entry.arguments["every"])
@@ -203,7 +225,17 @@ class Writing:
 
     def _traced(self, function: Any, arguments: list[Expr]) -> Any:
         """The text of a Python function's value, in the names of its arguments."""
-        value = function(*arguments)
+        with nothing_stays(self.system) as changed:
+            try:
+                value = function(*arguments)
+            except ArmillaryError as error:
+                raise ModelError(
+                    f"its function cannot be called again, to be written down: {error}"
+                ) from None
+        if changed:
+            raise ModelError(
+                "its function makes memories of its own; make them before, and name them in texts"
+            )
         return self.values.expression(as_expr(value), {s: s.data.name for s in arguments})
 
     def _table(self, name: str, table: Piecewise) -> None:
@@ -237,7 +269,7 @@ class Writing:
     def tell_fmu(self, entry: Entry) -> None:
         """An FMU by the path of its file."""
         source = entry.arguments["source"]
-        path = str(Path(getattr(source, "path", source)).resolve())
+        path = self._file(getattr(source, "path", source))
         section, verb = _VERBS["fmu"]
         given = {**entry.arguments, "source": path}
         self._section(section)[given["name"]] = self._fields(verb, Entry("fmu", given))
@@ -293,8 +325,8 @@ class Writing:
         """A value as it is, or its place in a file where it has many numbers."""
         if hasattr(value, "toarray"):
             value = value.toarray()
-        if isinstance(value, Path):
-            value = str(value.resolve())
+        if isinstance(value, str | Path) and key in ("mass_matrix", "stiffness_matrix"):
+            return self._file(value)
         if key == "coupling":
             return [self._array(body, f"coupling{i}", item) for i, item in enumerate(value)]
         plain = not isinstance(value, str | Mapping) and key not in ("fixed", "interface")
@@ -311,6 +343,13 @@ class Writing:
                 ready = "part" in self._body(body).get("flexible", {})
                 asked = [n.name for n in flex.places.values()] if ready else list(flex.nodes)
                 self._body(body)["nodes"] = [list(n) if isinstance(n, tuple) else n for n in asked]
+
+
+def _in_order(section: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry with its keys in the order of the reference."""
+    verb = verb_of(section, entry)
+    keys = [] if verb is None else [verb.key, *verb.fields, *verb.extra]
+    return {key: entry[key] for key in dict.fromkeys([*keys, *entry]) if key in entry}
 
 
 def _plainly(value: Any, default: Any) -> bool:

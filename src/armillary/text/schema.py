@@ -10,7 +10,7 @@ SCHEMA_VERSION = "https://json-schema.org/draft/2020-12/schema"
 
 
 def model_schema() -> dict[str, Any]:
-    """What a text model may hold, for editors."""
+    """The JSON schema of text models, for editors that complete and check them."""
     properties = {}
     for key in LAYOUT:
         if key in SECTIONS:

@@ -29,6 +29,7 @@ from armillary.text.kinds import (
     Kind,
     ListOf,
     TableOf,
+    Turned,
     choice,
 )
 from armillary.text.objects import AXIS, BEAMS, FRICTIONS, JOINT, ORBITS, PLATES, one_of
@@ -57,7 +58,7 @@ class Verb:
 
 LABELLED: dict[str, Kind] = {"units": UNITS, "about": WORDS}
 ENDS = ListOf(POINT, 2)
-ORIENT = Either((MATRIX, ListOf(EXPRESSION)))
+ORIENT = Either((MATRIX, Turned(EXPRESSION)))
 INERTIA = Either((EXPRESSION, TRIPLE, ListOf(EXPRESSION, 6), MATRIX))
 PULSES = Either((EXPRESSION, ListOf(ListOf(EXPRESSION, 2))))
 # "z" or three values, or two of these.

@@ -21,12 +21,12 @@ def toml_text(data: Mapping[str, Any], sections: Mapping[str, int]) -> str:
             continue
         if isinstance(value, list):
             for item in value:
-                lines += ["", f"[[{_key(key)}]]", *(_pair(k, v) for k, v in item.items())]
+                lines += ["", f"[[{toml_key(key)}]]", *(_pair(k, v) for k, v in item.items())]
         elif sections[key] == 1:
-            lines += ["", f"[{_key(key)}]", *(_pair(k, v) for k, v in value.items())]
+            lines += ["", f"[{toml_key(key)}]", *(_pair(k, v) for k, v in value.items())]
         else:
             for name, entry in value.items():
-                lines += ["", f"[{_key(key)}.{_key(name)}]", *(_pair(k, v) for k, v in entry.items())]
+                lines += ["", f"[{toml_key(key)}.{toml_key(name)}]", *(_pair(k, v) for k, v in entry.items())]
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
@@ -39,11 +39,11 @@ def _tables(value: Any) -> bool:
 
 
 def _pair(key: str, value: Any) -> str:
-    line = f"{_key(key)} = {toml_value(value)}"
+    line = f"{toml_key(key)} = {toml_value(value)}"
     if len(line) <= _WIDE or not isinstance(value, list) or not value:
         return line
     inner = "".join(f"\n    {toml_value(item)}," for item in value)
-    return f"{_key(key)} = [{inner}\n]" if isinstance(value[0], list) else _wrapped(_key(key), value)
+    return f"{toml_key(key)} = [{inner}\n]" if isinstance(value[0], list) else _wrapped(toml_key(key), value)
 
 
 def _wrapped(key: str, values: list[Any]) -> str:
@@ -71,7 +71,7 @@ def toml_value(value: Any) -> str:
     if isinstance(value, str):
         return toml_string(value)
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{_key(str(key))} = {toml_value(item)}" for key, item in value.items())
+        inside = ", ".join(f"{toml_key(str(key))} = {toml_value(item)}" for key, item in value.items())
         return f"{{ {inside} }}" if inside else "{}"
     return "[" + ", ".join(toml_value(item) for item in value) + "]"
 
@@ -82,5 +82,6 @@ def toml_string(text: str) -> str:
     return shown.replace("\x7f", "\\u007f")
 
 
-def _key(key: str) -> str:
+def toml_key(key: str) -> str:
+    """A key, between quotes where it is not plain."""
     return key if _BARE.match(key) else toml_string(key)

@@ -77,6 +77,8 @@ class Case(NamedTuple):
                 number, remark = math.nan, "not measured"
             except ArmillaryError as error:
                 number, remark = math.nan, str(error)
+            except Exception as error:  # a fault in one case must not hide the numbers of the others
+                number, remark = math.nan, f"{type(error).__name__}: {error}"
             rows.append(_row(self, check, number, remark))
         return rows
 

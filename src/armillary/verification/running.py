@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
+from armillary.columns import aligned
 from armillary.errors import ArmillaryError, nearest
 from armillary.verification.cases import CASES
 from armillary.verification.rows import Row, expected_text, found_text
@@ -28,20 +29,18 @@ def run(cases: Iterable[str] | None = None, progress: Callable[[str], None] | No
 
 def table(rows: Sequence[Row]) -> str:
     """The rows as text, a block per case; remarks stand below their rows."""
-    cells = [expected_text(row) for row in rows], [found_text(row) for row in rows]
-    quantity = max((len(row.quantity) for row in rows), default=0)
-    widths = [max(map(len, column), default=0) for column in cells]
-    lines: list[str] = []
-    for name, group in groupby(rows, key=lambda row: row.case):
+    cells = [["quantity", "expected", "found", ""]]
+    for row in rows:
+        mark = "" if row.verdict == "ok" else row.verdict
+        cells.append([row.quantity, expected_text(row), found_text(row), mark])
+    head, *body = (f"  {line}" for line in aligned(cells, "<>>"))
+    lines = [head]
+    for name, group in groupby(zip(rows, body, strict=True), key=lambda pair: pair[0].case):
         case, told = CASES[name], ""
         lines += ["", f"{case.title}. {case.source}"]
-        for row in group:
-            one, other = expected_text(row), found_text(row)
-            mark = "" if row.verdict == "ok" else row.verdict
-            line = f"  {row.quantity:<{quantity}}  {one:>{widths[0]}}  {other:>{widths[1]}}  {mark}"
-            lines.append(line.rstrip())
+        for row, line in group:
+            lines.append(line)
             if row.remark and row.remark != told:  # one reason for several rows is told once
                 lines.append(f"      {row.remark}")
             told = row.remark
-    head = f"  {'quantity':<{quantity}}  {'expected':>{widths[0]}}  {'found':>{widths[1]}}"
-    return "\n".join([head, *lines])
+    return "\n".join(lines)

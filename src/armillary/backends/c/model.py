@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from armillary.backends.c.printer import CPrinter, helpers, lookup_function
 from armillary.backends.c.writing import Signature, block, comment, counts, function, heading, quoted
 from armillary.backends.text.description import Description
+from armillary.backends.text.features import features
 from armillary.backends.text.layout import columns
 from armillary.backends.text.source import Sections, Source
 from armillary.backends.text.template import fill, template
@@ -54,18 +55,7 @@ class Model:
     @property
     def has(self) -> set[str]:
         """What parts of templates belong to this system."""
-        program, d = self.program, self.description
-        found = {
-            "host": True,
-            "events": bool(d.events),
-            "memory": bool(d.memory),
-            "update": bool(program.update.results),
-            "normalise": bool(program.quaternions or program.corrected),
-            "clocks": any(m.period for m in d.memory),
-            "watchmen": any(e.watchman for e in d.events),
-            "parameters": bool(d.parameters),
-        }
-        return {name for name, there in found.items() if there}
+        return {"host", *features(self.source)}
 
     # ---------------------------------------------------------------- header
 
@@ -209,11 +199,9 @@ class Model:
             about = "Dependent coordinates after one step of Newton's method towards closed loops."
             texts.append(function(signature, about, body))
         if texts:
-            both = {"quaternions": program.quaternions, "corrected": program.corrected}
-            has = {name for name, there in both.items() if there}
             places = ", ".join(map(str, program.corrected)) or "0"
             values = self.values | {"places": places, "count": str(len(program.corrected))}
-            texts.append(fill(template(__package__, "normalise.c.txt"), values, has))
+            texts.append(fill(template(__package__, "normalise.c.txt"), values, self.has))
         return texts
 
     # ---------------------------------------------------------------- tables of names

@@ -20,9 +20,9 @@ from armillary.backends.text.template import fill, template
 from armillary.program.equations import Equations
 
 
-def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
+def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """A folder with the system's program in CUDA."""
-    return write_folder(path, program_files(source(equations)))
+    return write_folder(path, program_files(source(equations)), force=force)
 
 
 def program_files(src: Source) -> dict[str, str]:

@@ -13,10 +13,17 @@ from armillary.errors import ArmillaryError
 _WHEN = (1980, 1, 1, 0, 0, 0)  # the same sources make the same archive
 
 
-def write_archive(path: str | os.PathLike[str], files: Mapping[str, str | bytes]) -> Path:
-    """The archive with these files."""
+def write_archive(
+    path: str | os.PathLike[str], files: Mapping[str, str | bytes], *, force: bool = False
+) -> Path:
+    """The archive with these files; what is there already and is no FMU is replaced with ``force`` only."""
     if Path(path).is_dir():
         raise ArmillaryError(f"cannot save '{path}': there is a folder of that name; an FMU is one file")
+    if Path(path).exists() and not force and not _is_fmu(path):
+        raise ArmillaryError(
+            f"cannot save '{path}': there is a file of that name that is no FMU; name another, or replace it "
+            "with force=True (--force)"
+        )
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             entry = zipfile.ZipInfo(name, _WHEN)
@@ -24,3 +31,11 @@ def write_archive(path: str | os.PathLike[str], files: Mapping[str, str | bytes]
             entry.external_attr = (0o755 if name.startswith("binaries/") else 0o644) << 16
             archive.writestr(entry, content)
     return Path(path)
+
+
+def _is_fmu(path: str | os.PathLike[str]) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "modelDescription.xml" in archive.namelist()
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return False

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -35,12 +35,12 @@ def find_compiler() -> list[str]:
     if importlib.util.find_spec("ziglang") is not None:
         return [sys.executable, "-m", "ziglang", "cc"]
     raise ArmillaryError(
-        "there is no C compiler to build the FMU's library with: install one, or pip install ziglang, or "
-        "export with binary=False for an FMU of sources alone"
+        "there is no C compiler to build a library with: install one, or pip install ziglang; an FMU of "
+        "sources alone (binary=False) needs none"
     )
 
 
-def compile_library(sources: Mapping[str, str], suffix: str) -> bytes:
+def compile_library(sources: Mapping[str, str], suffix: str, flags: Sequence[str] = FLAGS) -> bytes:
     """The sources as a shared library for this machine."""
     command = find_compiler()
     position = [] if sys.platform == "win32" else ["-fPIC"]
@@ -48,7 +48,7 @@ def compile_library(sources: Mapping[str, str], suffix: str) -> bytes:
     with tempfile.TemporaryDirectory(prefix="armillary-") as folder, ThreadPoolExecutor() as pool:
         for name, text in sources.items():
             Path(folder, name).write_text(text, encoding="utf-8")
-        list(pool.map(lambda name: _run([*command, *FLAGS, *position, "-c", name], folder), made))
+        list(pool.map(lambda name: _run([*command, *flags, *position, "-c", name], folder), made))
         objects = [str(Path(name).with_suffix(".o")) for name in made]
         libraries = [] if sys.platform == "win32" else ["-lm"]
         _run([*command, "-shared", *objects, "-o", f"model{suffix}", *libraries], folder)
@@ -68,7 +68,7 @@ def _run(command: list[str], folder: str) -> None:
         first = next(
             (line for line in said if "error" in line.lower()), said[0] if said else "it said nothing"
         )
-        raise ArmillaryError(f"the C compiler '{command[0]}' could not build the FMU's library: {first}")
+        raise ArmillaryError(f"the C compiler '{command[0]}' could not build the library: {first}")
 
 
 def place_of_binary(version: str) -> tuple[str, str]:

@@ -38,12 +38,13 @@ def export(
     parameters: Mapping[str, float] | None = None,
     initial: Mapping[str, float] | Sequence[float] | None = None,
     binary: bool = True,
+    force: bool = False,
 ) -> Path:
     """An FMU of FMI ``version`` at ``path``, for model exchange, co-simulation or both.
 
     ``step`` is the longest inner step of co-simulation, and with ``duration`` the default experiment.
     ``parameters`` and ``initial`` are start values in place of those of the description. ``binary=False``
-    leaves out the library, so that no compiler is needed.
+    leaves out the library, so that no compiler is needed. ``force`` replaces also a file that is no FMU.
     """
     version = str(version)
     _one_of(version, VERSIONS, "version of FMI")
@@ -80,7 +81,7 @@ def export(
     if binary:
         folder, suffix = place_of_binary(version)
         content[f"{folder}/{found.stem}{suffix}"] = compile_library(texts, suffix)
-    return write_archive(path, content)
+    return write_archive(path, content, force=force)
 
 
 def _one_of(value: str, known: Sequence[str], what: str) -> None:

@@ -10,6 +10,7 @@ import ctypes
 import ctypes.util
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Mapping
 from ctypes import CFUNCTYPE, POINTER, byref, c_bool, c_char_p, c_double, c_int, c_size_t, c_uint32, c_void_p
 from pathlib import Path
@@ -20,11 +21,13 @@ from armillary.errors import ArmillaryError, ModelError, SimulationError
 from armillary.model.fmu.archive import opened, unpack
 from armillary.model.fmu.description import Fmu, FmuVariable
 
-OK, WARNING = 0, 1  # other states of a call are failures
+# What a call answers. After an error an instance may only be freed; after a fatal one nothing of the library
+# may be called any more, for any instance (FMI 2.0.4, sections 2.1.3 and 4.2.4; 3.0.1, section 2.2).
+OK, WARNING, DISCARD, ERROR, FATAL = range(5)
 
 _LOG2 = CFUNCTYPE(None, c_void_p, c_char_p, c_int, c_char_p, c_char_p)
 _LOG3 = CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_char_p)
-_MOST_MESSAGES = 1000
+_LATEST = 100  # messages that are kept
 
 
 class _Callbacks(ctypes.Structure):
@@ -60,7 +63,8 @@ class Library:
                 f"it has libraries for {', '.join(there) or 'none'}"
             )
         self.fmu = fmu
-        self.messages: list[str] = []
+        self.messages: deque[str] = deque(maxlen=_LATEST)
+        self.fatal = False
         self._folder = tempfile.TemporaryDirectory(prefix="armillary-fmu-", ignore_cleanup_errors=True)
         unpack(fmu.path, (folder, "resources"), Path(self._folder.name))
         self.resources = Path(self._folder.name, "resources")
@@ -91,13 +95,16 @@ class Library:
         self._keep(message)
 
     def _keep(self, message: bytes | None) -> None:
-        if len(self.messages) < _MOST_MESSAGES:
-            self.messages.append((message or b"").decode("utf-8", "replace"))
+        self.messages.append((message or b"").decode("utf-8", "replace"))
 
     # ------------------------------------------------------------ instances
 
     def instance(self, name: str) -> int:
         """A new instance for co-simulation."""
+        if self.fatal:
+            raise SimulationError(
+                f"FMU '{self.fmu.name}' failed for good in an earlier run{self._said()}; make the model anew"
+            )
         token, resources = self.fmu.token.encode(), self.resources
         if self.fmu.version == "2.0":
             make = self.function("Instantiate")
@@ -159,9 +166,13 @@ class Library:
         name = "SetFloat64" if self.fmu.version == "3.0" else "SetReal"
         self._call(name, instance, references, c_size_t(count), numbers, *more)
 
-    def free(self, instance: int) -> None:
-        """An instance given back."""
-        self.function("Terminate")(c_void_p(instance))
+    def free(self, instance: int, status: int) -> None:
+        """An instance given back, as far as the worst answer of its calls allows."""
+        self.fatal = self.fatal or status >= FATAL
+        if self.fatal:
+            return
+        if status < ERROR:
+            self.function("Terminate")(c_void_p(instance))
         release = self.function("FreeInstance")
         release.restype = None
         release(c_void_p(instance))
@@ -169,6 +180,7 @@ class Library:
     def _call(self, name: str, instance: int, *arguments: Any) -> None:
         status = self.function(name)(c_void_p(instance), *arguments)
         if status not in (OK, WARNING):
+            self.fatal = self.fatal or status >= FATAL
             raise SimulationError(
                 f"FMU '{self.fmu.name}': fmi{self.fmu.version[0]}{name} failed, status {status}{self._said()}"
             )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra.foreign import ForeignFunction
-from armillary.backends.fmi.library import Library, load
+from armillary.backends.fmi.library import DISCARD, ERROR, OK, Library, load
 from armillary.backends.jit import Compiled
 from armillary.backends.trigonometry import real
 from armillary.errors import SimulationError
@@ -68,21 +68,23 @@ class _Instances:
         own, given = self._own(), (t, *signals)
         if own is not None and own in self.records:
             record = self.records[own]
-            if self.fresh[own] == given and record.time == t and record.status == 0:
+            if self.fresh[own] == given and record.time == t and record.status == OK:
                 return float(own)
         slot = self._slot(threading.current_thread()) if own is None else own
         self._free(slot)
         instance = self.library.instance(self.name)
-        record = _Record(instance, t, 0, (ctypes.c_double * max(1, len(signals)))(*signals))
+        # Until it is initialised, it may be freed but not terminated, as after an error.
+        record = _Record(instance, t, ERROR, (ctypes.c_double * max(1, len(signals)))(*signals))
         self.records[slot], self.fresh[slot] = record, given
         self.library.initialize(instance, t, self.settings, dict(zip(self.inputs, signals, strict=True)))
+        record.status = OK
         self.table[slot] = ctypes.addressof(record)
         return float(slot)
 
     def complaint(self) -> str:
         """A sentence on the failure of this thread's instance, if it failed."""
         own = self._own()
-        if own is None or own not in self.records or self.records[own].status < 2:
+        if own is None or own not in self.records or self.records[own].status < DISCARD:
             return ""
         said = self.library.messages[-1] if self.library.messages else "it gives no reason"
         return f"FMU '{self.name}' failed at t = {self.records[own].time:.6g} s: {said}"
@@ -107,11 +109,15 @@ class _Instances:
         record = self.records.pop(slot, None)
         self.table[slot] = None
         if record is not None and record.instance:
-            self.library.free(record.instance)
+            self.library.free(record.instance, record.status)
 
-    def __del__(self) -> None:
+    def release(self) -> None:
+        """All instances given back."""
         for slot in list(self.records):
             self._free(slot)
+
+    def __del__(self) -> None:
+        self.release()
 
 
 class _Start(ForeignFunction):
@@ -294,7 +300,11 @@ def _output(library: Library, instances: _Instances, k: int, signals: str) -> st
         "  %instance = load ptr, ptr %record",
         f"  %got = call i32 {getter}(ptr %instance, ptr %reference, i64 1, ptr %value{more})",
         "  %good = icmp ult i32 %got, 2",
-        "  br i1 %good, label %give, label %nothing", "give:",
+        "  br i1 %good, label %give, label %failed", "failed:",
+        "  %wide = zext i32 %got to i64",
+        "  %status_at = getelementptr i8, ptr %record, i64 16",
+        "  store i64 %wide, ptr %status_at",
+        "  br label %nothing", "give:",
         "  %found = load double, ptr %value",
         "  ret double %found", "nothing:", "  ret double 0x7FF8000000000000", "}",
     ]  # fmt: skip

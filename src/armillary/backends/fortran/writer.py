@@ -41,7 +41,7 @@ _ARGUMENTS = {
 }  # fmt: skip
 
 
-def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
+def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """A folder with modules and a program for this one system, a Makefile, a run file, a test, a README."""
     made = source(equations)
     stem, has, d = made.stem, features(made), made.description
@@ -64,6 +64,7 @@ def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
             "Makefile": filled("makefile.txt"),
             "README.md": "\n".join([filled("readme.txt").rstrip("\n"), *readme_tables(d)]) + "\n",
         },
+        force=force,
     )
 
 

@@ -15,8 +15,9 @@ from armillary.backends.text.source import source
 from armillary.program.equations import Equations
 
 
-def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
+def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
     check(equations)
     made = source(equations)
-    return write_module(JaxModule(made, module_name("jax_system" if made.stem == "jax" else made.stem)), path)
+    module = JaxModule(made, module_name("jax_system" if made.stem == "jax" else made.stem))
+    return write_module(module, path, force=force)

@@ -27,7 +27,7 @@ WIDTH = 120
 RESERVED = ("choose", "least", "most", "root", "lookup", "horner", "p", "about", "given", "start", "values")
 
 
-def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
+def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """A folder with a package of functions for this one system, an example, a test and a README."""
     made = source(equations)
     d, has = made.description, features(made)
@@ -57,7 +57,7 @@ def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
         "reference.txt": reference_text(made.reference),
         "README.md": "\n".join([filled("readme.txt").rstrip("\n"), *readme_tables(d)]) + "\n",
     }
-    return write_folder(path, files)
+    return write_folder(path, files, force=force)
 
 
 def package_name(stem: str) -> str:

@@ -17,10 +17,10 @@ from armillary.backends.text.template import fill, template
 from armillary.program.equations import Equations
 
 
-def export(equations: Equations, path: str | os.PathLike[str]) -> Path:
+def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
     made = source(equations)
-    return write_module(Module(made, module_name(made.stem)), path)
+    return write_module(Module(made, module_name(made.stem)), path, force=force)
 
 
 def module_name(stem: str) -> str:
@@ -28,7 +28,7 @@ def module_name(stem: str) -> str:
     return f"{stem}_system" if keyword.iskeyword(stem) or stem in sys.stdlib_module_names else stem
 
 
-def write_module(module: Module, path: str | os.PathLike[str]) -> Path:
+def write_module(module: Module, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """The folder of a module in whatever dialect."""
     d, name = module.description, module.name
     duration, step = example_timing(module.made)
@@ -50,4 +50,5 @@ def write_module(module: Module, path: str | os.PathLike[str]) -> Path:
             "run.toml": example_run(module.made, sample="jax" not in module.has),
             "README.md": "\n".join([readme.rstrip("\n"), *readme_tables(d)]) + "\n",
         },
+        force=force,
     )

@@ -19,6 +19,5 @@ def features(source: Source) -> frozenset[str]:
         "watchman": any(e.watchman for e in d.events),
         "stops": any(e.stop for e in d.events),
         "parameters": bool(d.parameters),
-        "run": source.reference.trajectory is not None,
     }
     return frozenset(name for name, present in found.items() if present)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from armillary.backends.text.heading import note
 from armillary.backends.text.source import Source
+from armillary.text.toml import toml_key, toml_value
 
 _STEPS = 200
 
@@ -35,15 +36,8 @@ def example_run(source: Source, *, sample: bool = True) -> str:
 
 
 def _group(title: str, entries: Iterable[tuple[str, float, str]]) -> list[str]:
-    rows = [
-        (f'"{name}"' if not _bare(name) else name, repr(float(value)), about)
+    lines = [
+        f"{toml_key(name)} = {toml_value(float(value))}" + (f"  # {about}" if about else "")
         for name, value, about in entries
     ]
-    if not rows:
-        return []
-    lines = [f"{name} = {value}" + (f"  # {about}" if about else "") for name, value, about in rows]
-    return ["", f"[{title}]", *lines]
-
-
-def _bare(name: str) -> bool:
-    return name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return ["", f"[{title}]", *lines] if lines else []

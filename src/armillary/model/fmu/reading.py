@@ -8,113 +8,122 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from xml.etree import ElementTree
 
 from armillary.algebra.dimension import Dimension
 from armillary.algebra.units import parse_unit
 from armillary.errors import ModelError, UnitsError
 from armillary.model.fmu.archive import LONGEST_DESCRIPTION, content, opened
 from armillary.model.fmu.description import Fmu, FmuUnit, FmuVariable
+from armillary.model.importers.xml import Element, parse_xml
 
 _BASES = ("kg", "m", "s", "A", "K")
 _VERSIONS = ("2.0", "3.0")
+_FILE = "modelDescription.xml"
 
 
 def read(path: str | os.PathLike[str]) -> Fmu:
     """The description of an FMU file."""
     with opened(path) as archive:
-        text = content(archive, "modelDescription.xml", LONGEST_DESCRIPTION)
-    if b"<!DOCTYPE" in text or b"<!ENTITY" in text:
-        raise ModelError(
-            f"'{path}': its modelDescription.xml declares a document type, which FMI does not know"
-        )
-    try:
-        root = ElementTree.fromstring(text)
-    except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise ModelError(f"'{path}': its modelDescription.xml cannot be read: {error}") from None
+        text = content(archive, _FILE, LONGEST_DESCRIPTION)
+    root = parse_xml(text, f"{Path(path).name}/{_FILE}")
     if root.tag != "fmiModelDescription":
-        raise ModelError(f"'{path}': its modelDescription.xml describes no FMU but a '{root.tag}'")
-    version = root.get("fmiVersion", "")
+        raise ModelError(f"'{path}': its {_FILE} describes no FMU but a '{root.tag[:80]}'")
+    version = root.text("fmiVersion", "")
     known = next((v for v in _VERSIONS if version.startswith(v)), None)
     if known is None:
-        raise ModelError(f"'{path}' is of FMI version '{version}'; {' and '.join(_VERSIONS)} can be imported")
-    simulation = root.find("CoSimulation")
+        raise ModelError(
+            f"'{path}' is of FMI version '{version[:80]}'; {' and '.join(_VERSIONS)} can be imported"
+        )
     return Fmu(
         Path(path).resolve(),
-        root.get("modelName", "") or Path(path).stem,
+        root.text("modelName", "") or Path(path).stem,
         known,
-        root.get("guid" if known == "2.0" else "instantiationToken", ""),
-        "" if simulation is None else simulation.get("modelIdentifier", ""),
-        _variables(root, known, f"'{path}'"),
+        root.text("guid" if known == "2.0" else "instantiationToken", ""),
+        _identifier(root),
+        _variables(root, known),
     )
 
 
-def _variables(root: ElementTree.Element, version: str, where: str) -> dict[str, FmuVariable]:
-    units = {u.get("name", ""): _unit(u, where) for u in root.iterfind("UnitDefinitions/Unit")}
+def _identifier(root: Element) -> str:
+    """The name of the library for co-simulation: an identifier of C (FMI 2.0.4, 2.2.1), so no path."""
+    simulation = root.only("CoSimulation")
+    if simulation is None:
+        return ""
+    found = simulation.text("modelIdentifier", "")
+    if not (found.isascii() and found.isidentifier()):
+        simulation.fail(f"its modelIdentifier '{found[:80]}' is no name of a library: letters, digits and _")
+    return found
+
+
+def _variables(root: Element, version: str) -> dict[str, FmuVariable]:
+    units = {u.text("name", ""): _unit(u) for u in _inside(root, "UnitDefinitions") if u.tag == "Unit"}
     types = {
-        t.get("name", ""): t.get("unit")
-        or next((child.get("unit") for child in t if child.get("unit")), None)
-        for t in root.iterfind("TypeDefinitions/*")
+        t.text("name", ""): next((u for e in (t, *t.children) if (u := e.text("unit", ""))), "")
+        for t in _inside(root, "TypeDefinitions")
     }
     found: dict[str, FmuVariable] = {}
-    for element in root.iterfind("ModelVariables/*"):
-        real = element.find("Real") if version == "2.0" else element
-        if real is None or (
-            version == "3.0" and (element.tag != "Float64" or element.find("Dimension") is not None)
-        ):
+    for element in _inside(root, "ModelVariables"):
+        real = element.only("Real") if version == "2.0" else element
+        if real is None or (version == "3.0" and (element.tag != "Float64" or element.all("Dimension"))):
             continue  # whole numbers, truths, texts and arrays cannot be connected
-        name = element.get("name", "")
-        unit = real.get("unit") or types.get(real.get("declaredType", "")) or ""
-        start = real.get("start")
-        reference = _whole(element.get("valueReference"), f"{where}: the value reference of '{name}'")
+        name = element.text("name", "")
+        unit = real.text("unit", "") or types.get(real.text("declaredType", ""), "")
+        reference = _whole(element, "valueReference", "")
         if not 0 <= reference < 1 << 32:
-            raise ModelError(f"{where}: the value reference of '{name}', {reference}, is no 32-bit number")
+            element.fail(f"its valueReference {reference} is no 32-bit number")
         found[name] = FmuVariable(
             name,
             reference,
-            element.get("causality", "local"),
-            element.get("variability", "continuous"),
-            None if start is None else _number(start, f"{where}: the start value of '{name}'"),
+            element.text("causality", "local"),
+            element.text("variability", "continuous"),
+            _number(real, "start", "") if real.has("start") else None,
             units.get(unit, FmuUnit(unit)),
-            element.get("description", ""),
+            element.text("description", ""),
         )
     return found
 
 
-def _unit(element: ElementTree.Element, where: str) -> FmuUnit:
+def _inside(root: Element, tag: str) -> list[Element]:
+    """The elements of a list."""
+    group = root.only(tag)
+    return group.children if group else []
+
+
+def _unit(element: Element) -> FmuUnit:
     """A unit by its base units; by its name where it has none."""
-    name = element.get("name", "")
-    base = element.find("BaseUnit")
+    name = element.text("name", "")
+    base = element.only("BaseUnit")
     if base is None:
         try:
             unit = parse_unit(name)
         except UnitsError:
             return FmuUnit(name)
         return FmuUnit(name, unit.dimension, unit.scale)
-    if any(base.get(other, "0") != "0" for other in ("mol", "cd")):
+    if any(base.text(other, "0") != "0" for other in ("mol", "cd")):
         return FmuUnit(name)
-    inside = f"{where}: unit '{name}'"
-    exponents = [_whole(base.get(b, "0"), inside) for b in _BASES]
+    exponents = [_whole(base, b, "0") for b in _BASES]
     if any(abs(e) > 100 for e in exponents):
-        raise ModelError(f"{inside} has an exponent beyond 100")
-    factor, offset = _number(base.get("factor", "1"), inside), _number(base.get("offset", "0"), inside)
+        base.fail("it has an exponent beyond 100")
+    factor, offset = _number(base, "factor", "1"), _number(base, "offset", "0")
     if factor == 0.0:
-        raise ModelError(f"{inside} has the factor zero")
+        base.fail("it has the factor zero")
     return FmuUnit(name, Dimension(*exponents), factor, offset)
 
 
-def _whole(text: str | None, where: str) -> int:
+def _whole(element: Element, key: str, default: str) -> int:
+    text = element.text(key, default)
     try:
-        return int(text or "")
+        return int(text)
     except ValueError:
-        raise ModelError(f"{where} is {text!r}, not a whole number") from None
+        element.fail(f"its {key} is {text[:80]!r}, not a whole number")
 
 
-def _number(text: str, where: str) -> float:
+def _number(element: Element, key: str, default: str) -> float:
+    text = element.text(key, default)
     try:
         found = float(text)
     except ValueError:
         found = math.nan
     if not math.isfinite(found):
-        raise ModelError(f"{where} is {text!r}, not a finite number")
+        element.fail(f"its {key} is {text[:80]!r}, not a finite number")
     return found
