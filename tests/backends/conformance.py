@@ -225,7 +225,7 @@ CASES: dict[str, Case] = {
     "bouncing": Case(falling, 2.0, 0.0123, {"ball.q1": 0.3}),
     "door": Case(
         door,
-        1.0,
+        1.5,
         0.01,
         {"leaf.q1": 3.0, "leaf.u1": 40.0, "ball.q1": 0.5},
         {"k": 2.5, "rest": 4.0},

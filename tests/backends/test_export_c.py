@@ -16,6 +16,7 @@ import pytest
 import armillary as arm
 from armillary.backends.c import program_files
 from armillary.backends.text.source import source
+from armillary.model.unit_system import state_factor
 from tests.backends.conformance import CASES, At, equations, expected
 
 CC = shutil.which("cc")
@@ -111,7 +112,8 @@ def test_exported_program_runs_as_the_process_does(name: str, exported: Callable
 
 def run_file(name: str) -> str:
     case = CASES[name]
-    start = dict(zip((s.data.name for s in equations(name).program.state), expected(name).start, strict=True))
+    states = equations(name).program.state
+    start = {s.data.name: x / state_factor(s) for s, x in zip(states, expected(name).start, strict=True)}
     lines = ['model = "elsewhere.toml"  # of another program', "[parameters]"]
     lines += [f"{key} = {value!r}  # given" for key, value in case.parameters.items()]
     lines += ["[initial]", *(f'"{key}" = {float(value)!r}' for key, value in start.items())]

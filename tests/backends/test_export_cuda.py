@@ -20,7 +20,16 @@ FLAGS = ["-std=c++11", "-Wall", "-Wextra", "-Werror", "-O1", "-ffp-contract=fast
 needs_compiler = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
 
 # The expressions are those of C, whose tests take every case.
-WITH_A_WAY_OF_THEIR_OWN = ("car", "tumbler", "four bar", "tables", "controller", "functions", "bouncing")
+WITH_A_WAY_OF_THEIR_OWN = (
+    "car",
+    "tumbler",
+    "four bar",
+    "tables",
+    "controller",
+    "functions",
+    "bouncing",
+    "door",
+)
 
 # The kernel thread by thread, and one function of the model, for ctypes.
 WRAPPER = """

@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed"),
 ]
 # The other cases differ from these in the mechanics, not in what is printed: Python's test has them all.
-NAMES = ("car", "tumbler", "four bar", "tables", "controller", "functions", "bouncing")
+NAMES = ("car", "tumbler", "four bar", "tables", "controller", "functions", "bouncing", "door")
 # Every warning is an error. Unoptimised code is built faster, position-independent code can be called here.
 FLAGS = "FFLAGS=-std=f2008 -O0 -fPIC -Wall -Wextra -pedantic -Werror"
 
@@ -102,7 +102,7 @@ def rows(folder: Path, run: str) -> tuple[np.ndarray, list[str]]:
 
 
 def run_file(name: str) -> str:
-    case = CASES[name]
+    case, memories = CASES[name], equations(name).system.memories
 
     def group(title: str, values: dict[str, float]) -> str:
         entries = "".join(f"  {key.replace('.', '_')} = {value!r}\n" for key, value in values.items())
@@ -113,7 +113,8 @@ def run_file(name: str) -> str:
         run
         + group("parameters", case.parameters)
         + group("initial", case.initial)
-        + group("inputs", case.memory)
+        + group("inputs", {key: v for key, v in case.memory.items() if memories[key].input})
+        + group("memory", {key: v for key, v in case.memory.items() if not memories[key].input})
     )
 
 
@@ -143,6 +144,7 @@ def test_the_self_test_passes_and_notices_a_wrong_number(built: Callable[[str], 
     ("text", "message"),
     [
         ("&run step = 0.1 /\n", "&run needs duration"),
+        ("[run]\nduration = 1.0\nstep = 0.1\n", "this is a TOML file; this program reads namelists"),
         ("&run step = 0.1, duration = 1.0, method = 'euler' /\n", "method must be 'rk4' or 'midpoint'"),
         (
             "&run step = 0.1, duration = 1.0 /\n&parameters LL = 3 /\n",

@@ -28,11 +28,13 @@ def load(folder: Path) -> ModuleType:
 
 
 # Compilation takes seconds: these have tables, every function, memory and a clock between them.
-@pytest.mark.parametrize("name", ("tables", "functions", "controller"))
+@pytest.mark.parametrize("name", ("tables", "functions", "controller", "door"))
 def test_exported_jax_gives_the_numbers_of_the_process(name: str, tmp_path: Path) -> None:
     wanted, module = expected(name), load(equations(name).export("jax", tmp_path / "case"))
     constants = jax.jit(module.precompute)(module.parameters_of(wanted.parameters))
     wanted.constants.check(constants, "constants")
+    np.testing.assert_allclose(module.initial_state(CASES[name].initial), wanted.start, rtol=1e-15)
+    np.testing.assert_allclose(module.initial_memory(CASES[name].memory), wanted.memory, rtol=1e-15)
     sections = ("derivatives", "outputs", "events", "update")
     compiled = {s: jax.jit(getattr(module, s)) for s in sections if getattr(wanted.points[0], s).values.size}
     for point in wanted.points:
@@ -92,6 +94,33 @@ def test_a_rollout_is_differentiated_and_mapped(tmp_path: Path) -> None:
     stiffness = np.array([10.0, 40.0, 90.0])
     ends = jax.jit(jax.vmap(lambda k: end(module.Parameters(k=k), state)))(stiffness)
     assert ends == pytest.approx([value({"k": float(k)}, {}) for k in stiffness], rel=0, abs=1e-14)
+
+
+def test_a_branch_that_is_not_taken_spoils_no_gradient(tmp_path: Path) -> None:
+    """Friction along the velocity, from rest, where the direction is 0/0 and the root's slope infinite."""
+    s = arm.System("puck")
+    s.parameter("c", 0.5, units="N")
+    s.parameter("F", 2.0, units="N")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    b = s.body("b", a, arm.Prismatic("y"), mass=1.0, inertia=0)
+    s.force("rub", "-c*select(a.u1^2 + b.u1^2 > 0, a.u1/sqrt(a.u1^2 + b.u1^2), 0) + F", a.x, at=b.com)
+    s.force("rub2", "-c*select(a.u1^2 + b.u1^2 > 0, b.u1/sqrt(a.u1^2 + b.u1^2), 0) + F", a.y, at=b.com)
+    eom = s.derive()
+    module, model = load(eom.export("jax", tmp_path / "puck")), eom.compile()
+
+    def end(parameters: object) -> object:
+        run = module.rollout(parameters, module.initial_state(), module.initial_memory(), 0.01, 10)
+        return run.rows[-1, 0]
+
+    found = jax.grad(end)(module.Parameters())
+    h = 1e-5  # as above
+    for name in ("c", "F"):
+        sides = [
+            model.simulate(0.1, step=0.01, parameters={name: eom.parameters[name] + d}).final["a.q1"]
+            for d in (h, -h)
+        ]
+        slope = (sides[0] - sides[1]) / (2 * h)
+        assert float(getattr(found, name)) == pytest.approx(slope, rel=0, abs=1e-9)
 
 
 def test_an_event_that_sets_a_speed_is_refused(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.backends.conformance import CASES, equations, expected
 OCTAVE = shutil.which("octave-cli") or shutil.which("octave")
 pytestmark = pytest.mark.skipif(OCTAVE is None, reason="octave is not installed")
 # The other cases differ from these in the mechanics, not in what is printed: Python's test has them all.
-NAMES = ("car", "tumbler", "four bar", "tables", "controller", "functions", "bouncing")
+NAMES = ("car", "tumbler", "four bar", "tables", "controller", "functions", "bouncing", "door")
 
 
 def octave(folder: Path, program: str) -> subprocess.CompletedProcess[str]:

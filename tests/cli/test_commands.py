@@ -6,7 +6,10 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tomllib
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,11 +18,6 @@ from click.testing import CliRunner, Result
 
 import armillary as arm
 from armillary.cli.app import COMMANDS, app
-from armillary.cli.options import FORMALISMS, METHODS
-from armillary.program.derive import formalisms
-from armillary.results import files
-from armillary.runtime import integrators
-from armillary.simulation.execute import SUFFIXES
 from armillary.simulation.models import example_names
 from armillary.simulation.run_file import OUTPUT_KEYS, RUN_KEYS, TABLES
 from examples import car
@@ -97,10 +95,32 @@ def test_a_run_that_fails_keeps_its_data(command: Command) -> None:
 def test_diff_tells_differences(command: Command) -> None:
     for name, mass in (("a", "1"), ("b", "2")):
         command("run", "push.toml", "--set", f"m={mass}", "-o", f"{name}.csv", "--no-echo")
-    done = command("diff", "a.csv", "b.csv", "--output", "height", "--json")
+    done = command("diff", "a.csv", "b.csv", "--select", "height", "--json")
     told = json.loads(done.stdout)
     assert done.exit_code == 1 and not told["ok"] and [d["name"] for d in told["differences"]] == ["height"]
     assert command("diff", "a.csv", "b.csv", "--rtol", "10").exit_code == 0
+
+
+def test_diff_misses_an_output_that_is_gone(command: Command) -> None:
+    command("run", "push.toml", "-o", "all.csv", "--no-echo")
+    command("run", "push.toml", "-o", "one.csv", "--no-echo", "--select", "height")
+    done = command("diff", "all.csv", "one.csv")
+    assert done.exit_code == 1 and "only here: bob.q1, bob.u1, push, peak, damper" in done.stdout
+    assert done.stdout.endswith("are equal in all 1 common outputs, and 5 are in one of them only\n")
+    assert command("diff", "all.csv", "one.csv", "--common").exit_code == 0
+    assert command("diff", "all.csv", "one.csv", "--select", "height").exit_code == 0
+
+
+def test_diff_reads_what_an_exported_program_wrote(command: Command) -> None:
+    command("run", "push.toml", "--no-echo")
+    command("export", "python", "swing.toml")
+    command("run", "push.toml", "--quiet")
+    program = [sys.executable, "swing_python/swing.py", "push.echo.toml", "theirs.csv"]
+    subprocess.run(program, check=True, capture_output=True)
+    done = command("diff", "push.csv", "theirs.csv", "--rtol", "1e-12")
+    assert done.exit_code == 0 and "note: one run tells no units" in done.stdout, done.output
+    assert command("plot", "theirs.csv", "push.csv", "height", "-o", "both.svg").exit_code == 0
+    assert "height (mm)" in Path("both.svg").read_text(encoding="utf-8")
 
 
 def test_plot_of_two_runs(command: Command) -> None:
@@ -112,6 +132,17 @@ def test_plot_of_two_runs(command: Command) -> None:
     assert done.exit_code == 0, done.stderr
     assert "<svg" in Path("direct.svg").read_text(encoding="utf-8") and Path("both.svg").stat().st_size > 1000
     assert command("plot", "bob.q1", "-o", "x.svg").exit_code == 2
+
+
+def test_without_names_the_model_s_own_outputs_are_drawn(command: Command) -> None:
+    command("run", "push.toml", "-o", "all.csv", "--plot", "direct.html")
+    command("run", "push.toml", "-o", "two.nc", "--select", "bob.*")
+    for run, drawn in (("all.csv", ["height"]), ("two.nc", ["bob.q1", "bob.u1"])):
+        assert command("plot", run, "-o", "page.html").exit_code == 0
+        assert re.findall(r'"label":"([^"]+)"', Path("page.html").read_text(encoding="utf-8")) == drawn
+    assert re.findall(r'"label":"([^"]+)"', Path("direct.html").read_text(encoding="utf-8")) == ["height"]
+    assert command("plot", "all.csv", "bob.u1", "--x", "bob.q1", "-o", "phase.html").exit_code == 0
+    assert '"x":"bob.q1 (deg)"' in Path("phase.html").read_text(encoding="utf-8")
 
 
 def test_derive_reports_and_prints_equations(command: Command) -> None:
@@ -152,6 +183,44 @@ def test_export_writes_a_program(command: Command) -> None:
     told = json.loads(command("export", "python", "swing.toml", "--json").stdout)
     assert told["path"] == "swing_python" and {"swing.py", "README.md"} <= set(told["files"])
     assert command("export", "python", "swing.toml", "-o", "none/x").exit_code == 2
+
+
+def test_a_run_file_tells_formalism_and_values_of_what_is_made_of_it(command: Command) -> None:
+    Path("other.toml").write_text(
+        'model = "swing.toml"\n[parameters]\nm = 1.25\n[initial]\nbob.q1 = 7\n'
+        '[run]\nformalism = "recursive"\nduration = 3\nstep = 0.02\n',
+        encoding="utf-8",
+    )
+    assert json.loads(command("derive", "other.toml", "--json").stdout)["formalism"] == "recursive"
+    given = command("derive", "other.toml", "--formalism", "kane", "--json")
+    assert json.loads(given.stdout)["formalism"] == "kane"
+    assert command("export", "fmu", "other.toml", "-o", "x.fmu", "--option", "binary=false").exit_code == 0
+    with zipfile.ZipFile("x.fmu") as archive:
+        text = archive.read("modelDescription.xml").decode()
+    assert re.search(r'name="m".*?start="1\.25"', text, re.DOTALL)
+    assert 'stopTime="3' in text and 'stepSize="0.02"' in text
+
+
+def test_machine_code_that_a_model_names_is_loaded_only_where_the_command_says_so(
+    command: Command,
+) -> None:
+    model = Path("swing.toml").read_text(encoding="utf-8")
+    Path("swing.toml").write_text(
+        model + '\n[fmus.unit]\nfile = "unit.fmu"\nevery = 0.01\n', encoding="utf-8"
+    )
+    for name in ("run", "check", "derive", "bench"):
+        assert "--trust on the command line" in command(name, "push.toml").output, name
+        trusted = command(name, "push.toml", "--trust").output  # and then it is looked for
+        assert "--trust on the command line" not in trusted and "unit.fmu" in trusted, name
+    assert "--trust on the command line" in command("export", "c", "swing.toml").output
+    assert "there is no" in command("export", "c", "swing.toml", "--trust").output
+    with pytest.raises(arm.ArmillaryError, match="if you trust it"):
+        arm.run("push.toml")
+    with pytest.raises(arm.ArmillaryError, match="there is no"):
+        arm.run("push.toml", trust=True)
+    granted = "trust = true\n" + Path("push.toml").read_text(encoding="utf-8")
+    Path("push.toml").write_text(granted, encoding="utf-8")
+    assert "--trust on the command line" in command("run", "push.toml").stderr  # a file cannot grant it
     Path("swing_python/swing.py").write_text("mine")
     again = command("export", "python", "swing.toml")
     assert again.exit_code == 2 and "(swing.py); name another, or replace" in again.stderr
@@ -160,10 +229,10 @@ def test_export_writes_a_program(command: Command) -> None:
 
 
 def test_bench_measures(command: Command) -> None:
-    against = ["--against", "c"] if shutil.which("cc") else []
-    told = json.loads(command("bench", "swing.toml", *against, "--json").stdout)["seconds"]
+    also = ["--with", "c"] if shutil.which("cc") else []
+    told = json.loads(command("bench", "push.toml", *also, "--json").stdout)["seconds"]
     assert all(1e-10 < told[key] < 1e-5 for key in told if key.startswith("evaluation"))
-    assert ("evaluation in C" in told) == bool(against)
+    assert ("evaluation in C" in told) == bool(also)
     assert told["evaluation"] < told["step"] < 1e-3 and told["derive"] > 0
 
 
@@ -199,11 +268,7 @@ def test_the_cache_is_shown_and_cleared(command: Command, monkeypatch: pytest.Mo
     assert "cache of compiled models: off" in command("info").stdout
 
 
-def test_what_is_told_twice_is_the_same() -> None:
-    """Lists that are repeated so that help and completion import nothing."""
-    assert list(FORMALISMS) == ["auto", *formalisms()]
-    assert list(METHODS) == list(integrators.METHODS)
-    assert set(SUFFIXES) == set(files._FORMATS)
+def test_the_command_and_the_examples_are_in_the_wheel() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["scripts"] == {"armillary": "armillary.cli:main"}
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
@@ -220,6 +285,8 @@ def test_what_is_told_twice_is_the_same() -> None:
         ("armillary run push.toml --set initial.", 4, ["initial.bob.q1=", "initial.bob.u1="]),
         ("armillary derive stanf", 2, ["stanford_arm"]),
         ("armillary run push.toml --method dop", 4, ["dopri5", "dop853"]),
+        ("armillary derive push.toml --formalism re", 4, ["recursive", "redundant"]),
+        ("armillary export for", 2, ["fortran"]),
     ],
 )
 def test_completion_offers_commands_files_and_names(
@@ -245,6 +312,12 @@ def test_completion_offers_commands_files_and_names(
         ("run push.toml -o nowhere/x.csv", 2, "there is no folder 'nowhere' for the results"),
         ("run push.toml -o .", 2, "command line: '.' is not the name of a file for the results"),
         ("run push.toml -o x.xls", 2, "'x.xls' has no known format"),
+        ("derive push.toml --formalism cane", 2, "command line: formalism: there is no formalism 'cane'"),
+        (
+            "export c push.toml",
+            2,
+            "push.toml: its parameters and initial values and inputs or memories would",
+        ),
         ("export cobol swing.toml", 2, "cannot export to 'cobol'; there are c, "),
         ("derive swing.toml --equations html --section nope", 2, "no section 'nope'"),
         ("derive binary.toml", 2, "binary.toml:1: this is"),

@@ -112,6 +112,12 @@ def test_lists_that_go_on_in_another_line(tmp_path):
     assert load_run(tmp_path / "run.erd").names == ("Ay", "r")
 
 
+def test_lines_of_one_keyword_are_joined_however_they_are_written(tmp_path):
+    text = "ERDFILEV2.00\n 1, 1, -1, 1, 5, 0.1, -1,\nhistory made\nHISTORY then filtered\nEND\n1\n"
+    (tmp_path / "run.erd").write_text(text)
+    assert load_run(tmp_path / "run.erd").info["history"] == "made; then filtered"
+
+
 def test_without_a_step_the_first_channel_is_the_axis(tmp_path):
     text = "ERDFILEV2.00\n 2, 2, -1, 1, 5, 0, -1,\nSHORTNAMx       y\nXUNITS  m\nEND\n3 1\n7 2\n"
     (tmp_path / "run.erd").write_text(text)

@@ -194,7 +194,7 @@ def test_a_failed_save_leaves_the_older_file_and_nothing_else(tmp_path, monkeypa
     path = tmp_path / f"run{suffix}"
     example().save(path)
     before = path.read_bytes()
-    monkeypatch.setitem(files._FORMATS, suffix, files._FORMATS[suffix]._replace(write=fault))
+    monkeypatch.setitem(files.FORMATS, suffix, files.FORMATS[suffix]._replace(write=fault))
     with pytest.raises(error):
         example().save(path)
     assert path.read_bytes() == before
@@ -272,7 +272,7 @@ def test_a_folder_is_not_a_run(tmp_path):
 
 
 @every_format
-@pytest.mark.parametrize("content", [b"", b"time,x\n0,1\n", b"\x89HDF\r\n\x1a\n", b"PAR1PAR1", b"\xff"])
+@pytest.mark.parametrize("content", [b"", b"x,time\n0,1\n", b"\x89HDF\r\n\x1a\n", b"PAR1PAR1", b"\xff"])
 def test_a_foreign_file_is_refused_by_name(tmp_path, suffix, content):
     path = tmp_path / f"foreign{suffix}"
     path.write_bytes(content)
@@ -373,3 +373,36 @@ def test_a_disk_that_takes_no_more(tmp_path):
     sentences = done.stdout.strip().split("\n")
     assert len(sentences) == 6 and done.stderr == ""
     assert all("file too large; make room" in sentence for sentence in sentences)
+
+
+def test_tables_of_other_programs(tmp_path):
+    """A header with time first, and numbers; the mark that spreadsheets write before them is skipped."""
+    path = tmp_path / "theirs.csv"
+    path.write_text('\ufeffTime,"r, measured",Ay\n0,1.5,-2\n0.5,2.5,-3\n', encoding="utf-8")
+    theirs = load_run(path)
+    assert (theirs.system, theirs.names) == ("theirs", ("r, measured", "Ay"))
+    assert theirs.time.tolist() == [0.0, 0.5] and theirs["Ay"].tolist() == [-2.0, -3.0]
+    ours = Run("x", theirs.time, theirs.values[:, 1:] + [[0.0], [0.25]], ("Ay",), {"Ay": "m/s2"})
+    for table in (ours.compare(theirs), theirs.compare(ours)):
+        assert table["Ay"].absolute == 0.25 and not table.complete
+        assert table.notes == ("one run tells no units: they are taken to be those of the other",)
+    theirs.save(tmp_path / "again.nc")
+    assert load_run(tmp_path / "again.nc") == theirs
+    path.write_text("t,a\n", encoding="utf-8")
+    assert len(load_run(path)) == 0
+    for text, why in (
+        ("x,y\n1,2\n", "first column is 'x'"),
+        ("time,y\n1,2,3\n", "3 columns"),
+        ("", "damaged"),
+    ):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(ArmillaryError, match=why):
+            load_run(path)
+
+
+def test_which_outputs_were_asked_for_is_kept(tmp_path):
+    run = Run("x", [0.0, 1.0], np.zeros((2, 3)), ("A.q1", "r", "Ay"), outputs=("r", "Ay", "gone"))
+    assert run.outputs == ("r", "Ay")
+    for suffix in files.FORMATS:
+        run.save(tmp_path / f"run{suffix}")
+        assert load_run(tmp_path / f"run{suffix}").outputs == run.outputs

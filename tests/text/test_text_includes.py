@@ -121,7 +121,7 @@ def test_a_whole_saves_as_one_file(car, tmp_path):
          r"car.toml:12: 'h' is not a name of 'parts/axle.toml'"),
         ("track =", "trak =", r"'trak' is not a parameter of 'parts/axle.toml'; did you mean 'track'"),
         ('on = "chassis"\nshare = ["g"]\nset', 'on = "chasis"\nshare = ["g"]\nset',
-         r"no body 'chasis'; did you mean 'chassis'"),
+         r"no body 'chasis' .*; did you mean 'chassis'"),
     ],
 )  # fmt: skip
 def test_faults_of_an_include_are_told(car, old, new, said):
@@ -133,7 +133,7 @@ def test_faults_of_an_include_are_told(car, old, new, said):
 def test_a_fault_in_an_included_file_is_told_with_that_file_and_line(car):
     (car.parent / "parts" / "axle.toml").write_text(AXLE.replace("-k*(x", "-kk*(x"))
     with pytest.raises(
-        arm.ModelError, match=r"axle.toml:21: strut 'front_spring': there is nothing called 'kk'"
+        arm.ModelError, match=r"axle.toml:22: strut 'front_spring': there is nothing called 'kk'"
     ):
         arm.load(car)
 

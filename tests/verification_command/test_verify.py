@@ -39,10 +39,10 @@ def test_an_unknown_case_is_named_before_anything_runs() -> None:
         verification.run(["spacecraft_1", "four-bar"], progress=lambda name: pytest.fail("began to run"))
 
 
-def made(found: list[float]) -> Case:
+def made(found: list[float], error: Exception | None = None) -> Case:
     def measure() -> Iterator[float]:
         yield from found
-        raise ArmillaryError("the loop cannot be closed")
+        raise error or ArmillaryError("the loop cannot be closed")
 
     checks = (
         difference("a difference", 1e-3),
@@ -68,6 +68,9 @@ def test_a_case_that_breaks_off_fails_and_says_why(monkeypatch: pytest.MonkeyPat
     assert rows[1].remark == "the loop cannot be closed" and rows[2].remark == "not measured"
     assert rows[1].as_dict()["found"] is None
     assert re.search(r"a value +2 ± 0.1 +nan +FAILS\n +the loop cannot be closed", verification.table(rows))
+    faulty = made([0.0], KeyError("B.q9")).rows()
+    assert [row.passed for row in faulty] == [True, False, False, False]
+    assert faulty[1].remark == "KeyError: 'B.q9'"
 
 
 def test_the_data_are_small_and_their_sources_told() -> None:

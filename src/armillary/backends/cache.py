@@ -73,13 +73,18 @@ def fetch(name: str) -> bytes | None:
     except OSError:
         return None
     check, content = raw[:20], raw[20:]
-    if hashlib.blake2b(content, digest_size=20).digest() != check:
+    if _check(name, content) != check:
         with suppress(OSError):
             path.unlink()
         return None
     with suppress(OSError):
         os.utime(path)  # used now: kept longer
     return content
+
+
+def _check(name: str, content: bytes) -> bytes:
+    """What tells that a content is whole, and that it is the one of this name."""
+    return hashlib.blake2b(content, digest_size=20, key=name.encode()).digest()
 
 
 def keep(name: str, content: bytes) -> None:
@@ -90,7 +95,7 @@ def keep(name: str, content: bytes) -> None:
     temporary = place / f"{secrets.token_hex(8)}.tmp"
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary.write_bytes(hashlib.blake2b(content, digest_size=20).digest() + content)
+        temporary.write_bytes(_check(name, content) + content)
         os.replace(temporary, place / f"{name}{_SUFFIX}")
     except OSError:
         with suppress(OSError):

@@ -86,7 +86,8 @@ def _settings(simulation: Any, language: str) -> dict[str, Any]:
     if lost:
         raise ArmillaryError(
             f"{simulation.file.source}: its {' and '.join(lost)} would not be in what is exported to "
-            f"{language}; export the model alone, '{simulation.file.model}', and give such values when the program runs"
+            f"{language}; export the model alone, '{simulation.file.model}', and give such values when the "
+            "program runs"
         )
     times = {n: simulation.values.settings.get(n) for n in _TIMES.get(language, ())}
     return given | {name: entry.value for name, entry in times.items() if entry is not None}

@@ -30,7 +30,8 @@ def plot(
     """Draw outputs of one or more saved runs.
 
     Arguments that end in .csv, .nc, .parquet or .erd are runs; the others are outputs by name or pattern: the
-    model's own, or those selected in the run, if none is named. Curves of equal units share a panel; several runs are overlaid.
+    model's own, or those selected in the run, if none is named. Curves of equal units share a panel; several
+    runs are overlaid.
     """
     from armillary.errors import ArmillaryError
     from armillary.results import load_run

@@ -37,6 +37,18 @@ _LONG = 10
 JOINTS = ("revolute", "spherical", "universal", "prismatic", "cylindrical", "distance", "fixed")
 
 
+_EQUALS = re.compile(r"(?<![<>=!])=(?!=)")
+
+
+def refuse_equation(expression: Any, where: str, remedy: str) -> None:
+    """An error for a text with an equals sign where an expression is asked for whose zero matters."""
+    if isinstance(expression, str) and _EQUALS.search(expression):
+        left, right = _EQUALS.split(expression, maxsplit=1)
+        raise ModelError(
+            f"{where}: '{expression}' is an equation; {remedy}: '{left.strip()} - ({right.strip()})'"
+        )
+
+
 class Constraints(Reading):
     """The part of a System that takes freedom away."""
 
@@ -76,12 +88,7 @@ class Constraints(Reading):
         """
         label = self._constraint_name(name, "constraint")
         where = f"constraint '{label}'"
-        if isinstance(expression, str) and re.search(r"(?<![<>=!])=(?!=)", expression):
-            left, right = re.split(r"(?<![<>=!])=(?!=)", expression, maxsplit=1)
-            raise ModelError(
-                f"{where}: '{expression}' is an equation; give what stays zero: "
-                f"'{left.strip()} - ({right.strip()})'"
-            )
+        refuse_equation(expression, where, "give what stays zero")
         value = self.expression(expression, where)
         self._check_variables(value, where)
         moving = any(s.data.role == "speed" for s in symbols(value))

@@ -43,7 +43,7 @@ def _check_rotation(matrix: Matrix, where: str) -> None:
     worst = max(abs(product[i][j] - IDENTITY[i][j]) for i in range(3) for j in range(3))
     (a, b, c), (d, e, f), (g, h, i) = matrix
     determinant = a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
-    if worst > 1e-9 or determinant < 0:
+    if not worst <= 1e-9 or determinant < 0:
         raise ModelError(
             f"{where}: orient is not a rotation matrix (RᵀR differs from 1 by {worst:.2g}, "
             f"determinant {determinant:.3g})"

@@ -21,6 +21,7 @@ from armillary.errors import ModelError, UnitsError
 from armillary.model import motion
 from armillary.model.assembling import build_frames
 from armillary.model.body import Body, Point
+from armillary.model.constraints import refuse_equation
 from armillary.model.contact import Contacts
 from armillary.model.flexible.hooking import Flexible, Flexibles
 from armillary.model.fmu.element import Fmus
@@ -148,12 +149,24 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
             raise ModelError(f"memory '{name}': every={every!r} is not a positive number of seconds")
         if update is None:
             raise ModelError(f"memory '{name}' has a period but no update; say what it becomes with update=")
-        clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=self, units="s")
-        self.memories[clock.name] = Memory(clock, 0.0, None, f"next update of {name}", period)
-        self.rates[clock] = ZERO
+        clock, advanced = self._clock(name, period, f"next update of {name}")
         value = self.expression(update, f"update of memory '{name}'", memory.dimension)
-        changes = {memory: value, clock: clock + number(period, TIME)}
+        changes = {memory: value, **advanced}
         self.events[clock.name] = Event(clock.name, self.time - clock, 1, changes, False, "", hidden=True)
+
+    def _clock(self, name: str, period: float, about: str) -> tuple[Expr, dict[Expr, Expr]]:
+        """A memory of the time of the next tick, and what a tick makes of it.
+
+        Ticks are counted, tₙ = t₀ + n·period: a sum of periods would drift away from them.
+        """
+        clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=self, units="s")
+        start = symbol(f"{name} clock start", "memory", dimension=TIME, owner=self, units="s")
+        ticks = symbol(f"{name} clock ticks", "memory", dimension=ONE, owner=self)
+        self.memories[clock.name] = Memory(clock, 0.0, None, about, period)
+        self.memories[start.name] = Memory(start, 0.0, None, f"start of the clock of {name}", 0.0)
+        self.memories[ticks.name] = Memory(ticks, 1.0, None, f"ticks of the clock of {name}", hidden=True)
+        self.rates |= {clock: ZERO, start: ZERO, ticks: ZERO}
+        return clock, {clock: start + (ticks + 1) * number(period, TIME), ticks: ticks + 1}
 
     @recorded
     def update(self, memory: Any, expression: Any, *, every: float | None = None) -> None:
@@ -207,6 +220,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
             if node.data.role == "memory" and self.memories[node.name].input:
                 raise ModelError(f"{where}: '{node}' is an input, which is set from outside; set a memory")
             changes[node] = self.expression(value, f"{where}, new value of '{node}'", node.dimension)
+        refuse_equation(expression, where, "give what passes zero")
         watched = self.expression(expression, where)
         if watched.kind == "call" and watched.data in CONDITIONS:
             raise ModelError(

@@ -69,10 +69,11 @@ def plot(
         arm.plot(run, "NRB.q2", x="NRB.q1", path="path.png")
 
     Names may be patterns (`A.*`); without any, the model's own outputs are plotted (`Run.outputs`), or all
-    where it has none. Of one run, outputs of equal units share a panel; of several each output has its own, and each run a colour and a label (by default its
-    system, or the parameters in which the runs differ). With `path` it is saved as PNG, SVG, PDF, or as one
-    HTML page to zoom in, of which no figure is returned. With `ax` everything goes there. Without a path, or
-    with `show`, the window system is used.
+    where it has none. Of one run, outputs of equal units share a panel; of several each
+    output has its own, and each run a colour and a label (by default its system, or the parameters in which
+    the runs differ). With `path` it is saved as PNG, SVG, PDF, or as one HTML page to zoom in, of which no
+    figure is returned. With `ax` everything goes there. Without a path, or with `show`, the window system is
+    used.
     """
     suffix = None if path is None else Path(path).suffix.lower()
     if suffix is not None and suffix not in (*_FIGURES, *_PAGES):

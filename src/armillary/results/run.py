@@ -237,8 +237,9 @@ class Run:
     ) -> Figure | None:
         """A figure of outputs, by name or pattern (`A.*`); over time, or over output `x`.
 
-        Without a name those of the model are drawn, or all where it has none. Outputs of equal units share a panel; values that differ by rounding only are drawn as constant. With
-        `path` it is saved as PNG, SVG, PDF, or as one HTML page to zoom in, of which no figure is returned.
+        Without a name those of the model are drawn, or all where it has none. Outputs of equal units share a
+        panel; values that differ by rounding only are drawn as constant. With `path` it is saved as PNG, SVG,
+        PDF, or as one HTML page to zoom in, of which no figure is returned.
         """
         return plot(self, *names, x=x, path=path, title=title, ax=ax, show=show)
 

@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from armillary.backends.cache import digest
 from armillary.backends.jit import engine, prepared
 from armillary.runtime.shape import Control, Reason, Shape
 
@@ -41,9 +42,9 @@ class Loop:
 
 @cache
 def _written() -> str:
-    """What tells this version of the loop's own code from others: when its files were last changed."""
+    """What tells this version of the loop's own code from others: the content of its files."""
     files = sorted(Path(__file__).parent.rglob("*.py"))
-    return " ".join(f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
+    return digest(*(file.read_text(encoding="utf-8") for file in files))
 
 
 def _vectorised(shape: Shape) -> bool:

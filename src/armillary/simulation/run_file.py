@@ -153,7 +153,9 @@ _ATTRIBUTES = {table: table for table in TABLES} | {"run": "settings"}
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """The name and value of "SPEED=60 mile/hour" or "run.step=1e-3": a number where it reads as one."""
+    """The name and value of "SPEED=60 mile/hour" or "run.step=1e-3"; it is a number, true or false where it
+    reads so.
+    """
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise ArmillaryError(
@@ -168,6 +170,8 @@ def _plain(text: str) -> Any:
             return kind(text)
         except ValueError:
             continue
+    if text in ("true", "false"):
+        return text == "true"
     return text.strip("\"'") if text[:1] == text[-1:] and text[:1] in ("'", '"') else text
 
 

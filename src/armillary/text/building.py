@@ -6,18 +6,23 @@ own are read when a text first asks for them, so they may stand anywhere and ref
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra.tables import Table, Table2
-from armillary.errors import ArmillaryError, ExpressionError, ModelError
+from armillary.algebra.units import parse_unit
+from armillary.errors import ArmillaryError, ExpressionError, ModelError, UnitsError, nearest
 from armillary.model.system import System
+from armillary.model.unit_system import state_factor
 from armillary.text.arrays import array_of, flexible_options
 from armillary.text.documents import Document, FileError
 from armillary.text.objects import FRICTIONS, JOINTS, ORBITS, made, tuples
 from armillary.text.sections import SECTIONS, Verb, verb_of
+
+_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*)?\Z")
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class Part:
     data: Mapping[str, Any]
     names: Mapping[str, str]  # in the whole, by those in the file
     magnitude: Callable[[str], str] = str  # how names change in a text that stays as it is otherwise
+    carrier: tuple[Document, str, str] | None = None  # who includes it, on which body, under which label
 
     @contextmanager
     def at(self, *keys: str) -> Iterator[None]:
@@ -38,8 +44,21 @@ class Part:
             raise
         except ArmillaryError as error:
             original = {new: old for old, new in self.names.items()}
-            keys = tuple(original.get(key, key) for key in keys)
-            raise self.document.error(str(error), *keys) from error
+            told = self._key_of(keys, getattr(error, "text", ""))
+            raise self.document.error(str(error), *(original.get(key, key) for key in keys), *told) from error
+
+    def _key_of(self, keys: tuple[str, ...], text: str) -> tuple[str, ...]:
+        """The key of an entry whose text an error is about."""
+        entry: Any = self.data
+        for key in keys:
+            entry = entry.get(key) if isinstance(entry, Mapping) else None
+        if not text or not isinstance(entry, Mapping):
+            return ()
+        return next(((key,) for key, value in entry.items() if value == text or _within(text, value)), ())
+
+
+def _within(text: str, value: Any) -> bool:
+    return isinstance(value, list) and any(text == item or _within(text, item) for item in value)
 
 
 def build(name: str, units: str, parts: list[Part], *, trust: bool = False) -> System:
@@ -132,7 +151,24 @@ def _parameters(system: System, part: Part) -> None:
     for name, given in part.data.get("parameters", {}).items():
         table = given if isinstance(given, Mapping) else {"value": given}
         with part.at("parameters", name):
-            system.parameter(name, table.get("value"), units=table.get("units"), about=table.get("about", ""))
+            value, units = _quantity(table.get("value"), table.get("units"), f"parameter '{name}'")
+            system.parameter(name, value, units=units, about=table.get("about", ""))
+
+
+def _quantity(value: Any, units: str | None, where: str) -> tuple[Any, str | None]:
+    """A number and its units from a number, or from a text with units of its own such as "25 mm"."""
+    if not isinstance(value, str):
+        return value, units
+    found = _NUMBER.match(value)
+    if found is None:
+        raise ModelError(f'{where}: "{value}" is not a number with units such as "25 mm"')
+    own = (found[2] or "").strip()
+    if units is None or not own:
+        return float(found[1]), own or units
+    one, other = parse_unit(own), parse_unit(units)
+    if one.dimension is not other.dimension:
+        raise UnitsError(f'{where}: "{value}" does not have the dimension of its units, {units}')
+    return float(found[1]) * (one.scale / other.scale), units
 
 
 def _tables(system: System, part: Part) -> None:
@@ -198,10 +234,22 @@ def _bodies(system: System, parts: list[Part]) -> None:
                 name,
             )
         part, name, entry = ready
+        _check_carrier(system, part, entry)
         with part.at("bodies", name):
             _body(system, part, name, entry)
         waiting.remove(ready)
         to_come.discard(name)
+
+
+def _check_carrier(system: System, part: Part, entry: Mapping[str, Any]) -> None:
+    """An error where the body that a part shall hang on is not there: of who includes it, not of the part."""
+    if part.carrier is None:
+        return
+    outer, on, label = part.carrier
+    hangs_on = (entry.get("parent"), entry.get("wheel_on"), entry.get("gyro_on"))
+    if on in hangs_on and not _carriers(entry) <= {"ground", "world", *system.bodies}:
+        hint = nearest(on, [*system.bodies, "ground"])
+        raise outer.error(f"there is no body '{on}' for the part to hang on{hint}", "include", label)
 
 
 def _carriers(entry: Mapping[str, Any]) -> set[str]:
@@ -261,7 +309,20 @@ def _prescribed(system: System, part: Part) -> None:
             system.lock(*locked)
 
 
+def _in_model_units(system: System, variable: str, value: Any) -> Any:
+    """An initial value; "10 deg" in the units in which a start is given."""
+    found = _NUMBER.match(value) if isinstance(value, str) else None
+    if found is None or not found[2] or not found[2][0].isalpha():
+        return value
+    node, unit = system.expression(variable, "start"), parse_unit(found[2].strip())
+    if node.dimension is not None and unit.dimension is not node.dimension:
+        raise UnitsError(
+            f"start of '{variable}': \"{value}\" does not have its dimension, [{node.dimension}]"
+        )
+    return float(found[1]) * system.units.factor(unit) / state_factor(node)
+
+
 def _start(system: System, part: Part) -> None:
     for variable, value in part.data.get("start", {}).items():
         with part.at("start", variable):
-            system.start({variable: value})
+            system.start({variable: _in_model_units(system, variable, value)})

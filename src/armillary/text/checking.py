@@ -78,8 +78,13 @@ def _check(document: Document, kind: Kind, value: Any, path: tuple[str, ...]) ->
                 hint = nearest(key, keys) or known(keys)
                 raise document.error(f"{_place(path)}: unknown key '{key}'{hint}", *path, key)
         # The form that the table comes nearest to says what is wrong with it.
-        _check(document, min(forms, key=lambda form: len(list(form.problems(value)))), value, path)
+        _check(document, min(forms, key=lambda form: _distance(form, value)), value, path)
     raise document.error(f"{_place(path)} must be {kind.words}, not {shown(value)}", *path)
+
+
+def _distance(form: Form, table: Mapping[str, Any]) -> tuple[int, int]:
+    """How far a table is from a form: what is wrong with it, then how few keys both have."""
+    return len(list(form.problems(table))), -len(form.fields.keys() & table.keys())
 
 
 def _alternatives(kind: Kind) -> list[Kind]:

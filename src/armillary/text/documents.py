@@ -83,9 +83,18 @@ def read_document(path: str | os.PathLike[str], what: str = "model") -> Document
         found = _PLACE.search(str(error))
         line = int(found[1]) if found else text.count("\n") + 1
         said = _PLACE.sub("", str(error)).replace(" (at end of document)", "; the file ends too early")
-        raise FileError(f"this is not TOML: {said[:1].lower()}{said[1:]}", str(place), line) from None
+        hint = _unquoted(text.split("\n")[line - 1 : line])
+        raise FileError(f"this is not TOML: {said[:1].lower()}{said[1:]}{hint}", str(place), line) from None
     except (RecursionError, ValueError, OverflowError) as error:
         raise FileError(f"this is not TOML that can be read: {error}", str(place)) from None
+
+
+def _unquoted(lines: list[str]) -> str:
+    """The remedy for the commonest slip: an expression without quotes."""
+    found = (
+        re.match(r"\s*([\w.\"'-]+)\s*=\s*([^\s\"'\[{#][^#\"'\[{]*?)\s*(#.*)?$", lines[0]) if lines else None
+    )
+    return f'; a text stands between quotes: {found[1]} = "{found[2]}"' if found else ""
 
 
 def read_bytes(path: Path, what: str) -> bytes:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from armillary.algebra.functions import BY_NAME
@@ -76,7 +76,8 @@ def _parts(document: Document, above: tuple[str, ...], read: dict[str, Document]
         names = _Names.of(inside, label, entry)
         if problem := names.problem(inside, entry):
             raise fault(problem)
-        found += [_placed(part, entry, names) for part in inside]
+        carrier = (document, entry["on"], label) if "on" in entry else None
+        found += [replace(_placed(part, entry, names), carrier=part.carrier or carrier) for part in inside]
         if len(found) > _MOST:
             raise fault(f"the model has more than {_MOST} parts")
     return found

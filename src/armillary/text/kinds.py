@@ -219,6 +219,7 @@ def shown(value: Any, limit: int = 60) -> str:
 
 
 NUMBER = Plain("a number", (int, float))
+QUANTITY = Plain('a number, or a text with units such as "25 mm"', (int, float, str))
 COUNT = Plain("a whole number", (int,))
 FLAG = Plain("true or false", (bool,))
 WORDS = Plain("a text", (str,))
@@ -231,8 +232,13 @@ BODY = Written("the name of a body", number=False)
 NAME = Written("the name of a variable", number=False)
 TRIPLE = ListOf(EXPRESSION, 3)
 MATRIX = ListOf(TRIPLE, 3)
-NUMBERS: Kind = Either((NUMBER, ListOf(NUMBER), ListOf(ListOf(NUMBER)), ListOf(ListOf(ListOf(NUMBER)))))
-ARRAY = Either((NUMBERS, Form("an array in a file", {"file": PATH, "key": WORDS}, ("file",))))
+NUMBERS: Kind = Either(
+    (NUMBER, ListOf(NUMBER), ListOf(ListOf(NUMBER)), ListOf(ListOf(ListOf(NUMBER)))), "an array of numbers"
+)
+ARRAY = Either(
+    (NUMBERS, Form("an array in a file", {"file": PATH, "key": WORDS}, ("file",))),
+    "an array of numbers, or { file, key }",
+)
 
 
 def choice(*values: str) -> Plain:

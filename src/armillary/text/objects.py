@@ -65,7 +65,16 @@ class Maker:
 
     @property
     def form(self) -> Form:
-        return Form(f"a table with '{self.key}'", self.fields, (self.key,))
+        return Form(f"a table with '{self.key}'", self.fields, (self.key, *self._needed()))
+
+    def _needed(self) -> list[str]:
+        """Keys of arguments that have no default."""
+        if self.argument is not None or self.spread:
+            return []
+        places = inspect.signature(self.make).parameters.values()
+        return [
+            p.name for p in places if p.default is p.empty and p.name in self.fields and p.name != self.key
+        ]
 
     def arguments(self, table: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Arguments of ``make`` from a table."""
@@ -139,7 +148,7 @@ def one_of(makers: Sequence[Maker]) -> Either:
     return Either(tuple(maker.form for maker in makers), f"a table with one of the keys {keys}")
 
 
-JOINT = Either((choice("fixed", "free", "spherical", "revolute", "prismatic"), one_of(JOINTS)))
+JOINT = Either((choice("fixed", "free", "spherical"), one_of(JOINTS)))
 SECTION = one_of(SECTIONS)
 BEAMS = (Maker("length", Beam, {**BEAM, "section": SECTION}),)
 PLATES = (Maker("a", Plate, PLATE),)

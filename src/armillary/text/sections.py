@@ -20,6 +20,7 @@ from armillary.text.kinds import (
     NUMBERS,
     PATH,
     POINT,
+    QUANTITY,
     TRIPLE,
     UNITS,
     VECTOR,
@@ -212,10 +213,11 @@ EVENTS = (
 )  # fmt: skip
 
 TABLE: dict[str, Kind] = {
-    "x": ARRAY, "y": ARRAY, "z": ARRAY, "kind": choice("linear", "smooth"), "outside": choice("clamp",
-    "extend"),
-    "x_units": UNITS, "y_units": UNITS, "z_units": UNITS, "label": WORDS,
+    "x": ARRAY, "y": ARRAY, "kind": choice("linear", "smooth"), "outside": choice("clamp", "extend"),
+    "x_units": UNITS, "y_units": UNITS, "label": WORDS,
 }  # fmt: skip
+CURVE = Form("a table", TABLE, ("x", "y"))
+SURFACE = Form("a table", {**TABLE, "z": ARRAY, "z_units": UNITS}, ("x", "y", "z"))
 
 # Sections of named entries, in the order in which they are read. One entry, one verb.
 SECTIONS: dict[str, tuple[Verb, ...]] = {
@@ -255,7 +257,7 @@ SECTIONS: dict[str, tuple[Verb, ...]] = {
     ),
 }  # fmt: skip
 
-PARAMETER = Form("a parameter", {"value": NUMBER, **LABELLED})
+PARAMETER = Form("a parameter", {"value": QUANTITY, **LABELLED})
 FUNCTION = Form("a function", {"arguments": ListOf(WORDS), "value": EXPRESSION}, ("arguments", "value"))
 DEFINED = Form("an expression", {"value": EXPRESSION, "label": WORDS, "units": UNITS}, ("value",))
 GRAVITY = Form(
@@ -277,8 +279,8 @@ TOP: dict[str, Kind] = {
     "armillary": COUNT, "name": WORDS, "units": UNITS, "about": WORDS,
     "lock": ListOf(NAME), "small": ListOf(EXPRESSION), "large": ListOf(EXPRESSION),
     "include": TableOf(INCLUDE, keys=False),
-    "parameters": TableOf(Either((NUMBER, PARAMETER))),
-    "tables": TableOf(Form("a table", TABLE, ("x", "y"))),
+    "parameters": TableOf(Either((QUANTITY, PARAMETER), 'a number, a text such as "25 mm", or a table')),
+    "tables": TableOf(Either((CURVE, SURFACE), "points of a curve, x and y, or of a surface, x, y and z")),
     "functions": TableOf(FUNCTION),
     "expressions": TableOf(Either((EXPRESSION, DEFINED))),
     "gravity": Either((GRAVITY, ListOf(GRAVITY))),

@@ -17,7 +17,6 @@ def features(source: Source) -> frozenset[str]:
         "memory": bool(program.memory),
         "clocks": any(m.period is not None for m in d.memory),
         "watchman": any(e.watchman for e in d.events),
-        "stops": any(e.stop for e in d.events),
         "parameters": bool(d.parameters),
     }
     return frozenset(name for name, present in found.items() if present)

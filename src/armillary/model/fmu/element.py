@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,6 +49,7 @@ class Fmus(Reading):
     events: dict[str, Event]
     outputs: dict[str, Output]
     rates: dict[Expr, Expr]
+    _clock: Callable[[str, float, str], tuple[Expr, dict[Expr, Expr]]]  # System's own
 
     @recorded
     @all_or_nothing
@@ -85,8 +86,7 @@ class Fmus(Reading):
         if not shown:
             raise ModelError(f"{where}: '{found.name}' has no real outputs, so it can do nothing here")
         values = _settings(found, parameters, where)
-        clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=self, units="s")
-        self._keep(Memory(clock, 0.0, None, f"next communication with {where}", period))
+        clock, advanced = self._clock(name, period, f"next communication with {where}")
         passed = self.time - clock + number(period, TIME)
         channels = [self._channel(name, v, passed if extrapolate else None) for v in shown]
         signals = [
@@ -102,7 +102,7 @@ class Fmus(Reading):
         started = element.start(self.time, *signals)
         handle = symbol(f"{name} instance", "memory", owner=self)
         self._keep(Memory(handle, -1.0, None, f"instance of {where}", start=started, hidden=True))
-        changes: dict[Expr, Expr] = {clock: clock + number(period, TIME)}
+        changes: dict[Expr, Expr] = dict(advanced)
         for channel, step in zip(channels, element.steps, strict=True):
             v, held = channel.variable, channel.held
             first = _inward(step(started, self.time, *signals), v, self.units)

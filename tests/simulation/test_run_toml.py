@@ -63,6 +63,9 @@ def test_angles_in_degrees_are_those_of_radians(tmp_path: Path) -> None:
         ("2*pi", "", 2 * pi),
         ("5 in", "", 0.127),
         ("1_000 mm", "m", 1.0),
+        ("3 - 2", "m", 1.0),
+        ("10 %", "", 0.1),
+        ("2 1/s", "1/s", 2.0),
     ],
 )
 def test_values_with_units(value: object, units: str, number: float) -> None:
@@ -107,6 +110,8 @@ BAD = [
     ("[parameters]\nm = nan", f"{PUSH}:3: parameter 'm' is nan; give a finite number"),
     ('[parameters]\nm = "3 ft"', f"{PUSH}:3: parameter 'm' has units of [kg] (kg), but '3 ft' has [m]"),
     ('[parameters]\nm = "3 kgg"', f"{PUSH}:3: parameter 'm': unknown unit 'kgg'; did you mean 'kg'?"),
+    ('[parameters]\nm = "2 3"', f"{PUSH}:3: parameter 'm' needs a number, or text such as '2.5 kg', not"),
+    ('[parameters]\nm = "2 e"', f"{PUSH}:3: parameter 'm': unknown unit 'e'"),
     ('[parameters]\nm = "heavy"', f"{PUSH}:3: parameter 'm' needs a number, or text such as '2.5 kg', not"),
     ('[parameters]\n"bob.q1" = 1', f"{PUSH}:3: there is no parameter 'bob.q1'; it is a coordinate or speed"),
     ("[parameters]\npush = 1", f"{PUSH}:3: there is no parameter 'push'; it is in [inputs]"),
