@@ -333,9 +333,12 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 def magnitude(a: Vector) -> Any:
     """Length of the vector."""
-    # Of terms in several frames the square is a sum of products, which rounding may leave below zero.
-    several = len({frame for frame, _ in a.terms}) > 1
-    return fn.sqrt(fn.maximum(dot(a, a), 0)) if several else length(a)
+    # Terms in several frames may cancel; they must do so before squares are taken, or half of the digits go.
+    frames = {frame: None for frame, _ in a.terms}
+    if len(frames) < 2:
+        return length(a)
+    common = min(frames, key=lambda frame: frame.depth)
+    return length(common.vector(a.components(common)))
 
 
 def length(a: Vector) -> Any:

@@ -106,7 +106,7 @@ class Model:
             "clocks": "\n".join(
                 f"    memory[{i}] = t + {self.printer.number(m.period).text};"
                 for i, m in enumerate(self.description.memory)
-                if m.period
+                if m.period is not None
             ),
         }
         return fill(template(__package__, "model.c.txt"), values, self.has)

@@ -60,6 +60,7 @@ typedef struct {{
 extern const double START_PARAMETERS[];             /* in their own units */
 extern const double START_STATE[], STATE_FACTORS[]; /* in the model's units, and to them */
 extern const double START_MEMORY[], MEMORY_FACTORS[];
+extern const double MEMORY_PERIODS[]; /* of clocks, which start so long after a run; -1: no clock */
 extern const int INPUTS[]; /* 1 for memory that is set from outside */
 extern const char *const STATE_NAMES[];
 extern const event_description EVENTS[];
@@ -114,6 +115,8 @@ def variables_source(interface: Interface) -> str:
     lines += _array("double", "STATE_FACTORS", [repr(x) for x in interface.state_factors])
     lines += _array("double", "START_MEMORY", [repr(x) for x in interface.start_memory])
     lines += _array("double", "MEMORY_FACTORS", [repr(x) for x in interface.memory_factors])
+    periods = [-1.0 if m.period is None else m.period for m in description.memory]
+    lines += _array("double", "MEMORY_PERIODS", [repr(x) for x in periods])
     lines += _array("int", "INPUTS", [str(int(m.input)) for m in description.memory])
     lines += _array("char *const", "STATE_NAMES", [quoted(s.name) for s in description.states])
     lines += _array("event_description", "EVENTS", events, empty='{"", 0, 0, 0, -1, 0.0}')

@@ -117,7 +117,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
             memory[i] / memory_factors[i], m.units, m.about,
         )
         for i, m in enumerate(description.memory)
-        if m.period is None
+        if m.plain
     )  # fmt: skip
     shown = {v.name for v in (*states, *stored)}
     rates = tuple(

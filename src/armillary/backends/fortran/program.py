@@ -56,7 +56,7 @@ def groups(made: Source) -> dict[str, list[Entry]]:
         return [
             Entry(name, f"stored({i + 1})", m.initial / m.factor, note(m.units, m.about), m.factor)
             for i, (name, m) in stored
-            if m.input is inputs and m.period is None
+            if m.input is inputs and m.plain
         ]
 
     found = {

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from armillary.algebra.expression import Expr
 from armillary.backends.jax.printer import JaxPrinter
 from armillary.backends.python.module import Module
 from armillary.backends.text.printer import Printer
 from armillary.backends.text.source import Source
 from armillary.errors import ArmillaryError
 from armillary.program.equations import Equations
-from armillary.program.program import Program
 
 
 def check(equations: Equations) -> None:
@@ -21,19 +19,6 @@ def check(equations: Equations) -> None:
                 f"event '{event.name}' sets {moved[0]} where it happens, which a rollout in JAX cannot do, "
                 "for its steps are all of one length; export to another language, or use a contact force"
             )
-
-
-def behind_choices(program: Program) -> set[Expr]:
-    """What the sides of choices are made of; constants too, which a choice in another section may use."""
-    nodes = [node for section in program.sections() for node in section.nodes]
-    todo = [side for node in nodes if node.kind == "call" and node.data == "select" for side in node.args[1:]]
-    found = set(program.precompute.nodes)
-    while todo:
-        node = todo.pop()
-        if node not in found:
-            found.add(node)
-            todo += node.args
-    return found
 
 
 class JaxModule(Module):
@@ -51,7 +36,7 @@ class JaxModule(Module):
         self.has = self.has | {"jax"} | later
 
     def printer(self) -> Printer:
-        return JaxPrinter(behind_choices(self.program))
+        return JaxPrinter()
 
     def given(self, name: str) -> str:
         return f"real(parameters.{name})"

@@ -1,22 +1,21 @@
 """Expressions in JAX: array operations that can be traced, without branches.
 
 Both sides of a choice are evaluated, and differentiated: an infinite derivative on the side that is not taken
-would be multiplied by zero, which is NaN. So roots, powers and the like go through helpers that have the
-derivative zero where it is infinite or not defined; divisions do on sides of choices, for there are many
-others, and with a guard around each a gradient takes XLA twice as long to compile.
+would be multiplied by zero, which is NaN. So functions whose derivative is infinite where they are finite,
+such as the root of zero, go through helpers that have the derivative zero there. Nothing can be done here for
+a side that is itself infinite; the README says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from armillary.algebra.expression import Expr
 from armillary.backends.python.printer import PythonPrinter
 from armillary.backends.text.printer import ATOM, CHOICE, Operand, Printer
 
 _NAMES = {"atan": "arctan", "min": "minimum", "max": "maximum"}
-_GUARDED = {"sqrt": "sqrt", "log": "log", "asin": "asin", "acos": "acos", "atan2": "atan2", "pow": "power"}
+_GUARDED = {"sqrt": "sqrt", "asin": "asin", "acos": "acos", "atan2": "atan2", "pow": "power"}
 _LOGIC = {"and": "logical_and", "or": "logical_or", "not": "logical_not"}
 
 
@@ -26,21 +25,11 @@ class JaxPrinter(PythonPrinter):
     keywords = PythonPrinter.keywords | {"jnp", "jax", "lax", "real", "vector", "Array", "guarded"}
     functions = {
         name: f"jnp.{_NAMES.get(name, name)}"
-        for name in ("sin", "cos", "tan", "atan", "exp", "abs", "sign", "min", "max")
+        for name in ("sin", "cos", "tan", "atan", "exp", "log", "abs", "sign", "min", "max")
     } | _GUARDED
 
-    def __init__(self, behind: Collection[Expr]) -> None:
-        """``behind`` are the nodes that stand on sides of choices."""
-        super().__init__()
-        self.behind = behind
-        self.guarding = False
-
-    def node(self, node: Expr, operands: Sequence[Operand], arrival: Mapping[Expr, int]) -> Operand:
-        self.guarding = node in self.behind
-        return super().node(node, operands, arrival)
-
     def quotient(self, above: str, below: Sequence[str]) -> str:
-        return super().quotient(above, below) if self.guarding else Printer.quotient(self, above, below)
+        return Printer.quotient(self, above, below)
 
     def special(self, value: float) -> str:
         return "jnp.nan" if value != value else "jnp.inf" if value > 0 else "(-jnp.inf)"

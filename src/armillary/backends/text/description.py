@@ -54,7 +54,11 @@ class Output:
 
 @dataclass(frozen=True)
 class Stored:
-    """A memory; ``input`` ones come from outside, a ``period`` marks the clock of a periodic update."""
+    """A memory; ``input`` ones come from outside.
+
+    A ``period`` marks the clock of a periodic update, which starts so long after the run; ``hidden`` memory is
+    nothing that a user would set, such as the count of a clock.
+    """
 
     name: str
     units: str
@@ -63,6 +67,12 @@ class Stored:
     input: bool
     period: float | None
     factor: float  # from its units to the model's
+    hidden: bool
+
+    @property
+    def plain(self) -> bool:
+        """Whether a user may want to set or to see it."""
+        return self.period is None and not self.hidden
 
 
 @dataclass(frozen=True)
@@ -155,7 +165,7 @@ def description(equations: Equations, initial: list[float], memory: list[float])
             for s, kind, value in zip(program.state, kinds, initial, strict=True)
         ),
         memory=tuple(
-            Stored(name, *_labels(m.symbol, m.about), memory[i], m.input, m.period, m.factor)
+            Stored(name, *_labels(m.symbol, m.about), memory[i], m.input, m.period, m.factor, m.hidden)
             for i, (name, m) in enumerate(system.memories.items())
         ),
         outputs=tuple(Output(c.name, c.units, c.about) for c in targets.columns),

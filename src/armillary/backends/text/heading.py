@@ -48,7 +48,7 @@ def readme_tables(description: Description) -> list[str]:
     lines += _table("States, with their initial values", ["name", "initial", "units", "meaning"], rows)
     rows = [[f"`{m.name}`", _number(m.initial / m.factor), m.units, m.about] for m in d.inputs]
     lines += _table("Inputs", ["name", "value", "units", "meaning"], rows)
-    rows = [[f"`{m.name}`", _number(m.initial / m.factor), m.units, m.about] for m in d.memory if not m.input]
+    rows = [[f"`{m.name}`", _number(m.initial / m.factor), m.units, m.about] for m in d.memory if not m.input and m.plain]
     lines += _table("Memory", ["name", "initial", "units", "meaning"], rows)
     rows = [[f"`{o.name}`", o.units, o.about] for o in d.outputs]
     lines += _table("Outputs", ["name", "units", "meaning"], rows)

@@ -30,7 +30,7 @@ def example_run(source: Source, *, sample: bool = True) -> str:
     lines += _group("parameters", ((p.name, v, note(p.units, p.about)) for p, v in parameters))
     lines += _group("initial", ((s.name, s.initial / s.factor, note(s.units, s.about)) for s in d.states))
     lines += _group("inputs", ((m.name, m.initial / m.factor, note(m.units, m.about)) for m in d.inputs))
-    rest = [m for m in d.memory if not m.input and m.period is None]
+    rest = [m for m in d.memory if not m.input and m.plain]
     lines += _group("memory", ((m.name, m.initial / m.factor, note(m.units, m.about)) for m in rest))
     return "\n".join(lines) + "\n"
 

@@ -151,8 +151,9 @@ int fmu_enter_initialization(fmu *me, double start)
 {
     if (!isfinite(start)) return fmu_fail(me, "the start time is not a finite number");
     me->now.time = start;
+    for (int i = 0; i < N_MEMORY; i++)
+        if (MEMORY_PERIODS[i] >= 0.0) me->now.memory[i] = start + MEMORY_PERIODS[i];
     for (int k = 0; k < N_EVENTS; k++) {
-        if (EVENTS[k].clock >= 0) me->now.memory[EVENTS[k].clock] = start + EVENTS[k].period;
         me->now.last[k] = start;
         me->now.gap[k] = HUGE_VAL;
     }
