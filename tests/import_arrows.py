@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 # A package imports only from itself and from what stands to its left.
 ORDER = (
-    "version", "errors", "atomic", "columns", "algebra", "model", "text", "mechanics", "program", "backends", "runtime",
-    "results", "simulation", "analysis", "ensembles", "verification", "viewer", "cli",
+    "version", "errors", "atomic", "columns", "algebra", "model", "text", "mechanics", "program", "backends",
+    "runtime", "results", "simulation", "analysis", "ensembles", "verification", "viewer", "cli",
 )  # fmt: skip
 
 # Arrows that point back, each with its reason; allowed only inside a function or for type hints.

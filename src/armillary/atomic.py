@@ -44,11 +44,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         with suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):  # that is a caller's slip
-            raise ArmillaryError(f"cannot save '{path}': {_reason(error)}") from error
+            raise ArmillaryError(f"cannot save '{path}': {reason(error)}") from error
         raise
 
 
-def _reason(error: OSError) -> str:
+def reason(error: OSError) -> str:
     """What the system says, and what to do about it; libraries put its words into longer ones of theirs."""
     number = error.errno or next((n for n in _REMEDIES if os.strerror(n) in str(error)), 0)
     told = os.strerror(number).lower() if number else str(error).strip().partition("\n")[0]

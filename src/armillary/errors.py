@@ -10,6 +10,7 @@ import importlib
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import PurePath
 from types import ModuleType
 from typing import Any
 
@@ -97,6 +98,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
     by_folded = {candidate.casefold(): candidate for candidate in known}
     close = get_close_matches(name.casefold(), by_folded, n=1)
     return f"; did you mean '{by_folded[close[0]]}'?" if close else ""
+
+
+def nearest_file(name: str, known: Iterable[str]) -> str:
+    """The same about a file; that two names end alike does not make them close."""
+    by_stem = {PurePath(candidate).stem: candidate for candidate in known}
+    close = get_close_matches(PurePath(name).stem.casefold(), [stem.casefold() for stem in by_stem], n=1)
+    found = [candidate for stem, candidate in by_stem.items() if stem.casefold() in close]
+    return f"; did you mean '{found[0]}'?" if found else ""
 
 
 def _pointer(text: str, column: int) -> str:

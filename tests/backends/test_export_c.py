@@ -92,8 +92,8 @@ def test_exported_program_runs_as_the_process_does(name: str, exported: Callable
     case, wanted, folder = CASES[name], expected(name).run, exported(name)
     stem = stem_of(folder)
     program = compiled(folder, "main.c", f"{stem}_solver.c", f"{stem}.c", output=stem)
-    (folder / "run.toml").write_text(run_file(name))
-    done = subprocess.run([program, "run.toml", "run.csv"], cwd=folder, capture_output=True, text=True)
+    (folder / "this.toml").write_text(run_file(name))
+    done = subprocess.run([program, "this.toml", "run.csv"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     with (folder / "run.csv").open() as file:
         head, *rows = csv.reader(file)
@@ -128,6 +128,11 @@ def test_self_tests_pass_and_notice_a_wrong_number(exported: Callable[[str], Pat
     done = subprocess.run(["make", flags, "test"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "all numbers agree" in done.stdout
+    subprocess.run(["make", flags], cwd=folder, capture_output=True, check=True)
+    example = subprocess.run(
+        ["./controlled_pendulum", "run.toml"], cwd=folder, capture_output=True, text=True
+    )
+    assert example.returncode == 0 and len(example.stdout.splitlines()) == 202, example.stderr
     code = (folder / "test.c").read_text()
     wrong = code.replace("expected_outputs[POINTS][", "expected_outputs[POINTS][", 1)
     start = wrong.index("{", wrong.index("expected_outputs[POINTS]") + 40)
@@ -135,6 +140,19 @@ def test_self_tests_pass_and_notice_a_wrong_number(exported: Callable[[str], Pat
     done = subprocess.run(["make", flags, "test"], cwd=folder, capture_output=True, text=True)
     assert done.returncode != 0
     assert "outputs[0] is" in done.stdout
+
+
+def test_rows_between_steps_of_a_run_that_starts_later(exported: Callable[[str], Path]) -> None:
+    folder, stem = exported("controller"), stem_of(exported("controller"))
+    program = compiled(folder, "main.c", f"{stem}_solver.c", f"{stem}.c", output=stem)
+    timing = "start = 0.5\nduration = 0.4\nstep = 0.03\nsample = 0.007\n"
+    (folder / "later.toml").write_text(f'[initial]\n"bob.q1" = -0.1\n[run]\nmethod = "midpoint"\n{timing}')
+    done = subprocess.run([program, "later.toml"], cwd=folder, capture_output=True, text=True, check=True)
+    table = np.array([line.split(",") for line in done.stdout.splitlines()[1:]], dtype=float)
+    model = equations("controller").compile()
+    run = model.simulate(0.9, t0=0.5, step=0.03, method="midpoint", sample=0.007, initial={"bob.q1": -0.1})
+    np.testing.assert_array_equal(table[:, 0], run.time)
+    np.testing.assert_allclose(table[:, 1:], run.values, rtol=0, atol=1e-12)  # 14 steps of values below 60
 
 
 def test_adaptive_runs_keep_their_tolerance(exported: Callable[[str], Path]) -> None:

@@ -113,7 +113,7 @@ def test_roots_of_zero_spoil_no_gradient(tmp_path: Path) -> None:
         shown = module.outputs(0.0, state, constants, memory)
         return module.derivatives(0.0, state, constants, memory)[2], shown[names.index("heading")]
 
-    by_state, heading = jax.jacrev(friction)(module.initial_state())
+    by_state, heading = jax.jit(jax.jacrev(friction))(module.initial_state())
     np.testing.assert_array_equal(by_state, [0.0, 0.0, -0.5 / 0.1 / 2.0, 0.0])  # both masses move along x
     np.testing.assert_array_equal(heading, np.zeros(4))
 
@@ -122,3 +122,16 @@ def test_an_event_that_sets_a_speed_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArmillaryError, match=r"event 'bounce' sets ball\.u1"):
         equations("bouncing").export("jax", tmp_path / "ball")
     assert not any(tmp_path.iterdir())
+
+
+def test_steps_that_do_not_fit_are_refused_and_rows_are_picked(tmp_path: Path) -> None:
+    """Ticks of a clock between the ends of steps would be late."""
+    eom = slider().derive()
+    module = load(eom.export("jax", tmp_path / "slider"))
+    with pytest.raises(ValueError, match=r"the period of 'push clock' \(0\.05\) must be a whole number"):
+        module.simulate(0.4, 0.02)
+    with pytest.raises(ValueError, match=r"sample \(0\.015\) must be a whole number"):
+        module.simulate(0.4, 0.01, sample=0.015)
+    every, some = module.simulate(0.4, 0.01), module.simulate(0.4, 0.01, sample=0.1)
+    np.testing.assert_array_equal(some.rows, every.rows[::10])
+    np.testing.assert_array_equal(some.time, every.time[::10])

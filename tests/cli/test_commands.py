@@ -145,6 +145,24 @@ def test_without_names_the_model_s_own_outputs_are_drawn(command: Command) -> No
     assert '"x":"bob.q1 (deg)"' in Path("phase.html").read_text(encoding="utf-8")
 
 
+def test_a_plot_needs_a_display_or_a_file(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("matplotlib.pyplot.get_backend", lambda: "Agg")
+    command("run", "push.toml", "--quiet")
+    done = command("plot", "push.csv", "height")
+    assert done.exit_code == 2 and "no display to show a plot on; give a file, such as -o" in done.stderr
+    assert command("plot", "push.csv", "-o", "push.svg").exit_code == 0
+    assert "a push" in Path("push.svg").read_text(encoding="utf-8")  # the title of the run
+
+
+def test_values_that_a_model_lacks_are_asked_for(command: Command) -> None:
+    model = Path("swing.toml").read_text(encoding="utf-8")
+    Path("swing.toml").write_text(model.replace("g = { value = 9.81, about", "g = { about"), encoding="utf-8")
+    asked = "no value for parameter g: give [parameters] g = …, or --set g=…"
+    assert asked in command("run", "push.toml").stderr and asked in command("check", "push.toml").stdout
+    assert "'g' has no default: each run must give it" in command("check", "swing.toml").stdout
+    assert command("run", "push.toml", "--set", "g=9.81", "--quiet").exit_code == 0
+
+
 def test_derive_reports_and_prints_equations(command: Command) -> None:
     assert "1 degree of freedom" in command("derive", "swing.toml").stdout
     assert "bob.u1' = " in command("derive", "swing.toml", "--equations", "text").stdout
@@ -183,6 +201,11 @@ def test_export_writes_a_program(command: Command) -> None:
     told = json.loads(command("export", "python", "swing.toml", "--json").stdout)
     assert told["path"] == "swing_python" and {"swing.py", "README.md"} <= set(told["files"])
     assert command("export", "python", "swing.toml", "-o", "none/x").exit_code == 2
+    Path("swing_python/swing.py").write_text("mine")
+    again = command("export", "python", "swing.toml")
+    assert again.exit_code == 2 and "(swing.py); name another, or replace" in again.stderr
+    assert command("export", "python", "swing.toml", "--force").exit_code == 0
+    assert "Armillary" in Path("swing_python/swing.py").read_text()
 
 
 def test_a_run_file_tells_formalism_and_values_of_what_is_made_of_it(command: Command) -> None:
@@ -199,6 +222,36 @@ def test_a_run_file_tells_formalism_and_values_of_what_is_made_of_it(command: Co
         text = archive.read("modelDescription.xml").decode()
     assert re.search(r'name="m".*?start="1\.25"', text, re.DOTALL)
     assert 'stopTime="3' in text and 'stepSize="0.02"' in text
+
+
+ROBOT = """<robot name="arm">
+  <link name="base"><inertial><mass value="5"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="forearm"><inertial><mass value="2"/><origin xyz="0 0 -0.5"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="elbow" type="revolute"><parent link="base"/><child link="forearm"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+</robot>"""
+
+
+def test_robots_are_imported_as_the_command_says(command: Command) -> None:
+    Path("arm.urdf").write_text(ROBOT, encoding="utf-8")
+    told = command("run", "arm.urdf", "--duration", "0.1", "--no-save")
+    assert "not everything in it was imported" in told.stderr
+    assert re.search(r"^  forearm.q1 +0 +rad", told.stdout, re.M)  # it has no outputs of its own
+    quiet = command("run", "arm.urdf", "--duration", "0.1", "--no-save", "--quiet")
+    assert quiet.exit_code == 0 and not quiet.output
+    stopped = command(
+        "derive", "arm.urdf", "--import", "stops.stiffness=1e4", "--import", "floating=true", "--json"
+    )
+    assert "limits of joints" not in stopped.stderr and len(json.loads(stopped.stdout)["speeds"]) == 7
+    wrong = command("derive", "arm.urdf", "--import", "flaoting=true")
+    assert wrong.exit_code == 2 and "did you mean 'floating'?" in wrong.stderr
+    named = command("run", "arm.urdf", "--duration", "1", "--set", "initial.elbow.q1=1")
+    assert (
+        "there is no coordinate or speed 'elbow.q1'; the file's joint 'elbow' has forearm.q1 here"
+        in named.stderr
+    )
 
 
 def test_machine_code_that_a_model_names_is_loaded_only_where_the_command_says_so(
@@ -221,11 +274,6 @@ def test_machine_code_that_a_model_names_is_loaded_only_where_the_command_says_s
     granted = "trust = true\n" + Path("push.toml").read_text(encoding="utf-8")
     Path("push.toml").write_text(granted, encoding="utf-8")
     assert "--trust on the command line" in command("run", "push.toml").stderr  # a file cannot grant it
-    Path("swing_python/swing.py").write_text("mine")
-    again = command("export", "python", "swing.toml")
-    assert again.exit_code == 2 and "(swing.py); name another, or replace" in again.stderr
-    assert command("export", "python", "swing.toml", "--force").exit_code == 0
-    assert "Armillary" in Path("swing_python/swing.py").read_text()
 
 
 def test_bench_measures(command: Command) -> None:
@@ -316,12 +364,14 @@ def test_completion_offers_commands_files_and_names(
         (
             "export c push.toml",
             2,
-            "push.toml: its parameters and initial values and inputs or memories would",
+            "push.toml: an export to c has the model's own values and would lose its par",
         ),
         ("export cobol swing.toml", 2, "cannot export to 'cobol'; there are c, "),
         ("derive swing.toml --equations html --section nope", 2, "no section 'nope'"),
         ("derive binary.toml", 2, "binary.toml:1: this is"),
-        ("plot none.csv", 2, "cannot load 'none.csv': there is no such file"),
+        ("run swing.toml --duration 1 --set g=", 2, "command line: parameter 'g' needs a number"),
+        ("completion", 2, "Missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish; see"),
+        ("plot none.csv -o x.svg", 2, "cannot load 'none.csv': there is no such file"),
         ("diff push.toml push.toml", 2, "'push.toml' has no known format"),
     ],
 )

@@ -107,6 +107,7 @@ def test_how_to_build_and_what_it_is_stand_beside_the_sources(hopping: Any, tmp_
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"vresion": "3.0"}, "has no option 'vresion'; did you mean 'version'"),
         ({"version": "1.0"}, "unknown version of FMI '1.0'"),
         ({"kind": "cosimulation"}, "did you mean 'co_simulation'"),
         ({"step": 0.0}, "step=0.0 is not a positive number"),
@@ -129,6 +130,10 @@ def test_what_cannot_be_an_fmu_is_named(tmp_path: Path) -> None:
         strut().derive().export("fmu", tmp_path / "nowhere" / "x.fmu", binary=False)
     with pytest.raises(arm.ArmillaryError, match="there is a folder of that name"):
         strut().derive().export("fmu", tmp_path, binary=False)
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(arm.ArmillaryError, match="a file of that name that is no FMU"):
+        strut().derive().export("fmu", tmp_path / "notes.txt", binary=False)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 def test_a_missing_compiler_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import armillary as arm
 from armillary.model import motion
 from armillary.model.system import System
 from tests.mechanics import reference

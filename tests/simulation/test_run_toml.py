@@ -64,6 +64,8 @@ def test_angles_in_degrees_are_those_of_radians(tmp_path: Path) -> None:
         ("5 in", "", 0.127),
         ("1_000 mm", "m", 1.0),
         ("3 - 2", "m", 1.0),
+        ("pi/18 rad", "deg", 10.0),
+        ("(1 + 2)*3 ft", "in", 108.0),
         ("10 %", "", 0.1),
         ("2 1/s", "1/s", 2.0),
     ],

@@ -23,7 +23,7 @@ LANGUAGES = {
     "jax": "armillary.backends.jax",
     "fortran": "armillary.backends.fortran",
     "matlab": "armillary.backends.matlab",
-    "fmu": "armillary.backends.fmi",
+    "fmu": "armillary.backends.fmi.exporting",
 }
 
 
@@ -35,11 +35,12 @@ def export(equations: Equations, language: str, path: str | os.PathLike[str], **
             f"there are {', '.join(LANGUAGES)}"
         )
     writer = importlib.import_module(LANGUAGES[language]).export
-    accepted = inspect.signature(writer).parameters
-    known = list(accepted)[2:]
+    known = list(inspect.signature(writer).parameters)[2:]
     for name in options:
-        if name not in known and all(p.kind is not p.VAR_KEYWORD for p in accepted.values()):
-            others = f"; there are {', '.join(known)}" if known else ""
-            raise ArmillaryError(f"export to {language} has no option '{name}'{nearest(name, known)}{others}")
+        if name not in known:
+            raise ArmillaryError(
+                f"export to {language} has no option '{name}'{nearest(name, known)}; "
+                f"there are {', '.join(known)}"
+            )
     found: Path = writer(equations, path, **options)
     return found

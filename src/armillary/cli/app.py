@@ -105,7 +105,7 @@ def _told(error: BaseException) -> tuple[list[str], int]:
         return ["interrupted"], INTERRUPTED
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx is not None else "armillary"
-        message = error.format_message().rstrip(".")
+        message = " ".join(error.format_message().split()).rstrip(".")
         return [f"{message}{' ' if message.endswith('?') else '; '}see '{command} --help'"], WRONG_INPUT
     if isinstance(error, click.ClickException):
         return [error.format_message()], WRONG_INPUT

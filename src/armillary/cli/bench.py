@@ -42,14 +42,16 @@ _ROUNDS = 5
 @click.option(
     "--with", "also", type=click.Choice(["c"]), help="Exported code too, built with the system's compiler."
 )
-def bench(source: str, trust: bool, formalism: str | None, also: str | None, json_wanted: bool) -> int:
+def bench(
+    source: str, loading: dict[str, Any], formalism: str | None, also: str | None, json_wanted: bool
+) -> int:
     """Time derivation, compilation, evaluations and steps of a model.
 
     An evaluation computes all derivatives once; a step is one of rk4 with its outputs. The least of several
     measurements counts, since other work on the machine only makes them longer. Of a run file the values and
     the formalism count.
     """
-    simulation = options.simulation(source, trust, {"run.formalism": formalism})
+    simulation = options.simulation(source, loading, {"run.formalism": formalism})
     model, equations, given = simulation.model, simulation.equations, simulation.given()
     found: dict[str, float] = dict(simulation.seconds)
     state, memory, constants = _start(model, given)

@@ -22,7 +22,12 @@ from armillary.errors import ArmillaryError
 @click.option("--derive/--no-derive", default=True, show_default=True, help="Derive the equations too.")
 @click.option("--strict", is_flag=True, help="Exit code 1 where there are warnings.")
 def check(
-    source: str, trust: bool, assignments: tuple[str, ...], derive: bool, strict: bool, json_wanted: bool
+    source: str,
+    loading: dict[str, Any],
+    assignments: tuple[str, ...],
+    derive: bool,
+    strict: bool,
+    json_wanted: bool,
 ) -> int:
     """Look for mistakes in a model or run file without running it.
 
@@ -33,7 +38,7 @@ def check(
     warnings: list[str] = []
     name = source
     try:
-        name = _examine(lambda: options.simulation(source, trust, {}, assignments), derive, warnings)
+        name = _examine(lambda: options.simulation(source, loading, {}, assignments), derive, warnings)
     except ArmillaryError as error:
         errors = list(getattr(error, "problems", None) or [str(error)])
     code = 2 if errors else 1 if warnings and strict else 0
@@ -89,16 +94,11 @@ def _parameter_doubts(simulation: Any) -> list[str]:
 
 def _needed_doubts(simulation: Any, complete: bool) -> list[str]:
     """Parameters that the equations do not need, and those without a value."""
-    from armillary.algebra.walk import symbols
-    from armillary.errors import ParameterError
-
-    equations = simulation.equations
-    used = {s.data.name for s in symbols(*equations.program.precompute.results)}
-    values = simulation.values.parameters
-    missing = [name for name in values if name in used and values[name].number is None]
-    if missing and complete:
-        raise ParameterError(f"no value for {', '.join(missing)}: give [parameters] {missing[0]} = …")
-    found = [f"parameter '{name}' has no default: each run must give it" for name in missing]
+    if complete:
+        simulation.check_values()
+    found = [f"parameter '{name}' has no default: each run must give it" for name in simulation.missing]
     return found + [
-        f"parameter '{name}' is not needed by any equation" for name in values if name not in used
+        f"parameter '{name}' is not needed by any equation"
+        for name in simulation.values.parameters
+        if name not in simulation.needed
     ]

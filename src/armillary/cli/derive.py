@@ -26,7 +26,7 @@ from armillary.cli import options, show
 @click.option("-o", "--output", type=click.Path(), help="File to write instead of the terminal.")
 def derive(
     source: str,
-    trust: bool,
+    loading: dict[str, Any],
     formalism: str | None,
     compare: bool,
     form: str | None,
@@ -40,7 +40,7 @@ def derive(
     """
     from armillary.atomic import replacing
 
-    simulation = options.simulation(source, trust, {"run.formalism": formalism})
+    simulation = options.simulation(source, loading, {"run.formalism": formalism})
     if compare:
         system = simulation.system
         costs = system.compare_formalisms()

@@ -13,7 +13,7 @@ from armillary.cli import options, show
 # What a writer takes of a run file's values; all others write the model's own.
 _TAKEN = {"fmu": ("parameters", "initial")}
 _TIMES = {"fmu": ("duration", "step")}
-_WORDS = {"parameters": "parameters", "initial": "initial values", "memory": "inputs or memories"}
+_WORDS = {"parameters": "parameters", "initial": "initial values", "memory": "inputs"}
 
 
 def _languages() -> Iterable[str]:
@@ -38,7 +38,7 @@ def _languages() -> Iterable[str]:
 def export(
     language: str,
     source: str,
-    trust: bool,
+    loading: dict[str, Any],
     formalism: str | None,
     output: str | None,
     force: bool,
@@ -59,7 +59,7 @@ def export(
         raise ArmillaryError(
             f"cannot export to '{language}'{nearest(language, LANGUAGES)}; there are {', '.join(LANGUAGES)}"
         )
-    simulation = options.simulation(source, trust, {"run.formalism": formalism})
+    simulation = options.simulation(source, loading, {"run.formalism": formalism})
     stem = Path(simulation.file.model).stem
     path = output or (f"{stem}.fmu" if language == "fmu" else f"{stem}_{language}")
     settings = _settings(simulation, language) | dict(parse_setting(text) for text in extra)
@@ -85,9 +85,8 @@ def _settings(simulation: Any, language: str) -> dict[str, Any]:
     lost = [_WORDS[name] for name in given if name not in taken]
     if lost:
         raise ArmillaryError(
-            f"{simulation.file.source}: its {' and '.join(lost)} would not be in what is exported to "
-            f"{language}; export the model alone, '{simulation.file.model}', and give such values when the "
-            "program runs"
+            f"{simulation.file.source}: an export to {language} has the model's own values and would lose "
+            f"its {', '.join(lost)}; export '{simulation.file.model}', and give them when the program runs"
         )
     times = {n: simulation.values.settings.get(n) for n in _TIMES.get(language, ())}
     return given | {name: entry.value for name, entry in times.items() if entry is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -133,9 +134,36 @@ def run_file(source: str) -> Any:
 
 
 def model_argument(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A run file or model, and whether it may name machine code: only who gives the command can say so."""
-    trust = click.option("--trust", is_flag=True, help="Load the FMUs that the model names, machine code.")
-    return click.argument("source", metavar="RUN_FILE|MODEL", type=ModelType())(trust(function))
+    """A run file or model, and as ``loading`` how to load it: only who gives the command can trust a file."""
+
+    @click.argument("source", metavar="RUN_FILE|MODEL", type=ModelType())
+    @click.option("--trust", is_flag=True, help="Load the FMUs that the model names, machine code.")
+    @click.option(
+        "--import",
+        "importing",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="How to import URDF or MJCF: floating=true, keyframe=home, stops.stiffness=1e4, …",
+    )
+    @wraps(function)
+    def with_loading(*args: Any, trust: bool, importing: tuple[str, ...], **others: Any) -> Any:
+        return function(*args, loading=_loading(trust, importing), **others)  # fmt: skip
+
+    return with_loading
+
+
+def _loading(trust: bool, importing: tuple[str, ...]) -> dict[str, Any]:
+    """Options of `open_model`; stops.stiffness=1e4 is an entry of the table stops."""
+    from armillary.simulation.run_file import parse_setting
+
+    found: dict[str, Any] = {"trust": True} if trust else {}
+    for name, value in map(parse_setting, importing):
+        table, dot, key = name.partition(".")
+        if dot:
+            found[table] = {**found.get(table, {}), key: value}
+        else:
+            found[name] = value
+    return found
 
 
 method_option = click.option(
@@ -154,7 +182,7 @@ def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def simulation(
-    source: str, trust: bool, settings: Mapping[str, Any], assignments: tuple[str, ...] = ()
+    source: str, loading: Mapping[str, Any], settings: Mapping[str, Any], assignments: tuple[str, ...] = ()
 ) -> Any:
     """The run file or model at a path, with what the command line says in place of its own."""
     from armillary.simulation.execute import Simulation
@@ -163,4 +191,4 @@ def simulation(
     given = {name: value for name, value in settings.items() if value not in (None, [])}
     given |= dict(parse_setting(text) for text in assignments)
     file = run_file(source)
-    return Simulation(file.setting(given, COMMAND_LINE) if given else file, trust=trust)
+    return Simulation(file.setting(given, COMMAND_LINE) if given else file, **loading)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -38,7 +39,7 @@ _PATIENCE = 1.0  # seconds before a bar appears, derivation and compilation amon
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 def run(
     source: str,
-    trust: bool,
+    loading: dict[str, Any],
     duration: str | None,
     step: str | None,
     method: str | None,
@@ -64,7 +65,9 @@ def run(
         "run.duration": duration, "run.step": step, "run.method": method, "run.sample": sample,
         "run.formalism": formalism, "output.file": output, "output.select": list(select),
     }  # fmt: skip
-    simulation = options.simulation(source, trust, settings, assignments)
+    if quiet:
+        warnings.simplefilter("ignore")  # until the command ends
+    simulation = options.simulation(source, loading, settings, assignments)
     simulation.arguments()
     if save:
         simulation.check_places()
@@ -122,14 +125,14 @@ def _summary(simulation: Any, made: Any, written: list[Path]) -> str:
         f"{click.style(title, bold=True)}: {span}, {info['method']}, {info['steps']} steps, {info['status']}"
     ]
     final = made.final if len(made) else {}
-    outputs = simulation.names if simulation.values.select else list(simulation.system.outputs)
+    outputs = simulation.selected(made).outputs or made.names
     rows = [[name, f"{final[name]:.6g}", made.units[name], made.descriptions[name]] for name in outputs[:12]]
     if rows:
         lines += [show.columns([["at the end", "", "", ""], *rows])]
     if made.events:
-        lines.append(
-            f"  {len(made.events)} events, the last: {made.events[-1].name} at {made.events[-1].time:g} s"
-        )
+        last = made.events[-1]
+        count = "1 event" if len(made.events) == 1 else f"{len(made.events)} events, the last"
+        lines.append(f"  {count}: {last.name} at {last.time:g} s")
     times = ", ".join(f"{name} {show.seconds(value)}" for name, value in simulation.seconds.items())
     lines.append(show.faint(f"  {times}"))
     lines += [f"  wrote {path}" for path in written]

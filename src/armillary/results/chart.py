@@ -71,8 +71,8 @@ def chart_of(
         panels = _by_units(runs[0], wanted, x)
     else:
         panels = tuple(_by_output(runs, told, name, x, x_units) for name in wanted)
-    systems = list(dict.fromkeys(run.system for run in runs))
-    return Chart(title if title is not None else ", ".join(systems), x or TIME, x_units, panels)
+    titles = dict.fromkeys(str(run.info.get("title") or run.system) for run in runs)
+    return Chart(title if title is not None else ", ".join(titles), x or TIME, x_units, panels)
 
 
 def run_labels(runs: Sequence[Run]) -> list[str]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from armillary.atomic import replacing
-from armillary.errors import ArmillaryError, MissingExtraError, nearest, require
+from armillary.errors import ArmillaryError, MissingExtraError, nearest_file, require
 from armillary.results.erd import read_erd, write_erd
 from armillary.results.record import (
     TIME,
@@ -75,7 +75,7 @@ def _similar(path: Path) -> str:
         return f", nor a folder '{path.parent}': give the path at which the run was saved"
     saved = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix.lower() in FORMATS)
     where = f"in '{path.parent.resolve()}': give the path at which the run was saved"
-    return nearest(path.name, saved) or f" {where}"
+    return nearest_file(path.name, saved) or f" {where}"
 
 
 def to_xarray(record: Record) -> xarray.Dataset:

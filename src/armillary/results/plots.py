@@ -163,6 +163,11 @@ def _names(panel: Panel) -> str:
     return ", ".join(f"'{curve.label}'" for curve in panel.curves)
 
 
+def can_show() -> bool:
+    """Whether there is a display; without one matplotlib falls back to drawing into files."""
+    return str(_matplotlib("pyplot").get_backend()).lower() != "agg"
+
+
 def _matplotlib(module: str) -> ModuleType:
     return require(f"matplotlib.{module}", extra="plot", purpose="Plots")
 

@@ -12,7 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from armillary.errors import ArmillaryError
+from armillary.algebra.walk import symbols
+from armillary.errors import ArmillaryError, ParameterError
 from armillary.model.system import System
 from armillary.results.files import FORMATS
 from armillary.results.run import Run
@@ -21,6 +22,7 @@ from armillary.simulation.models import NoSuchModelError, open_model
 from armillary.simulation.resolve import Resolved, chosen, resolve
 from armillary.simulation.run_file import COMMAND_LINE, RunFile, RunFileError
 from armillary.text.kinds import shown
+from armillary.text.toml import toml_key
 
 if TYPE_CHECKING:
     from armillary.program.equations import Equations
@@ -88,6 +90,7 @@ class Simulation:
     def run(self, *, progress: bool | Callable[[float], None] = True) -> Run:
         """The run with all its outputs."""
         arguments = self.arguments()
+        self.check_values()
         model = self.model
         accepted = inspect.signature(model.simulate).parameters
         for name in arguments:
@@ -95,7 +98,26 @@ class Simulation:
                 source = self.values.settings[name].source
                 raise RunFileError([f"{source}: formalism '{model.formalism}' has no use for {name}"])
         with self._stage("simulate"):
-            return model.simulate(**arguments, progress=progress)
+            made = model.simulate(**arguments, progress=progress)
+        return replace(made, info={**made.info, "title": self.file.title}) if self.file.title else made
+
+    @cached_property
+    def needed(self) -> set[str]:
+        """Names of the parameters that the equations need."""
+        return {s.data.name for s in symbols(*self.equations.program.precompute.results)}
+
+    @property
+    def missing(self) -> list[str]:
+        """Those of them that have no value."""
+        return [n for n, v in self.values.parameters.items() if v.number is None and n in self.needed]
+
+    def check_values(self) -> None:
+        """An error for parameters without a value."""
+        if names := self.missing:
+            told = f"[parameters] {toml_key(names[0])} = …, or --set {names[0]}=…"
+            raise ParameterError(
+                f"no value for parameter{'s' * (len(names) > 1)} {', '.join(names)}: give {told}"
+            )
 
     def arguments(self) -> dict[str, Any]:
         """What ``CompiledModel.simulate`` is called with: only what is given, so that its defaults hold."""

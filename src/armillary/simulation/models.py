@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from armillary.errors import ArmillaryError, nearest
+from armillary.errors import ArmillaryError, nearest, nearest_file
 from armillary.model.system import System
 from armillary.text.loading import FORMATS, load
 
@@ -41,7 +41,7 @@ def open_model(
         return _loaded(path, trust, options)
     if str(model) in example_names():
         return example_system(str(model), trust=trust, **options)
-    near = nearest(path.name, [*_models_in(path.parent), *example_names()])
+    near = nearest_file(path.name, [*_models_in(path.parent), *example_names()])
     raise NoSuchModelError(f"there is no model file '{path}', and no example of that name{near}")
 
 
@@ -91,7 +91,8 @@ def example_files(name: str) -> list[Path]:
     found = [path for path in sorted(folder.glob(f"{name}.*")) if path.suffix in (".py", *FORMATS)]
     if not found:
         known = [path.stem for path in folder.glob("*.py")]
-        raise ArmillaryError(f"there is no example '{name}'{nearest(name, {*known, *example_names()})}")
+        near = nearest(name, {*known, *example_names()}) or "; 'armillary examples' lists them"
+        raise ArmillaryError(f"there is no example '{name}'{near}")
     mine = tuple(f'model = "{stem}"' for stem in (name, *(path.name for path in found)))
     runs = (p for p in sorted(folder.glob("*.toml")) if p not in found)
     return found + [p for p in runs if any(line in p.read_text(encoding="utf-8") for line in mine)]

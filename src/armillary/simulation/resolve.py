@@ -137,13 +137,19 @@ class _Resolver:
             if name in fixed:
                 self.problems.append(f"{entry.source}: '{name}' is {fixed[name]}, so it has no initial value")
             elif name not in values:
-                hint = nearest(name, values)
+                hint = self._imported(name) or nearest(name, values)
                 self.problems.append(f"{entry.source}: there is no coordinate or speed '{name}'{hint}")
             else:
                 known = values[name]
                 number = self._number(entry, f"initial value of '{name}'", known.units, symbols[name])
                 values[name] = known._replace(number=number, source=entry.source)
         return values
+
+    def _imported(self, name: str) -> str:
+        """What a joint of an imported file is called here: by the body that it moves."""
+        joints = self.system.imported.joints if self.system.imported is not None else {}
+        own = joints.get(name.partition(".")[0])
+        return f"; the file's joint '{name.partition('.')[0]}' has {', '.join(own)} here" if own else ""
 
     def memories(self, given: Mapping[str, Entry], kind: str) -> dict[str, Value]:
         """Inputs, or memories that are none; clocks of periodic updates have no value of the user's."""

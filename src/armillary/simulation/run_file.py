@@ -128,8 +128,7 @@ class RunFile:
     @classmethod
     def of_model(cls, model: str | os.PathLike[str]) -> RunFile:
         """A run file that only names a model, or an example; results go to the current folder."""
-        return cls(model=os.path.abspath(model) if Path(model).exists() else str(model),
-                   folder=Path(), stem=Path(model).stem)  # fmt: skip
+        return cls(model=str(model), folder=Path(), stem=Path(model).stem)
 
     def setting(self, settings: Mapping[str, Any], source: str = "override") -> RunFile:
         """The same with other values: parameters by name, all else as "initial.A.q1", "run.step", …"""

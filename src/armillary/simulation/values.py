@@ -16,6 +16,7 @@ from armillary.text.kinds import shown
 _NUMBER_AND_UNIT = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*)\Z", re.DOTALL)
 # What goes on after a number, unlike a unit: an operator, though "-" alone is no unit; another number.
 _ARITHMETIC = re.compile(r"[*/+^]|-.|[\d.]+\Z")
+_ARITHMETIC_AND_UNIT = re.compile(r"(.*(?:[\d.)]|pi))\s+([^\W\d_].*)\Z", re.DOTALL)  # "pi/18 rad"
 _LONGEST = 200  # characters of a value; what is longer is no number that somebody wrote
 
 
@@ -36,13 +37,14 @@ def read_number(value: Any, units: str, system: UnitSystem, dimension: Dimension
     if len(value) > _LONGEST:
         raise BadValueError(f"needs a number with a unit, not {shown(value)}")
     found = _NUMBER_AND_UNIT.match(value)
-    if found is None:
+    if found is not None and not _ARITHMETIC.match(found[2]):
+        number, unit_text = finite(float(found[1].replace("_", ""))), found[2].strip()
+    elif (found := _ARITHMETIC_AND_UNIT.match(value)) is not None:
+        number, unit_text = _arithmetic(found[1], units), found[2].strip()
+    else:
         return _arithmetic(value, units)
-    number, unit_text = finite(float(found[1].replace("_", ""))), found[2].strip()
     if not unit_text:
         return number
-    if _ARITHMETIC.match(unit_text):
-        return _arithmetic(value, units)
     unit = parse_unit(unit_text)
     wanted = parse_unit(units).dimension if units else dimension
     if wanted is not None and unit.dimension is not wanted:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from armillary.errors import ModelError
+from armillary.errors import ModelError, nearest
 from armillary.model.system import System
 from armillary.model.unit_system import unit_system
 from armillary.text.building import build
@@ -32,7 +34,12 @@ def load(path: str | os.PathLike[str], **options: Any) -> System:
     if suffix in (".urdf", ".xml"):
         from armillary.model.importers import load_mjcf, load_urdf
 
-        return (load_urdf if suffix == ".urdf" else load_mjcf)(path, **options)
+        reader: Callable[..., System] = load_urdf if suffix == ".urdf" else load_mjcf
+        known = [*inspect.signature(reader).parameters][1:]
+        if other := [name for name in options if name not in known]:
+            there = nearest(other[0], known) or f"; there are {', '.join(known)}"
+            raise FileError(f"its importer takes no option {other[0]}={there}", str(path))
+        return reader(path, **options)
     raise FileError(
         f"a model is read from {', '.join(FORMATS)} files, not from '{Path(path).name}'", str(path)
     )

@@ -14,6 +14,7 @@ from armillary.backends.c.model import Model
 from armillary.backends.c.selftest import test_code
 from armillary.backends.c.writing import counts
 from armillary.backends.text.folder import write_folder
+from armillary.backends.text.runfile import example_run
 from armillary.backends.text.source import Source, source
 from armillary.backends.text.template import fill, template
 from armillary.program.equations import Equations
@@ -31,6 +32,7 @@ def program_files(src: Source) -> dict[str, str]:
         **model_files(model),
         "main.c": _filled(model, "main.c.txt"),
         "test.c": test_code(model),
+        "run.toml": example_run(src),
         "Makefile": _filled(model, "Makefile.txt"),
         "README.md": readme(model),
     }
@@ -65,12 +67,9 @@ def solver_code(model: Model) -> str:
 def readme(model: Model) -> str:
     """README.md"""
     d = model.description
-    shown = [p for p in d.parameters if p.default is not None][:3]
-    example = "\n".join(f"    {p.name} = {p.default!r}    # {p.units}" for p in shown) or "    # none"
     values = model.values | {
         "formalism": d.formalism,
         "freedom": d.freedom,
         "cost": counts(d.operations),
-        "example": example,
     }
     return fill(template(__package__, "README.md.txt"), values, model.has)

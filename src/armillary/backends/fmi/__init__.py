@@ -7,18 +7,3 @@ models). Read exporting.py first, then sources/fmu.h.
 
 The other way, library.py loads the library of an imported FMU and stepping.py lets compiled loops call it.
 """
-
-from __future__ import annotations
-
-import os
-from pathlib import Path
-from typing import Any
-
-from armillary.program.equations import Equations
-
-
-def export(equations: Equations, path: str | os.PathLike[str], **options: Any) -> Path:
-    """An FMU; for its options see exporting.py."""
-    from armillary.backends.fmi.exporting import export  # so that importing an FMU does not load the C writer
-
-    return export(equations, path, **options)

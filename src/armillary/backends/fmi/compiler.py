@@ -36,7 +36,7 @@ def find_compiler() -> list[str]:
         return [sys.executable, "-m", "ziglang", "cc"]
     raise ArmillaryError(
         "there is no C compiler to build a library with: install one, or pip install ziglang; an FMU of "
-        "sources alone (binary=False) needs none"
+        "sources alone needs none: binary=False (--option binary=false)"
     )
 
 

@@ -25,7 +25,10 @@ class JaxModule(Module):
     """One system's module in JAX."""
 
     package = "armillary.backends.jax"
-    reserved = (*Module.reserved, "Rollout", "rollout", "advance", "settle", "jax", "jnp", "lax", "partial")
+    reserved = (
+        *(*Module.reserved, "Rollout", "rollout", "advance", "settle", "whole"),
+        *("jax", "jnp", "lax", "partial"),
+    )
     vector = ("vector(", ")")
     decorator = "@jax.tree_util.register_dataclass"
     needs = "Python 3.11 and JAX 0.4.36 or later"

@@ -47,7 +47,7 @@ def write_module(module: Module, path: str | os.PathLike[str], *, force: bool = 
             f"{name}.py": module.text(),
             f"test_{name}.py": test,
             "reference.txt": reference_text(module.made.reference),
-            "run.toml": example_run(module.made, sample="jax" not in module.has),
+            "run.toml": example_run(module.made),
             "README.md": "\n".join([readme.rstrip("\n"), *readme_tables(d)]) + "\n",
         },
         force=force,

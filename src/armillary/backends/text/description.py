@@ -56,8 +56,8 @@ class Output:
 class Stored:
     """A memory; ``input`` ones come from outside.
 
-    A ``period`` marks the clock of a periodic update, which starts so long after the run; ``hidden`` memory is
-    nothing that a user would set, such as the count of a clock.
+    A ``period`` marks the clock of a periodic update, which starts so long after the run; ``hidden`` memory
+    is nothing that a user would set, such as the count of a clock.
     """
 
     name: str

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
+from armillary.atomic import reason
 from armillary.errors import ArmillaryError
 
 LIST = ".armillary.sha256"
@@ -57,7 +58,7 @@ def write_folder(
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             os.replace(temporary / name, target / name)
     except OSError as error:
-        raise ArmillaryError(f"cannot write '{path}': {error.strerror or error}") from error
+        raise ArmillaryError(f"cannot write '{path}': {reason(error)}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return target

@@ -1,4 +1,4 @@
-"""Text laid out for people: long assignments broken at operators, paragraphs filled, columns in line."""
+"""Text laid out for people: long assignments broken at operators, paragraphs filled, items listed."""
 
 from __future__ import annotations
 
@@ -45,16 +45,6 @@ def one_line(text: str) -> str:
 def paragraph(text: str, width: int, indent: str = "") -> list[str]:
     """A paragraph filled to a width."""
     return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent) or [indent.rstrip()]
-
-
-def columns(rows: Sequence[Sequence[str]], gap: int = 2) -> list[str]:
-    """Rows of cells as lines whose columns stand in line."""
-    if not rows:
-        return []
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "".join(cell.ljust(w + gap) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
 
 
 def listed(items: Sequence[str], width: int, indent: str, continued: str = "") -> list[str]:

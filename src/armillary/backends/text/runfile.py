@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from fractions import Fraction
 
 from armillary.backends.text.heading import note
 from armillary.backends.text.source import Source
@@ -12,21 +14,27 @@ _STEPS = 200
 
 
 def example_timing(source: Source) -> tuple[float, float]:
-    """Duration and step of an example run: as many steps as suit a first look at the system."""
+    """Duration and step of an example run: as many steps as suit a first look at the system, and whole
+    numbers of them in the periods of its clocks.
+    """
     run = source.reference.trajectory
     step = run.step if run else 1e-3
+    periods = [Fraction(repr(m.period)) for m in source.description.memory if m.period]
+    if periods:
+        below = math.lcm(*(p.denominator for p in periods))
+        common = math.gcd(*(int(p * below) for p in periods)) / below
+        step = common / math.ceil(common / step) if common > 1e-3 * step else step
     return _STEPS * step, step
 
 
-def example_run(source: Source, *, sample: bool = True) -> str:
-    """The run file of an example, with all defaults; ``sample``: whether rows may have times of their own."""
+def example_run(source: Source) -> str:
+    """The run file of an example, with all defaults."""
     d = source.description
     duration, step = example_timing(source)
     parameters = zip(d.parameters, source.values, strict=True)
     lines = [f"# A run of {d.name}. What is left out keeps its default.", ""]
     lines += ["[run]", f"duration = {duration!r}", f"step = {step!r}", 'method = "rk4"  # or "midpoint"']
-    if sample:
-        lines.append("# sample = …   seconds between rows; left out: a row at the end of each step")
+    lines.append("# sample = …   seconds between rows; left out: a row at the end of each step")
     lines += _group("parameters", ((p.name, v, note(p.units, p.about)) for p, v in parameters))
     lines += _group("initial", ((s.name, s.initial / s.factor, note(s.units, s.about)) for s in d.states))
     lines += _group("inputs", ((m.name, m.initial / m.factor, note(m.units, m.about)) for m in d.inputs))
