@@ -6,6 +6,9 @@ The good files are examples of this project; what is done to them is in ``damage
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,14 +73,29 @@ def test_run_files(tmp_path: Path) -> None:
     assert not complaints(prepare, {"swing.toml": RUN_FILE}, 600, tmp_path)
 
 
-@pytest.mark.parametrize(("suffix", "count"), [(".csv", 500), (".erd", 500), (".parquet", 500), (".nc", 100)])
+@pytest.mark.parametrize(("suffix", "count"), [(".csv", 500), (".erd", 500), (".parquet", 500)])
 def test_results(suffix: str, count: int, tmp_path: Path) -> None:
-    if suffix in (".nc", ".parquet"):
-        pytest.importorskip("pyarrow" if suffix == ".parquet" else "h5netcdf")
-    path = tmp_path / f"run{suffix}"
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    check_results(suffix, count, tmp_path)
+
+
+def test_results_in_hdf5(tmp_path: Path) -> None:
+    """In a process of its own: HDF5 is not made for damaged files; what it spoils would show elsewhere."""
+    pytest.importorskip("h5netcdf")
+    code = "import sys, pathlib; from tests.fuzz.test_damaged_files import check_results as check; "
+    code += "check('.nc', 100, pathlib.Path(sys.argv[1]))"
+    here = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, env=here, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def check_results(suffix: str, count: int, folder: Path) -> None:
+    path = folder / f"run{suffix}"
     pendulum.system().derive().compile().simulate(0.5, step=0.05).save(path)
-    assert not complaints(arm.load_run, contents(path), count, tmp_path)
-    assert not [entry.name for entry in tmp_path.iterdir() if entry != path]
+    assert not complaints(arm.load_run, contents(path), count, folder)
+    assert not [entry.name for entry in folder.iterdir() if entry != path]
 
 
 def test_included_files_that_go_in_a_circle(tmp_path: Path) -> None:
