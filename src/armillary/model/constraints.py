@@ -427,6 +427,11 @@ class Constraints(Reading):
                 f"prescribed {noun} '{node}' may depend on time and parameters only, not on '{moving[0]}'; "
                 "constrain() takes relations between variables"
             )
+        for started in (speed, coordinate):
+            if started in self.started:
+                raise ModelError(
+                    f"'{started}' has a start already, but what is prescribed has none; drop one"
+                )
         if speed in self.prescriptions or speed in self.locked:
             raise ModelError(f"speed '{speed}' is prescribed or locked already")
         rate = as_expr(motion.time_derivative(given)) if coordinate is not None else given

@@ -235,6 +235,8 @@ def _load_on(system: Contacts, name: str, value: Expr, u: Expr, body: Body, wher
             f"{where}: the joint of body '{body.name}' slides after it turns; put the slide on another body"
         )
     axes = turns if u in turns else slides
+    if u not in axes:
+        raise ModelError(f"{where}: '{u}' is the speed of a mode; it acts on the coordinate of a joint")
     vector = _dual(axes[u], [axis for s, axis in axes.items() if s is not u])
     kind, at = ("moment", None) if u in turns else ("force", body.origin)
     effort = system.expression(value, where, MOMENT if u in turns else FORCE)

@@ -93,9 +93,10 @@ def _table(name: str, values: Mapping[str, Value], found: Mapping[str, Value] | 
     """A table of numbers; those that were ``found`` in the run are comments."""
     rows = []
     for key, value in values.items():
-        assignment = f"{toml_key(key)} = {toml_value(value.number)}"
         if value.number is None:
             assignment = f"# {toml_key(key)} has no value, and nothing needs one"
+        else:
+            assignment = f"{toml_key(key)} = {toml_value(value.number)}"
         rows.append((assignment, _about(value)))
     rows += [
         (f"# {toml_key(key)} = {toml_value(value.number)}", _about(value))

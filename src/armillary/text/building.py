@@ -81,8 +81,6 @@ def build(name: str, units: str, parts: list[Part], *, trust: bool = False) -> S
             if section == "constraints":  # updates may need loads, which may need memories
                 for part in parts:
                     _memory_updates(system, part)
-            if section == "loads":
-                for part in parts:
                     _judgement(system, part)
             for part in parts:
                 for key, entry in part.data.get(section, {}).items():
@@ -192,7 +190,8 @@ class TextFunction:
         for argument in arguments:
             if not argument.isidentifier():
                 raise ExpressionError(f"function '{name}': its argument '{argument}' is not a name")
-        self.system, self.name, self.arguments, self.text = system, name, arguments, str(value)
+        self.system, self.name, self.arguments, self.given = system, name, arguments, value
+        self.text = str(value)
         self.arity = len(arguments)
         self.busy = False
         self.known: dict[tuple[Any, ...], Any] = {}

@@ -134,6 +134,8 @@ class _Names:
 
         def one(found: re.Match[str]) -> str:
             quoted, head, tail, call = found.groups()
+            if quoted == "mass centre":  # no name, but what momentum may be taken about
+                return found[0]
             if quoted is not None:
                 return f"`{_WORDS.sub(lambda word: self.quoted.get(word[0], word[0]), quoted)}`"
             dotted = f"{head}{tail}"

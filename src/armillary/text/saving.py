@@ -117,6 +117,9 @@ class Writing:
         if self.values.definitions:
             self.data["expressions"] = {**self.data.get("expressions", {}), **self.values.definitions}
         self.data |= {"armillary": FORMAT, "name": self.system.name, "units": self.system.units.name}
+        if "bodies" in self.data:
+            order = {body: i for i, body in enumerate(self.system.bodies)}
+            self.data["bodies"] = dict(sorted(self.data["bodies"].items(), key=lambda e: _made(order, e[0])))
         for section in SECTIONS.keys() & self.data.keys():
             entries = self.data[section]
             self.data[section] = {name: _in_order(section, entry) for name, entry in entries.items()}
@@ -205,7 +208,7 @@ class Writing:
         if isinstance(function, Piecewise):
             self._table(name, function)
         elif isinstance(function, TextFunction):
-            self._section("functions")[name] = {"arguments": function.arguments, "value": function.text}
+            self._section("functions")[name] = {"arguments": function.arguments, "value": function.given}
         elif isinstance(function, ForeignFunction):
             raise ModelError(
                 "a function of foreign machine code is an address in this process, which no file can hold"
@@ -343,6 +346,13 @@ class Writing:
                 ready = "part" in self._body(body).get("flexible", {})
                 asked = [n.name for n in flex.places.values()] if ready else list(flex.nodes)
                 self._body(body)["nodes"] = [list(n) if isinstance(n, tuple) else n for n in asked]
+
+
+def _made(order: Mapping[str, int], name: str) -> tuple[int, int]:
+    """When the body of an entry was made, or the first of a gyro's, before what is added to that one."""
+    if name in order:
+        return order[name], len(name)
+    return min((i for body, i in order.items() if body.startswith(f"{name}_")), default=-1), len(name)
 
 
 def _in_order(section: str, entry: dict[str, Any]) -> dict[str, Any]:

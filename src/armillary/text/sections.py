@@ -82,6 +82,11 @@ FLEXIBLE: dict[str, Kind] = {
     **dict.fromkeys(("m", "c", "J", "P", "H", "M", "Q", "R", "S", "K", "C"), ARRAY),
 }  # fmt: skip
 
+ADDED: dict[str, Kind] = {
+    "points": TableOf(TRIPLE, keys=False), "flexible": Form("a flexible part", FLEXIBLE),
+    "nodes": ListOf(Either((WORDS, NUMBERS))),
+}  # fmt: skip
+
 BODIES = (
     Verb(
         "body",
@@ -89,10 +94,7 @@ BODIES = (
             "parent": BODY, "joint": JOINT, "at": TRIPLE, "orient": ORIENT, "com": TRIPLE,
             "mass": EXPRESSION, "inertia": INERTIA, "check_inertia": FLAG,
         },
-        extra={
-            "points": TableOf(TRIPLE, keys=False), "flexible": Form("a flexible part", FLEXIBLE),
-            "nodes": ListOf(Either((WORDS, NUMBERS))),
-        },
+        extra=ADDED,
     ),
     Verb(
         "reaction_wheel",
@@ -101,7 +103,7 @@ BODIES = (
             "mass": EXPRESSION,
             "at": TRIPLE, "drive": WORDS, "torque": EXPRESSION, "speed": EXPRESSION,
         },
-        key="wheel_on", argument="on", needs=("axis", "inertia"),
+        key="wheel_on", argument="on", needs=("axis", "inertia"), extra=ADDED,
     ),
     Verb(
         "control_moment_gyro",
