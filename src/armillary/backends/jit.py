@@ -54,8 +54,10 @@ def engine(name: str, module: Callable[[], Any], level: int, options: Callable[[
     ``name`` tells all that decides the code; code of that name is taken from the cache where it is there, and
     then no module is made. "" for code that is of use in this process only.
 
-    In the small code model constants are operands of instructions; in a JIT's default one the address of each
-    is loaded first, 29 of the Stanford arm's 496 instructions.
+    In the small code model constants would be operands of instructions; in a JIT's default one the address of
+    each is loaded first, 29 of the Stanford arm's 496 instructions, a few nanoseconds. But code and constants
+    are blocks of their own, and where a process has mapped much (JAX does) they may lie further apart than
+    the small model reaches, which ends the process.
     """
     llvm = prepared()
     machine, described = _machine(level)
@@ -80,7 +82,7 @@ def _machine(level: int) -> tuple[Any, str]:
     llvm = prepared()
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=cpu, features=features, opt=level, reloc="pic", codemodel="small", jit=True
+        cpu=cpu, features=features, opt=level, codemodel="jitdefault", jit=True
     )
     return machine, f"{llvmlite.__version__} {machine.triple} {cpu} {features} {level}"
 
