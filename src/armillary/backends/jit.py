@@ -84,7 +84,7 @@ def _machine(level: int) -> tuple[Any, str]:
     machine = llvm.Target.from_default_triple().create_target_machine(
         cpu=cpu, features=features, opt=level, codemodel="jitdefault", jit=True
     )
-    return machine, f"{llvmlite.__version__} {machine.triple} {cpu} {features} {level}"
+    return machine, f"{llvmlite.__version__} {machine.triple} {cpu} {features} {level} jitdefault"
 
 
 def _object_code(module: Any, machine: Any, options: Any) -> bytes:
