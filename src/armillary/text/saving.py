@@ -352,7 +352,8 @@ def _made(order: Mapping[str, int], name: str) -> tuple[int, int]:
     """When the body of an entry was made, or the first of a gyro's, before what is added to that one."""
     if name in order:
         return order[name], len(name)
-    return min((i for body, i in order.items() if body.startswith(f"{name}_")), default=-1), len(name)
+    first = next((body for body in (f"{name}_gimbal", f"{name}_outer") if body in order), "")
+    return order.get(first, -1), len(name)
 
 
 def _in_order(section: str, entry: dict[str, Any]) -> dict[str, Any]:
