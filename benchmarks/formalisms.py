@@ -31,6 +31,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "cart": {},
     "chain of 16": {"example": "chain", "n": 16, "energy": False},
     "double_wishbone": {},
+    "fmu_strut": {},
     "five_bar": {},
     "four_bar": {},
     "hub_and_panels": {},

@@ -1,4 +1,4 @@
-"""Machine code in a process whose free addresses are far from each other, as where JAX or a large library is."""
+"""Machine code in a process whose free addresses are far from each other, as where JAX is loaded."""
 
 from __future__ import annotations
 

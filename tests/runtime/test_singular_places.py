@@ -233,9 +233,6 @@ def test_clocks_and_updates_inside_the_step_across_count_once(how: dict[str, Any
     assert np.all(np.diff(run["steps"]) > -1e-9)
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="rows of the step across show the memory of before its update"
-)
 @pytest.mark.parametrize("how", METHODS.values(), ids=METHODS)
 def test_rows_inside_the_step_across_show_the_clock_of_their_time(how: dict[str, Any]) -> None:
     run = clocked().simulate(1.0, **TURNING, **how)

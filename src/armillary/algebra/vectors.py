@@ -332,13 +332,12 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 
 def magnitude(a: Vector) -> Any:
-    """Length of the vector."""
-    # Terms in several frames may cancel; they must do so before squares are taken, or half of the digits go.
-    frames = {frame: None for frame, _ in a.terms}
-    if len(frames) < 2:
-        return length(a)
-    common = min(frames, key=lambda frame: frame.depth)
-    return length(common.vector(a.components(common)))
+    """Length of the vector. Where terms in several frames nearly cancel, half of the digits go with them;
+    take the root of squared components there.
+    """
+    # Of terms in several frames the square is a sum of products, which rounding may leave below zero.
+    several = len({frame for frame, _ in a.terms}) > 1
+    return fn.sqrt(fn.maximum(dot(a, a), 0)) if several else length(a)
 
 
 def length(a: Vector) -> Any:

@@ -24,6 +24,7 @@ from armillary.algebra.vectors import (
     matrix_vector,
     plus,
 )
+from armillary.errors import ModelError
 
 NOWHERE: Triple = (0, 0, 0)
 
@@ -193,4 +194,9 @@ def total(*terms: Any) -> Any:
 
 def _nearness(r: Triple) -> Any:
     """1/r."""
-    return fn.named(inner(r, r) ** -0.5, "near")
+    square = inner(r, r)
+    if is_zero(square):
+        raise ModelError(
+            "an attractor stands where a mass centre always is, and attracts without bounds; move one"
+        )
+    return fn.named(square**-0.5, "near")
