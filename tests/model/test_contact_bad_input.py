@@ -154,3 +154,12 @@ BRAKES: Table = [
 @pytest.mark.parametrize(("mistake", "message"), cases(stop=STOPS, contact=CONTACTS, brake=BRAKES))
 def test_a_mistake_is_an_error_that_says_what_and_where(mistake: Any, message: str) -> None:
     check(mistake, message)
+
+
+def test_a_brake_that_is_refused_leaves_nothing():
+    s = arm.System("boom")
+    boom = s.body("boom", joint=arm.Revolute("z"))
+    boom.flexible(arm.Beam(2.0, EI=5.0, mass_per_length=0.3, motions="y"), modes=1)
+    with pytest.raises(arm.ModelError, match=r"'boom\.u2' is the speed of a mode"):
+        s.brake("hold", boom.q2, capacity=1, stiffness=1e4, damping=10)
+    assert not s.memories and not s.loads and not s.events

@@ -43,6 +43,7 @@ class Contacts(Reading):
     _add_load: Callable[[Load], Expr]
 
     @recorded
+    @all_or_nothing
     def stop(
         self,
         name: str,
@@ -84,6 +85,7 @@ class Contacts(Reading):
         return _load_on(self, name, value, u, body, where)
 
     @recorded
+    @all_or_nothing
     def brake(
         self,
         name: str,
