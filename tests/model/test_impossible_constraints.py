@@ -84,11 +84,6 @@ DERIVED: Said = [
         "'A.u1'",
     ),
     (
-        "a start of what is prescribed",
-        many(lambda s: s.start({"A.q1": 1.0}), lambda s: s.prescribe("A.q1", "w*t")),
-        "'A.q1'.*is prescribed",
-    ),
-    (
         "a load that depends on a reaction",
         lambda s: s.force("R", arm.dot(s.reaction_force("A"), s.ground.x), s.ground.x, at="B"),
         "a load depends on 'A joint force",
@@ -280,3 +275,14 @@ def test_a_condition_that_holds_by_itself_is_redundant() -> None:
     one, other = plane.derive(), space.derive()
     assert list(other.redundant_constraints) == ["pin along ground.z"]
     assert other.operations == one.operations
+
+
+@pytest.mark.parametrize("first", ["start", "prescribe"])
+def test_a_start_of_what_is_prescribed_is_refused_at_once(first):
+    s = arm.System("prescribed")
+    s.body("A", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    verbs = {"start": lambda: s.start({"A.q1": 1.0}), "prescribe": lambda: s.prescribe("A.q1", "w*t")}
+    verbs.pop(first)()
+    (second,) = verbs.values()
+    with pytest.raises(arm.ModelError, match=r"'A\.q1'.*prescribed"):
+        second()
