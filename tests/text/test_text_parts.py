@@ -170,3 +170,16 @@ def test_functions_that_make_memories_are_refused_and_leave_nothing(tmp_path):
         s.save(tmp_path / "peak.toml")
     assert list(s.memories) == ["held"] and list(tmp_path.iterdir()) == []
     assert A.name == "A"
+
+
+def test_a_part_of_a_part_states_gravity_with_its_own_parameter_and_starts_without_quotes(tmp_path):
+    part = BODY + (
+        '[gravity]\nmagnitude = "g"\ndirection = "-world.z"\n[parameters]\ng = 9.81\n[start]\nA.q1 = 0.25\n'
+    )
+    carried = (
+        '[bodies.box]\nmass = 0\ninertia = 0\norient = ["x", 0.5]\n[include.b]\nfile = "p.toml"\non = "box"\n'
+    )
+    s = load(tmp_path, '[include.a]\nfile = "m.toml"', p=part, m=carried)
+    assert str(s.gravities[0].magnitude) == "a_b_g"
+    assert {frame.name for frame, _ in s.gravities[0].direction.terms} == {"ground"}
+    assert s.derive().compile().simulate(0.1, step=0.05)["a_b_A.q1"][0] == 0.25

@@ -7,7 +7,7 @@ own are read when a text first asks for them, so they may stand anywhere and ref
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +32,6 @@ class Part:
     document: Document
     data: Mapping[str, Any]
     names: Mapping[str, str]  # in the whole, by those in the file
-    magnitude: Callable[[str], str] = str  # how names change in a text that stays as it is otherwise
     carrier: tuple[Document, str, str] | None = None  # who includes it, on which body, under which label
 
     @contextmanager
@@ -64,8 +63,7 @@ def _within(text: str, value: Any) -> bool:
 def build(name: str, units: str, parts: list[Part], *, trust: bool = False) -> System:
     """The system that documents describe together, the first of them the main one; ``trust``: FMUs that they
     name may be loaded, which is machine code."""
-    with parts[0].at("units"):
-        system = System(name, units)
+    system = System(name, units)
     for part in parts:
         _parameters(system, part)
         _tables(system, part)
@@ -226,9 +224,8 @@ def _bodies(system: System, parts: list[Part]) -> None:
         if ready is None:
             part, name, entry = waiting[0]
             raise part.document.error(
-                f"body '{name}' hangs on '{_carriers(entry).pop()}', which hangs on '{name}' again; one "
-                f"body must "
-                "hang on the ground",
+                f"body '{name}' hangs on '{_carriers(entry).pop()}', which hangs on '{name}' again; "
+                "one body must hang on the ground",
                 "bodies",
                 name,
             )

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
-from armillary.errors import nearest
-from armillary.text.documents import Document
+from armillary.errors import ModelError, nearest
+from armillary.model.unit_system import unit_system
+from armillary.text.documents import Document, read_document
 from armillary.text.kinds import Either, Form, Kind, ListOf, TableOf, known, shown
 from armillary.text.sections import LAYOUT, SECTIONS, TOP, verb_of
 
 FORMAT = 1
+
+
+def read_model(path: str | os.PathLike[str], *, part: bool = False) -> Document:
+    """A model file as checked data; ``part``: it is included, and needs no name."""
+    document = read_document(path)
+    _flatten(document.data)
+    check_document(document, part=part)
+    try:
+        unit_system(document.data.get("units", "SI"))
+    except ModelError as error:
+        raise document.error(str(error), "units") from None
+    return document
+
+
+def _flatten(data: dict[str, Any]) -> None:
+    """Variables in [start] and [prescribe] written with or without quotes: A.q1 = 0.1 is a table to TOML."""
+    for section in ("start", "prescribe"):
+        table = data.get(section)
+        if isinstance(table, dict):
+            for head, inner in list(table.items()):
+                if isinstance(inner, dict):
+                    table.update({f"{head}.{tail}": value for tail, value in table.pop(head).items()})
 
 
 def check_document(document: Document, *, part: bool = False) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -157,8 +156,3 @@ def _lines_of(text: str) -> dict[tuple[str, ...], int]:
 
 def _parts(text: str) -> tuple[str, ...]:
     return tuple(a or b or c for a, b, c in _PART.findall(text))
-
-
-def is_table(value: Any) -> bool:
-    """Whether a value is a table with keys."""
-    return isinstance(value, Mapping)

@@ -21,8 +21,8 @@ from armillary.algebra.functions import BY_NAME
 from armillary.errors import nearest
 from armillary.model.text_functions import MODEL_FUNCTIONS, SYSTEM_FUNCTIONS
 from armillary.text.building import Part
-from armillary.text.checking import check_document
-from armillary.text.documents import Document, read_document
+from armillary.text.checking import read_model
+from armillary.text.documents import Document
 from armillary.text.kinds import Kind
 from armillary.text.kinds import known as listed
 from armillary.text.sections import FUNCTION, TOP, verb_of
@@ -44,9 +44,7 @@ _DEEPEST, _MOST = 20, 1000
 
 def parts_of(document: Document) -> list[Part]:
     """A document and all that it includes, each in the names of the whole."""
-    found = _parts(document, (), {})
-    _one_gravity(found)
-    return found
+    return _with_one_gravity(_parts(document, (), {}))
 
 
 def _parts(document: Document, above: tuple[str, ...], read: dict[str, Document]) -> list[Part]:
@@ -64,8 +62,7 @@ def _parts(document: Document, above: tuple[str, ...], read: dict[str, Document]
         if len(chain) > _DEEPEST:
             raise fault(f"includes are nested more than {_DEEPEST} deep")
         if identity not in read:
-            read[identity] = read_document(path)
-            check_document(read[identity], part=True)
+            read[identity] = read_model(path, part=True)
         inner = read[identity]
         units, own = document.data.get("units", "SI"), inner.data.get("units", "SI")
         if own != units:
@@ -171,8 +168,8 @@ def _placed(part: Part, entry: Mapping[str, Any], names: _Names) -> Part:
             continue
         if section in _SHARED:
             content = {name: given for name, given in content.items() if name not in share}
-        if section == "gravity":
-            data[section] = content  # of the whole: see _one_gravity
+        if section == "gravity":  # its direction is the real ground's, wherever the part hangs
+            data[section] = TOP[section].renamed(content, names.renamer(("ground", "world")))
         elif section == "functions":  # names of their arguments are their own
             data[section] = {rename(name): _function(given, names) for name, given in content.items()}
         elif section in TOP:
@@ -197,7 +194,7 @@ def _placed(part: Part, entry: Mapping[str, Any], names: _Names) -> Part:
     own = [name for section in (*_NAMED, *_LABELLED) for name in part.data.get(section, {})]
     original = {new: old for old, new in part.names.items()}
     now = {original.get(name, name): names.new.get(name, f"{prefix}{name}") for name in own}
-    return Part(part.document, data, now, magnitude=rename)
+    return Part(part.document, data, now)
 
 
 def _on_carrier(part: Part, data: dict[str, Any], entry: Mapping[str, Any], names: _Names) -> None:
@@ -240,24 +237,17 @@ def _entry(section: str, given: Mapping[str, Any], names: _Names) -> dict[str, A
     }
 
 
-def _one_gravity(parts: list[Part]) -> None:
-    """Gravity of the whole, once: its own, or where it has none that of its parts, which must say the
-    same.
+def _with_one_gravity(parts: list[Part]) -> list[Part]:
+    """Parts of which one states gravity: the whole, or where it does not the first that does; the others must
+    then say the same in their files.
     """
     stated = [part for part in parts if "gravity" in part.data]
-    for part in stated[1:]:
-        if stated[0] is not parts[0] and part.data["gravity"] != stated[0].data["gravity"]:
-            other = stated[0].document.path.name
-            message = f"gravity is stated otherwise in '{other}'; state it in the whole"
+    if not stated:
+        return parts
+    first = stated[0]
+    for part in stated:
+        if first is not parts[0] and part.document.data["gravity"] != first.document.data["gravity"]:
+            message = f"gravity is stated otherwise in '{first.document.path.name}'; state it in the whole"
             raise part.document.error(message, "gravity")
-        del part.data["gravity"]  # type: ignore[attr-defined]
-    if stated and stated[0] is not parts[0]:
-        first = stated[0]
-        given = first.data["gravity"]
-        fields = given if isinstance(given, list) else [given]
-        # The direction is the real ground's, wherever the part hangs; the magnitude may hold its parameters.
-        changed = [{**f, "magnitude": TOP_MAGNITUDE.renamed(f["magnitude"], first.magnitude)} for f in fields]
-        first.data["gravity"] = changed  # type: ignore[index]
-
-
-TOP_MAGNITUDE = FUNCTION.fields["value"]
+    without = {id(part): {k: v for k, v in part.data.items() if k != "gravity"} for part in stated[1:]}
+    return [replace(part, data=without[id(part)]) if id(part) in without else part for part in parts]

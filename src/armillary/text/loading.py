@@ -8,12 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from armillary.errors import ModelError, nearest
+from armillary.errors import nearest
 from armillary.model.system import System
-from armillary.model.unit_system import unit_system
 from armillary.text.building import build
-from armillary.text.checking import check_document
-from armillary.text.documents import FileError, read_document
+from armillary.text.checking import read_model
+from armillary.text.documents import FileError
 from armillary.text.including import parts_of
 
 FORMATS = (".toml", ".urdf", ".xml")
@@ -45,23 +44,7 @@ def load(path: str | os.PathLike[str], **options: Any) -> System:
     )
 
 
-def _flatten(data: dict[str, Any]) -> None:
-    """Variables in [start] and [prescribe] written with or without quotes: A.q1 = 0.1 is a table to TOML."""
-    for section in ("start", "prescribe"):
-        table = data.get(section)
-        if isinstance(table, dict):
-            for head, inner in list(table.items()):
-                if isinstance(inner, dict):
-                    table.update({f"{head}.{tail}": value for tail, value in table.pop(head).items()})
-
-
 def load_text(path: str | os.PathLike[str], *, trust: bool = False) -> System:
     """The system in a text model; with ``trust`` FMUs that it names are loaded, which is machine code."""
-    document = read_document(path)
-    _flatten(document.data)
-    check_document(document)
-    try:
-        unit_system(document.data.get("units", "SI"))
-    except ModelError as error:
-        raise document.error(str(error), "units") from None
+    document = read_model(path)
     return build(document.data["name"], document.data.get("units", "SI"), parts_of(document), trust=trust)

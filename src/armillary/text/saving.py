@@ -39,11 +39,10 @@ from armillary.text.values import Values
 _VERBS: dict[str, tuple[str, Verb]] = {
     verb.method: (section, verb) for section, verbs in SECTIONS.items() for verb in verbs
 }
-_HEADERS = {section: 2 for section in SECTIONS} | {
-    "include": 2, "tables": 2, "functions": 1, "expressions": 1, "parameters": 1, "gravity": 1,
-    "prescribe": 1,
-    "start": 1, "inputs": 1, "memory": 2,
-}  # fmt: skip
+_HEADERS = {
+    **dict.fromkeys((*SECTIONS, "include", "tables"), 2),
+    **dict.fromkeys(("functions", "expressions", "parameters", "gravity", "prescribe", "start", "inputs"), 1),
+}
 _INLINE = 200  # numbers in a file beside the model where a flexible part has more
 
 
