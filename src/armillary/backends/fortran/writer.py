@@ -21,7 +21,7 @@ from armillary.backends.text.heading import head, note, operations_text, readme_
 from armillary.backends.text.helpers import helpers, needed
 from armillary.backends.text.layout import listed, partial_sums, wrapped
 from armillary.backends.text.numbers import reference_text
-from armillary.backends.text.source import Sections, Source, source
+from armillary.backends.text.source import Sections, Source, Told, source
 from armillary.backends.text.template import fill, template
 from armillary.program.equations import Equations
 from armillary.program.program import Section
@@ -173,36 +173,16 @@ def _array(kind: str, declared: str, values: Sequence[str], comment: str) -> lis
 
 
 def _functions(made: Source, sections: Sections) -> list[str]:
-    program, d = made.program, made.description
+    program = made.program
     texts = [_initial(made), _precompute(made, sections)]
 
-    def add(section: Section, name: str, size: str, about: str, labels: Sequence[str], out: str) -> None:
-        body = sections.body(section)
-        targets = [(f"{out}({i + 1})", text) for i, text in enumerate(body.results)]
-        texts.append(_subroutine(name, about, body, [f"{out}({size})"], targets, labels))
+    def add(f: Told) -> None:
+        body = sections.body(f.section)
+        targets = [(f"{f.out}({i + 1})", text) for i, text in enumerate(body.results)]
+        texts.append(_subroutine(f.name, f.about, body, [f"{f.out}({f.size})"], targets, f.labels))
 
-    add(
-        program.derivatives,
-        "derivatives",
-        "n_states",
-        "Rates of the states",
-        program.derivatives.labels,
-        "rates",
-    )
-    add(
-        program.outputs,
-        "outputs",
-        "n_outputs",
-        "The outputs, in their units",
-        [o.name for o in d.outputs],
-        "out",
-    )
-    if program.events.results:
-        about = "The functions whose sign changes are events"
-        add(program.events, "events", "n_events", about, [e.name for e in d.events], "out")
-    if program.update.results:
-        about = "The memory for the next step"
-        add(program.update, "update", "n_memory", about, [m.name for m in d.memory], "new_memory")
+    for function in made.functions:
+        add(function)
     for k, section in enumerate(program.fire):
         texts.append(_fire(k, section, made, sections))
     if program.fire:
@@ -211,14 +191,8 @@ def _functions(made: Source, sections: Sections) -> list[str]:
             for k in range(1, len(program.fire) + 1)
         )
         texts.append(_FIRE.replace("CASES", cases))
-    if program.quaternions:
-        about = "Euler parameters divided by their length"
-        size = str(len(program.normalise.results))
-        add(program.normalise, "unit_length", size, about, program.normalise.labels, "out")
-    if program.corrected:
-        about = "Coordinates with the gaps of closed loops made smaller, by one step of Newton's method"
-        labels = [d.states[i].name for i in program.corrected]
-        add(program.correct, "correct", str(len(labels)), about, labels, "out")
+    for function in made.corrections:
+        add(function)
     if program.quaternions or program.corrected:
         indent = " " * (6 if program.corrected else 4)
         values = {

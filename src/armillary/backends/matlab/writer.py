@@ -18,10 +18,9 @@ from armillary.backends.text.layout import listed, wrapped
 from armillary.backends.text.names import fields
 from armillary.backends.text.numbers import reference_text
 from armillary.backends.text.runfile import example_timing
-from armillary.backends.text.source import Sections, Source, source
+from armillary.backends.text.source import Sections, Source, Told, source
 from armillary.backends.text.template import fill, template
 from armillary.program.equations import Equations
-from armillary.program.program import Section
 
 WIDTH = 120
 RESERVED = ("choose", "least", "most", "root", "lookup", "horner", "p", "about", "given", "start", "values")
@@ -80,7 +79,7 @@ def _fields(made: Source) -> tuple[str, ...]:
 
 
 def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]:
-    program, d = made.program, made.description
+    program = made.program
     found = {
         "parameters": _parameters(made),
         "names": _names(made),
@@ -89,34 +88,19 @@ def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]
         "precompute": _precompute(made, sections, package),
     }
 
-    def add(section: Section, name: str, about: str, labels: Sequence[str], out: str = "out") -> None:
-        body = sections.body(section)
-        lines = [f"function {out} = {name}(t, state, constants, memory) %#ok<INUSD>"]
-        lines += [f"% {name.upper()}  {about}: {operations_text(body.section.operations)}.", *_body(body)]
-        lines += _results(out, body.results, labels)
-        found[name] = _with_helpers("\n".join([*lines, "end"]) + "\n")
+    def add(f: Told) -> None:
+        body = sections.body(f.section)
+        lines = [f"function {f.out} = {f.name}(t, state, constants, memory) %#ok<INUSD>"]
+        lines += [f"% {f.name.upper()}  {f.about}: {operations_text(body.section.operations)}.", *_body(body)]
+        lines += _results(f.out, body.results, f.labels)
+        found[f.name] = _with_helpers("\n".join([*lines, "end"]) + "\n")
 
-    add(program.derivatives, "derivatives", "Rates of the states", program.derivatives.labels, "rates")
-    add(program.outputs, "outputs", "The outputs, in their units", [o.name for o in d.outputs])
-    if program.events.results:
-        add(
-            program.events,
-            "events",
-            "The functions whose sign changes are events",
-            [e.name for e in d.events],
-        )
-    if program.update.results:
-        add(
-            program.update, "update", "The memory for the next step", [m.name for m in d.memory], "new_memory"
-        )
+    for function in made.functions:
+        add(function)
     if program.fire:
         found["fire"] = _fire(made, sections)
-    if program.quaternions:
-        about = "Euler parameters divided by their length"
-        add(program.normalise, "unit_length", about, program.normalise.labels)
-    if program.corrected:
-        about = "Coordinates with the gaps of closed loops made smaller, by one step of Newton's method"
-        add(program.correct, "correct", about, [d.states[i].name for i in program.corrected])
+    for function in made.corrections:
+        add(function)
     if program.quaternions or program.corrected:
         indent = "  " if program.corrected else ""
         values = {

@@ -14,7 +14,7 @@ from armillary.backends.text.helpers import helpers, needed
 from armillary.backends.text.layout import one_line, wrapped
 from armillary.backends.text.names import fields
 from armillary.backends.text.printer import Printer
-from armillary.backends.text.source import Sections, Source
+from armillary.backends.text.source import Sections, Source, Told
 from armillary.backends.text.template import fill, template
 from armillary.program.program import Section
 
@@ -38,7 +38,7 @@ class Module:
 
     def __init__(self, made: Source, name: str) -> None:
         self.made, self.name, self.has = made, name, features(made)
-        self.program, self.description = made.program, made.description
+        self.made, self.program, self.description = made, made.program, made.description
         self.sections = Sections(made, self.printer(), self.reserved)
         self.fields = fields((p.name for p in self.description.parameters), keyword.kwlist)
 
@@ -127,39 +127,22 @@ class Module:
 
     def functions(self) -> list[str]:
         """All sections as functions."""
-        program, d = self.program, self.description
+        program = self.program
         texts = [self.precompute()]
 
-        def add(section: Section, name: str, about: str, labels: Sequence[str]) -> None:
-            body = self.sections.body(section)
-            lines = [f"def {name}({ARGUMENTS}) -> Vector:", *self.body(body, about)]
-            texts.append("\n".join([*lines, *self.returned(body.results, labels)]) + "\n")
+        def add(f: Told) -> None:
+            body = self.sections.body(f.section)
+            lines = [f"def {f.name}({ARGUMENTS}) -> Vector:", *self.body(body, f.about)]
+            texts.append("\n".join([*lines, *self.returned(body.results, f.labels)]) + "\n")
 
-        add(program.derivatives, "derivatives", "Rates of the states", program.derivatives.labels)
-        add(program.outputs, "outputs", "The outputs, in their units", [o.name for o in d.outputs])
-        if program.events.results:
-            add(
-                program.events,
-                "events",
-                "The functions whose sign changes are events",
-                [e.name for e in d.events],
-            )
-        if program.update.results:
-            add(program.update, "update", "The memory for the next step", [m.name for m in d.memory])
+        for function in self.made.functions:
+            add(function)
         if program.fire:
             texts += [self.fire(k, section) for k, section in enumerate(program.fire)]
             names = ", ".join(f"fire_{k + 1}" for k in range(len(program.fire)))
             texts.append(_FIRE.format(arguments=ARGUMENTS, names=names))
-        if program.quaternions:
-            add(
-                program.normalise,
-                "unit_length",
-                "Euler parameters divided by their length",
-                program.normalise.labels,
-            )
-        if program.corrected:
-            about = "Coordinates with the gaps of closed loops made smaller, by one step of Newton's method"
-            add(program.correct, "correct", about, [d.states[i].name for i in program.corrected])
+        for function in self.made.corrections:
+            add(function)
         if program.quaternions or program.corrected:
             places = {
                 "quaternions": repr(list(program.quaternions)),

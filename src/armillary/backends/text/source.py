@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import symbols
@@ -25,6 +27,17 @@ ARGUMENTS = (
 _TAKEN = ("main", "test", "self_test", "makefile", "readme", "simulate", "solver")  # names of other files
 
 
+class Told(NamedTuple):
+    """A section that every language writes as a function of time, state, constants and memory."""
+
+    section: Section
+    name: str
+    about: str
+    labels: Sequence[str]
+    out: str  # what its results are called
+    size: str  # and what their number is
+
+
 @dataclass(frozen=True, eq=False)
 class Source:
     """One system on its way into a language."""
@@ -42,6 +55,37 @@ class Source:
         """The system's name as an identifier: of files, and before the names of functions."""
         stem = plain(self.description.name, "system").lower()[:40]
         return f"{stem}_system" if stem in _TAKEN else stem
+
+    @property
+    def functions(self) -> list[Told]:
+        """Derivatives and outputs, and events and update where there are any."""
+        program, d = self.program, self.description
+        labels, outputs = program.derivatives.labels, [o.name for o in d.outputs]
+        signs, events = "The functions whose sign changes are events", [e.name for e in d.events]
+        renewed, memory = "The memory for the next step", [m.name for m in d.memory]
+        found = [
+            Told(program.derivatives, "derivatives", "Rates of the states", labels, "rates", "n_states"),
+            Told(program.outputs, "outputs", "The outputs, in their units", outputs, "out", "n_outputs"),
+        ]
+        if program.events.results:
+            found.append(Told(program.events, "events", signs, events, "out", "n_events"))
+        if program.update.results:
+            found.append(Told(program.update, "update", renewed, memory, "new_memory", "n_memory"))
+        return found
+
+    @property
+    def corrections(self) -> list[Told]:
+        """What ``normalise`` is made of: unit Euler parameters, and coordinates of closed loops."""
+        program, found = self.program, []
+        if program.quaternions:
+            about, labels = "Euler parameters divided by their length", program.normalise.labels
+            size = str(len(program.normalise.results))
+            found.append(Told(program.normalise, "unit_length", about, labels, "out", size))
+        if program.corrected:
+            about = "Coordinates with the gaps of closed loops made smaller, by one step of Newton's method"
+            names = [self.description.states[i].name for i in program.corrected]
+            found.append(Told(program.correct, "correct", about, names, "out", str(len(names))))
+        return found
 
     @cached_property
     def reference(self) -> Reference:
