@@ -26,12 +26,17 @@ def derivative(expression: Expr, by: Expr) -> Expr:
     return directional_derivatives([expression], {by: UNIT})[0]
 
 
-def directional_derivatives(roots: Iterable[Expr], rates: Mapping[Expr, Expr]) -> list[Expr]:
+def directional_derivatives(
+    roots: Iterable[Expr],
+    rates: Mapping[Expr, Expr],
+    rule: Callable[[Expr, list[Expr]], Expr] | None = None,
+) -> list[Expr]:
     """Σ ∂root/∂s · rate(s) over the given symbols; all other symbols are held fixed.
 
-    With rates q̇ and u̇ this is the total time derivative.
+    With rates q̇ and u̇ this is the total time derivative. ``rule`` gives the derivative of a node from those
+    of its operands, in place of the plain one.
     """
-    roots = list(roots)
+    roots, rule = list(roots), rule or node_derivative
     d: dict[Expr, Expr] = {}
     for node in operands_first(roots):
         rate = rates.get(node)
@@ -40,7 +45,7 @@ def directional_derivatives(roots: Iterable[Expr], rates: Mapping[Expr, Expr]) -
         elif not node.args or all([d[a] is ZERO for a in node.args]):
             d[node] = ZERO
         else:
-            rate = _node_derivative(node, [d[a] for a in node.args])
+            rate = rule(node, [d[a] for a in node.args])
             large = rate.kind == "product" and len(rate.args) > _LARGE
             d[node] = let(rate, "chain") if large else rate
     return [d[root] for root in roots]
@@ -81,7 +86,8 @@ def _partials(node: Expr) -> list[Expr]:
     return [UNIT] if node.kind == "let" else call_partials(node)
 
 
-def _node_derivative(node: Expr, rates: list[Expr]) -> Expr:
+def node_derivative(node: Expr, rates: list[Expr]) -> Expr:
+    """The derivative of a node, from those of its operands."""
     if node.kind == "sum":
         return total(zip(node.data[1], rates, strict=True))
     if node.kind == "product":

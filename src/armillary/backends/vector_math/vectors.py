@@ -1,0 +1,162 @@
+"""Straight-line code on vectors of doubles, as LLVM text, a line per operation."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+Operand = str | float  # the name of a value, or a number for every lane
+
+
+def real(value: float) -> str:
+    """A double as LLVM writes it: its bits."""
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+class Vectors:
+    """Code under construction: ``lines``, and ``declarations`` of the intrinsics that they call.
+
+    ``add``, ``sub``, ``mul``, ``div`` and ``fused`` round once, on every machine; ``fma`` and ``arithmetic``
+    leave it to the machine whether a product is rounded before it is added to.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        self.vector = f"<{lanes} x double>"
+        self.bits = f"<{lanes} x i64>"
+        self.mask = f"<{lanes} x i1>"
+        self.lines: list[str] = []
+        self.declarations: dict[str, None] = {}
+        self.count = 0
+
+    def emit(self, operation: str) -> str:
+        self.count += 1
+        name = f"%v{self.count}"
+        self.lines.append(f"  {name} = {operation}")
+        return name
+
+    def splat(self, value: float) -> str:
+        return "<" + ", ".join([f"double {real(value)}"] * self.lanes) + ">"
+
+    def whole(self, value: int) -> str:
+        return "<" + ", ".join([f"i64 {value}"] * self.lanes) + ">"
+
+    def operand(self, value: Operand) -> str:
+        return value if isinstance(value, str) else self.splat(value)
+
+    # ---------------------------------------------------------------- arithmetic
+
+    def arithmetic(self, operation: str, a: Operand, b: Operand, flags: str = "contract ") -> str:
+        return self.emit(f"{operation} {flags}{self.vector} {self.operand(a)}, {self.operand(b)}")
+
+    def add(self, a: Operand, b: Operand) -> str:
+        return self.arithmetic("fadd", a, b, "")
+
+    def sub(self, a: Operand, b: Operand) -> str:
+        return self.arithmetic("fsub", a, b, "")
+
+    def mul(self, a: Operand, b: Operand) -> str:
+        return self.arithmetic("fmul", a, b, "")
+
+    def div(self, a: Operand, b: Operand) -> str:
+        return self.arithmetic("fdiv", a, b, "")
+
+    def neg(self, a: str) -> str:
+        return self.emit(f"fneg {self.vector} {a}")
+
+    def fused(self, a: Operand, b: Operand, c: Operand) -> str:
+        """a·b + c with one rounding, on every machine."""
+        return self.call("fma", a, b, c)
+
+    def fma(self, a: Operand, b: Operand, c: Operand) -> str:
+        """a·b + c, fused where the machine can."""
+        return self.arithmetic("fadd", self.arithmetic("fmul", a, b), c)
+
+    def polynomial(self, z: str, coefficients: Sequence[float]) -> str:
+        """Σ cᵢ zⁱ: neighbours are paired until three are left (Estrin), then Horner's rule.
+
+        Six terms take half the time that Horner's rule takes from z to the value.
+        """
+        terms: list[Operand] = list(coefficients)
+        while len(terms) > 3:
+            pairs: list[Operand] = [self.fma(b, z, a) for a, b in zip(terms[::2], terms[1::2], strict=False)]
+            terms = pairs + terms[2 * len(pairs) :]
+            z = self.arithmetic("fmul", z, z)
+        value = terms[-1]
+        for term in reversed(terms[:-1]):
+            value = self.fma(value, z, term)
+        return self.operand(value)
+
+    def sum_of(self, a: Operand, b: Operand) -> tuple[str, str]:
+        """a + b rounded, and what the rounding lost, where a = 0 or |a| ≥ |b| (Dekker 1971)."""
+        total = self.add(a, b)
+        return total, self.add(self.sub(a, total), b)
+
+    def product_of(self, a: Operand, b: Operand) -> tuple[str, str]:
+        """a·b rounded, and what the rounding lost."""
+        product = self.mul(a, b)
+        return product, self.fused(a, b, self.neg(product))
+
+    # ---------------------------------------------------------------- intrinsics, choices, bits
+
+    def call(self, intrinsic: str, *arguments: Operand) -> str:
+        v, name = self.vector, f"@llvm.{intrinsic}.v{self.lanes}f64"
+        self.declarations[f"declare {v} {name}({', '.join([v] * len(arguments))})"] = None
+        return self.emit(f"call {v} {name}({', '.join(f'{v} {self.operand(a)}' for a in arguments)})")
+
+    def size(self, a: Operand) -> str:
+        return self.call("fabs", a)
+
+    def signed_as(self, size: Operand, sign: Operand) -> str:
+        return self.call("copysign", size, sign)
+
+    def compare(self, how: str, a: Operand, b: Operand) -> str:
+        """A mask: whether a and b compare so in each lane."""
+        return self.emit(f"fcmp {how} {self.vector} {self.operand(a)}, {self.operand(b)}")
+
+    def both(self, a: str, b: str) -> str:
+        return self.emit(f"and {self.mask} {a}, {b}")
+
+    def either(self, a: str, b: str) -> str:
+        return self.emit(f"or {self.mask} {a}, {b}")
+
+    def choose(self, mask: str, a: Operand, b: Operand) -> str:
+        """a where the mask is set, else b."""
+        return self.emit(
+            f"select {self.mask} {mask}, {self.vector} {self.operand(a)}, {self.vector} {self.operand(b)}"
+        )
+
+    def clamp(self, a: str, low: float, high: float) -> str:
+        """The nearest value between two; NaN stays."""
+        a = self.choose(self.compare("olt", a, low), low, a)
+        return self.choose(self.compare("ogt", a, high), high, a)
+
+    def as_bits(self, a: Operand) -> str:
+        return self.emit(f"bitcast {self.vector} {self.operand(a)} to {self.bits}")
+
+    def as_reals(self, a: str) -> str:
+        return self.emit(f"bitcast {self.bits} {a} to {self.vector}")
+
+    def integer(self, operation: str, a: str, b: str | int) -> str:
+        return self.emit(f"{operation} {self.bits} {a}, {self.whole(b) if isinstance(b, int) else b}")
+
+    # ---------------------------------------------------------------- functions
+
+    def all_of(self, mask: str) -> str:
+        """One bit: whether every lane of a mask is set."""
+        name = f"@llvm.vector.reduce.and.v{self.lanes}i1"
+        self.declarations[f"declare i1 {name}({self.mask})"] = None
+        return self.emit(f"call i1 {name}({self.mask} {mask})")
+
+    def library(self, name: str, function: str) -> str:
+        """The library's function on each lane, as a function of its own: rare, so kept out of the way."""
+        lines = []
+        value = "undef"
+        for i in range(self.lanes):
+            lines.append(f"  %x{i} = extractelement {self.vector} %x, i64 {i}")
+            lines.append(f"  %y{i} = call double @{function}(double %x{i})")
+            lines.append(f"  %r{i} = insertelement {self.vector} {value}, double %y{i}, i64 {i}")
+            value = f"%r{i}"
+        body = "\n".join(lines)
+        head = f"define internal {self.vector} @{name}({self.vector} %x)"
+        return f"{head} noinline cold nounwind {{\n{body}\n  ret {self.vector} {value}\n}}\n"

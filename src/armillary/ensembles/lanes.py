@@ -1,0 +1,86 @@
+"""The engine for fixed steps without events: as many runs at once as a vector register holds numbers."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from armillary.backends.jit import engine, prepared
+from armillary.ensembles.lanes_loop import KEPT, LOOKED, lanes_text, rooms
+from armillary.ensembles.plan import Outcome, Plan
+
+_KIND = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 11)
+
+
+def suits(plan: Plan) -> bool:
+    """Whether this engine can make the runs of a plan."""
+    program = plan.program
+    plain = not (program.fire or program.events.results or program.corrected or program.stepping)
+    return plain and plan.row_at is not None and plan.method.tableau is not None
+
+
+@cache
+def lanes() -> int:
+    """How many doubles a vector register of this machine holds; at least 2."""
+    features = prepared().get_host_cpu_features()
+    return 8 if features.get("avx512f") else 4 if features.get("avx") else 2
+
+
+class Lanes:
+    """The engine for one plan."""
+
+    def __init__(self, plan: Plan, width: int | None = None) -> None:
+        assert plan.method.tableau is not None and plan.row_at is not None
+        self.plan, self.width = plan, width or lanes()
+        tableau = plan.method.tableau
+        text = lanes_text(plan.program, tableau, plan.looks, plan.history, self.width)
+
+        def options() -> Any:
+            made = prepared().create_pipeline_tuning_options(speed_level=2)
+            made.slp_vectorization = made.loop_vectorization = False  # all is vectors already
+            return made
+
+        name = "" if "inttoptr" in text else f"lanes {text}"
+        self._engine = engine(name, lambda: prepared().parse_assembly(text), 2, options)
+        self._runs = _KIND(self._engine.get_function_address("runs"))
+        self._room = rooms(plan.program, tableau, plan.looks)["end"][0] * self.width
+        self._due = np.zeros(len(plan.row_at), dtype=np.uint8)
+        due = plan.row_at >= 0
+        rows = plan.row_at[due]
+        self._due[due] = np.where(plan.kept[rows], KEPT, 0) + np.where(plan.looked[rows], LOOKED, 0)
+
+    def __call__(self, i0: int, i1: int) -> Outcome:
+        plan, n, width = self.plan, i1 - i0, self.width
+        blocks = -(-n // width)
+        stride = blocks * width
+        parameters, state, memory = (_padded(a, stride) for a in plan.starts.block(i0, i1))
+        outcome = Outcome.empty(plan, stride)
+        slots = np.ascontiguousarray(np.tile(plan.slots[:, None], (1, stride)))
+        status, stops = np.empty(stride), np.empty(stride)
+        room, rows = _aligned(self._room), outcome.rows
+        assert plan.grid is not None and plan.steps is not None
+        arrays = (plan.grid, plan.steps, self._due, parameters, state, memory, rows, slots, status, stops, room)
+        self._runs(blocks, stride, len(plan.grid) - 1, *(a.ctypes.data for a in arrays))
+        return Outcome(
+            status[:n].astype(np.int8), stops[:n], state[:, :n], memory[:, :n], rows[..., :n], slots[:, :n], {}
+        )
+
+
+def _padded(array: np.ndarray, columns: int) -> np.ndarray:
+    """As many columns as whole vectors have; the last run again in those beyond it."""
+    missing = columns - array.shape[1]
+    if missing:
+        array = np.concatenate([array, np.repeat(array[:, -1:], missing, axis=1)], axis=1)
+    return np.ascontiguousarray(array)
+
+
+def _aligned(count: int) -> np.ndarray:
+    """Room for so many numbers, where a cache line begins."""
+    raw = np.zeros(count + 8)
+    start = (-raw.ctypes.data // 8) % 8
+    return raw[start : start + count]
+
+

@@ -1,0 +1,277 @@
+"""Numbers that sum up a run: what a batch keeps of a motion instead of its history.
+
+A metric looks at one output, at rows (t, y) one after another, and keeps a few numbers ("slots") from row to
+row: every engine, on lanes of a processor or threads of a GPU, keeps the same ones. ``of`` computes the
+metric from a whole history instead, with NumPy.
+
+A text says a metric too: ``"maximum(tip height)"``, ``"crossing(tip height, 0.2, falling)"``,
+``"histogram(tip height, 0, 1, 20)"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from math import inf, isfinite, nan
+from typing import Any, ClassVar
+
+import numpy as np
+
+from armillary.errors import ArmillaryError, nearest
+
+DIRECTIONS = {"rising": 1, "falling": -1, "either": 0}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What is kept of one output of a run."""
+
+    output: str
+    kind: ClassVar[str] = ""
+
+    @property
+    def start(self) -> tuple[float, ...]:
+        """The slots before the first row."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        """How many numbers the metric is; 1 for all but histograms."""
+        return 1
+
+    def value(self, slots: np.ndarray, t_first: float) -> np.ndarray:
+        """The metric of many runs from their slots, one column per run; ``t_first``: of the first row."""
+        return slots[0]
+
+    def of(self, time: Any, values: Any) -> Any:
+        """The metric of a history."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        others = [getattr(self, f.name) for f in fields(self)[1:]]
+        return f"{self.kind}({', '.join(map(str, [self.output, *others]))})"
+
+
+class Final(Metric):
+    """The last value."""
+
+    kind = "final"
+
+    @property
+    def start(self) -> tuple[float, ...]:
+        return (nan,)
+
+    def of(self, time: Any, values: Any) -> Any:
+        return values[-1]
+
+
+class Minimum(Metric):
+    """The smallest value."""
+
+    kind = "minimum"
+
+    @property
+    def start(self) -> tuple[float, ...]:
+        return (inf,)
+
+    def of(self, time: Any, values: Any) -> Any:
+        return np.min(values)
+
+
+class Maximum(Metric):
+    """The largest value."""
+
+    kind = "maximum"
+
+    @property
+    def start(self) -> tuple[float, ...]:
+        return (-inf,)
+
+    def of(self, time: Any, values: Any) -> Any:
+        return np.max(values)
+
+
+class Mean(Metric):
+    """The mean over time, by the trapezoidal rule between rows.
+
+    Slots: ∫ y dt so far, and t and y of the row before.
+    """
+
+    kind = "mean"
+
+    @property
+    def start(self) -> tuple[float, ...]:
+        return (0.0, nan, nan)
+
+    def value(self, slots: np.ndarray, t_first: float) -> np.ndarray:
+        total, t, y = slots
+        elapsed = t - t_first
+        return np.where(elapsed > 0.0, total / np.where(elapsed > 0.0, elapsed, 1.0), y)
+
+    def of(self, time: Any, values: Any) -> Any:
+        t, y = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
+        if len(t) == 1 or t[-1] == t[0]:
+            return y[-1]
+        return np.trapezoid(y, t) / (t[-1] - t[0]) if hasattr(np, "trapezoid") else _trapezoid(y, t)
+
+
+def _trapezoid(y: np.ndarray, t: np.ndarray) -> float:
+    return float(np.sum(np.diff(t) * (y[1:] + y[:-1])) / 2.0 / (t[-1] - t[0]))
+
+
+class Rms(Mean):
+    """The root of the mean square over time; slots as of the mean, with y² for y."""
+
+    kind = "rms"
+
+    def value(self, slots: np.ndarray, t_first: float) -> np.ndarray:
+        return np.sqrt(super().value(slots, t_first))
+
+    def of(self, time: Any, values: Any) -> Any:
+        return np.sqrt(super().of(time, np.square(values)))
+
+
+@dataclass(frozen=True)
+class Crossing(Metric):
+    """The time at which a value first crosses a level, linear between rows; NaN where it never does.
+
+    Slots: that time, and t and y of the row before. A value that starts on the level has not crossed it.
+    """
+
+    level: float = 0.0
+    direction: str = "either"
+    kind: ClassVar[str] = "crossing"
+
+    def __post_init__(self) -> None:
+        if self.direction not in DIRECTIONS:
+            raise ArmillaryError(
+                f"a crossing is {', '.join(DIRECTIONS)}, not '{self.direction}'"
+                f"{nearest(self.direction, DIRECTIONS)}"
+            )
+        if not isfinite(self.level):
+            raise ArmillaryError(f"the level of a crossing must be a finite number, not {self.level}")
+
+    @property
+    def start(self) -> tuple[float, ...]:
+        return (nan, nan, nan)
+
+    def of(self, time: Any, values: Any) -> Any:
+        t, z = np.asarray(time, dtype=float), np.asarray(values, dtype=float) - self.level
+        sign = DIRECTIONS[self.direction]
+        rising, falling = (z[:-1] < 0) & (z[1:] >= 0), (z[:-1] > 0) & (z[1:] <= 0)
+        hits = np.flatnonzero((rising & (sign >= 0)) | (falling & (sign <= 0)))
+        if not hits.size:
+            return nan
+        i = hits[0]
+        return t[i] + (t[i + 1] - t[i]) * (z[i] / (z[i] - z[i + 1]))
+
+
+@dataclass(frozen=True)
+class Histogram(Metric):
+    """How many rows fall into each of ``bins`` equal bins between ``low`` and ``high``, ends included."""
+
+    low: float = 0.0
+    high: float = 1.0
+    bins: int = 10
+    kind: ClassVar[str] = "histogram"
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.low) and isfinite(self.high) and self.low < self.high):
+            raise ArmillaryError(
+                f"the histogram of '{self.output}' needs bounds low < high, not {self.low} and {self.high}"
+            )
+        if int(self.bins) != self.bins or not 0 < self.bins <= 200:
+            raise ArmillaryError(
+                f"the histogram of '{self.output}' needs a whole number of bins from 1 to 200, "
+                f"not {self.bins}"
+            )
+        object.__setattr__(self, "bins", int(self.bins))
+
+    @property
+    def edges(self) -> np.ndarray:
+        return np.linspace(self.low, self.high, self.bins + 1)
+
+    @property
+    def start(self) -> tuple[float, ...]:
+        return (0.0,) * self.bins
+
+    @property
+    def size(self) -> int:
+        return self.bins
+
+    def value(self, slots: np.ndarray, t_first: float) -> np.ndarray:
+        return slots.T
+
+    def of(self, time: Any, values: Any) -> Any:
+        return np.histogram(values, self.edges)[0].astype(float)
+
+
+KINDS: dict[str, type[Metric]] = {
+    m.kind: m for m in (Final, Minimum, Maximum, Mean, Rms, Crossing, Histogram)
+}
+_SHORT = {"min": "minimum", "max": "maximum", "last": "final", "average": "mean"}
+
+
+def read_metric(text: str) -> Metric:
+    """A metric from its text: kind(output) or kind(output, number, …).
+
+    Names of outputs may hold commas and brackets themselves: further arguments are read from the end.
+    """
+    kind, bracket, rest = text.strip().partition("(")
+    kind = _SHORT.get(kind.strip(), kind.strip())
+    if kind not in KINDS or not bracket or not rest.endswith(")"):
+        known = ", ".join(f"{name}(output)" for name in KINDS)
+        raise ArmillaryError(f"'{text}' is no metric{nearest(kind, KINDS)}; write one of {known}")
+    chosen, inside = KINDS[kind], rest[:-1]
+    if chosen is Crossing:
+        return _crossing(text, inside)
+    if chosen is Histogram:
+        parts = inside.rsplit(",", 3)
+        if len(parts) != 4:
+            raise ArmillaryError(f"'{text}': write histogram(output, low, high, bins)")
+        low, high, bins = (_number(part, text) for part in parts[1:])
+        return Histogram(_name(parts[0], text), low, high, bins)  # type: ignore[arg-type]
+    return chosen(_name(inside, text))
+
+
+def _crossing(text: str, inside: str) -> Crossing:
+    parts = inside.rsplit(",", 2)
+    direction = "either"
+    if parts[-1].strip() in DIRECTIONS:
+        direction = parts.pop().strip()
+    else:
+        parts = inside.rsplit(",", 1)
+    if len(parts) != 2:
+        raise ArmillaryError(f"'{text}': write crossing(output, level) or crossing(output, level, rising)")
+    return Crossing(_name(parts[0], text), _number(parts[1], text), direction)
+
+
+def _name(part: str, text: str) -> str:
+    if not part.strip():
+        raise ArmillaryError(f"'{text}' names no output")
+    return part.strip()
+
+
+def _number(part: str, text: str) -> float:
+    try:
+        return float(part)
+    except ValueError:
+        raise ArmillaryError(f"'{text}': '{part.strip()}' is no number") from None
+
+
+Metrics = Mapping[str, Metric | str] | Sequence[Metric | str]
+
+
+def read_metrics(metrics: Metrics | None) -> dict[str, Metric]:
+    """Metrics by name; those of a list are called by their texts."""
+    if isinstance(metrics, str | Metric):
+        metrics = [metrics]
+    entries = metrics.items() if isinstance(metrics, Mapping) else [(str(m), m) for m in metrics or ()]
+    found: dict[str, Metric] = {}
+    for name, entry in entries:
+        if not isinstance(entry, str | Metric):
+            raise ArmillaryError(f"metric '{name}' must be a text or a metric, not {entry!r}")
+        if name in found:
+            raise ArmillaryError(f"there are two metrics '{name}'")
+        found[name] = read_metric(entry) if isinstance(entry, str) else entry
+    return found

@@ -1,0 +1,128 @@
+"""What an engine needs to make the runs of a batch, and what it gives back.
+
+Arrays hold quantities row by row and runs column by column: neighbouring runs are neighbours in memory, as
+vector registers and GPUs want them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armillary.ensembles.metrics import Metric
+from armillary.ensembles.starts import Starts
+from armillary.program.program import Program
+from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.integrators import Method
+
+# How a run ended, by number.
+STATUS = (
+    "finished", "event", "diverged", "step too small", "events accumulate", "too many steps", "failed", "not run",
+)  # fmt: skip
+FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS, FAILED, NOT_RUN = range(len(STATUS))
+
+
+@dataclass(frozen=True)
+class Look:
+    """A metric of a batch: its name, and the column of the output that it looks at."""
+
+    name: str
+    metric: Metric
+    column: int
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The runs of a batch, checked and ready for any engine.
+
+    ``times`` are those of all rows, those of ``kept`` become histories of the columns ``history``, those of
+    ``looked`` are shown to the metrics. ``grid`` and ``steps`` are the ends and lengths of fixed steps, and
+    ``row_at`` the row that is due at each grid point or −1, where all rows lie on grid points; else None.
+    """
+
+    model: CompiledModel
+    program: Program  # of the model, with just ``columns`` as outputs
+    columns: tuple[str, ...]
+    method: Method
+    t0: float
+    t_end: float
+    step: float | None
+    rtol: float
+    atol: np.ndarray
+    max_step: float
+    max_steps: int
+    times: np.ndarray
+    kept: np.ndarray
+    looked: np.ndarray
+    history: tuple[int, ...]
+    looks: tuple[Look, ...]
+    starts: Starts
+    grid: np.ndarray | None
+    steps: np.ndarray | None
+    row_at: np.ndarray | None
+
+    @property
+    def runs(self) -> int:
+        return self.starts.runs
+
+    @property
+    def samples(self) -> np.ndarray:
+        """The times of histories."""
+        return self.times[self.kept] if self.history else self.times[:0]
+
+    @property
+    def t_look(self) -> float:
+        """The time of the first row that metrics see."""
+        seen = self.times[self.looked]
+        return float(seen[0]) if seen.size else self.t0
+
+    @property
+    def slots(self) -> np.ndarray:
+        """The slots of all metrics before the first row."""
+        return np.array([x for look in self.looks for x in look.metric.start], dtype=float)
+
+    def slot_places(self) -> list[int]:
+        """Where the slots of each metric begin."""
+        sizes = [len(look.metric.start) for look in self.looks]
+        return [sum(sizes[:i]) for i in range(len(sizes))]
+
+
+@dataclass(eq=False)
+class Outcome:
+    """What came of runs i0 … i1 − 1 of a plan: a column per run."""
+
+    status: np.ndarray  # (n,) of int8, places in STATUS
+    t_stop: np.ndarray  # (n,)
+    state: np.ndarray  # (states, n)
+    memory: np.ndarray  # (memories, n)
+    rows: np.ndarray  # (samples, history columns, n); NaN where a run did not get
+    slots: np.ndarray  # (slots, n)
+    messages: dict[int, str]  # of runs that failed, counted from i0
+
+    @classmethod
+    def empty(cls, plan: Plan, n: int) -> Outcome:
+        """Room for n runs, none of them made."""
+        samples = len(plan.samples)
+        return cls(
+            np.full(n, NOT_RUN, dtype=np.int8),
+            np.full(n, np.nan),
+            np.full((len(plan.program.state), n), np.nan),
+            np.full((len(plan.program.memory), n), np.nan),
+            np.full((samples, len(plan.history), n), np.nan),
+            np.full((len(plan.slots), n), np.nan),
+            {},
+        )
+
+    def put(self, i0: int, part: Outcome) -> None:
+        """The runs of a part in their place among all."""
+        n = len(part.status)
+        for name in ("status", "t_stop", "state", "memory", "rows", "slots"):
+            getattr(self, name)[..., i0 : i0 + n] = getattr(part, name)
+        self.messages |= {i0 + i: text for i, text in part.messages.items()}
+
+
+Engine = Callable[[Plan, int, int], Outcome]
+Info = dict[str, Any]

@@ -1,0 +1,169 @@
+"""From the arguments of a batch to its plan: checked names, row times, the grid of fixed steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from armillary.ensembles.metrics import Metrics, read_metrics
+from armillary.ensembles.plan import Look, Plan
+from armillary.ensembles.starts import Starts
+from armillary.errors import ArmillaryError, nearest
+from armillary.program.program import Program, section
+from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.integrators import METHODS, check_run
+from armillary.runtime.integrators.sampling import SampleTimes
+from armillary.runtime.shape import SNAP
+
+_ROWS = 1000  # that metrics see of an adaptive run whose sampling was not said
+_MOST_BYTES = 64 * 2**30  # of histories and metrics; more is a mistake rather than a wish
+
+
+def plan(
+    model: CompiledModel,
+    t_end: float,
+    *,
+    step: float | None = None,
+    method: str | None = None,
+    parameters: Any = None,
+    initial: Any = None,
+    memory: Any = None,
+    t0: float = 0.0,
+    sample: float | Sequence[float] | None = None,
+    outputs: Sequence[str] | None = None,
+    metrics: Metrics | None = None,
+    runs: int | None = None,
+    rtol: float = 1e-9,
+    atol: float | Sequence[float] = 1e-11,
+    max_step: float = inf,
+    max_steps: int = 1_000_000_000,
+) -> Plan:
+    """The plan of a batch; see ``simulate_batch`` for what the arguments mean."""
+    chosen = method or ("rk4" if step is not None else "dop853")
+    check_run(chosen, t0, t_end, step)
+    found = METHODS[chosen]
+    asked = read_metrics(metrics)
+    history = _history(model, outputs, bool(asked))
+    for name, metric in asked.items():
+        _known(model, metric.output, f"metric '{name}'")
+        if name in history:
+            raise ArmillaryError(f"metric '{name}' has the name of an output whose history is kept")
+    columns = tuple(dict.fromkeys([*history, *(m.output for m in asked.values())]))
+    starts = Starts(model, parameters, initial, memory, runs, float(t0))
+    fixed = None if found.adaptive else step
+    times, kept, looked = _rows(float(t0), float(t_end), sample, fixed, bool(history), bool(asked))
+    _check_size(starts.runs, int(np.sum(kept)) * len(history) + sum(m.size for m in asked.values()))
+    grid, steps, row_at = _grid(float(t0), float(t_end), fixed, times) if fixed else (None, None, None)
+    return Plan(
+        model=model,
+        program=_restricted(model.equations.program, model.output_names, columns),
+        columns=columns,
+        method=found,
+        t0=float(t0),
+        t_end=float(t_end),
+        step=step,
+        rtol=float(rtol),
+        atol=np.broadcast_to(np.array(atol, dtype=float), len(model.equations.program.state)),
+        max_step=float(max_step),
+        max_steps=max_steps,
+        times=times,
+        kept=kept,
+        looked=looked,
+        history=tuple(columns.index(name) for name in history),
+        looks=tuple(Look(name, m, columns.index(m.output)) for name, m in asked.items()),
+        starts=starts,
+        grid=grid,
+        steps=steps,
+        row_at=row_at,
+    )
+
+
+def _history(model: CompiledModel, outputs: Sequence[str] | None, reduced: bool) -> list[str]:
+    """Outputs whose histories are kept: those asked for; all, where there are no metrics either."""
+    if outputs is None:
+        return [] if reduced else list(model.output_names)
+    names = [outputs] if isinstance(outputs, str) else [str(name) for name in outputs]
+    for name in names:
+        _known(model, name, "outputs=")
+    return list(dict.fromkeys(names))
+
+
+def _known(model: CompiledModel, name: str, where: str) -> None:
+    if name not in model.output_names:
+        raise ArmillaryError(f"{where}: there is no output '{name}'{nearest(name, model.output_names)}")
+
+
+def _restricted(program: Program, names: Sequence[str], columns: Sequence[str]) -> Program:
+    """The program with just these outputs."""
+    if tuple(columns) == tuple(names):
+        return program
+    results = [program.outputs.results[list(names).index(name)] for name in columns]
+    return replace(program, outputs=section("outputs", columns, results))
+
+
+def _rows(
+    t0: float, t_end: float, sample: Any, step: float | None, history: bool, metrics: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Times of all rows, which of them are kept as histories, and which the metrics see.
+
+    Metrics see every grid point of fixed steps; with an adaptive method the sample times, a thousand intervals
+    unless they are given. Histories are kept at the sample times, by default the same.
+    """
+    if sample is None and step is None and t_end > t0:
+        sample = (t_end - t0) / _ROWS
+    given = SampleTimes(sample, t0, t_end)
+    every = _grid_points(t0, t_end, step) if step else np.array([t0, t_end])[: 1 + (t_end > t0)]
+    samples = every if given.every_step else given.times(0, given.count)
+    if not (metrics and step):
+        return samples, np.full(len(samples), history), np.full(len(samples), metrics)
+    near = SNAP * step
+    place = np.clip(np.searchsorted(every, samples), 0, len(every) - 1)
+    before = np.maximum(place - 1, 0)
+    place = np.where(np.abs(every[before] - samples) < np.abs(every[place] - samples), before, place)
+    on_grid = np.abs(every[place] - samples) <= near
+    every = every.copy()
+    every[place[on_grid]] = samples[on_grid]
+    times = np.union1d(every, samples)
+    kept = np.isin(times, samples) if history else np.zeros(len(times), dtype=bool)
+    return times, kept, np.isin(times, every)
+
+
+def _grid_points(t0: float, t_end: float, step: float) -> np.ndarray:
+    """Ends of fixed steps as the single run's loop takes them: the last one, up to rounding, is the end."""
+    count = int(np.ceil((t_end - t0) / step - SNAP)) if t_end > t0 else 0
+    points = t0 + np.arange(count + 1) * step
+    points[-1] = t_end
+    return points
+
+
+def _grid(
+    t0: float, t_end: float, step: float, times: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | tuple[None, None, None]:
+    """Grid points, the steps between them, and the row due at each (−1: none); None where a row lies inside
+    a step.
+    """
+    points = _grid_points(t0, t_end, step)
+    place = np.clip(np.rint((times - t0) / step).astype(int), 0, len(points) - 1)
+    place[times >= t_end - SNAP * step] = len(points) - 1
+    if np.any(np.abs(points[place] - times) > SNAP * step) or len(np.unique(place)) < len(place):
+        return None, None, None
+    points[place] = times
+    steps = np.diff(points)
+    whole = np.abs(steps - step) <= 4.0 * np.finfo(float).eps * np.abs(points[1:])
+    row_at = np.full(len(points), -1)
+    row_at[place] = np.arange(len(times))
+    return points, np.where(whole, step, steps), row_at
+
+
+def _check_size(runs: int, numbers: int) -> None:
+    size = 8.0 * runs * numbers
+    if size > _MOST_BYTES:
+        raise ArmillaryError(
+            f"{runs} runs with {numbers} numbers each would take {size / 2**30:.3g} GiB; keep fewer samples "
+            "(sample=), fewer outputs (outputs=), reduce them on the fly (metrics=), or use a Study, which writes "
+            "to disk"
+        )

@@ -1,0 +1,326 @@
+"""The starts of many runs: parameters, states and memory, from values that may differ from run to run.
+
+Where a start is only a matter of numbers given by name, blocks of runs are made at once. Where it must be
+found (closed loops, mass centres, memories that begin at an expression, momenta), each run is placed by the
+single run's own code, and only once where nothing that differs between runs enters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.expression import as_expr
+from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
+from armillary.algebra.walk import symbols
+from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
+from armillary.model.unit_system import state_factor
+from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.initial import initial_memory, initial_values
+from armillary.runtime.instance import Instance
+from armillary.runtime.parameters import check_physical, parameter_table
+
+Given = Mapping[str, Any]
+
+
+class Starts:
+    """Parameters and initial values of all runs of a batch."""
+
+    def __init__(
+        self,
+        model: CompiledModel,
+        parameters: Given | None,
+        initial: Any,
+        memory: Given | None,
+        runs: int | None,
+        t0: float,
+    ) -> None:
+        self.model, self.t0 = model, t0
+        self._table = parameter_table(model.equations)
+        self._parameters = {str(name): value for name, value in (parameters or {}).items()}
+        self._initial = _by_name(model, initial)
+        self._memory = {str(name): value for name, value in (memory or {}).items()}
+        self.columns = self._columns()  # inside the model's units
+        self.runs = _count(self._lengths(), runs)
+        self._check()
+
+    # ------------------------------------------------------------ what was given
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """Names of the parameters that differ between runs."""
+        return tuple(name for name in self._parameters if (name in self.columns["parameters"]))
+
+    def _columns(self) -> dict[str, dict[str, np.ndarray]]:
+        """The values that differ between runs, by kind and name, in the model's own units."""
+        table, system = self._table, self.model.equations.system
+        found: dict[str, dict[str, np.ndarray]] = {"parameters": {}, "initial": {}, "memory": {}}
+        for name, value in self._parameters.items():
+            if name not in table.names:
+                raise ParameterError(f"there is no parameter '{name}'{nearest(name, table.names)}")
+            if _many(value):
+                i = table.names.index(name)
+                dimension = parse_unit(table.units[i]).dimension if table.units[i] else None
+                where = f"parameter '{name}'"
+                found["parameters"][name] = _column(value, where, table.factors[i], system.units, dimension)
+        known = {s.data.name: s for s in system.initial}
+        for name, value in self._initial.items():
+            if _many(value) and name in known:  # what is unknown or prescribed is told by the single start
+                symbol, where = known[name], f"the initial value of '{name}'"
+                found["initial"][name] = _column(
+                    value, where, state_factor(symbol), system.units, symbol.dimension
+                )
+            elif _many(value):
+                initial_values(self.model.equations, {name: 0.0})
+        for name, value in self._memory.items():
+            if _many(value):
+                if name not in system.memories:
+                    raise ParameterError(f"there is no memory '{name}'{nearest(name, system.memories)}")
+                record, where = system.memories[name], f"memory '{name}'"
+                found["memory"][name] = _column(
+                    value, where, record.factor, system.units, record.symbol.dimension
+                )
+        return found
+
+    def _lengths(self) -> dict[str, int]:
+        kinds = {"parameters": "parameter", "initial": "initial value", "memory": "memory"}
+        return {
+            f"{kinds[kind]} '{name}'": len(column)
+            for kind, columns in self.columns.items()
+            for name, column in columns.items()
+        }
+
+    def shared(self, kind: str) -> dict[str, Any]:
+        """What is the same in all runs, as it was given."""
+        given = {"parameters": self._parameters, "initial": self._initial, "memory": self._memory}[kind]
+        return {name: value for name, value in given.items() if not _many(value)}
+
+    def single(self, i: int) -> dict[str, Any]:
+        """Arguments for ``simulate`` of one run, in stated units."""
+
+        def of(value: Any) -> Any:
+            return value[i] if _many(value) else value
+
+        return {
+            "parameters": {name: of(value) for name, value in self._parameters.items()},
+            "initial": {name: of(value) for name, value in self._initial.items()},
+            "memory": {name: of(value) for name, value in self._memory.items()},
+        }
+
+    def _check(self) -> None:
+        """Errors of the values themselves, before any run: missing, impossible, unknown."""
+        table, system = self._table, self.model.equations.system
+        first = {name: value[0] if _many(value) else value for name, value in self._parameters.items()}
+        values = table.values(first)
+        initial_values(self.model.equations, self.single(0)["initial"] if self.runs else {})
+        initial_memory(self.model.equations, self.single(0)["memory"] if self.runs else {}, self.t0)
+        if not self.columns["parameters"]:
+            check_physical(system, table, values)
+            return
+        inside: dict[str, Any] = dict(zip(table.names, table.inside(values).tolist(), strict=True))
+        inside |= self.columns["parameters"]
+        for body in system.bodies.values():
+            quantities = [body.mass, *(body.inertia[i][i] for i in range(3))]
+            names = ("mass", *(f"moment of inertia about {axis}" for axis in "xyz"))
+            for value, what in zip(evaluate_all(quantities, inside), names, strict=True):
+                wrong = np.flatnonzero(np.asarray(value) < 0)
+                if wrong.size:
+                    size = np.broadcast_to(value, self.runs)[wrong[0]]
+                    raise ParameterError(
+                        f"body '{body.name}': its {what} is {size:g} with the parameters of run {wrong[0]}"
+                        + (f" (and of {wrong.size - 1} others)" if wrong.size > 1 else "")
+                    )
+
+    # ------------------------------------------------------------ blocks
+
+    def block(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Parameters, states and memory of runs i0 … i1 − 1, a column per run, in the model's own units."""
+        n, table = i1 - i0, self._table
+        parameters = np.empty((len(table.names), n))
+        parameters[:] = self._inside[:, None]
+        for name, column in self.columns["parameters"].items():
+            parameters[table.names.index(name)] = column[i0:i1]
+        state, memory = self._placed(i0, i1)
+        return parameters, state, memory
+
+    @cached_property
+    def _inside(self) -> np.ndarray:
+        first = {name: value[0] if _many(value) else value for name, value in self._parameters.items()}
+        return self._table.inside(self._table.values(first))
+
+    def _placed(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray]:
+        if self._by_numbers:
+            return self._plain(i0, i1)
+        if self._alike:
+            state, memory = self._same
+            shape = (1, i1 - i0)
+            return np.tile(state[:, None], shape), np.tile(memory[:, None], shape)
+        found = [self._one(i) for i in range(i0, i1)]
+        return np.stack([y for y, _ in found], axis=1), np.stack([m for _, m in found], axis=1)
+
+    @cached_property
+    def _same(self) -> tuple[np.ndarray, np.ndarray]:
+        """The start of every run, where all start alike."""
+        return self._one(0)
+
+    def _one(self, i: int) -> tuple[np.ndarray, np.ndarray]:
+        """State and memory of a run that is placed by itself."""
+        given = self.single(i)
+        instance = Instance(self.model, given["parameters"])
+        stored = initial_memory(self.model.equations, given["memory"], self.t0)
+        try:
+            place = self.model.place_at_start(instance, given["initial"], self.t0, stored)
+        except ArmillaryError as error:
+            raise type(error)(f"run {i}: {error}") from error
+        return instance.packed(place), place.memory
+
+    @cached_property
+    def _by_numbers(self) -> bool:
+        """Whether nothing has to be found at the start."""
+        equations, kind = self.model.equations, type(self.model)
+        ordinary = kind.place_at_start is CompiledModel.place_at_start
+        ordinary = ordinary and kind.second_half is CompiledModel.second_half
+        started = any(m.start is not None for m in equations.system.memories.values())
+        return ordinary and not (
+            equations.setting.rows or started or equations.system.mass_centre_starts()
+        )
+
+    @cached_property
+    def _alike(self) -> bool:
+        """Whether all runs start at the same place: nothing that differs between them enters there."""
+        if self.columns["initial"] or self.columns["memory"]:
+            return False
+        equations, kind = self.model.equations, type(self.model)
+        if kind.place_at_start is not CompiledModel.place_at_start:
+            return not self.columns["parameters"]
+        if kind.second_half is not CompiledModel.second_half:
+            return not self.columns["parameters"]
+        program, system = equations.program, equations.system
+        expression = dict(zip(program.constants, program.precompute.results, strict=True))
+        used = symbols(*program.geometry.results)
+        entering = symbols(*[expression.get(s, s) for s in used])
+        for start in system.mass_centre_starts():
+            entering |= symbols(*[as_expr(x) for x in (*start.places, *start.rates)])
+        entering |= symbols(*[m.start for m in system.memories.values() if m.start is not None])
+        names = {s.data.name for s in entering}
+        return not names & set(self.columns["parameters"])
+
+    def _plain(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray]:
+        """Starts that are given by numbers alone."""
+        equations, n = self.model.equations, i1 - i0
+        q, u, _ = initial_values(equations, self._first_initial)
+        all_speeds = [s.data.name for s in equations.system.speeds]
+        names = [*equations.coordinates, *self.model.speed_names]
+        kept = np.concatenate([q, u[[all_speeds.index(name) for name in self.model.speed_names]]])
+        state = np.empty((len(names), n))
+        state[:] = kept[:, None]
+        for name, column in self.columns["initial"].items():
+            if name in names:
+                state[names.index(name)] = column[i0:i1]
+        for first in equations.program.quaternions:
+            four = state[first : first + 4]
+            if any(names[first + k] in self.columns["initial"] for k in range(4)):
+                self._unit(four, names[first], i0)
+        memory = np.empty((len(equations.system.memories), n))
+        memory[:] = initial_memory(equations, self.shared("memory"), self.t0)[:, None]
+        for name, column in self.columns["memory"].items():
+            memory[list(equations.system.memories).index(name)] = column[i0:i1]
+        return state, memory
+
+    @cached_property
+    def _first_initial(self) -> dict[str, Any]:
+        """Initial values with those of the first run where they differ; Euler parameters as described, which
+        are replaced before they are made unit.
+        """
+        return self.single(0)["initial"] if self.runs else {}
+
+    def _unit(self, four: np.ndarray, name: str, i0: int) -> None:
+        """Euler parameters made unit, as many runs as there are columns."""
+        given = self.single(i0)["initial"]
+        described = {s.data.name: x for s, x in self.model.equations.system.initial.items()}
+        first = self.model.coordinate_names.index(name)
+        for k in range(4):
+            own = self.model.coordinate_names[first + k]
+            if own not in self.columns["initial"]:
+                four[k] = float(given.get(own, described[own]))
+        length = np.sqrt(np.sum(four**2, axis=0))
+        if np.any(length == 0.0):
+            run = i0 + int(np.flatnonzero(length == 0.0)[0])
+            raise ParameterError(f"run {run}: the Euler parameters from '{name}' on are all zero")
+        four /= length
+
+
+# ---------------------------------------------------------------- values
+
+
+def _many(value: Any) -> bool:
+    """Whether a value is one per run."""
+    if isinstance(value, str):
+        return False
+    return bool(np.ndim(value.magnitude if is_quantity(value) else value))
+
+
+def _by_name(model: CompiledModel, initial: Any) -> dict[str, Any]:
+    """Initial values by name, from a mapping or from whole states, a row per run."""
+    if initial is None:
+        return {}
+    if isinstance(initial, Mapping):
+        return {str(name): value for name, value in initial.items()}
+    names = [*model.coordinate_names, *model.speed_names]
+    states = np.asarray(initial, dtype=float)
+    if states.ndim not in (1, 2) or states.shape[-1] != len(names):
+        raise ArmillaryError(
+            f"initial states must be {len(names)} numbers or an array of shape (runs, {len(names)}), "
+            f"not one of shape {states.shape}"
+        )
+    return {name: states[..., i] for i, name in enumerate(names)}
+
+
+def _column(value: Any, where: str, factor: float, units: Any, dimension: Any) -> np.ndarray:
+    """One number per run, in the model's own units."""
+    if is_quantity(value):
+        size, own = magnitude_in_si(value)
+        if dimension is not None and own is not dimension:
+            raise UnitsError(f"{where} has dimension [{dimension}], but what is given has [{own}]")
+        value, factor = np.asarray(size, dtype=float) / units.scale(own), 1.0
+    try:
+        column = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{where} needs numbers, one per run") from None
+    if column.ndim != 1:
+        raise ParameterError(
+            f"{where} needs one number or one per run, not an array of shape {column.shape}"
+        )
+    strange = np.flatnonzero(~np.isfinite(column))
+    if strange.size:
+        raise ParameterError(f"{where} is {column[strange[0]]} in run {strange[0]}; give finite numbers")
+    return column * factor
+
+
+def _count(lengths: dict[str, int], runs: int | None) -> int:
+    """How many runs there are; an error where the arrays do not agree."""
+    found = dict(lengths)
+    if runs is not None:
+        if int(runs) != runs or runs < 1:
+            raise ArmillaryError(f"runs= must be a positive whole number, not {runs}")
+        found["runs="] = int(runs)
+    if not found:
+        raise ArmillaryError(
+            "nothing differs between the runs: give an array of parameters or initial values, or runs="
+        )
+    (first, count), *others = found.items()
+    for name, other in others:
+        if other != count:
+            raise ArmillaryError(
+                f"mismatched shapes: {first} is {count} and {name} is {other}; there must be one per run"
+                if "runs=" in (first, name)
+                else f"mismatched shapes: {first} has {count} values and {name} has {other}; "
+                "there must be one per run"
+            )
+    if count == 0:
+        raise ArmillaryError(f"{first} has no values: there are no runs to make")
+    return count

@@ -1,0 +1,110 @@
+"""The folder of a study, and files that appear in it whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from armillary.atomic import replacing
+
+Bytes = bytes | memoryview
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The places in a study's folder.
+
+        study.json       what the study is: model, runs, design, metrics
+        model.toml       the model, where it can be said in text
+        results.zarr     histories and histograms, one chunk per block; at the end all numbers too
+        blocks/          a record of every finished block: its numbers, and checksums of its chunks
+        metrics.parquet  the numbers of all runs, once all are there
+        log.txt          what happened when
+        lock             while somebody runs it
+    """
+
+    root: Path
+
+    @property
+    def study(self) -> Path:
+        return self.root / "study.json"
+
+    @property
+    def model(self) -> Path:
+        return self.root / "model.toml"
+
+    @property
+    def store(self) -> Path:
+        return self.root / "results.zarr"
+
+    @property
+    def blocks(self) -> Path:
+        return self.root / "blocks"
+
+    @property
+    def table(self) -> Path:
+        return self.root / "metrics.parquet"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "log.txt"
+
+    @property
+    def unfinished(self) -> Path:
+        """Where files are while they are written; what a killed process leaves there means nothing."""
+        return self.root / ".unfinished"
+
+    def record(self, number: int) -> Path:
+        """The record of a block."""
+        return self.blocks / f"{number:08d}"
+
+    def make_ready(self) -> None:
+        """The folders that blocks are written to, without what a killed process left."""
+        shutil.rmtree(self.unfinished, ignore_errors=True)
+        self.unfinished.mkdir(exist_ok=True)
+        self.blocks.mkdir(exist_ok=True)
+
+    def place(self, target: Path, pieces: Iterable[Bytes]) -> int:
+        """A file of a block, there whole or not at all; when it was last changed, in ns.
+
+        It is not forced onto the disk, which takes 0.4 ms on the fastest: after a power failure the checksums
+        tell what did not get there.
+        """
+        temporary = self.unfinished / os.urandom(8).hex()
+        try:
+            with temporary.open("wb", buffering=0) as file:
+                for piece in pieces:
+                    _write_all(file, piece)
+                changed = os.fstat(file.fileno()).st_mtime_ns
+            os.replace(temporary, target)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        return changed
+
+    def note(self, line: str) -> None:
+        """A line in the log, where it can be written."""
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+        with suppress(OSError), self.log.open("a", encoding="utf-8") as file:
+            file.write(f"{stamp}  {line}\n")
+
+
+def _write_all(file: Any, piece: Bytes) -> None:
+    """A raw file may take less than it is given."""
+    rest = memoryview(piece).cast("B")
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def write_json(path: Path, data: Any) -> None:
+    """A JSON file, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,80 @@
+"""What a study keeps of its runs: numbers, a column each, and histories and histograms, an array each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+VARIED, METRIC, STATUS = "varied", "metric", "status"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One number of every run: a value that is varied, a metric, or how the run ended."""
+
+    name: str
+    label: str  # in the store, where some names are not allowed or taken
+    kind: str
+    units: str = ""
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Array:
+    """Several numbers of every run: the history of an output, or a metric's histogram."""
+
+    name: str
+    label: str
+    along: str  # the second dimension: "time", or the bins of this histogram
+    size: int
+    units: str = ""
+    about: str = ""
+    edges: tuple[float, ...] = ()  # of bins
+
+    def chunk_bytes(self, block: int) -> int:
+        return 8 * block * self.size
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns and arrays, and the runs in blocks: block b has the runs b·block … (b+1)·block − 1."""
+
+    columns: tuple[Column, ...]
+    arrays: tuple[Array, ...]
+    runs: int
+    block: int
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.runs // self.block)
+
+    def span(self, number: int) -> tuple[int, int]:
+        """The first run of a block, and the one behind its last."""
+        return number * self.block, min((number + 1) * self.block, self.runs)
+
+    def names(self, kind: str) -> tuple[str, ...]:
+        """Names of the columns of a kind, in order."""
+        return tuple(column.name for column in self.columns if column.kind == kind)
+
+    def as_data(self) -> dict[str, Any]:
+        """All but runs and block, as JSON keeps it."""
+        columns = [vars(column).copy() for column in self.columns]
+        return {"columns": columns, "arrays": [{**vars(a), "edges": list(a.edges)} for a in self.arrays]}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any], runs: int, block: int) -> Layout:
+        columns = tuple(Column(**entry) for entry in data["columns"])
+        arrays = tuple(Array(**{**entry, "edges": tuple(entry["edges"])}) for entry in data["arrays"])
+        return cls(columns, arrays, runs, block)
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What a block of runs gave: ``columns[c, i]`` and ``arrays[a][i, :]`` of its run i, in a layout's order."""
+
+    columns: np.ndarray
+    arrays: tuple[np.ndarray, ...]
+    failed: tuple[tuple[int, str], ...] = ()  # numbers of runs that did not end well, and why

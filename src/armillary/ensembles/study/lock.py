@@ -1,0 +1,176 @@
+"""One process at a time on a study: a file that says who, and that he is still there.
+
+The file ``lock`` is made only where none is, so that one of two processes gets it, on network disks too,
+where locks of the operating system may not hold. Its owner touches it every few seconds. It is stale, and
+taken over, when its process is gone from this very machine, or when nobody has touched it for a minute. Ages
+are told by the clock of the disk: machines disagree about the time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from armillary.atomic import reason
+from armillary.errors import ArmillaryError
+
+NAME = "lock"
+BEAT = 5.0  # seconds between two touches
+STALE = 60.0  # seconds without a touch after which an owner is taken for dead
+
+
+class StudyLock:
+    """The right to write into a study, from ``with`` to its end.
+
+    An owner that was stopped for long (a computer put to sleep) may find that another has taken over;
+    ``check`` then raises, before anything more is written.
+    """
+
+    def __init__(self, folder: Path, *, beat: float = BEAT, stale: float = STALE) -> None:
+        self.path = folder / NAME
+        self._beat, self._stale = beat, stale
+        self._token = os.urandom(8).hex()
+        self._ended = threading.Event()
+        self._lost = False
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> StudyLock:
+        for _ in range(20):
+            if self._created():
+                self._thread = threading.Thread(target=self._keep_touching, daemon=True)
+                self._thread.start()
+                return self
+            owner = _read(self.path)
+            if owner is None:
+                continue  # given back just now
+            if not self._is_stale(owner):
+                raise ArmillaryError(
+                    f"study '{self.path.parent}' is being run by process {owner.get('pid', '?')} on "
+                    f"{owner.get('host', 'some machine')}, since {owner.get('since', 'just now')}: wait for it, "
+                    "or end it; open_study reads a study that runs"
+                )
+            self._remove(owner)
+        raise ArmillaryError(f"study '{self.path.parent}': its lock '{self.path}' changes hands all the time")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+        owner = _read(self.path)
+        if owner is not None and owner.get("token") == self._token:
+            with suppress(OSError):
+                self.path.unlink()
+
+    def check(self) -> None:
+        """An error where another process has taken over."""
+        if self._lost:
+            raise ArmillaryError(
+                f"study '{self.path.parent}' was taken over by another process, because this one was not "
+                "heard of for long; its finished blocks count"
+            )
+
+    def _created(self) -> bool:
+        about = {
+            "token": self._token,
+            "host": socket.gethostname(),
+            "processes": _processes(),
+            "pid": os.getpid(),
+            "since": time.strftime("%Y-%m-%d %H:%M:%S"),
+        }
+        try:
+            number = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise ArmillaryError(f"cannot write into the study '{self.path.parent}': {reason(error)}") from error
+        try:
+            with os.fdopen(number, "w", encoding="utf-8") as file:
+                json.dump(about, file)
+        except OSError as error:
+            with suppress(OSError):
+                self.path.unlink()
+            raise ArmillaryError(f"cannot write into the study '{self.path.parent}': {reason(error)}") from error
+        return True
+
+    def _is_stale(self, owner: dict[str, Any]) -> bool:
+        here = owner.get("host") == socket.gethostname() and owner.get("processes") == _processes()
+        if here and not _alive(owner.get("pid")):
+            return True
+        try:
+            return _disk_time(self.path.parent) - self.path.stat().st_mtime > self._stale
+        except OSError:  # given back just now
+            return False
+
+    def _remove(self, owner: dict[str, Any]) -> None:
+        """A stale lock moved away. Another may have done so before and made his own: that one is put back."""
+        aside = self.path.with_name(f".{NAME}-{self._token}")
+        try:
+            os.rename(self.path, aside)
+        except OSError:
+            return
+        moved = _read(aside)
+        if moved is not None and moved.get("token") != owner.get("token"):
+            with suppress(OSError):
+                os.link(aside, self.path)
+        with suppress(OSError):
+            aside.unlink()
+
+    def _keep_touching(self) -> None:
+        while not self._ended.wait(self._beat):
+            owner = _read(self.path)
+            if owner is None or owner.get("token", self._token) != self._token:
+                self._lost = True
+                return
+            with suppress(OSError):
+                os.utime(self.path)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """What a lock says, {} while it is being written; None where there is none."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _processes() -> str:
+    """Which set of processes this is one of: the same number means another process in another container."""
+    with suppress(OSError):
+        return os.readlink("/proc/self/ns/pid")
+    return ""
+
+
+def _alive(pid: Any) -> bool:
+    if not isinstance(pid, int) or sys.platform == "win32":  # there, a signal 0 ends the process
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _disk_time(folder: Path) -> float:
+    """The time now, by the clock that dates the files of a folder."""
+    probe = folder / f".now-{os.urandom(6).hex()}"
+    try:
+        probe.touch(exist_ok=False)
+        return probe.stat().st_mtime
+    finally:
+        with suppress(OSError):
+            probe.unlink()
