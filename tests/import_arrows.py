@@ -24,6 +24,7 @@ ALLOWED_BACK = {
     ("armillary.program.redundant", "runtime"): "eom.compile(), in redundant coordinates",
     ("armillary.program.momentum", "runtime"): "eom.compile(), with momenta as states",
     ("armillary.runtime.compiled", "results"): "model.simulate(): a run is what a simulation leaves",
+    ("armillary.runtime.compiled", "ensembles"): "model.simulate_batch(): many runs of one model",
     ("armillary.runtime.redundant", "results"): "model.simulate(), in redundant coordinates",
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import PurePath
@@ -106,6 +107,14 @@ def nearest_file(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(PurePath(name).stem.casefold(), [stem.casefold() for stem in by_stem], n=1)
     found = [candidate for stem, candidate in by_stem.items() if stem.casefold() in close]
     return f"; did you mean '{found[0]}'?" if found else ""
+
+
+def outside() -> int:
+    """The stacklevel of a warning: how many calls up the first is that is not of this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "armillary":
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _pointer(text: str, column: int) -> str:

@@ -15,8 +15,8 @@ from armillary.backends.trigonometry import real
 
 def lookup_function(name: str, table: Any) -> str:
     """LLVM code of double name(double, …) for a piecewise polynomial of one or two arguments."""
-    data = [_array(f"{name}_breaks{a}", breaks) for a, breaks in enumerate(table.breaks)]
-    data.append(_array(f"{name}_coefficients", np.ravel(table.coefficients)))
+    data = [constant_array(f"{name}_breaks{a}", breaks) for a, breaks in enumerate(table.breaks)]
+    data.append(constant_array(f"{name}_coefficients", np.ravel(table.coefficients)))
     parameters = ", ".join(f"double %x{a}" for a in range(table.arity))
     lines: list[str] = []
     for axis in range(table.arity):
@@ -28,7 +28,8 @@ def lookup_function(name: str, table: Any) -> str:
     )
 
 
-def _array(name: str, values: Any) -> str:
+def constant_array(name: str, values: Any) -> str:
+    """Doubles beside the code."""
     items = ", ".join(f"double {real(float(v))}" for v in values)
     return f"@{name} = internal constant [{len(values)} x double] [{items}], align 64"
 

@@ -16,7 +16,7 @@ def look_function(module: Module, looks: Sequence[Look]) -> None:
     for one in looks:
         writer.look(one, place)
         place += len(one.metric.start)
-    module.define(f"internal void @look({module.real} %t, ptr noalias %outputs, ptr noalias %slots)", writer.body())
+    module.define(f"void @look({module.real} %t, ptr noalias %outputs, ptr noalias %slots)", writer.body())
 
 
 class _Slots(Writer):
@@ -27,7 +27,7 @@ class _Slots(Writer):
         if isinstance(metric, Mean):
             self.mean(self.times(y, y) if isinstance(metric, Rms) else y, place)
         elif isinstance(metric, Crossing):
-            self.crossing(metric, y, place)
+            self.crossed(metric, y, place)
         elif isinstance(metric, Histogram):
             self.histogram(metric, y, place)
         elif metric.kind == "final":
@@ -47,7 +47,7 @@ class _Slots(Writer):
         self.store("%t", "slots", place + 1)
         self.store(y, "slots", place + 2)
 
-    def crossing(self, metric: Crossing, y: str, place: int) -> None:
+    def crossed(self, metric: Crossing, y: str, place: int) -> None:
         known, t_before, y_before = (self.load("slots", place + i) for i in range(3))
         level = self.number(metric.level)
         z, z_before = (self.emit(f"fsub {self.real} {x}, {level}") for x in (y, y_before))

@@ -43,9 +43,17 @@ class Metric:
         """The metric of many runs from their slots, one column per run; ``t_first``: of the first row."""
         return slots[0]
 
-    def of(self, time: Any, values: Any) -> Any:
-        """The metric of a history."""
+    def seen(self, time: np.ndarray, values: np.ndarray) -> list[float]:
+        """The slots after all rows of a history."""
         raise NotImplementedError
+
+    def of(self, time: Any, values: Any) -> Any:
+        """The metric of a history: a number, or an array for a histogram."""
+        t, y = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
+        if not len(t):
+            return nan if self.size == 1 else np.full(self.size, nan)
+        found = self.value(np.array(self.seen(t, y))[:, None], float(t[0]))[0]
+        return float(found) if self.size == 1 else found
 
     def __str__(self) -> str:
         others = [getattr(self, f.name) for f in fields(self)[1:]]
@@ -61,8 +69,8 @@ class Final(Metric):
     def start(self) -> tuple[float, ...]:
         return (nan,)
 
-    def of(self, time: Any, values: Any) -> Any:
-        return values[-1]
+    def seen(self, time: np.ndarray, values: np.ndarray) -> list[float]:
+        return [values[-1]]
 
 
 class Minimum(Metric):
@@ -74,8 +82,8 @@ class Minimum(Metric):
     def start(self) -> tuple[float, ...]:
         return (inf,)
 
-    def of(self, time: Any, values: Any) -> Any:
-        return np.min(values)
+    def seen(self, time: np.ndarray, values: np.ndarray) -> list[float]:
+        return [np.min(values)]
 
 
 class Maximum(Metric):
@@ -87,8 +95,8 @@ class Maximum(Metric):
     def start(self) -> tuple[float, ...]:
         return (-inf,)
 
-    def of(self, time: Any, values: Any) -> Any:
-        return np.max(values)
+    def seen(self, time: np.ndarray, values: np.ndarray) -> list[float]:
+        return [np.max(values)]
 
 
 class Mean(Metric):
@@ -108,15 +116,9 @@ class Mean(Metric):
         elapsed = t - t_first
         return np.where(elapsed > 0.0, total / np.where(elapsed > 0.0, elapsed, 1.0), y)
 
-    def of(self, time: Any, values: Any) -> Any:
-        t, y = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
-        if len(t) == 1 or t[-1] == t[0]:
-            return y[-1]
-        return np.trapezoid(y, t) / (t[-1] - t[0]) if hasattr(np, "trapezoid") else _trapezoid(y, t)
-
-
-def _trapezoid(y: np.ndarray, t: np.ndarray) -> float:
-    return float(np.sum(np.diff(t) * (y[1:] + y[:-1])) / 2.0 / (t[-1] - t[0]))
+    def seen(self, time: np.ndarray, values: np.ndarray) -> list[float]:
+        total = 0.5 * np.sum(np.diff(time) * (values[1:] + values[:-1]))
+        return [total, time[-1], values[-1]]
 
 
 class Rms(Mean):
@@ -127,8 +129,8 @@ class Rms(Mean):
     def value(self, slots: np.ndarray, t_first: float) -> np.ndarray:
         return np.sqrt(super().value(slots, t_first))
 
-    def of(self, time: Any, values: Any) -> Any:
-        return np.sqrt(super().of(time, np.square(values)))
+    def seen(self, time: np.ndarray, values: np.ndarray) -> list[float]:
+        return super().seen(time, np.square(values))
 
 
 @dataclass(frozen=True)
@@ -155,15 +157,12 @@ class Crossing(Metric):
     def start(self) -> tuple[float, ...]:
         return (nan, nan, nan)
 
-    def of(self, time: Any, values: Any) -> Any:
-        t, z = np.asarray(time, dtype=float), np.asarray(values, dtype=float) - self.level
-        sign = DIRECTIONS[self.direction]
+    def seen(self, time: np.ndarray, values: np.ndarray) -> list[float]:
+        z, sign = values - self.level, DIRECTIONS[self.direction]
         rising, falling = (z[:-1] < 0) & (z[1:] >= 0), (z[:-1] > 0) & (z[1:] <= 0)
-        hits = np.flatnonzero((rising & (sign >= 0)) | (falling & (sign <= 0)))
-        if not hits.size:
-            return nan
-        i = hits[0]
-        return t[i] + (t[i + 1] - t[i]) * (z[i] / (z[i] - z[i + 1]))
+        hits = np.flatnonzero((rising & (sign >= 0)) | (falling & (sign <= 0)))[:1]
+        when = time[hits] + (time[hits + 1] - time[hits]) * (z[hits] / (z[hits] - z[hits + 1]))
+        return [*when, *[nan] * (1 - len(when)), time[-1], values[-1]]
 
 
 @dataclass(frozen=True)
@@ -202,8 +201,8 @@ class Histogram(Metric):
     def value(self, slots: np.ndarray, t_first: float) -> np.ndarray:
         return slots.T
 
-    def of(self, time: Any, values: Any) -> Any:
-        return np.histogram(values, self.edges)[0].astype(float)
+    def seen(self, time: np.ndarray, values: np.ndarray) -> list[float]:
+        return np.histogram(values, self.edges)[0].astype(float).tolist()
 
 
 KINDS: dict[str, type[Metric]] = {

@@ -99,6 +99,14 @@ class Starts:
         given = {"parameters": self._parameters, "initial": self._initial, "memory": self._memory}[kind]
         return {name: value for name, value in given.items() if not _many(value)}
 
+    def given(self) -> dict[str, dict[str, np.ndarray]]:
+        """What differs between runs, in stated units (quantities without them)."""
+        kinds = {"parameters": self._parameters, "initial": self._initial, "memory": self._memory}
+        return {
+            kind: {n: np.asarray(v.magnitude if is_quantity(v) else v) for n, v in found.items() if _many(v)}
+            for kind, found in kinds.items()
+        }
+
     def single(self, i: int) -> dict[str, Any]:
         """Arguments for ``simulate`` of one run, in stated units."""
 

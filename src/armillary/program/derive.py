@@ -127,7 +127,8 @@ def derive(
         check_vanished(
             judged, best.targets, lambda: derive(system, best.formalism, small=False, mode=mode).targets
         )
-        program, gains = _program(system, best.targets, plain, clock)
+        program, gains = program_of(system, best.targets, plain)
+        clock.stage("improve", program.derivatives.operations)
     return Equations(
         system,
         best.formalism,
@@ -151,7 +152,8 @@ def _redundant(system: System, units: dict[str, str], clock: _Clock) -> Equation
     plain = Undimensioned()
     wanted, redundant = redundant_targets(system, plain)
     clock.stage("redundant")
-    program, gains = _program(system, wanted, plain, clock)
+    program, gains = program_of(system, wanted, plain)
+    clock.stage("improve", program.derivatives.operations)
     stages = tuple(clock.stages)
     setting = Setting(Tree((), (0, 0, 0), {}), plain, system.prescriptions)
     return RedundantEquations(
@@ -170,7 +172,8 @@ def _momentum(system: System, units: dict[str, str], clock: _Clock, mode: Mode, 
     clock.stage("plant")
     wanted, more = momentum_targets(system, setting, mode, regrouped=regrouped)
     clock.stage("momentum")
-    program, gains = _program(system, wanted, plain, clock)
+    program, gains = program_of(system, wanted, plain)
+    clock.stage("improve", program.derivatives.operations)
     stages, options = tuple(clock.stages), {"regroup": regrouped, "small": False}
     return MomentumEquations(
         system, "momentum", program, wanted, units, stages, tuple(gains), mode=mode, options=options, **more
@@ -185,7 +188,8 @@ def _appendages(
 
     wanted, setting = appendage_targets(system, mode, formalism)
     clock.stage(formalism)
-    program, gains = _program(system, wanted, setting.plain, clock)
+    program, gains = program_of(system, wanted, setting.plain)
+    clock.stage("improve", program.derivatives.operations)
     stages = tuple(clock.stages)
     return Equations(
         system, formalism, program, wanted, units, stages, tuple(gains), setting, mode, {"small": False}
@@ -281,9 +285,7 @@ def _check(system: System, formalism: str) -> None:
         )
 
 
-def _program(
-    system: System, wanted: Targets, plain: Undimensioned, clock: _Clock
-) -> tuple[Program, list[Gain]]:
+def program_of(system: System, wanted: Targets, plain: Undimensioned) -> tuple[Program, list[Gain]]:
     """All sections, improved one by one over shared constants."""
     constants = Constants(taken=system.parameters)
     rates, gains = improve(wanted.rates, constants, search=wanted.search)
@@ -345,7 +347,6 @@ def _program(
             section(s.name, s.labels, results) for s, results in zip(wanted.stepping, stepping, strict=True)
         ),
     )
-    clock.stage("improve", program.derivatives.operations)
     return program, gains
 
 

@@ -29,7 +29,7 @@ def closed(
     """Coordinates that close all loops; ``named`` are the places of those that the user gave."""
     kept = sorted(named)
     free = np.zeros(geometry.layout.speeds, dtype=bool)
-    attempts = _attempts(geometry, setting, free, positions=True)
+    attempts = movable(geometry, setting, free, positions=True)
     for moving in attempts:
         moved, gap = geometry.close(t, q, moving, kept=kept)
         if not gap.size or np.max(np.abs(gap)) <= _CLOSED:
@@ -57,7 +57,7 @@ def consistent(
     """Speeds that satisfy all constraints; ``named`` are the places of those that the user gave."""
     held = np.array([j in named for j in range(len(u))])
     scale = 1.0 + np.max(np.abs(u), initial=0.0)
-    for moving in _attempts(geometry, setting, held):
+    for moving in movable(geometry, setting, held):
         found, residual = geometry.consistent(t, q, u, moving)
         if not residual.size or np.max(np.abs(residual)) <= _CONSISTENT * scale:
             return found
@@ -87,7 +87,7 @@ def check_redundant(geometry: Geometry, setting: Setting, t: float, q: np.ndarra
         )
 
 
-def _attempts(
+def movable(
     geometry: Geometry, setting: Setting, held: np.ndarray, *, positions: bool = False
 ) -> list[np.ndarray]:
     """Which speeds may move, attempt by attempt; for ``positions`` only those that rows of positions hold."""

@@ -17,6 +17,7 @@ from armillary.backends.llvm import llvm_text
 from armillary.errors import ArmillaryError, SimulationError, nearest
 from armillary.mechanics.constrained import Mode
 from armillary.model.records import Event
+from armillary.program.derive import derive
 from armillary.program.equations import Equations
 from armillary.program.roots import FLIP, RANK, SWITCHING
 from armillary.runtime.failure import raise_for
@@ -32,6 +33,9 @@ from armillary.runtime.travel import Journey, Traveller, straight
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
+    from armillary.runtime.sensitive import SensitiveModel
+    from armillary.ensembles.metrics import Metrics
+    from armillary.ensembles.result import Batch
     from armillary.results import Run
 
 _REALS = ctypes.POINTER(ctypes.c_double)
@@ -139,6 +143,21 @@ class CompiledModel:
         """What follows the coordinates in a state, from the speeds of ``speed_names``: these themselves."""
         return u
 
+    def further_states(self, instance: Instance, place: Place) -> np.ndarray:
+        """What follows that in a state: nothing."""
+        return np.empty(0)
+
+    def along(
+        self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray
+    ) -> np.ndarray | None:
+        """Derivatives of all coordinates and speeds at a state, where it holds any."""
+        return None
+
+    def in_mode(self, mode: Mode) -> CompiledModel:
+        """The same system's model in another mode."""
+        equations = self.equations
+        return derive(equations.system, equations.formalism, mode=mode, **equations.options).compile()
+
     def _state_vector(self, state: Any) -> np.ndarray:
         return vector(state, len(self.equations.program.state), "state")
 
@@ -179,6 +198,19 @@ class CompiledModel:
         """Values of all parameters in the model's own units."""
         values = self._table.inside(self._table.values(parameters))
         return dict(zip(self._table.names, values.tolist(), strict=True))
+
+    # ------------------------------------------------------------ derivatives of runs
+
+    def with_sensitivities(self, to: Sequence[Any], of: Sequence[str] | None = None) -> SensitiveModel:
+        """The model with derivatives of its outputs ``to`` parameters and initial values as further outputs.
+
+        ``to`` are names of parameters, coordinates, speeds or memories, ``of`` those of outputs (left out:
+        coordinates, speeds and the outputs of the description). The derivative of output y by p is the
+        column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or in batches.
+        """
+        from armillary.program.sensitivity import sensitive_equations
+
+        return sensitive_equations(self.equations, to, of).compile(base=self)
 
     # ------------------------------------------------------------ runs
 
@@ -236,6 +268,51 @@ class CompiledModel:
             raise SimulationError(f"{journey.failure}; the data so far are in the error's .run", run)
         raise_for(result, run, journey.instance, adaptive)
         return run
+
+    def simulate_batch(
+        self,
+        t_end: float,
+        *,
+        step: float | None = None,
+        method: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        initial: Mapping[str, Any] | Any = None,
+        memory: Mapping[str, Any] | None = None,
+        t0: float = 0.0,
+        sample: float | Sequence[float] | None = None,
+        outputs: Sequence[str] | None = None,
+        metrics: Metrics | None = None,
+        runs: int | None = None,
+        rtol: float = 1e-9,
+        atol: float | Sequence[float] = 1e-11,
+        max_step: float = float("inf"),
+        max_steps: int = 1_000_000_000,
+        threads: int | None = None,
+        device: str = "cpu",
+        precision: str = "double",
+        progress: bool | Callable[[int], None] = True,
+    ) -> Batch:
+        """Many runs from ``t0`` to ``t_end`` at once.
+
+        ``parameters``, ``initial`` and ``memory`` hold numbers, shared by all runs, and arrays, one number per
+        run; ``initial`` may also be an array of whole states, a row per run. ``metrics`` are reduced on the
+        fly, by name: "final(x)", "minimum(x)", "maximum(x)", "mean(x)", "rms(x)", "crossing(x, level,
+        rising)", "histogram(x, low, high, bins)" of outputs x; they see every fixed step, or the sample times
+        of an adaptive method. ``outputs`` are those whose histories are kept, at the times of ``sample``: all
+        where no metrics are asked for, else none unless named. Steps, methods and tolerances are those of
+        ``simulate``, and so are the numbers, to rounding, whatever the number of runs and ``threads`` (all
+        cores by default).
+
+        A run that diverges does not disturb the others: ``batch.status`` tells, its metrics are NaN.
+        ``device="gpu"`` makes the runs on a CUDA GPU, with ``precision`` "double" or "single".
+        """
+        from armillary.ensembles.batch import simulate_batch
+
+        return simulate_batch(
+            self, t_end, step=step, method=method, parameters=parameters, initial=initial, memory=memory, t0=t0,
+            sample=sample, outputs=outputs, metrics=metrics, runs=runs, rtol=rtol, atol=atol, max_step=max_step,
+            max_steps=max_steps, threads=threads, device=device, precision=precision, progress=progress,
+        )  # fmt: skip
 
     @property
     def _changes_mode(self) -> bool:

@@ -34,7 +34,8 @@ class Loop:
         name = "" if "inttoptr" in model else f"loop {_written()} {shape!r} {model}"
         self._engine = engine(name, module, 3, options)
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), ctypes.c_void_p)
-        self._drive: Callable[..., int] = kind(self._engine.get_function_address("armillary_drive"))
+        self.address: int = self._engine.get_function_address("armillary_drive")
+        self._drive: Callable[..., int] = kind(self.address)
 
     def __call__(self, control: Control, workspace: int) -> Reason:
         return Reason(self._drive(ctypes.byref(control), workspace))

@@ -30,6 +30,18 @@ def initial_values(
     equations: Equations, initial: Mapping[str, float] | Sequence[float] | None
 ) -> tuple[np.ndarray, np.ndarray, set[str]]:
     """All coordinates, with unit Euler parameters, all speeds, and the names of those that the user gave."""
+    values, named = given_values(equations, initial)
+    q = np.array([values[name] for name in equations.coordinates], dtype=float)
+    u = np.array([values[s.data.name] for s in equations.system.speeds], dtype=float)
+    return _unit_quaternions(equations, q), u, named
+
+
+def given_values(
+    equations: Equations, initial: Mapping[str, float] | Sequence[float] | None
+) -> tuple[dict[str, float], set[str]]:
+    """Initial values of all coordinates and speeds by name, as they are said, and the names of those that the
+    user gave.
+    """
     system, state = equations.system, [*equations.coordinates, *equations.speeds]
     values = {s.data.name: value for s, value in system.initial.items()}
     if initial is not None and not isinstance(initial, Mapping):
@@ -45,9 +57,7 @@ def initial_values(
     for name, value in values.items():
         if not np.isfinite(value):
             raise ParameterError(f"the initial value of '{name}' is not a finite number")
-    q = np.array([values[name] for name in equations.coordinates], dtype=float)
-    u = np.array([values[s.data.name] for s in system.speeds], dtype=float)
-    return _unit_quaternions(equations, q), u, named
+    return values, named
 
 
 def _number(equations: Equations, name: str, value: Any) -> float:

@@ -114,7 +114,8 @@ class Instance:
         """The state of this program at a place."""
         index = {u.data.name: j for j, u in enumerate(self.equations.system.speeds)}
         u = place.u[[index[name] for name in self.model.speed_names]]
-        return np.concatenate([place.q, self.model.second_half(self, place.t, place.q, u, place.memory)])
+        second = self.model.second_half(self, place.t, place.q, u, place.memory)
+        return np.concatenate([place.q, second, self.model.further_states(self, place)])
 
     def place(self, t: float, state: np.ndarray, memory: np.ndarray) -> Place:
         """All coordinates and speeds of a state of this program."""
@@ -122,7 +123,8 @@ class Instance:
         out = self.outputs(t, state, memory)
         speeds = self.equations.system.speeds
         u = out[[column[s.data.name] for s in speeds]] * [state_factor(s) for s in speeds]
-        return Place(t, state[: len(self.model.coordinate_names)].copy(), u, memory)
+        q = state[: len(self.model.coordinate_names)].copy()
+        return Place(t, q, u, memory, along=self.model.along(self, t, state, memory))
 
     def values(self, place: Place) -> dict[Any, Any]:
         """Values of all that expressions can hold at a place, by name."""

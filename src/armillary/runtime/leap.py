@@ -96,6 +96,11 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
     """The motion from a place to an end in one step, with rows at the times that are due."""
     from scipy.integrate import DOP853  # slow to import, and rarely needed
 
+    if place.along is not None:
+        raise ArmillaryError(
+            f"the constraints of '{instance.equations.system.name}' lose rank near t = {place.t:.6g} s, and "
+            "the derivatives of the motion cannot be carried across; end the run before, or start beyond"
+        )
     memory = begun = instance.updated(place.t, instance.packed(place), place.memory)
 
     def rates(t: float, y: np.ndarray) -> np.ndarray:

@@ -20,7 +20,6 @@ from armillary.mechanics.impulse import after_impulse, full_mass_matrix
 from armillary.mechanics.partition import partition, sizes_by_kind
 from armillary.mechanics.tree import numeric
 from armillary.model.records import Event
-from armillary.program.derive import derive
 from armillary.program.equations import Equations
 from armillary.program.roots import POOR
 from armillary.runtime.instance import Instance
@@ -44,9 +43,7 @@ class Modes:
     def __getitem__(self, mode: Mode) -> Instance:
         """The program of a mode, derived and compiled at its first use."""
         if mode not in self._models:
-            equations = self._models[self.first].equations
-            again = derive(equations.system, equations.formalism, mode=mode, **equations.options)
-            self._models[mode] = again.compile()
+            self._models[mode] = self._models[self.first].in_mode(mode)
         return Instance(self._models[mode], self.parameters)
 
     def dependents(self, mode: Mode) -> set[str]:

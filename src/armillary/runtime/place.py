@@ -16,3 +16,4 @@ class Place:
     u: np.ndarray
     memory: np.ndarray
     note: str = ""  # on how it was found
+    along: np.ndarray | None = None  # derivatives of q and u, one row each; see sensitive.py

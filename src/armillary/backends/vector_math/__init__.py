@@ -11,25 +11,31 @@ from collections.abc import Callable
 
 from armillary.backends.vector_math.angle import atan, atan2
 from armillary.backends.vector_math.exponential import exp
+from armillary.backends.vector_math.inverse_sine import acos, asin
 from armillary.backends.vector_math.logarithm import log
+from armillary.backends.vector_math.power import pow
+from armillary.backends.vector_math.tangent import tan
 from armillary.backends.vector_math.vectors import Vectors
 
-FUNCTIONS: dict[str, Callable[..., str]] = {"exp": exp, "log": log, "atan": atan, "atan2": atan2}
-ARGUMENTS = {"atan2": ("%x1", "%x2"), "pow": ("%x1", "%x2")}
+UNARY: dict[str, Callable[[Vectors, str], str]] = {
+    "tan": tan,
+    "asin": asin,
+    "acos": acos,
+    "atan": atan,
+    "exp": exp,
+    "log": log,
+}
+BINARY: dict[str, Callable[[Vectors, str, str], str]] = {"atan2": atan2, "pow": pow}
 
 
 def function(name: str, lanes: int) -> tuple[str, str]:
-    """Symbol and LLVM code of a function on vectors of ``lanes`` doubles."""
+    """Symbol and LLVM code of a function on vectors of ``lanes`` doubles, a power of two.
+
+    The code of the tangent calls the library's ``tan``, which the module declares.
+    """
     v = Vectors(lanes)
-    arguments = ARGUMENTS.get(name, ("%x",))
-    result = FUNCTIONS[name](v, *arguments)
     symbol = f"vector_{name}_{lanes}"
-    taken = ", ".join(f"{v.vector} {a}" for a in arguments)
-    lines = [
-        *v.declarations,
-        f"define internal {v.vector} @{symbol}({taken}) noinline nounwind {{",
-        *v.lines,
-        f"  ret {v.vector} {result}",
-        "}",
-    ]
-    return symbol, "\n".join(lines) + "\n"
+    if name in UNARY:
+        return symbol, v.function(symbol, ("%x",), v.vector, UNARY[name](v, "%x"), "noinline")
+    result = BINARY[name](v, "%x", "%y")
+    return symbol, v.function(symbol, ("%x", "%y"), v.vector, result, "noinline")

@@ -4,9 +4,9 @@
     eʳ = 1 + r + r² P(r)
 
 A fused multiplication takes n times the leading 53 bits of ln 2 from x without rounding (n = 0, or both are
-multiples of 2⁻⁵⁴ and so is their difference, which is below 1/2); c is what r loses by the rest of ln 2. P is a
-minimax polynomial for the relative error of eʳ, 2⁻⁶⁰. 2ⁿ is multiplied on in two halves, so that a result
-below the normal numbers is rounded there, once.
+multiples of 2⁻⁵⁴ and so is their difference, which is below 1/2); c is what r loses by the rest of ln 2. P is
+a minimax polynomial for the relative error of eʳ, 2⁻⁶⁰. 2ⁿ is multiplied on in two halves, so that a result
+below the normal numbers is rounded to them once.
 """
 
 from __future__ import annotations

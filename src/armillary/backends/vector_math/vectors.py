@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 Operand = str | float  # the name of a value, or a number for every lane
+Values = Callable[[], list[str]]
 
 
 def real(value: float) -> str:
@@ -14,7 +15,7 @@ def real(value: float) -> str:
 
 
 class Vectors:
-    """Code under construction: ``lines``, and ``declarations`` of the intrinsics that they call.
+    """Code under construction: ``lines``, and ``declarations`` of intrinsics and ``helpers`` that they call.
 
     ``add``, ``sub``, ``mul``, ``div`` and ``fused`` round once, on every machine; ``fma`` and ``arithmetic``
     leave it to the machine whether a product is rounded before it is added to.
@@ -27,6 +28,7 @@ class Vectors:
         self.mask = f"<{lanes} x i1>"
         self.lines: list[str] = []
         self.declarations: dict[str, None] = {}
+        self.helpers: list[str] = []
         self.count = 0
 
     def emit(self, operation: str) -> str:
@@ -140,7 +142,7 @@ class Vectors:
     def integer(self, operation: str, a: str, b: str | int) -> str:
         return self.emit(f"{operation} {self.bits} {a}, {self.whole(b) if isinstance(b, int) else b}")
 
-    # ---------------------------------------------------------------- functions
+    # ---------------------------------------------------------------- branches and functions
 
     def all_of(self, mask: str) -> str:
         """One bit: whether every lane of a mask is set."""
@@ -148,15 +150,35 @@ class Vectors:
         self.declarations[f"declare i1 {name}({self.mask})"] = None
         return self.emit(f"call i1 {name}({self.mask} {mask})")
 
-    def library(self, name: str, function: str) -> str:
-        """The library's function on each lane, as a function of its own: rare, so kept out of the way."""
+    def either_way(self, bit: str, usual: Values, rare: Values) -> list[str]:
+        """The values of the one way of computing them, or of the other where the bit is not set."""
+        self.lines.append(f"  br i1 {bit}, label %usual, label %rare\nusual:")
+        first = usual()
+        self.lines.append("  br label %done\nrare:")
+        second = rare()
+        self.lines.append("  br label %done\ndone:")
+        ways = zip(first, second, strict=True)
+        return [self.emit(f"phi {self.vector} [ {a}, %usual ], [ {b}, %rare ]") for a, b in ways]
+
+    def library(self, function: str, name: str, x: str) -> str:
+        """The library's function on each lane, in a function ``name``: rare, so kept out of the way."""
+        v = self.vector
         lines = []
         value = "undef"
         for i in range(self.lanes):
-            lines.append(f"  %x{i} = extractelement {self.vector} %x, i64 {i}")
+            lines.append(f"  %x{i} = extractelement {v} %x, i64 {i}")
             lines.append(f"  %y{i} = call double @{function}(double %x{i})")
-            lines.append(f"  %r{i} = insertelement {self.vector} {value}, double %y{i}, i64 {i}")
+            lines.append(f"  %r{i} = insertelement {v} {value}, double %y{i}, i64 {i}")
             value = f"%r{i}"
         body = "\n".join(lines)
-        head = f"define internal {self.vector} @{name}({self.vector} %x)"
-        return f"{head} noinline cold nounwind {{\n{body}\n  ret {self.vector} {value}\n}}\n"
+        self.helpers.append(
+            f"define internal {v} @{name}({v} %x) noinline cold nounwind {{\n{body}\n  ret {v} {value}\n}}"
+        )
+        return self.emit(f"call {v} @{name}({v} {x})")
+
+    def function(self, name: str, arguments: Sequence[str], kind: str, result: str, attribute: str) -> str:
+        """The lines as a function, with what they call."""
+        taken = ", ".join(f"{self.vector} {a}" for a in arguments)
+        head = f"define internal {kind} @{name}({taken}) {attribute} nounwind {{"
+        body = [head, *self.lines, f"  ret {kind} {result}", "}"]
+        return "\n".join([*self.declarations, *self.helpers, *body]) + "\n"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from armillary.ensembles.sampling.distributions import Distribution
+from armillary.ensembles.sampling.reading import as_distribution
 from armillary.errors import ParameterError
 
 _SYMMETRIC = 1e-12  # a matrix typed or computed as symmetric differs by no more
@@ -25,13 +26,18 @@ class Correlated:
     """
 
     def __init__(self, distributions: Mapping[str, Any], correlation: Any) -> None:
-        from armillary.ensembles.sampling.reading import as_distribution
-
         self.distributions: dict[str, Distribution] = {
             str(name): as_distribution(value, str(name)) for name, value in distributions.items()
         }
         self.correlation = _checked(correlation, tuple(self.distributions))
         self._factor = np.linalg.cholesky(self.correlation)
+
+    @staticmethod
+    def from_data(data: Mapping[str, Any]) -> Correlated:
+        """From {"correlated": {name: distribution, …}, "correlation": [[…]]}."""
+        if set(data) != {"correlated", "correlation"} or not isinstance(data["correlated"], Mapping):
+            raise ParameterError("what varies together needs a table 'correlated' and a matrix 'correlation'")
+        return Correlated(data["correlated"], data["correlation"])
 
     @property
     def names(self) -> tuple[str, ...]:

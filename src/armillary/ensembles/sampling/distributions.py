@@ -82,6 +82,10 @@ class Distribution:
         given = {name: getattr(self, name) for name in self.sized}
         given = {name: value for name, value in given.items() if not _infinite(value)}  # as wide in any unit
         numbers, units = in_one_unit(given, self.units, type(self).__name__)
+        for name, number in numbers.items():
+            if np.ndim(number) != (name == "values"):
+                what = "a list of numbers" if name == "values" else "one number"
+                raise ParameterError(f"{type(self).__name__}: {name} must be {what}")
         self._settle(**numbers, units=units)
 
     def _require(self, condition: bool, what: str) -> None:
@@ -227,8 +231,7 @@ class Choice(Distribution):
 
     def __post_init__(self) -> None:
         self._read()
-        if np.ndim(self.values) == 0 or self.values.size == 0:
-            raise ParameterError("Choice needs a list of one value at least: Choice([1, 2, 5])")
+        self._require(self.values.size > 0, "there must be one value at least")
         likely = self.values
         if self.weights is not None:
             weights = in_one_unit({"weights": self.weights}, "", "Choice")[0]["weights"]

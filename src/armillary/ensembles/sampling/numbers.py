@@ -18,10 +18,9 @@ def in_one_unit(given: Mapping[str, Any], units: str, where: str) -> tuple[dict[
     """Floats and arrays of floats by name, and the unit they are in.
 
     A number may be plain, a text ("pi/2", "55 mile/hour") or a Pint quantity. Either all bring units or none
-    does; plain ones are in `units`, or where that is empty in those of what they are given for. An entry
-    that is None is left out.
+    does; plain ones are in `units`, or where that is empty in those of what they are given for.
     """
-    read = {name: _read(value, f"{where}: {name}") for name, value in given.items() if value is not None}
+    read = {name: _read(value, f"{where}: {name}") for name, value in given.items()}
     own = [unit for _, unit in read.values() if unit is not None]
     if not own:
         return {name: number for name, (number, _) in read.items()}, units
@@ -45,6 +44,8 @@ def factor(source: str, target: str, where: str) -> float:
 
 def _read(value: Any, where: str) -> tuple[Any, str | None]:
     """A float or an array of floats, and the unit if there is one."""
+    number: Any
+    unit: str | None
     if is_quantity(value):
         number, unit = _quantity(value, where)
     elif isinstance(value, str):

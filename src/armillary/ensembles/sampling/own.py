@@ -53,8 +53,9 @@ class Own(Distribution):
             values = np.asarray(self._function(u), dtype=float)
         else:
             values = np.array([self._single(one) for one in u.flat], dtype=float).reshape(u.shape)
-        if np.isnan(values).any():
-            raise ParameterError(f"{self!r} gives NaN at {u[np.isnan(values)].flat[0]:.17g}")
+        bad = ~np.isfinite(values)
+        if bad.any():
+            raise ParameterError(f"{self!r} is {values[bad][0]} at {u[bad][0]:.17g}; give finite numbers")
         return values
 
     def as_data(self) -> dict[str, Any]:

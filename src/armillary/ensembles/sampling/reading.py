@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -34,8 +34,8 @@ def as_distribution(value: Any, name: str) -> Distribution:
         if isinstance(value, Mapping):
             return distribution_from_data(value)
         if isinstance(value, list | tuple | np.ndarray) or (is_quantity(value) and np.ndim(value.magnitude)):
-            return Choice(value)  # type: ignore[arg-type]
-        if callable(getattr(value, "ppf", None)) or isinstance(value, Callable):  # type: ignore[arg-type]
+            return Choice(value)
+        if callable(getattr(value, "ppf", value)):
             return Own(value)
     except ArmillaryError as error:
         raise type(error)(f"varied '{name}': {error}") from error

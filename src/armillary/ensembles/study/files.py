@@ -22,6 +22,7 @@ class Folder:
     """The places in a study's folder.
 
         study.json       what the study is: model, runs, design, metrics
+        design.json      the values of all runs, by their rule
         model.toml       the model, where it can be said in text
         results.zarr     histories and histograms, one chunk per block; at the end all numbers too
         blocks/          a record of every finished block: its numbers, and checksums of its chunks
@@ -35,6 +36,10 @@ class Folder:
     @property
     def study(self) -> Path:
         return self.root / "study.json"
+
+    @property
+    def design(self) -> Path:
+        return self.root / "design.json"
 
     @property
     def model(self) -> Path:
@@ -82,7 +87,7 @@ class Folder:
             with temporary.open("wb", buffering=0) as file:
                 for piece in pieces:
                     _write_all(file, piece)
-                changed = os.fstat(file.fileno()).st_mtime_ns
+            changed = temporary.stat().st_mtime_ns
             os.replace(temporary, target)
         except BaseException:
             with suppress(OSError):

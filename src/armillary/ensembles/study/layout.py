@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from armillary.results.record import distinct
+
 VARIED, METRIC, STATUS = "varied", "metric", "status"
+RUN = "run"  # the dimension, and the column of numbers of runs
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,11 @@ class Layout:
     def names(self, kind: str) -> tuple[str, ...]:
         """Names of the columns of a kind, in order."""
         return tuple(column.name for column in self.columns if column.kind == kind)
+
+    @property
+    def table_names(self) -> list[str]:
+        """Names of the columns in a table: their own, numbered where one is taken."""
+        return distinct([column.name for column in self.columns], taken=(RUN,))
 
     def as_data(self) -> dict[str, Any]:
         """All but runs and block, as JSON keeps it."""

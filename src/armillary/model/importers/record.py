@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from dataclasses import dataclass, field
+
+from armillary.errors import outside
 
 
 class ImportedWarning(UserWarning):
@@ -40,12 +41,4 @@ class Imported:
         if not self.notes:
             return
         told = "".join(f"\n  - {note}" for note in self.notes)
-        warnings.warn(f"{self.source}: not everything in it was imported:{told}", ImportedWarning, _outside())
-
-
-def _outside() -> int:
-    """How many calls up the first is that is not of this package, counted from the caller."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "armillary":
-        level, frame = level + 1, frame.f_back
-    return level
+        warnings.warn(f"{self.source}: not everything in it was imported:{told}", ImportedWarning, outside())

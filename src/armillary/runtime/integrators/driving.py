@@ -151,6 +151,11 @@ class CompiledRun:
         return reason
 
     @property
+    def workspace(self) -> np.ndarray:
+        """The numbers of the loop between two calls."""
+        return self._workspace
+
+    @property
     def tried(self) -> int:
         """Steps taken or rejected so far."""
         return self.control.steps + self.control.rejected

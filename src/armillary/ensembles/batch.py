@@ -1,0 +1,200 @@
+"""Many runs of one model at once."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.ensembles import lanes, scalar
+from armillary.ensembles.metrics import Metrics
+from armillary.ensembles.plan import Outcome, Plan
+from armillary.ensembles.planning import plan as planned
+from armillary.ensembles.result import Batch, batch_of
+from armillary.ensembles.singly import Singly
+from armillary.errors import ArmillaryError, nearest
+
+if TYPE_CHECKING:
+    from armillary.runtime.compiled import CompiledModel
+
+Work = Callable[[int, int], Outcome]
+
+_CHUNK_SECONDS = 0.1  # so often progress is shown and Ctrl-C heard
+_DEVICES = ("cpu", "gpu")
+_PRECISIONS = ("double", "single")
+
+
+def simulate_batch(
+    model: CompiledModel,
+    t_end: float,
+    *,
+    step: float | None = None,
+    method: str | None = None,
+    parameters: Any = None,
+    initial: Any = None,
+    memory: Any = None,
+    t0: float = 0.0,
+    sample: float | Sequence[float] | None = None,
+    outputs: Sequence[str] | None = None,
+    metrics: Metrics | None = None,
+    runs: int | None = None,
+    rtol: float = 1e-9,
+    atol: float | Sequence[float] = 1e-11,
+    max_step: float = float("inf"),
+    max_steps: int = 1_000_000_000,
+    threads: int | None = None,
+    device: str = "cpu",
+    precision: str = "double",
+    progress: bool | Callable[[int], None] = True,
+) -> Batch:
+    """Many runs from ``t0`` to ``t_end``; see ``CompiledModel.simulate_batch``."""
+    _one_of("device", device, _DEVICES)
+    _one_of("precision", precision, _PRECISIONS)
+    if precision == "single" and device != "gpu":
+        raise ArmillaryError("precision='single' is for device='gpu'; on the CPU runs are in double precision")
+    plan = planned(
+        model, t_end, step=step, method=method, parameters=parameters, initial=initial, memory=memory, t0=t0,
+        sample=sample, outputs=outputs, metrics=metrics, runs=runs, rtol=rtol, atol=atol, max_step=max_step,
+        max_steps=max_steps,
+    )  # fmt: skip
+    count = _threads(threads)
+    began = time.perf_counter()
+    info: dict[str, Any] = {"device": device, "precision": precision}
+    if device == "gpu":
+        from armillary.ensembles.gpu import Gpu
+
+        engine = Gpu(plan, precision)
+        made, count = time.perf_counter(), 1
+        outcome = _all(plan, engine, 1, progress)
+        info |= engine.info
+    else:
+        name, work, again = engine_for(plan)
+        count = 1 if name == "singly" else count
+        info["engine"] = name
+        made = time.perf_counter()
+        outcome = _all(plan, work, count, progress)
+        if again is not None:
+            _made_again(outcome, again)
+    info |= {"threads": count, "prepare_seconds": made - began, "seconds": time.perf_counter() - made}
+    return batch_of(plan, outcome, info)
+
+
+def engine_for(plan: Plan) -> tuple[str, Work, Singly | None]:
+    """The fastest engine that suits a plan, and what makes runs again that it had to leave."""
+    if lanes.suits(plan):
+        engine = lanes.Lanes(plan)
+        return f"lanes of {engine.width}", engine, None
+    if scalar.suits(plan):
+        return "scalar", scalar.Scalar(plan), Singly(plan)
+    return "singly", Singly(plan), None
+
+
+def _made_again(outcome: Outcome, singly: Singly) -> None:
+    """Runs that need a change of mode."""
+    for i in np.flatnonzero(outcome.status == scalar.AGAIN):
+        for array in (outcome.rows, outcome.slots):
+            array[..., i] = np.nan
+        singly.one(int(i), int(i), outcome)
+
+
+def _threads(threads: int | None) -> int:
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if int(threads) != threads or threads < 1:
+        raise ArmillaryError(f"threads= must be a positive whole number, not {threads}")
+    return int(threads)
+
+
+def _one_of(what: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise ArmillaryError(f"{what}='{value}'{nearest(value, known)}; there is {', '.join(known)}")
+
+
+def _all(plan: Plan, work: Work, threads: int, progress: bool | Callable[[int], None]) -> Outcome:
+    """All runs, in chunks by several threads. Chunks leave no trace in the numbers."""
+    from armillary.ensembles.counting import count_line
+
+    outcome = Outcome.empty(plan, plan.runs)
+    with count_line(progress, plan.runs) as report:
+        crew = _Crew(plan.runs, work, outcome, threads, report)
+        try:
+            crew.work()
+        except KeyboardInterrupt:
+            crew.halt()
+    return outcome
+
+
+class _Crew:
+    """Threads that take chunk after chunk."""
+
+    def __init__(
+        self,
+        runs: int,
+        work: Work,
+        outcome: Outcome,
+        threads: int,
+        report: Callable[[int], None] | None,
+    ) -> None:
+        self.runs, self.engine, self.outcome = runs, work, outcome
+        self.count, self.report = threads, report
+        self.lock = threading.Lock()
+        self.taken = self.finished = 0
+        self.chunk = min(64, max(1, runs // (4 * threads)))
+        self.errors: list[BaseException] = []
+        self.members: list[threading.Thread] = []
+
+    def work(self) -> None:
+        if self.count == 1:
+            self._member()
+        else:
+            self.members = [threading.Thread(target=self._member, daemon=True) for _ in range(self.count)]
+            for thread in self.members:
+                thread.start()
+            for thread in self.members:
+                while thread.is_alive():
+                    thread.join(0.2)
+        if self.errors:
+            raise self.errors[0]
+
+    def halt(self) -> None:
+        """No further chunks; those under way are finished."""
+        with self.lock:
+            self.taken = self.runs
+        for thread in self.members:
+            thread.join()
+
+    def _member(self) -> None:
+        try:
+            while (chunk := self._next()) is not None:
+                began = time.perf_counter()
+                self.outcome.put(chunk[0], self.engine(*chunk))
+                self._done(chunk[1] - chunk[0], time.perf_counter() - began)
+        except BaseException as error:
+            self.errors.append(error)
+            with self.lock:
+                self.taken = self.runs
+
+    def _next(self) -> tuple[int, int] | None:
+        with self.lock:
+            if self.taken >= self.runs:
+                return None
+            left = self.runs - self.taken
+            # Toward the end chunks become small, so that all threads end together.
+            size = max(1, min(self.chunk, -(-left // self.count)))
+            i0, self.taken = self.taken, self.taken + size
+            return i0, i0 + size
+
+    def _done(self, count: int, seconds: float) -> None:
+        with self.lock:
+            self.finished += count
+            wanted = count * _CHUNK_SECONDS / max(seconds, 1e-6)
+            self.chunk = int(min(max(wanted, self.chunk / 4, 1), self.chunk * 4, 1 << 20))
+            if self.chunk > 64:
+                self.chunk -= self.chunk % 64  # whole vectors
+            finished = self.finished
+        if self.report:
+            self.report(finished)

@@ -1,0 +1,207 @@
+"""The results of many runs: metrics, histories, how each run ended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.atomic import replacing
+from armillary.ensembles.metrics import Crossing, Histogram, Metric
+from armillary.ensembles.plan import EVENT, FINISHED, STATUS, Outcome, Plan
+from armillary.errors import ArmillaryError, nearest, require
+from armillary.version import VERSION
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+_SHOWN = 6
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Batch:
+    """What came of the runs of a batch.
+
+        batch["peak"]              a metric, one number per run
+        batch["tip height"]        histories, a row per run, at ``batch.time``
+        batch.status, batch.failed how runs ended, and the numbers of those that did not get to an end
+        batch.to_xarray(), batch.to_pandas(), batch.save("batch.nc")
+
+    Metrics and later samples of failed runs are NaN. After a run that an event ended, samples are NaN, and
+    metrics are those of the motion up to there.
+    """
+
+    system: str
+    runs: int
+    time: np.ndarray
+    metrics: Mapping[str, np.ndarray]
+    histories: Mapping[str, np.ndarray]
+    status: np.ndarray  # of texts
+    t_stop: np.ndarray
+    final_state: np.ndarray  # (runs, states), inside the model's own units
+    final_memory: np.ndarray
+    parameters: Mapping[str, np.ndarray]  # those that differ between runs, as given
+    initial: Mapping[str, np.ndarray]
+    units: Mapping[str, str]
+    definitions: Mapping[str, Metric]
+    messages: Mapping[int, str]
+    info: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        for group in (self.metrics, self.histories, self.parameters, self.initial):
+            if name in group:
+                return group[name]
+        known = [*self.metrics, *self.histories, *self.parameters, *self.initial]
+        raise ArmillaryError(
+            f"the batch of '{self.system}' has no '{name}'{nearest(name, known)}; it holds {', '.join(known)}"
+        )
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in g for g in (self.metrics, self.histories, self.parameters, self.initial))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self.metrics, *self.histories])
+
+    def __len__(self) -> int:
+        return self.runs
+
+    @property
+    def failed(self) -> np.ndarray:
+        """Numbers of the runs that did not get to an end: diverged, stopped for their steps, not made."""
+        return np.flatnonzero((self.status != STATUS[FINISHED]) & (self.status != STATUS[EVENT]))
+
+    def check(self) -> Batch:
+        """This batch, or an error where runs failed."""
+        failed = self.failed
+        if failed.size:
+            shown = "; ".join(self._story(int(i)) for i in failed[:3])
+            raise ArmillaryError(f"{failed.size} of {self.runs} runs of '{self.system}' failed: {shown}")
+        return self
+
+    def _story(self, i: int) -> str:
+        return f"run {i}: {self.messages.get(i) or f'{self.status[i]} at t = {self.t_stop[i]:.6g} s'}"
+
+    # ------------------------------------------------------------ other forms
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Everything as an xarray dataset over ``run`` and ``time``."""
+        xr = require("xarray", extra="data", purpose="Labelled datasets")
+        variables: dict[str, Any] = {}
+        for name, values in self.histories.items():
+            variables[name] = (("run", "time"), values, {"units": self.units.get(name, "")})
+        coordinates: dict[str, Any] = {"run": np.arange(self.runs)}
+        if self.histories:
+            coordinates["time"] = ("time", self.time, {"units": "s"})
+        for name, values in self.metrics.items():
+            metric = self.definitions[name]
+            notes = {"units": self.units.get(name, ""), "metric": str(metric)}
+            if isinstance(metric, Histogram):
+                variables[name] = (("run", f"{name} bin"), values, notes)
+                middle = (metric.edges[1:] + metric.edges[:-1]) / 2
+                coordinates[f"{name} bin"] = (f"{name} bin", middle, {"units": self.units.get(metric.output, "")})
+            else:
+                variables[name] = (("run",), values, notes)
+        for name, values in {**self.parameters, **self.initial}.items():
+            coordinates[name] = ("run", values, {"units": self.units.get(name, "")})
+        variables["status"] = (("run",), self.status.astype(str))
+        variables["t_stop"] = (("run",), self.t_stop, {"units": "s"})
+        notes = {key: value for key, value in self.info.items() if isinstance(value, str | int | float)}
+        return xr.Dataset(variables, coordinates, {"system": self.system, "armillary": VERSION, **notes})
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with a row per run: what differs, metrics, status. Histograms and histories do not fit."""
+        pd = require("pandas", extra="data", purpose="Tables")
+        flat = {name: values for name, values in self.metrics.items() if values.ndim == 1}
+        columns = {**self.parameters, **self.initial, **flat, "status": self.status, "t_stop": self.t_stop}
+        return pd.DataFrame(columns, index=pd.RangeIndex(self.runs, name="run"))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """A file of the batch: NetCDF (.nc), or the table alone (.csv, .parquet)."""
+        target = Path(path)
+        kind = target.suffix.lower()
+        if kind not in (".nc", ".csv", ".parquet"):
+            raise ArmillaryError(f"'{target.name}': a batch is saved as .nc, .csv or .parquet")
+        if kind == ".nc":
+            require("h5netcdf", extra="data", purpose="NetCDF files")
+        with replacing(target) as temporary:
+            if kind == ".nc":
+                self.to_xarray().to_netcdf(temporary, engine="h5netcdf")
+            elif kind == ".csv":
+                self.to_pandas().to_csv(temporary)
+            else:
+                require("pyarrow", extra="data", purpose="Parquet files")
+                self.to_pandas().to_parquet(temporary)
+        return target
+
+    def __repr__(self) -> str:
+        lines = [f"Batch of {self.runs} runs of '{self.system}'"]
+        failed = self.failed
+        if failed.size:
+            lines.append(f"  {failed.size} failed: {'; '.join(self._story(int(i)) for i in failed[:3])}")
+        for name, values in list(self.metrics.items())[:_SHOWN]:
+            units = self.units.get(name, "")
+            lines.append(f"  {name} = {self.definitions[name]}: {_spread(values)} {units}".rstrip())
+        if self.histories:
+            names = ", ".join(list(self.histories)[:_SHOWN])
+            more = f" and {len(self.histories) - _SHOWN} others" if len(self.histories) > _SHOWN else ""
+            lines.append(f"  {len(self.time)} samples of {names}{more}")
+        return "\n".join(lines)
+
+
+def _spread(values: np.ndarray) -> str:
+    """A few words on many numbers."""
+    if values.ndim > 1:
+        return f"{values.shape[1]} bins"
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return "none"
+    low, middle, high = np.min(known), np.median(known), np.max(known)
+    missing = f", {values.size - known.size} without" if known.size < values.size else ""
+    return f"{low:.4g} … {middle:.4g} … {high:.4g}{missing}"
+
+
+def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
+    """The results as users read them."""
+    model, columns = plan.model, {c.name: c for c in plan.model.equations.targets.columns}
+    good = (outcome.status == FINISHED) | (outcome.status == EVENT)
+    metrics: dict[str, np.ndarray] = {}
+    units = {name: columns[name].units for name in plan.columns}
+    for look, place in zip(plan.looks, plan.slot_places(), strict=True):
+        slots = outcome.slots[place : place + len(look.metric.start)]
+        values = np.array(look.metric.value(slots, plan.t_look), dtype=float)
+        values[~good] = np.nan
+        metrics[look.name] = values
+        units[look.name] = _metric_units(look.metric, units[look.metric.output])
+    given = plan.starts.given()
+    units |= {name: model.equations.parameter_units.get(name, "") for name in given["parameters"]}
+    units |= {name: columns[name].units for name in given["initial"] if name in columns}
+    return Batch(
+        system=model.equations.system.name,
+        runs=plan.runs,
+        time=plan.samples,
+        metrics=metrics,
+        histories={
+            plan.columns[column]: outcome.rows[:, place].T for place, column in enumerate(plan.history)
+        },
+        status=np.array(STATUS)[outcome.status],
+        t_stop=outcome.t_stop,
+        final_state=outcome.state.T,
+        final_memory=outcome.memory.T,
+        parameters=given["parameters"],
+        initial=given["initial"],
+        units=units,
+        definitions={look.name: look.metric for look in plan.looks},
+        messages=outcome.messages,
+        info={"method": plan.method.name, "step": plan.step or 0.0, **info},
+    )
+
+
+def _metric_units(metric: Metric, units: str) -> str:
+    if isinstance(metric, Histogram):
+        return ""
+    return "s" if isinstance(metric, Crossing) else units

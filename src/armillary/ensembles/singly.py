@@ -1,0 +1,74 @@
+"""The engine for all else: changes of mode, SciPy's methods, redundant coordinates. Python makes each run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from armillary.ensembles.plan import EVENT, FAILED, FINISHED, STATUS, Outcome, Plan
+from armillary.errors import ArmillaryError, SimulationError
+from armillary.model.unit_system import state_factor
+from armillary.results import Run
+
+
+class Singly:
+    """The engine for one plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.times = plan.times if plan.times[-1:] == plan.t_end else np.append(plan.times, plan.t_end)
+
+    def __call__(self, i0: int, i1: int) -> Outcome:
+        outcome = Outcome.empty(self.plan, i1 - i0)
+        for i in range(i0, i1):
+            self.one(i, i - i0, outcome)
+        return outcome
+
+    def one(self, i: int, column: int, outcome: Outcome) -> None:
+        """Run ``i`` into a column."""
+        plan = self.plan
+        how: dict[str, Any] = {"step": plan.step, "method": plan.method.name, "max_steps": plan.max_steps}
+        if plan.method.adaptive:
+            how |= {"rtol": plan.rtol, "atol": plan.atol, "max_step": plan.max_step}
+        run: Run | None
+        try:
+            run = plan.model.simulate(
+                plan.t_end, t0=plan.t0, sample=self.times, progress=False, **plan.starts.single(i), **how
+            )
+            status = EVENT if run.info["status"] == "event" else FINISHED
+        except SimulationError as error:
+            run, status = error.run, FAILED
+            outcome.messages[column] = str(error)
+        except ArmillaryError as error:
+            run, status = None, FAILED
+            outcome.messages[column] = str(error)
+        outcome.status[column] = status
+        if run is None or not len(run):
+            return
+        said = str(run.info["status"])
+        if status == FAILED and said in STATUS:
+            outcome.status[column] = STATUS.index(said)
+        self.record(run, status, column, outcome)
+
+    def record(self, run: Run, status: int, column: int, outcome: Outcome) -> None:
+        plan = self.plan
+        values = np.stack([run[name] for name in plan.columns], axis=1) if plan.columns else np.empty((len(run), 0))
+        count = min(len(run), len(plan.times))
+        rows = np.flatnonzero(plan.kept[:count] & (run.time[:count] == plan.times[:count]))
+        outcome.rows[: len(rows), :, column] = values[np.ix_(rows, list(plan.history))]
+        seen = np.zeros(len(run), dtype=bool)
+        seen[:count] = plan.looked[:count]
+        seen[-1] |= status == EVENT
+        place = 0
+        for look in plan.looks:
+            size = len(look.metric.start)
+            if np.any(seen):
+                slots = look.metric.seen(run.time[seen], values[seen, look.column])
+                outcome.slots[place : place + size, column] = slots
+            place += size
+        outcome.t_stop[column] = run.time[-1]
+        symbols = plan.program.state
+        known = [s for s in symbols if s.data.name in run]
+        if len(known) == len(symbols):
+            outcome.state[:, column] = [run[s.data.name][-1] * state_factor(s) for s in known]

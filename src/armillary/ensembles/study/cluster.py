@@ -1,0 +1,189 @@
+"""The blocks of a study as tasks of a Dask cluster.
+
+A task is a folder and the number of a block. Each worker process reads the study from the shared folder once,
+builds and compiles its model once, finds the values of its blocks from the design, and writes chunks and
+records itself: only the record comes back. A few tasks per thread are on their way at a time, so that the
+scheduler holds no more than those, however many blocks there are.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from armillary.ensembles.study.definition import read_definition
+from armillary.ensembles.study.design_file import read_design
+from armillary.ensembles.study.files import Folder
+from armillary.ensembles.study.identity import rebuilt
+from armillary.ensembles.study.lock import StudyLock
+from armillary.ensembles.study.records import Record, read_record
+from armillary.ensembles.study.runs import ModelRuns
+from armillary.ensembles.study.work import Values, Work
+from armillary.errors import ArmillaryError, require
+from armillary.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from armillary.ensembles.sampling import Design
+
+_EACH = 2  # tasks on their way per thread: one that runs, and one that waits for it
+_KEPT = 4  # studies whose models a worker keeps
+_ASKED = 5.0  # seconds between two looks at how many workers there are
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker needs to know of a study: where it is, and how its model is built."""
+
+    folder: str
+    digest: str
+    version: str
+    build: str | None
+    trust: bool
+    threads: int
+    device: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    work: Work
+    design: Design | None
+
+
+_prepared: dict[Job, _Prepared] = {}
+_preparing = threading.Lock()
+
+
+def run_block(job: Job, number: int, values: Values | None = None) -> Record:
+    """A task: a block made and written by this worker, unless another has done it meanwhile."""
+    with _preparing:
+        if job not in _prepared:
+            made = _prepare(job)
+            while len(_prepared) >= _KEPT:
+                _prepared.pop(next(iter(_prepared)))
+            _prepared[job] = made
+        prepared = _prepared[job]
+    work, design = prepared.work, prepared.design
+    if (found := read_record(work.folder, work.layout, job.digest, number)) is not None:
+        return found[0]
+    if values is None:
+        assert design is not None
+        values = design.block(*work.layout.span(number))
+    return work.do(number, values)
+
+
+def _prepare(job: Job) -> _Prepared:
+    here = f"worker on {socket.gethostname()}"
+    if job.version != VERSION:
+        raise ArmillaryError(f"{here} has Armillary {VERSION}, and the study is run with {job.version}: install that")
+    folder = Folder(Path(job.folder))
+    definition = read_definition(folder)
+    if definition is None:
+        raise ArmillaryError(
+            f"{here} sees no study in '{job.folder}': the folder must be on a disk that all workers share, under "
+            "the same path"
+        )
+    if definition.digest != job.digest:
+        raise ArmillaryError(f"{here} sees another study in '{job.folder}': is that path the same disk everywhere?")
+    model = rebuilt(folder, definition.content["model"], build=job.build, trust=job.trust)
+    runs = ModelRuns(model, definition, threads=job.threads, device=job.device)
+    return _Prepared(Work.of(folder, definition, runs), read_design(folder))
+
+
+def run_there(
+    client: Any,
+    job: Job,
+    values: Callable[[int], Values] | None,
+    blocks: Iterable[int],
+    lock: StudyLock,
+    done: Callable[[Record], None],
+) -> None:
+    """The given blocks made by the workers of a client; ``values`` where they cannot find them themselves."""
+    distributed = require("distributed", extra="cluster", purpose="Clusters")
+    waiting = iter(blocks)
+    running = distributed.as_completed()
+    room, asked = 0, -_ASKED
+    on_their_way: set[Any] = set()
+    try:
+        while True:
+            lock.check()
+            if time.monotonic() - asked > _ASKED:
+                room, asked = _room(client), time.monotonic()
+            for number in _first(waiting, room - len(on_their_way)):
+                given = None if values is None else values(number)
+                future = client.submit(run_block, job, number, given, pure=False, key=_key(job, number))
+                on_their_way.add(future)
+                running.add(future)
+            if not on_their_way:
+                return
+            future = next(running)
+            on_their_way.discard(future)
+            done(_result(future, job))
+    finally:
+        if on_their_way:
+            client.cancel(list(on_their_way))
+
+
+def _first(waiting: Iterator[int], count: int) -> Iterator[int]:
+    for _ in range(count):
+        number = next(waiting, None)
+        if number is None:
+            return
+        yield number
+
+
+def _room(client: Any) -> int:
+    """How many tasks may be on their way; a few even while workers are still to come."""
+    return max(_EACH * sum(client.ncores().values()), 2 * _EACH)
+
+
+def _key(job: Job, number: int) -> str:
+    return f"armillary-block-{number}-{job.digest[:8]}-{time.time_ns():x}"
+
+
+def _result(future: Any, job: Job) -> Record:
+    if future.status == "error":
+        error = future.exception()
+        if isinstance(error, ArmillaryError):
+            raise error
+        raise ArmillaryError(
+            f"study '{job.folder}' stopped on the cluster: {type(error).__name__}: {error}; finished blocks are "
+            "kept: run it again, and it goes on"
+        ) from error
+    if future.status != "finished":
+        raise ArmillaryError(
+            f"study '{job.folder}': the cluster gave up a block ({future.status}); finished blocks are kept: run "
+            "it again, and it goes on"
+        )
+    record = future.result()
+    future.release()
+    return record
+
+
+@contextmanager
+def connected(on: Any) -> Iterator[Any]:
+    """The client that a user gave, or one to the scheduler at an address, closed at the end."""
+    distributed = require("distributed", extra="cluster", purpose="Clusters")
+    if not isinstance(on, str):
+        if not isinstance(on, distributed.Client):
+            raise ArmillaryError(f"on= must be a Dask client or the address of a scheduler, not {on!r}")
+        yield on
+        return
+    try:
+        client = distributed.Client(on, timeout=_CONNECT)
+    except (OSError, ValueError) as error:
+        raise ArmillaryError(f"there is no Dask scheduler at '{on}': {error}") from error
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+_CONNECT = 20.0  # seconds

@@ -1,0 +1,78 @@
+"""The numbers of all runs in one table, once every block is there: ``metrics.parquet``, and in the store."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from armillary.atomic import replacing
+from armillary.ensembles.study.definition import Definition
+from armillary.ensembles.study.files import Folder
+from armillary.ensembles.study.layout import RUN, STATUS, Layout
+from armillary.ensembles.study.records import read_numbers
+from armillary.ensembles.study.store import GROUP
+from armillary.errors import ArmillaryError, require
+
+
+def consolidate(folder: Folder, definition: Definition) -> None:
+    """The table and the columns of the store, group by group of runs: memory for one group is enough."""
+    pa = require("pyarrow", extra="data", purpose="Parquet files")
+    parquet = require("pyarrow.parquet", extra="data", purpose="Parquet files")
+    zarr = require("zarr", extra="study", purpose="Studies")
+    layout, store = definition.layout, zarr.open_group(folder.store, mode="r+")
+    about = {"study": definition.digest, "system": definition.system, "columns": layout.as_data()["columns"]}
+    with replacing(folder.table) as temporary:
+        schema = _schema(layout, json.dumps(about, ensure_ascii=False))
+        with parquet.ParquetWriter(temporary, schema, compression="zstd", use_dictionary=False) as writer:
+            for first in range(0, layout.runs, GROUP):
+                end = min(first + GROUP, layout.runs)
+                numbers = _numbers(folder, definition, first, end)
+                arrays = [np.arange(first, end)] + [
+                    row.astype(np.int8) if column.kind == STATUS else row
+                    for column, row in zip(layout.columns, numbers, strict=True)
+                ]
+                writer.write_table(pa.Table.from_arrays([pa.array(a) for a in arrays], schema=schema))
+                for column, row in zip(layout.columns, numbers, strict=True):
+                    store[column.label][first:end] = row
+
+
+def _schema(layout: Layout, about: str) -> Any:
+    pa = require("pyarrow", extra="data", purpose="Parquet files")
+    fields = [pa.field(RUN, pa.int64())]
+    fields += [
+        pa.field(
+            name,
+            pa.int8() if column.kind == STATUS else pa.float64(),
+            metadata={"units": column.units, "about": column.about, "kind": column.kind},
+        )
+        for name, column in zip(layout.table_names, layout.columns, strict=True)
+    ]
+    return pa.schema(fields, metadata={"armillary_study": about})
+
+
+def _numbers(folder: Folder, definition: Definition, first: int, end: int) -> np.ndarray:
+    """The numbers (columns, runs) of runs from one up to another, all of which must be there."""
+    layout = definition.layout
+    found = np.empty((len(layout.columns), end - first))
+    made = 0
+    blocks = range(first // layout.block, -(-end // layout.block))
+    for start, stop, numbers in read_numbers(folder, layout, definition.digest, blocks):
+        a, b = max(start, first), min(stop, end)
+        found[:, a - first : b - first] = numbers[:, a - start : b - start]
+        made += b - a
+    if made < end - first:
+        raise ArmillaryError(f"study '{folder.root}': records of blocks have gone since they were checked; run it again")
+    return found
+
+
+def is_consolidated(folder: Folder, definition: Definition) -> bool:
+    """Whether the table is that of all runs of the study."""
+    parquet = require("pyarrow.parquet", extra="data", purpose="Parquet files")
+    try:
+        about = parquet.read_metadata(folder.table)
+        told = json.loads(about.metadata[b"armillary_study"])
+    except (OSError, ValueError, KeyError, TypeError):  # ArrowInvalid is a ValueError
+        return False
+    return bool(about.num_rows == definition.runs and told["study"] == definition.digest)

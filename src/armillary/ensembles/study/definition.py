@@ -1,0 +1,164 @@
+"""What a study is, as plain data: the file ``study.json``, its digest, and how two of them differ."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from armillary.ensembles.study.files import Folder, write_json
+from armillary.ensembles.study.layout import Layout
+from armillary.errors import ArmillaryError
+from armillary.version import VERSION
+
+FORMAT = 1
+_SHOWN = 5  # differences in one message
+_NOT_COMPARED = ("armillary_study", "stored")  # the format is checked before, and what is kept follows
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A study as data. ``content`` has what decides its results:
+
+        armillary   version that made it           model     identity of the model, its own values
+        system      name                           run       arguments of simulate_batch
+        vary        what varies, and as what       design    how, as data or by its identity
+        metrics     by name, as texts              outputs   whose histories are kept
+        runs, block how many, and in one block     stored    columns and arrays of the results
+    """
+
+    content: Mapping[str, Any]
+
+    @property
+    def layout(self) -> Layout:
+        return Layout.from_data(self.content["stored"], self.runs, self.content["block"])
+
+    @property
+    def runs(self) -> int:
+        return int(self.content["runs"])
+
+    @property
+    def system(self) -> str:
+        return str(self.content["system"])
+
+    @property
+    def digest(self) -> str:
+        """A digest of all but the number of runs: blocks count, whatever number was asked for."""
+        design = {key: value for key, value in self.content["design"].items() if key != "runs"}
+        data = {key: value for key, value in self.content.items() if key != "runs"} | {"design": design}
+        text = json.dumps(data, sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def with_runs(self, runs: int, design: Mapping[str, Any]) -> Definition:
+        return replace(self, content={**self.content, "runs": runs, "design": dict(design)})
+
+    def write(self, folder: Folder) -> None:
+        write_json(folder.study, {"armillary_study": FORMAT, **self.content})
+
+
+def make_definition(**content: Any) -> Definition:
+    """A definition by this Armillary, with values as a file gives them back."""
+    return Definition(json.loads(json.dumps({"armillary": VERSION, **content})))
+
+
+def read_definition(folder: Folder) -> Definition | None:
+    """The definition of the study in a folder; None where there is no folder, or nothing in it."""
+    try:
+        text = folder.study.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        _check_empty(folder)
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArmillaryError(f"cannot read the study '{folder.root}': {error}") from error
+    try:
+        content = json.loads(text)
+        made_with = content.pop("armillary_study")
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise ArmillaryError(f"'{folder.study}' is damaged, or not a study's: {error!r}") from error
+    if made_with != FORMAT:
+        raise ArmillaryError(
+            f"study '{folder.root}' has format {made_with} and this Armillary reads {FORMAT}: use the version "
+            f"that made it ({content.get('armillary', 'unknown')})"
+        )
+    definition = Definition(content)
+    try:
+        _ = definition.layout, definition.system
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArmillaryError(f"'{folder.study}' is damaged: {error!r}") from error
+    return definition
+
+
+def _check_empty(folder: Folder) -> None:
+    """An error for a folder with other things in it; a study that was just begun has a lock at most."""
+    if folder.root.exists() and not folder.root.is_dir():
+        raise ArmillaryError(f"'{folder.root}' is a file; give a folder for the study")
+    there = sorted(e.name for e in folder.root.iterdir()) if folder.root.is_dir() else []
+    if other := [name for name in there if name != "lock" and not name.startswith(".")]:
+        named = ", ".join(other[:3]) + (", …" if len(other) > 3 else "")
+        raise ArmillaryError(
+            f"the folder '{folder.root}' is no study, but holds {named}: nothing is overwritten; give "
+            "another folder, or empty it"
+        )
+
+
+def check_same(there: Definition, here: Definition, folder: Folder) -> None:
+    """An error that names what differs between the study in a folder and the one that is asked for."""
+    found = list(differences(there.content, here.content))
+    if not found:
+        return
+    if any(path == "armillary" for path, _, _ in found):
+        found = [entry for entry in found if entry[0] == "armillary"]  # the rest may follow from it
+    lines = [f"\n  {_told(path)}: {_value(old)} there, {_value(new)} here" for path, old, new in found[:_SHOWN]]
+    lines += [f"\n  and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+    more = [path for path, _, _ in found] == ["runs"]
+    remedy = (
+        "open_study(…).extend(…) makes more runs of it"
+        if more
+        else "give another folder, or what is there; open_study reads it"
+    )
+    raise ArmillaryError(
+        f"the folder '{folder.root}' holds another study, of '{there.system}'; nothing is overwritten: "
+        f"{remedy}{''.join(lines)}"
+    )
+
+
+def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Where two pieces of data differ: path, value there, value here; None where there is none."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in dict.fromkeys([*old, *new]):
+            if path or key not in _NOT_COMPARED:
+                inner = f"{path}.{key}" if path else str(key)
+                yield from differences(old.get(key), new.get(key), inner)
+    elif old != new:
+        yield path, old, new
+
+
+_WORDS = {
+    "armillary": "version of Armillary",
+    "system": "name of the system",
+    "model.equations": "equations of motion (their digest)",
+    "model.parameters": "the model's own value of parameter",
+    "model.initial": "the model's own initial value of",
+    "model.memory": "the model's own memory",
+    "run.parameters": "value of parameter",
+    "run.initial": "initial value of",
+    "run.memory": "memory",
+    "runs": "number of runs",
+    "block": "runs in a block",
+}
+
+
+def _told(path: str) -> str:
+    for start, words in _WORDS.items():
+        if path == start:
+            return words
+        if path.startswith(f"{start}."):
+            return f"{words} '{path[len(start) + 1 :]}'"
+    return path.removeprefix("run.").replace(".", " ", 1)
+
+
+def _value(value: Any) -> str:
+    text = "nothing" if value is None else value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

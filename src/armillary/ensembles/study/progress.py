@@ -1,0 +1,124 @@
+"""How far a study is: a record for who asks, a line on a terminal for who waits."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.ensembles.study.layout import Layout
+from armillary.ensembles.study.records import Record
+
+_PATIENCE = 1.0  # seconds without a word
+_BETWEEN = 0.2  # seconds between two looks of the line
+_NAMED = 3  # failed runs named in a summary
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a study is."""
+
+    runs: int  # that the study has
+    made: int  # of them
+    failed: int  # of those made: diverged, or could not start
+    told: tuple[tuple[int, str], ...]  # the first failed ones, and why
+    blocks: int
+    finished: int  # blocks
+    rate: float = 0.0  # runs per second, since it was started last
+    seconds_left: float | None = None  # None where nothing is known, or nobody works
+
+    @property
+    def complete(self) -> bool:
+        return self.finished == self.blocks
+
+    def __str__(self) -> str:
+        lines = [f"{self.made} of {self.runs} runs made, in {self.finished} of {self.blocks} blocks"]
+        if self.rate:
+            lines[0] += f", {self.rate:.3g} runs/s"
+        if self.seconds_left:
+            lines[0] += f", about {duration(self.seconds_left)} left"
+        if self.failed:
+            named = "; ".join(f"run {run}: {why}" for run, why in self.told[:_NAMED])
+            more = "; …" if self.failed > min(len(self.told), _NAMED) else ""
+            lines.append(f"{self.failed} failed ({named}{more})")
+        return "\n".join(lines)
+
+
+def duration(seconds: float) -> str:
+    """A time to wait, as people say it."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+class Progress:
+    """The count of what is made, from the blocks that were there and each one that is finished."""
+
+    def __init__(self, layout: Layout, there: Iterable[Record]) -> None:
+        self._layout = layout
+        self._finished = self._made = self._failed = 0
+        self._told: list[tuple[int, str]] = []
+        for record in there:
+            self._count(record)
+        self._before = self._made
+        self._started = time.monotonic()
+
+    def _count(self, record: Record) -> None:
+        self._finished += 1
+        self._made += record.end - record.first
+        self._failed += record.failed
+        if record.told:
+            self._told = sorted([*self._told, *record.told])[:_NAMED]
+
+    def add(self, record: Record) -> None:
+        """One more block."""
+        self._count(record)
+
+    @property
+    def status(self) -> Status:
+        layout = self._layout
+        elapsed, made = time.monotonic() - self._started, self._made - self._before
+        rate = made / elapsed if elapsed > 0 else 0.0
+        left = (layout.runs - self._made) / rate if rate else None
+        return Status(
+            layout.runs, self._made, self._failed, tuple(self._told), layout.blocks, self._finished, rate, left
+        )
+
+
+@contextmanager
+def reporting(wanted: bool | Callable[[Status], Any], progress: Progress) -> Iterator[Callable[[], None]]:
+    """A function to call after each block: it tells the user's own function the status, or shows a line."""
+    if callable(wanted):
+        yield lambda: wanted(progress.status)
+        return
+    if not wanted or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    first = last = time.monotonic()
+    shown = 0
+
+    def show() -> None:
+        nonlocal last, shown
+        now = time.monotonic()
+        if now - first < _PATIENCE or now - last < _BETWEEN:
+            return
+        last = now
+        status = progress.status
+        share = 100.0 * status.made / status.runs
+        line = f"  {share:5.1f} %  {str(status).partition(chr(10))[0]}"
+        line += f", {status.failed} failed" if status.failed else ""
+        sys.stderr.write(f"\r{line:<{shown}}")
+        sys.stderr.flush()
+        shown = len(line)
+
+    try:
+        yield show
+    finally:
+        if shown:
+            sys.stderr.write("\r" + " " * shown + "\r")
+            sys.stderr.flush()

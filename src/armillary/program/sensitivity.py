@@ -1,0 +1,350 @@
+"""Programs that carry the derivatives of their motion along: forward sensitivities.
+
+For every parameter or initial value p the state grows by S = ∂y/∂p and the memory by ∂m/∂p, so that whatever
+runs a program runs this one too. With the derivatives of the rates f, of the updates and of the outputs taken
+along (S, ∂m/∂p, 1),
+
+    Ṡ = (∂f/∂y) S + (∂f/∂m) ∂m/∂p + ∂f/∂p                                    S(0): runtime/start_derivatives.py
+
+At an event g = 0 that leaves y⁺ = r(t, y, m), the instant moves with p too: τ' = −dg/dp / (dg/dt), and
+
+    S⁺ = (∂r/∂y)(S⁻ + f⁻ τ') + (∂r/∂t) τ' + ∂r/∂p − f⁺ τ'
+
+(the saltation matrix; Leine & Nijmeijer 2004, section 7.4). Steps bring Euler parameters back to unit length
+and coordinates back to closed loops, but not S: of it only the part counts that lies in the constraints. It is
+taken out wherever S is used, by the implicit function theorem: S − e (eᵀS)/(eᵀe) for Euler parameters e, and
+S + N δ with J_d δ = −(∂Φ/∂q S + ∂Φ/∂p) for gaps Φ.
+
+A state of the program is S times the size of p, its default value: the change of y per relative change of p,
+for which the tolerances of y itself are right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, let, number, symbol
+from armillary.algebra.tangents import tangents
+from armillary.algebra.units import parse_unit
+from armillary.algebra.walk import symbols, transform
+from armillary.errors import ArmillaryError, ExpressionError, ParameterError, nearest
+from armillary.mechanics.constrained import Setting
+from armillary.model.system import System
+from armillary.model.unit_system import default_value, state_factor
+from armillary.program.derive import program_of
+from armillary.program.equations import Equations
+from armillary.program.roots import WATCHMEN, Column, Targets
+
+if TYPE_CHECKING:
+    from armillary.runtime.compiled import CompiledModel
+    from armillary.runtime.sensitive import SensitiveModel
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """What a motion is differentiated by: a parameter, or the initial value of a coordinate, speed or memory.
+
+    ``factor`` leads from its stated units to the model's, ``size`` is in the model's.
+    """
+
+    name: str
+    symbol: Expr
+    units: str
+    factor: float
+    size: float
+
+    @property
+    def role(self) -> str:
+        """"parameter", "coordinate", "speed" or "memory"."""
+        return str(self.symbol.data.role)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SensitiveEquations(Equations):
+    """Equations of motion with the derivatives of the motion as further states."""
+
+    plain: Equations | None = None  # the same without derivatives
+    directions: tuple[Direction, ...] = ()
+    of: tuple[str, ...] = ()  # outputs whose derivatives are outputs
+    remembered: tuple[int, ...] = ()  # places of memories that have derivatives
+    moving: tuple[Mapping[Expr, Expr], ...] = ()  # how state, memory and parameters move, by direction
+
+    @property
+    def speeds(self) -> tuple[str, ...]:
+        """Names of the speeds from whose values a run starts."""
+        assert self.plain is not None
+        return self.plain.speeds
+
+    def compile(
+        self, backend: str = "llvm", *, base: CompiledModel | None = None, **options: Any
+    ) -> SensitiveModel:
+        """The equations as compiled code in this process; ``base``: the same without derivatives, if there."""
+        from armillary.runtime.sensitive import compile_sensitive
+
+        return compile_sensitive(self, backend, base, **options)
+
+
+def derivative_name(of: str, to: str) -> str:
+    """What the derivative of an output by a parameter or initial value is called."""
+    return f"d({of})/d({to})"
+
+
+def sensitive_equations(
+    equations: Equations, to: Sequence[Any], of: Sequence[str] | None = None
+) -> SensitiveEquations:
+    """The equations with derivatives ``of`` outputs (None: coordinates, speeds and those of the model) ``to``
+    parameters and initial values, by name.
+    """
+    _check(equations)
+    found = directions(equations, to)
+    names = outputs_of(equations, of)
+    try:
+        wanted, more = _targets(equations, found, names)
+    except ExpressionError as error:
+        raise ArmillaryError(f"'{equations.system.name}' has no sensitivities: {error}") from error
+    program, gains = program_of(equations.system, wanted, equations.setting.plain)
+    shared = {f.name: getattr(equations, f.name) for f in fields(Equations)}
+    shared |= {"program": program, "targets": wanted, "gains": tuple(gains)}
+    return SensitiveEquations(**shared, plain=equations, directions=found, of=names, **more)
+
+
+# ---------------------------------------------------------------------------------------- what is asked for
+
+
+def _check(equations: Equations) -> None:
+    """Errors for what has no derivatives in this form."""
+    if equations.formalism == "redundant":
+        raise ArmillaryError(
+            f"'{equations.system.name}' was derived in redundant coordinates, whose steps carry no "
+            "derivatives; derive it with formalism='kane' or 'recursive'"
+        )
+    constraints = equations.system.constraints.values()
+    held = set(symbols(*(c.position for c in constraints if c.position is not None)))
+    for event in equations.targets.watched:
+        if event.name in WATCHMEN:
+            continue
+        where = f"event '{event.name}'"
+        if event.lock or event.unlock or any(s.data.name in equations.mode.locked for s in event.changes):
+            raise ArmillaryError(
+                f"{where} locks or unlocks joints, and the derivatives of the motion are not carried through "
+                "that; leave it out, or model the lock as a stiff spring and damper"
+            )
+        for s in event.changes if constraints else ():
+            name = s.data.name
+            if s.data.role == "coordinate" or s in held or name in equations.dependents:
+                raise ArmillaryError(
+                    f"{where} sets '{name}' in a system with constraints, whose loops are then closed anew, "
+                    "and the derivatives of the motion are not carried through that; leave it out"
+                )
+
+
+def directions(equations: Equations, to: Sequence[Any]) -> tuple[Direction, ...]:
+    """Parameters and initial values by name; unknown ones, and ones named twice, are errors."""
+    if isinstance(to, str) or not isinstance(to, Sequence):
+        to = [to]
+    names = [str(name) for name in to]
+    if not names:
+        raise ParameterError("sensitivities to what? Give to=[…] names of parameters or initial values")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ParameterError(f"'{twice[0]}' stands twice among what sensitivities are asked to")
+    return tuple(_direction(equations, name) for name in names)
+
+
+def _direction(equations: Equations, name: str) -> Direction:
+    system, plain = equations.system, equations.setting.plain
+    if name in system.parameters:
+        node = system.parameters[name]
+        units = equations.parameter_units[name]
+        factor = system.units.factor(parse_unit(node.data.units)) if node.data.units else 1.0
+        return Direction(name, plain(node), units, factor, abs(default_value(node) or 1.0))
+    if name in system.memories:
+        memory = system.memories[name]
+        return Direction(name, plain(memory.symbol), memory.symbol.data.units or "", memory.factor, 1.0)
+    states = {s.data.name: s for s in [*system.coordinates, *system.speeds]}
+    free = {*equations.coordinates, *(u.data.name for u in system.speeds if u not in equations.setting.given)}
+    if name in states and name not in free:
+        raise ParameterError(f"'{name}' is prescribed or locked, so it has no initial value to vary")
+    if name not in states:
+        known = [*system.parameters, *states, *system.memories]
+        raise ParameterError(
+            f"there is no parameter, coordinate, speed or memory '{name}'{nearest(name, known)}"
+        )
+    s = states[name]
+    return Direction(name, s, s.data.units or "", state_factor(s), 1.0)
+
+
+def outputs_of(equations: Equations, of: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of outputs, checked; None: coordinates, speeds and the model's own."""
+    known = [c.name for c in equations.targets.columns]
+    if of is None:
+        system = equations.system
+        shown = {s.data.name for s in [*system.coordinates, *system.speeds]} | set(system.outputs)
+        return tuple(name for name in known if name in shown)
+    names = tuple(dict.fromkeys([of] if isinstance(of, str) else [str(name) for name in of]))
+    for name in names:
+        if name not in known:
+            raise ArmillaryError(f"there is no output '{name}'{nearest(name, known)}")
+    return names
+
+
+# ---------------------------------------------------------------------------------------- the targets
+
+
+def _targets(
+    equations: Equations, asked: Sequence[Direction], of: Sequence[str]
+) -> tuple[Targets, dict[str, Any]]:
+    """Root expressions of all sections, and what the equations hold besides."""
+    t, system = equations.targets, equations.system
+    state = (*t.coordinates, *t.speeds)
+    remembered = _remembered(t, asked, system)
+    columns = [_Along(equations, direction, remembered) for direction in asked]
+    shown = [c for c in t.columns if c.name in of]
+    fires = [_fired(t, k, columns, remembered) for k in range(len(t.fires))]
+    wanted = replace(
+        t,
+        carried=tuple(s for c in columns for s in c.states),
+        memory=(*t.memory, *(m for c in columns for m in c.memories)),
+        rates=(*t.rates, *(rate for c in columns for rate in tangents(t.rates, c.moving))),
+        columns=(*t.columns, *(made for c in columns for made in c.shown(shown))),
+        updates=(*t.updates, *(x for c in columns for x in _picked(tangents(t.updates, c.moving), remembered)))
+        if t.updates
+        else (),
+        fires=tuple(fires),
+        search=t.search and len(state) * len(columns) <= _SEARCHED,
+    )
+    return wanted, {"remembered": remembered, "moving": tuple(c.moving for c in columns)}
+
+
+# States of derivatives up to which common factors and pairs are searched for; beyond, the search takes longer
+# than the derivation and finds little, for the columns share what they have in common already.
+_SEARCHED = 60
+
+
+def _picked(values: Sequence[Expr], places: Sequence[int]) -> list[Expr]:
+    return [values[i] for i in places]
+
+
+class _Along:
+    """The derivatives of state and memory by one parameter or initial value, as symbols and as they count."""
+
+    def __init__(self, equations: Equations, direction: Direction, remembered: Sequence[int]) -> None:
+        t, system = equations.targets, equations.system
+        self.direction = direction
+
+        def of(s: Expr, role: str) -> Expr:
+            name = derivative_name(s.data.name, direction.name)
+            return symbol(name, role, owner=system, about=f"{name} times {direction.size:g}")
+
+        given = (*t.coordinates, *t.speeds)
+        kept = _picked(t.memory, remembered)
+        self.states = tuple(of(s, "variable") for s in given)
+        self.memories = tuple(of(m, "memory") for m in kept)
+        # All that moves with p: the state, the memory, and p itself.
+        self.moving: dict[Expr, Expr] = dict(zip(given, self.states, strict=True))
+        self.moving |= dict(zip(kept, self.memories, strict=True))
+        if direction.role == "parameter":
+            self.moving[direction.symbol] = number(direction.size)
+        self.moving |= _in_loops(equations.setting, t, self.moving)
+        self.moving |= _on_sphere(t, self.moving)
+
+    def shown(self, columns: Sequence[Column]) -> list[Column]:
+        """Derivatives of outputs as outputs, in stated units."""
+        d = self.direction
+        found = tangents([c.expression for c in columns], self.moving)
+        return [
+            Column(
+                derivative_name(c.name, d.name),
+                quotient(c.units, d.units),
+                f"derivative of {c.name} by {'' if d.role == 'parameter' else 'the initial value of '}{d.name}",
+                value * (d.factor / d.size),
+            )
+            for c, value in zip(columns, found, strict=True)
+        ]
+
+
+def _in_loops(setting: Setting, t: Targets, moving: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+    """Derivatives of coordinates that keep loops closed."""
+    kept, layout = setting.elimination.kept, setting.layout
+    if layout is None or all(row.gap is None for row in kept):
+        return {}
+    gaps = tangents([as_expr(0 if row.gap is None else row.gap) for row in kept], moving)
+    delta = setting.elimination.solve(gaps, "shift")
+    rates = setting.geometry[len(setting.geometry) - len(layout.rates) :]
+    found: dict[Expr, Expr] = {}
+    for (i, j), rate in zip(layout.rates, rates, strict=True):
+        if j in delta:
+            q = t.coordinates[i]
+            found[q] = found.get(q, moving[q]) + rate * delta[j]
+    return found
+
+
+def _on_sphere(t: Targets, moving: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+    """Derivatives of Euler parameters that keep them unit."""
+    found = {}
+    for start in t.quaternions:
+        e = t.coordinates[start : start + 4]
+        along = sum((x * moving[x] for x in e), as_expr(0)) / sum((x * x for x in e), as_expr(0))
+        along = let(along, "along")
+        found |= {x: moving[x] - x * along for x in e}
+    return found
+
+
+def _remembered(t: Targets, asked: Sequence[Direction], system: System) -> tuple[int, ...]:
+    """Places of the memories that depend on the motion or on what is asked for, directly or through others."""
+    reached = {*t.coordinates, *t.speeds, *(d.symbol for d in asked)}
+    reached |= {m for m, memory in zip(t.memory, system.memories.values(), strict=True) if memory.start is not None}
+    sources = [(m, set(symbols(x)), set()) for m, x in zip(t.memory, t.updates, strict=False) if x is not m]
+    for g, values in zip(t.events, t.fires, strict=True):
+        pairs = zip(t.memory, values, strict=False)
+        sources += [(m, set(symbols(x)), set(symbols(g))) for m, x in pairs if x is not m]
+    while True:
+        more = {
+            m
+            for m, held, instant in sources
+            if held & reached or (t.time in held and instant & reached)
+        }
+        if more <= reached:
+            return tuple(i for i, m in enumerate(t.memory) if m in reached)
+        reached |= more
+
+
+def _fired(t: Targets, k: int, columns: Sequence[_Along], remembered: Sequence[int]) -> tuple[Expr, ...]:
+    """Memory and state after an event, with their derivatives."""
+    state, before = (*t.coordinates, *t.speeds), (*t.memory, *t.coordinates, *t.speeds)
+    values, count = t.fires[k], len(t.memory)
+    memory: list[Expr] = list(values[:count])
+    after: list[Expr] = list(values[count:])
+    if all(x is y for x, y in zip(before, values, strict=True)):
+        memory += [m for c in columns for m in c.memories]
+        return (*memory, *after, *(s for c in columns for s in c.states))
+    rates = dict(zip(state, t.rates, strict=True))
+    (slope,) = tangents([t.events[k]], {**rates, t.time: UNIT})
+    later = transform(t.rates, dict(zip(before, values, strict=True)).get)
+    for c in columns:
+        (shift,) = tangents([t.events[k]], c.moving)
+        delay = ZERO if shift is ZERO or slope is ZERO else let(-shift / slope, "delay")
+        moving = dict(c.moving)
+        if delay is not ZERO:
+            moving |= {s: moving[s] + rate * delay for s, rate in rates.items()}
+            moving[t.time] = delay
+        moved = tangents(values, moving)
+        memory += _picked(moved, remembered)
+        after += [x - rate * delay for x, rate in zip(moved[count:], later, strict=True)]
+    return (*memory, *after)
+
+
+# ---------------------------------------------------------------------------------------- units
+
+
+_ONE_UNIT = re.compile(r"[^\W\d_]+\^?\d*")
+
+
+def quotient(units: str, by: str) -> str:
+    """Units of something over those of something else."""
+    above, below = (text if text.strip() not in ("", "1", "-") else "" for text in (units, by))
+    if not below:
+        return above
+    return f"{above or '1'}/{below if _ONE_UNIT.fullmatch(below) else f'({below})'}"
