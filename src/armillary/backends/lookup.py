@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.backends.trigonometry import real
+from armillary.backends.vector_math.vectors import constant_array, real
 
 
 def lookup_function(name: str, table: Any) -> str:
@@ -26,12 +26,6 @@ def lookup_function(name: str, table: Any) -> str:
     return "\n".join(
         [*data, f"define internal double @{name}({parameters}) noinline nounwind {{\nentry:\n{body}\n}}"]
     )
-
-
-def constant_array(name: str, values: Any) -> str:
-    """Doubles beside the code."""
-    items = ", ".join(f"double {real(float(v))}" for v in values)
-    return f"@{name} = internal constant [{len(values)} x double] [{items}], align 64"
 
 
 def _axis(name: str, table: Any, axis: int) -> list[str]:

@@ -3,8 +3,8 @@
 Every angle is reduced by the nearest multiple n of π/2 to r + e (``vector_math/quarter_turns.py``). The
 minimax polynomials of fdlibm (Sun Microsystems 1993, k_sin.c, k_cos.c) give sin and cos of r + e, to first
 order in e, and n mod 4 tells which is which and their signs. Below 1 ulp for |x| < 8·10⁵ (tested; without e
-it is up to 1.7); sin(−0) is +0. Any larger angle, infinity or NaN in the group sends the whole group to the
-library's functions.
+it is up to 1.7); sin(−0) is +0. Of a larger angle, infinity or NaN the library's functions are asked; the
+others in the group do not notice.
 
 A library call takes one angle at a time and saves registers around it; here a vector holds all of a group's
 angles.
@@ -39,9 +39,9 @@ def sine_cosine_function(name: str, lanes: int) -> str:
     """LLVM code of {sines, cosines} name(angles) on vectors of ``lanes`` doubles."""
     v = Vectors(lanes)
     pair = f"{{ {v.vector}, {v.vector} }}"
-    s, c = v.either_way(
+    s, c = v.mended(
         within_limit(v, "%x"),
-        lambda: _sine_cosine(v, "%x"),
+        _sine_cosine(v, "%x"),
         lambda: [v.library(f, f"{name}_library_{f}", "%x") for f in ("sin", "cos")],
     )
     half = v.emit(f"insertvalue {pair} undef, {v.vector} {s}, 0")

@@ -6,22 +6,25 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armillary.ensembles import lanes, scalar
+from armillary.ensembles.counting import count_line
 from armillary.ensembles.metrics import Metrics
 from armillary.ensembles.plan import Outcome, Plan
 from armillary.ensembles.planning import plan as planned
 from armillary.ensembles.result import Batch, batch_of
 from armillary.ensembles.singly import Singly
+from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, nearest
 
 if TYPE_CHECKING:
     from armillary.runtime.compiled import CompiledModel
 
-Work = Callable[[int, int], Outcome]
+Work = Callable[[Starts, int, int], Outcome]
 
 _CHUNK_SECONDS = 0.1  # so often progress is shown and Ctrl-C heard
 _DEVICES = ("cpu", "gpu")
@@ -52,35 +55,76 @@ def simulate_batch(
     progress: bool | Callable[[int], None] = True,
 ) -> Batch:
     """Many runs from ``t0`` to ``t_end``; see ``CompiledModel.simulate_batch``."""
-    _one_of("device", device, _DEVICES)
-    _one_of("precision", precision, _PRECISIONS)
-    if precision == "single" and device != "gpu":
-        raise ArmillaryError("precision='single' is for device='gpu'; on the CPU runs are in double precision")
-    plan = planned(
+    prepared = Prepared(
         model, t_end, step=step, method=method, parameters=parameters, initial=initial, memory=memory, t0=t0,
         sample=sample, outputs=outputs, metrics=metrics, runs=runs, rtol=rtol, atol=atol, max_step=max_step,
-        max_steps=max_steps,
+        max_steps=max_steps, device=device, precision=precision,
     )  # fmt: skip
-    count = _threads(threads)
-    began = time.perf_counter()
-    info: dict[str, Any] = {"device": device, "precision": precision}
-    if device == "gpu":
-        from armillary.ensembles.gpu import Gpu
+    return prepared.made(prepared.plan.starts, threads, progress)
 
-        engine = Gpu(plan, precision)
-        made, count = time.perf_counter(), 1
-        outcome = _all(plan, engine, 1, progress)
-        info |= engine.info
-    else:
-        name, work, again = engine_for(plan)
-        count = 1 if name == "singly" else count
-        info["engine"] = name
-        made = time.perf_counter()
-        outcome = _all(plan, work, count, progress)
-        if again is not None:
-            _made_again(outcome, again)
-    info |= {"threads": count, "prepare_seconds": made - began, "seconds": time.perf_counter() - made}
-    return batch_of(plan, outcome, info)
+
+class Prepared:
+    """A batch with its code compiled, for any values of what differs between its runs."""
+
+    def __init__(
+        self, model: CompiledModel, t_end: float, *, device: str = "cpu", precision: str = "double", **how: Any
+    ) -> None:
+        """``how`` are the arguments of ``simulate_batch``, with some values of all that will differ."""
+        _one_of("device", device, _DEVICES)
+        _one_of("precision", precision, _PRECISIONS)
+        if precision == "single" and device != "gpu":
+            raise ArmillaryError("precision='single' is for device='gpu'; on the CPU runs are in double precision")
+        began = time.perf_counter()
+        self.plan = planned(model, t_end, **how)
+        self.device, self.precision = device, precision
+        self.again: Singly | None = None
+        self.work: Work
+        if device == "gpu":
+            from armillary.ensembles.gpu import Gpu
+
+            self.name, self.work = "gpu", Gpu(self.plan, precision)
+        else:
+            self.name, self.work, self.again = engine_for(self.plan)
+        self.seconds = time.perf_counter() - began
+
+    def __call__(
+        self,
+        *,
+        parameters: Any = None,
+        initial: Any = None,
+        memory: Any = None,
+        runs: int | None = None,
+        threads: int | None = None,
+        progress: bool | Callable[[int], None] = False,
+    ) -> Batch:
+        """Runs with these values; what differs between them must be what differed at the preparation."""
+        known = self.plan.starts
+        starts = Starts(self.plan.model, parameters, initial, memory, runs, self.plan.t0, known.table)
+        if set(starts.varying) != set(known.varying):
+            raise ArmillaryError(
+                f"prepared for runs that differ in {', '.join(known.varying) or 'no parameter'}, "
+                f"not in {', '.join(starts.varying) or 'none'}"
+            )
+        return self.made(starts, threads, progress)
+
+    def made(self, starts: Starts, threads: int | None, progress: bool | Callable[[int], None]) -> Batch:
+        """All runs of some starts."""
+        count = 1 if self.name in ("gpu", "singly") else _threads(threads)
+        began = time.perf_counter()
+        plan = replace(self.plan, starts=starts)
+        outcome = _all(plan, self.work, count, progress)
+        if self.again is not None:
+            _made_again(outcome, self.again, starts)
+        info = {
+            "device": self.device,
+            "precision": self.precision,
+            "engine": self.name,
+            "threads": count,
+            "prepare_seconds": self.seconds,
+            "seconds": time.perf_counter() - began,
+            **getattr(self.work, "info", {}),
+        }
+        return batch_of(plan, outcome, info)
 
 
 def engine_for(plan: Plan) -> tuple[str, Work, Singly | None]:
@@ -93,12 +137,12 @@ def engine_for(plan: Plan) -> tuple[str, Work, Singly | None]:
     return "singly", Singly(plan), None
 
 
-def _made_again(outcome: Outcome, singly: Singly) -> None:
+def _made_again(outcome: Outcome, singly: Singly, starts: Starts) -> None:
     """Runs that need a change of mode."""
     for i in np.flatnonzero(outcome.status == scalar.AGAIN):
         for array in (outcome.rows, outcome.slots):
             array[..., i] = np.nan
-        singly.one(int(i), int(i), outcome)
+        singly.one(starts, int(i), int(i), outcome)
 
 
 def _threads(threads: int | None) -> int:
@@ -116,11 +160,9 @@ def _one_of(what: str, value: str, known: Sequence[str]) -> None:
 
 def _all(plan: Plan, work: Work, threads: int, progress: bool | Callable[[int], None]) -> Outcome:
     """All runs, in chunks by several threads. Chunks leave no trace in the numbers."""
-    from armillary.ensembles.counting import count_line
-
     outcome = Outcome.empty(plan, plan.runs)
     with count_line(progress, plan.runs) as report:
-        crew = _Crew(plan.runs, work, outcome, threads, report)
+        crew = _Crew(plan.starts, work, outcome, threads, report)
         try:
             crew.work()
         except KeyboardInterrupt:
@@ -133,13 +175,14 @@ class _Crew:
 
     def __init__(
         self,
-        runs: int,
+        starts: Starts,
         work: Work,
         outcome: Outcome,
         threads: int,
         report: Callable[[int], None] | None,
     ) -> None:
-        self.runs, self.engine, self.outcome = runs, work, outcome
+        self.starts, self.engine, self.outcome = starts, work, outcome
+        self.runs = runs = starts.runs
         self.count, self.report = threads, report
         self.lock = threading.Lock()
         self.taken = self.finished = 0
@@ -171,7 +214,7 @@ class _Crew:
         try:
             while (chunk := self._next()) is not None:
                 began = time.perf_counter()
-                self.outcome.put(chunk[0], self.engine(*chunk))
+                self.outcome.put(chunk[0], self.engine(self.starts, *chunk))
                 self._done(chunk[1] - chunk[0], time.perf_counter() - began)
         except BaseException as error:
             self.errors.append(error)

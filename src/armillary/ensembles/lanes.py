@@ -11,6 +11,7 @@ import numpy as np
 from armillary.backends.jit import engine, prepared
 from armillary.ensembles.lanes_loop import KEPT, LOOKED, lanes_text, rooms
 from armillary.ensembles.plan import Outcome, Plan
+from armillary.ensembles.starts import Starts
 
 _KIND = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 11)
 
@@ -52,11 +53,11 @@ class Lanes:
         rows = plan.row_at[due]
         self._due[due] = np.where(plan.kept[rows], KEPT, 0) + np.where(plan.looked[rows], LOOKED, 0)
 
-    def __call__(self, i0: int, i1: int) -> Outcome:
+    def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         plan, n, width = self.plan, i1 - i0, self.width
         blocks = -(-n // width)
         stride = blocks * width
-        parameters, state, memory = (_padded(a, stride) for a in plan.starts.block(i0, i1))
+        parameters, state, memory = (_padded(a, stride) for a in starts.block(i0, i1))
         outcome = Outcome.empty(plan, stride)
         slots = np.ascontiguousarray(np.tile(plan.slots[:, None], (1, stride)))
         status, stops = np.empty(stride), np.empty(stride)

@@ -6,9 +6,7 @@ vector registers and GPUs want them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -122,7 +120,3 @@ class Outcome:
         for name in ("status", "t_stop", "state", "memory", "rows", "slots"):
             getattr(self, name)[..., i0 : i0 + n] = getattr(part, name)
         self.messages |= {i0 + i: text for i, text in part.messages.items()}
-
-
-Engine = Callable[[Plan, int, int], Outcome]
-Info = dict[str, Any]

@@ -15,7 +15,7 @@ from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.program import Program, section
 from armillary.runtime.compiled import CompiledModel
-from armillary.runtime.integrators import METHODS, check_run
+from armillary.runtime.integrators import METHODS, check_run, check_tolerances
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.shape import SNAP
 
@@ -47,6 +47,7 @@ def plan(
     chosen = method or usual
     check_run(chosen, t0, t_end, step)
     found = METHODS[chosen]
+    tolerances = check_tolerances(rtol, atol, max_step, len(model.equations.program.state))
     asked = read_metrics(metrics)
     history = _history(model, outputs, bool(asked))
     for name, metric in asked.items():
@@ -68,7 +69,7 @@ def plan(
         t_end=float(t_end),
         step=step,
         rtol=float(rtol),
-        atol=np.broadcast_to(np.array(atol, dtype=float), len(model.equations.program.state)),
+        atol=np.broadcast_to(tolerances, len(model.equations.program.state)),
         max_step=float(max_step),
         max_steps=max_steps,
         times=times,

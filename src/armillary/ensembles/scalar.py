@@ -11,6 +11,7 @@ import numpy as np
 from armillary.backends.jit import Compiled, engine, prepared
 from armillary.backends.llvm import llvm_text
 from armillary.ensembles.plan import Outcome, Plan
+from armillary.ensembles.starts import Starts
 from armillary.program.roots import WATCHMEN
 from armillary.runtime.compiled_loops import compiled_loop
 from armillary.runtime.integrators import SampleTimes
@@ -80,10 +81,10 @@ class Scalar:
             [float(e.name in WATCHMEN or asks_for_mode(e, model.equations)) for e in watched] or [0.0]
         )
 
-    def __call__(self, i0: int, i1: int) -> Outcome:
+    def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         """The runs; those that a change of mode interrupts are marked AGAIN."""
         plan, n, columns = self.plan, i1 - i0, len(self.plan.columns)
-        parameters, state, memory = (np.ascontiguousarray(a) for a in plan.starts.block(i0, i1))
+        parameters, state, memory = (np.ascontiguousarray(a) for a in starts.block(i0, i1))
         outcome = Outcome.empty(plan, n)
         times = np.append(plan.times, np.inf)
         rows = np.empty((len(times), columns))

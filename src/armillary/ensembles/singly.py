@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from armillary.ensembles.plan import EVENT, FAILED, FINISHED, STATUS, Outcome, Plan
+from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.model.unit_system import state_factor
 from armillary.results import Run
@@ -19,13 +20,13 @@ class Singly:
         self.plan = plan
         self.times = plan.times if plan.times[-1:] == plan.t_end else np.append(plan.times, plan.t_end)
 
-    def __call__(self, i0: int, i1: int) -> Outcome:
+    def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         outcome = Outcome.empty(self.plan, i1 - i0)
         for i in range(i0, i1):
-            self.one(i, i - i0, outcome)
+            self.one(starts, i, i - i0, outcome)
         return outcome
 
-    def one(self, i: int, column: int, outcome: Outcome) -> None:
+    def one(self, starts: Starts, i: int, column: int, outcome: Outcome) -> None:
         """Run ``i`` into a column."""
         plan = self.plan
         how: dict[str, Any] = {"step": plan.step, "method": plan.method.name, "max_steps": plan.max_steps}
@@ -34,7 +35,7 @@ class Singly:
         run: Run | None
         try:
             run = plan.model.simulate(
-                plan.t_end, t0=plan.t0, sample=self.times, progress=False, **plan.starts.single(i), **how
+                plan.t_end, t0=plan.t0, sample=self.times, progress=False, **starts.single(i), **how
             )
             status = EVENT if run.info["status"] == "event" else FINISHED
         except SimulationError as error:

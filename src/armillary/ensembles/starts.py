@@ -22,7 +22,7 @@ from armillary.model.unit_system import state_factor
 from armillary.runtime.compiled import CompiledModel
 from armillary.runtime.initial import initial_memory, initial_values
 from armillary.runtime.instance import Instance
-from armillary.runtime.parameters import check_physical, parameter_table
+from armillary.runtime.parameters import ParameterTable, check_physical, parameter_table
 
 Given = Mapping[str, Any]
 
@@ -38,9 +38,10 @@ class Starts:
         memory: Given | None,
         runs: int | None,
         t0: float,
+        table: ParameterTable | None = None,
     ) -> None:
         self.model, self.t0 = model, t0
-        self._table = parameter_table(model.equations)
+        self.table = table or parameter_table(model.equations)
         self._parameters = {str(name): value for name, value in (parameters or {}).items()}
         self._initial = _by_name(model, initial)
         self._memory = {str(name): value for name, value in (memory or {}).items()}
@@ -57,7 +58,7 @@ class Starts:
 
     def _columns(self) -> dict[str, dict[str, np.ndarray]]:
         """The values that differ between runs, by kind and name, in the model's own units."""
-        table, system = self._table, self.model.equations.system
+        table, system = self.table, self.model.equations.system
         found: dict[str, dict[str, np.ndarray]] = {"parameters": {}, "initial": {}, "memory": {}}
         for name, value in self._parameters.items():
             if name not in table.names:
@@ -121,11 +122,13 @@ class Starts:
 
     def _check(self) -> None:
         """Errors of the values themselves, before any run: missing, impossible, unknown."""
-        table, system = self._table, self.model.equations.system
+        table, system = self.table, self.model.equations.system
         first = {name: value[0] if _many(value) else value for name, value in self._parameters.items()}
         values = table.values(first)
-        initial_values(self.model.equations, self.single(0)["initial"] if self.runs else {})
-        initial_memory(self.model.equations, self.single(0)["memory"] if self.runs else {}, self.t0)
+        one = self.single(0)
+        if not self.model.equations.program.stepping:  # of redundant coordinates, only runs know the joints'
+            initial_values(self.model.equations, one["initial"])
+        initial_memory(self.model.equations, one["memory"], self.t0)
         if not self.columns["parameters"]:
             check_physical(system, table, values)
             return
@@ -147,7 +150,7 @@ class Starts:
 
     def block(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Parameters, states and memory of runs i0 … i1 − 1, a column per run, in the model's own units."""
-        n, table = i1 - i0, self._table
+        n, table = i1 - i0, self.table
         parameters = np.empty((len(table.names), n))
         parameters[:] = self._inside[:, None]
         for name, column in self.columns["parameters"].items():
@@ -158,7 +161,7 @@ class Starts:
     @cached_property
     def _inside(self) -> np.ndarray:
         first = {name: value[0] if _many(value) else value for name, value in self._parameters.items()}
-        return self._table.inside(self._table.values(first))
+        return self.table.inside(self.table.values(first))
 
     def _placed(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray]:
         if self._by_numbers:
@@ -210,10 +213,10 @@ class Starts:
         program, system = equations.program, equations.system
         expression = dict(zip(program.constants, program.precompute.results, strict=True))
         used = symbols(*program.geometry.results)
-        entering = symbols(*[expression.get(s, s) for s in used])
+        entering = set(symbols(*[expression.get(s, s) for s in used]))
         for start in system.mass_centre_starts():
-            entering |= symbols(*[as_expr(x) for x in (*start.places, *start.rates)])
-        entering |= symbols(*[m.start for m in system.memories.values() if m.start is not None])
+            entering |= set(symbols(*[as_expr(x) for x in (*start.places, *start.rates)]))
+        entering |= set(symbols(*[m.start for m in system.memories.values() if m.start is not None]))
         names = {s.data.name for s in entering}
         return not names & set(self.columns["parameters"])
 
@@ -244,7 +247,7 @@ class Starts:
         """Initial values with those of the first run where they differ; Euler parameters as described, which
         are replaced before they are made unit.
         """
-        return self.single(0)["initial"] if self.runs else {}
+        return self.single(0)["initial"]
 
     def _unit(self, four: np.ndarray, name: str, i0: int) -> None:
         """Euler parameters made unit, as many runs as there are columns."""

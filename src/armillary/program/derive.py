@@ -88,7 +88,7 @@ def derive(
     ``keep`` orders above it.
     """
     declared = system.judgements() if small else {}
-    with _without_collector():
+    with without_collector():
         clock = _Clock()
         _check(system, formalism)
         units = parameter_units(system)
@@ -369,7 +369,7 @@ class _Clock:
 
 
 @contextmanager
-def _without_collector() -> Iterator[None]:
+def without_collector() -> Iterator[None]:
     """No cyclic garbage collection meanwhile: expressions hold no cycles, and scanning them took a third of
     the time.
     """

@@ -22,7 +22,7 @@ for which the tolerances of y itself are right.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +34,9 @@ from armillary.errors import ArmillaryError, ExpressionError, ParameterError, ne
 from armillary.mechanics.constrained import Setting
 from armillary.model.system import System
 from armillary.model.unit_system import default_value, state_factor
-from armillary.program.derive import program_of
+from armillary.program.derive import program_of, without_collector
 from armillary.program.equations import Equations
+from armillary.program.jumps import jumps
 from armillary.program.roots import WATCHMEN, Column, Targets
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Direction:
 
     @property
     def role(self) -> str:
-        """"parameter", "coordinate", "speed" or "memory"."""
+        """ "parameter", "coordinate", "speed" or "memory"."""
         return str(self.symbol.data.role)
 
 
@@ -93,19 +94,24 @@ def derivative_name(of: str, to: str) -> str:
 
 
 def sensitive_equations(
-    equations: Equations, to: Sequence[Any], of: Sequence[str] | None = None
+    equations: Equations,
+    to: Sequence[Any],
+    of: Sequence[str] | None = None,
+    *,
+    ignore_jumps: bool = False,
 ) -> SensitiveEquations:
     """The equations with derivatives ``of`` outputs (None: coordinates, speeds and those of the model) ``to``
-    parameters and initial values, by name.
+    parameters and initial values, by name. Rates that jump are refused unless ``ignore_jumps``.
     """
     _check(equations)
     found = directions(equations, to)
     names = outputs_of(equations, of)
     try:
-        wanted, more = _targets(equations, found, names)
+        with without_collector():
+            wanted, more = _targets(equations, found, names, ignore_jumps)
+            program, gains = program_of(equations.system, wanted, equations.setting.plain)
     except ExpressionError as error:
         raise ArmillaryError(f"'{equations.system.name}' has no sensitivities: {error}") from error
-    program, gains = program_of(equations.system, wanted, equations.setting.plain)
     shared = {f.name: getattr(equations, f.name) for f in fields(Equations)}
     shared |= {"program": program, "targets": wanted, "gains": tuple(gains)}
     return SensitiveEquations(**shared, plain=equations, directions=found, of=names, **more)
@@ -194,12 +200,14 @@ def outputs_of(equations: Equations, of: Sequence[str] | None) -> tuple[str, ...
 
 
 def _targets(
-    equations: Equations, asked: Sequence[Direction], of: Sequence[str]
+    equations: Equations, asked: Sequence[Direction], of: Sequence[str], ignore_jumps: bool
 ) -> tuple[Targets, dict[str, Any]]:
     """Root expressions of all sections, and what the equations hold besides."""
-    t, system = equations.targets, equations.system
-    state = (*t.coordinates, *t.speeds)
-    remembered = _remembered(t, asked, system)
+    t = equations.targets
+    moving = _moving(t, asked, equations.system)
+    if not ignore_jumps:
+        _check_jumps(equations, moving)
+    remembered = tuple(i for i, m in enumerate(t.memory) if m in moving)
     columns = [_Along(equations, direction, remembered) for direction in asked]
     shown = [c for c in t.columns if c.name in of]
     fires = [_fired(t, k, columns, remembered) for k in range(len(t.fires))]
@@ -209,18 +217,15 @@ def _targets(
         memory=(*t.memory, *(m for c in columns for m in c.memories)),
         rates=(*t.rates, *(rate for c in columns for rate in tangents(t.rates, c.moving))),
         columns=(*t.columns, *(made for c in columns for made in c.shown(shown))),
-        updates=(*t.updates, *(x for c in columns for x in _picked(tangents(t.updates, c.moving), remembered)))
+        updates=(
+            *t.updates,
+            *(x for c in columns for x in _picked(tangents(t.updates, c.moving), remembered)),
+        )
         if t.updates
         else (),
         fires=tuple(fires),
-        search=t.search and len(state) * len(columns) <= _SEARCHED,
     )
     return wanted, {"remembered": remembered, "moving": tuple(c.moving for c in columns)}
-
-
-# States of derivatives up to which common factors and pairs are searched for; beyond, the search takes longer
-# than the derivation and finds little, for the columns share what they have in common already.
-_SEARCHED = 60
 
 
 def _picked(values: Sequence[Expr], places: Sequence[int]) -> list[Expr]:
@@ -292,23 +297,45 @@ def _on_sphere(t: Targets, moving: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
     return found
 
 
-def _remembered(t: Targets, asked: Sequence[Direction], system: System) -> tuple[int, ...]:
-    """Places of the memories that depend on the motion or on what is asked for, directly or through others."""
-    reached = {*t.coordinates, *t.speeds, *(d.symbol for d in asked)}
-    reached |= {m for m, memory in zip(t.memory, system.memories.values(), strict=True) if memory.start is not None}
-    sources = [(m, set(symbols(x)), set()) for m, x in zip(t.memory, t.updates, strict=False) if x is not m]
-    for g, values in zip(t.events, t.fires, strict=True):
-        pairs = zip(t.memory, values, strict=False)
-        sources += [(m, set(symbols(x)), set(symbols(g))) for m, x in pairs if x is not m]
+def _moving(t: Targets, asked: Sequence[Direction], system: System) -> dict[Expr, Expr]:
+    """All that can move: the state, what is asked for, and memories that depend on these, directly or through
+    others; each with a symbol for its rate.
+    """
+    started = [
+        m for m, memory in zip(t.memory, system.memories.values(), strict=True) if memory.start is not None
+    ]
+    moving: dict[Expr, Expr] = {}
+
+    def add(found: Iterable[Expr]) -> None:
+        moving.update({s: symbol(f"d({s.data.name})") for s in found})
+
+    add([*t.coordinates, *t.speeds, *(d.symbol for d in asked), *started])
     while True:
-        more = {
-            m
-            for m, held, instant in sources
-            if held & reached or (t.time in held and instant & reached)
+        changed = {
+            m for m, rate in zip(t.memory, tangents(t.updates, moving), strict=False) if rate is not ZERO
         }
-        if more <= reached:
-            return tuple(i for i, m in enumerate(t.memory) if m in reached)
-        reached |= more
+        for g, values in zip(t.events, t.fires, strict=True):
+            instant = {t.time: symbol("d(t)")} if tangents([g], moving)[0] is not ZERO else {}
+            rates = tangents(values[: len(t.memory)], {**moving, **instant})
+            changed |= {m for m, rate in zip(t.memory, rates, strict=True) if rate is not ZERO}
+        if changed <= moving.keys():
+            return moving
+        add(changed)
+
+
+def _check_jumps(equations: Equations, moving: Mapping[Expr, Expr]) -> None:
+    """An error for rates that jump: what a jump adds to the derivatives is not in the equations."""
+    t, system, plain = equations.targets, equations.system, equations.setting.plain
+    typical = {plain(p): default_value(p) or 1.0 for p in system.parameters.values()}
+    typical |= dict.fromkeys([*t.coordinates, *t.speeds], 0.0) | {t.time: 0.5}
+    typical |= {plain(s): value for s, value in system.initial.items() if plain(s) in typical}
+    typical |= {m: memory.initial for m, memory in zip(t.memory, system.memories.values(), strict=True)}
+    if found := jumps(t.rates, moving, typical):
+        raise ArmillaryError(
+            f"the rates of '{system.name}' jump where {found[0]} changes, and what that adds to the derivatives "
+            "of the motion is not in the equations; make it an event that sets a memory (s.memory, s.event), "
+            "or smooth it, or pass ignore_jumps=True if no run comes there"
+        )
 
 
 def _fired(t: Targets, k: int, columns: Sequence[_Along], remembered: Sequence[int]) -> tuple[Expr, ...]:

@@ -5,14 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from armillary.atomic import replacing
-from armillary.errors import ArmillaryError, UnitsError, require
+from armillary.errors import ArmillaryError, UnitsError
 from armillary.results.chart import Chart, Panel, axis_label, chart_of
+from armillary.results.drawing import (
+    COLOURS,
+    FIGURES,
+    STYLE,
+    check_suffix,
+    literal,
+    matplotlib,
+    new_figure,
+    save,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +28,6 @@ if TYPE_CHECKING:
 
     from armillary.results.run import Run
 
-_FIGURES = (".png", ".svg", ".pdf")
 _PAGES = (".html", ".htm")
 
 # A panel whose values differ by less than this part of the largest is drawn as constant, with room of _ROOM
@@ -29,28 +36,7 @@ _PAGES = (".html", ".htm")
 _CONSTANT = 1e-6
 _ROOM = 0.05
 
-# Okabe and Ito's colours, which stay apart for all common kinds of colour blindness, the pale ones darkened
-# for lines on white; the same as in page.css.
-_COLOURS = ("#0072b2", "#d55e00", "#008a63", "#b8548b", "#b37400", "#2f8fc4", "#1c2126")
 _DASHES = ("-", "--", ":", "-.")
-_STYLE = {
-    "axes.edgecolor": "#aab3bb",
-    "axes.grid": True,
-    "axes.labelcolor": "#1c2126",
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.xmargin": 0.01,
-    "font.size": 9.5,
-    "grid.color": "#e6e9ec",
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-    "savefig.dpi": 160,
-    "xtick.color": "#5b6570",
-    "ytick.color": "#5b6570",
-}
 
 
 def plot(
@@ -75,10 +61,7 @@ def plot(
     figure is returned. With `ax` everything goes there. Without a path, or with `show`, the window system is
     used.
     """
-    suffix = None if path is None else Path(path).suffix.lower()
-    if suffix is not None and suffix not in (*_FIGURES, *_PAGES):
-        known = ", ".join((*_FIGURES, _PAGES[0]))
-        raise ArmillaryError(f"a plot cannot be saved as '{Path(str(path)).name}': use {known}")
+    suffix = None if path is None else check_suffix(path, (*FIGURES, *_PAGES))
     several = cast("list[Run]", [runs] if hasattr(runs, "names") else list(runs))
     chart = chart_of(several, names, x=x, labels=labels, title=title)
     if path is not None and suffix in _PAGES:
@@ -92,8 +75,8 @@ def plot(
 def _figure(
     chart: Chart, runs: Sequence[Run], path: str | os.PathLike[str] | None, ax: Axes | None, show: bool
 ) -> Figure:
-    style = _STYLE if ax is None else {}
-    with require("matplotlib", extra="plot", purpose="Plots").rc_context(style):
+    style = STYLE if ax is None else {}
+    with matplotlib().rc_context(style):
         if ax is None:
             axes = _new_axes(len(chart.panels), interactive=path is None or show)
         else:
@@ -102,26 +85,25 @@ def _figure(
             # Runs have their colours in every panel: one legend tells them.
             first_of_several = len(runs) > 1 and drawn is axes[0]
             _draw(panel, drawn, legend=first_of_several or (len(runs) == 1 and len(panel.curves) > 1))
-        axes[-1].set_xlabel(_literal(axis_label(chart.x_name, chart.x_units)))
-        axes[0].set_title(_literal(chart.title))
+        axes[-1].set_xlabel(literal(axis_label(chart.x_name, chart.x_units)))
+        axes[0].set_title(literal(chart.title))
         figure: Any = axes[0].figure
         if ax is None:
             figure.align_ylabels(axes)
         if path is not None:
-            with replacing(path) as temporary:
-                figure.savefig(temporary, format=Path(path).suffix[1:].lower())
+            save(figure, path)
     if show:
-        _matplotlib("pyplot").show()
+        matplotlib("pyplot").show()
     return figure
 
 
 def _draw(panel: Panel, axes: Any, *, legend: bool) -> None:
     for curve in panel.curves:
         shield = " " if curve.label.startswith("_") else ""  # an underscore would hide it from the legend
-        turn, colour = divmod(curve.place, len(_COLOURS))
-        look = {"color": _COLOURS[colour], "linestyle": _DASHES[turn % len(_DASHES)]}
-        axes.plot(curve.x, curve.y, label=shield + _literal(curve.label), **look)
-    axes.set_ylabel(_literal(panel.title))
+        turn, colour = divmod(curve.place, len(COLOURS))
+        look = {"color": COLOURS[colour], "linestyle": _DASHES[turn % len(_DASHES)]}
+        axes.plot(curve.x, curve.y, label=shield + literal(curve.label), **look)
+    axes.set_ylabel(literal(panel.title))
     if legend:
         axes.legend(loc="best")
     axes.grid(True)
@@ -138,13 +120,8 @@ def _show_constants_as_such(axes: Any) -> None:
 
 
 def _new_axes(count: int, *, interactive: bool) -> list[Any]:
-    """Stacked panels of a new figure; pyplot would hold on to one that is only saved."""
-    shape: dict[str, Any] = {"figsize": (8.0, 1.4 + 2.2 * count), "layout": "constrained"}
-    if interactive:
-        figure = _matplotlib("pyplot").figure(**shape)
-    else:
-        figure = _matplotlib("figure").Figure(**shape)
-        _matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
+    """Stacked panels of a new figure."""
+    figure = new_figure((8.0, 1.4 + 2.2 * count), interactive=interactive)
     return list(figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0])
 
 
@@ -165,13 +142,4 @@ def _names(panel: Panel) -> str:
 
 def can_show() -> bool:
     """Whether there is a display; without one matplotlib falls back to drawing into files."""
-    return str(_matplotlib("pyplot").get_backend()).lower() != "agg"
-
-
-def _matplotlib(module: str) -> ModuleType:
-    return require(f"matplotlib.{module}", extra="plot", purpose="Plots")
-
-
-def _literal(text: str) -> str:
-    """Text without mathematics: a dollar sign in a name is a dollar sign."""
-    return text.replace("$", r"\$")
+    return str(matplotlib("pyplot").get_backend()).lower() != "agg"

@@ -147,9 +147,7 @@ class CompiledModel:
         """What follows that in a state: nothing."""
         return np.empty(0)
 
-    def along(
-        self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray
-    ) -> np.ndarray | None:
+    def along(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray | None:
         """Derivatives of all coordinates and speeds at a state, where it holds any."""
         return None
 
@@ -201,16 +199,20 @@ class CompiledModel:
 
     # ------------------------------------------------------------ derivatives of runs
 
-    def with_sensitivities(self, to: Sequence[Any], of: Sequence[str] | None = None) -> SensitiveModel:
+    def with_sensitivities(
+        self, to: Sequence[Any], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
+    ) -> SensitiveModel:
         """The model with derivatives of its outputs ``to`` parameters and initial values as further outputs.
 
         ``to`` are names of parameters, coordinates, speeds or memories, ``of`` those of outputs (left out:
         coordinates, speeds and the outputs of the description). The derivative of output y by p is the
         column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or in batches.
+        Jumps of loads where a condition changes are not part of this and are refused, unless
+        ``ignore_jumps`` says that no run comes there; what events do is.
         """
         from armillary.program.sensitivity import sensitive_equations
 
-        return sensitive_equations(self.equations, to, of).compile(base=self)
+        return sensitive_equations(self.equations, to, of, ignore_jumps=ignore_jumps).compile(base=self)
 
     # ------------------------------------------------------------ runs
 

@@ -138,11 +138,9 @@ class SensitiveModel(CompiledModel):
     def _momenta(self) -> Along | None:
         """Derivatives of momenta, where these are states in place of speeds."""
         stepping = {s.name: s.results for s in self.equations.targets.stepping}
-        return self._starts.along(stepping["momenta"]) if "momenta" in stepping else None
+        return Along(stepping["momenta"]) if "momenta" in stepping else None
 
-    def along(
-        self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray
-    ) -> np.ndarray | None:
+    def along(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray | None:
         """Derivatives of all coordinates and speeds at a state, for another choice of independent speeds."""
         if not self.equations.setting.rows:
             return None
@@ -165,7 +163,8 @@ class SensitiveModel(CompiledModel):
     def in_mode(self, mode: Mode) -> CompiledModel:
         """The same system's model in another mode, with the same derivatives."""
         base = self.base.in_mode(mode)
-        return sensitive_equations(base.equations, self.directions, self.equations.of).compile(base=base)
+        found = sensitive_equations(base.equations, self.directions, self.equations.of, ignore_jumps=True)
+        return found.compile(base=base)
 
     def __repr__(self) -> str:
         return f"SensitiveModel({self.equations.system.name!r}, to {', '.join(self.directions)})"

@@ -16,6 +16,7 @@ import numpy as np
 from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.tangents import tangents
+from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ParameterError
 from armillary.mechanics.assembly import Figures, Geometry
 from armillary.program.equations import Equations
@@ -60,42 +61,43 @@ class StartDerivatives:
 
     # ------------------------------------------------------------ expressions
 
-    def along(self, expressions: Sequence[Expr]) -> Along:
-        """Derivatives of expressions as a function of values and of how all symbols move."""
-        return Along(expressions, self.equations)
-
     @cached_property
     def geometry(self) -> Along:
-        return self.along(self.equations.setting.geometry)
+        return Along(self.equations.setting.geometry)
+
+    @cached_property
+    def _plain(self) -> Undimensioned:
+        """The reader of the description: what is prescribed or locked as what it follows from."""
+        plain, known = Undimensioned(), {}
+        for p in self.equations.setting.given.values():
+            known[p.speed] = plain(p.value)
+            if p.coordinate is not None and p.position is not None:
+                known[p.coordinate] = plain(p.position)
+        return plain.knowing(known)
 
     @cached_property
     def centres(self) -> list[tuple[list[str], Along]]:
         """Names that starts of mass centres set, with what they set them to."""
-        plain, found = self.equations.setting.plain, []
+        found = []
         for start in self.equations.system.mass_centre_starts():
             names = [s.data.name for s in (*start.coordinates, *start.speeds)]
-            found.append((names, self.along([plain(as_expr(x)) for x in (*start.places, *start.rates)])))
+            values = [self._plain(as_expr(x)) for x in (*start.places, *start.rates)]
+            found.append((names, Along(values)))
         return found
 
     @cached_property
     def started(self) -> dict[int, Along]:
         """Memories that begin at an expression, by place."""
-        plain = self.equations.setting.plain
         memories = enumerate(self.equations.system.memories.values())
-        return {i: self.along([plain(m.start)]) for i, m in memories if m.start is not None}
+        return {i: Along([self._plain(m.start)]) for i, m in memories if m.start is not None}
 
 
 class Along:
     """Derivatives of expressions by all that they hold, to be asked for numbers."""
 
-    def __init__(self, expressions: Sequence[Expr], equations: Equations) -> None:
-        plain, system = equations.setting.plain, equations.system
-        held = [*system.parameters.values(), *system.coordinates, *system.speeds]
-        held += [m.symbol for m in system.memories.values()]
-        rates = {}
-        for s in (plain(h) for h in held):
-            if s.kind == "symbol":  # what is given or dependent is read as what it follows from
-                rates[s] = symbol(f"d({s.data.name})", owner=self)
+    def __init__(self, expressions: Sequence[Expr]) -> None:
+        held = [s for s in symbols(*expressions) if s.data.role != "time"]
+        rates = {s: symbol(f"d({s.data.name})", owner=self) for s in held}
         self._evaluate = evaluator(tangents(expressions, rates))
 
     def __call__(self, values: Mapping[str, float], moved: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -145,7 +147,9 @@ class Derived:
         layout, here = geometry.layout, geometry.at(place.t, place.q)
         q, u, named = initial_values(self._starts.equations, initial)
         kept = [i for i, name in enumerate(self._starts.coordinates) if name in named]
-        moving = _moving(geometry, movable(geometry, setting, np.zeros(layout.speeds, bool), positions=True), q, place.q)
+        moving = _moving(
+            geometry, movable(geometry, setting, np.zeros(layout.speeds, bool), positions=True), q, place.q
+        )
         rates = self._rates(geometry)
         gaps = list(layout.gaps)
         matrix = np.vstack([here.jacobian[gaps], here.rates[kept]])[:, moving]
@@ -175,7 +179,9 @@ class Derived:
         numbers = self._starts.geometry(self._values, self._moved())
         return [Geometry(geometry.layout, lambda t, q, c=c: c).at(0.0, self._place.q) for c in numbers.T]
 
-    def _solved(self, matrix: np.ndarray, right: list[np.ndarray], what: str, moving: np.ndarray) -> np.ndarray:
+    def _solved(
+        self, matrix: np.ndarray, right: list[np.ndarray], what: str, moving: np.ndarray
+    ) -> np.ndarray:
         """A row of motions per direction; an error where the constraints leave them open."""
         if not matrix.shape[1]:
             return np.zeros((len(right), 0))
@@ -205,7 +211,9 @@ class Derived:
                 self.memory[:, i] = expression(self._values, self._moved())[0]
 
 
-def _moving(geometry: Geometry, options: list[np.ndarray], before: np.ndarray, after: np.ndarray) -> np.ndarray:
+def _moving(
+    geometry: Geometry, options: list[np.ndarray], before: np.ndarray, after: np.ndarray
+) -> np.ndarray:
     """The first of several sets of speeds that explains how coordinates moved in assembly."""
     changed = np.abs(after - before) > _MOVED
     for moving in options:

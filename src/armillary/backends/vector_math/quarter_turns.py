@@ -17,8 +17,8 @@ LIMIT = 8.0e5  # larger angles go to the library
 
 
 def within_limit(v: Vectors, x: str) -> str:
-    """One bit: whether all angles are small enough."""
-    return v.all_of(v.compare("olt", v.size(x), LIMIT))
+    """A mask: which angles are small enough."""
+    return v.compare("olt", v.size(x), LIMIT)
 
 
 def reduced(v: Vectors, x: str) -> tuple[str, str, str]:

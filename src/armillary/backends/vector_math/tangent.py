@@ -30,9 +30,9 @@ SERIES = (
 
 
 def tan(v: Vectors, x: str) -> str:
-    """tan x within 1.6 ulp for angles below LIMIT; any other in the group sends it to the library."""
+    """tan x within 1.6 ulp for angles below LIMIT; larger ones are the library's."""
     name = f"library_tan_{v.lanes}"
-    return v.either_way(within_limit(v, x), lambda: [_tan(v, x)], lambda: [v.library("tan", name, x)])[0]
+    return v.mended(within_limit(v, x), [_tan(v, x)], lambda: [v.library("tan", name, x)])[0]
 
 
 def _tan(v: Vectors, x: str) -> str:

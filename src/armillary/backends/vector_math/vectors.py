@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from typing import Any
 
 Operand = str | float  # the name of a value, or a number for every lane
 Values = Callable[[], list[str]]
@@ -12,6 +13,12 @@ Values = Callable[[], list[str]]
 def real(value: float) -> str:
     """A double as LLVM writes it: its bits."""
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def constant_array(name: str, values: Any) -> str:
+    """Doubles beside the code."""
+    items = ", ".join(f"double {real(float(v))}" for v in values)
+    return f"@{name} = internal constant [{len(values)} x double] [{items}], align 64"
 
 
 class Vectors:
@@ -38,10 +45,10 @@ class Vectors:
         return name
 
     def splat(self, value: float) -> str:
-        return "<" + ", ".join([f"double {real(value)}"] * self.lanes) + ">"
+        return f"splat (double {real(value)})"
 
     def whole(self, value: int) -> str:
-        return "<" + ", ".join([f"i64 {value}"] * self.lanes) + ">"
+        return f"splat (i64 {value})"
 
     def operand(self, value: Operand) -> str:
         return value if isinstance(value, str) else self.splat(value)
@@ -150,15 +157,17 @@ class Vectors:
         self.declarations[f"declare i1 {name}({self.mask})"] = None
         return self.emit(f"call i1 {name}({self.mask} {mask})")
 
-    def either_way(self, bit: str, usual: Values, rare: Values) -> list[str]:
-        """The values of the one way of computing them, or of the other where the bit is not set."""
-        self.lines.append(f"  br i1 {bit}, label %usual, label %rare\nusual:")
-        first = usual()
-        self.lines.append("  br label %done\nrare:")
-        second = rare()
+    def mended(self, mask: str, usual: Sequence[str], rare: Values) -> list[str]:
+        """The usual values, but in lanes that the mask leaves out those of another way: a lane never
+        depends on its neighbours.
+        """
+        self.lines.insert(0, "first:")
+        bit = self.all_of(mask)
+        self.lines.append(f"  br i1 {bit}, label %done, label %rare\nrare:")
+        other = [self.choose(mask, a, b) for a, b in zip(usual, rare(), strict=True)]
         self.lines.append("  br label %done\ndone:")
-        ways = zip(first, second, strict=True)
-        return [self.emit(f"phi {self.vector} [ {a}, %usual ], [ {b}, %rare ]") for a, b in ways]
+        ways = zip(usual, other, strict=True)
+        return [self.emit(f"phi {self.vector} [ {a}, %first ], [ {b}, %rare ]") for a, b in ways]
 
     def library(self, function: str, name: str, x: str) -> str:
         """The library's function on each lane, in a function ``name``: rare, so kept out of the way."""

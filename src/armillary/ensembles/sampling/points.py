@@ -43,7 +43,8 @@ class LatinHypercube:
 
     def _coordinate(self, name: str, i0: int, i1: int) -> np.ndarray:
         slices = permuted(self.seed, f"slices of {name}", self.runs, i0, i1)
-        return (slices + uniform(self.seed, name, i0, i1)) / self.runs
+        u = (slices + uniform(self.seed, name, i0, i1)) / self.runs
+        return np.minimum(u, 1 - 2.0**-53)  # the sum may have been rounded up to runs
 
 
 class Sobol:

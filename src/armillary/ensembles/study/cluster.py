@@ -82,16 +82,20 @@ def run_block(job: Job, number: int, values: Values | None = None) -> Record:
 def _prepare(job: Job) -> _Prepared:
     here = f"worker on {socket.gethostname()}"
     if job.version != VERSION:
-        raise ArmillaryError(f"{here} has Armillary {VERSION}, and the study is run with {job.version}: install that")
+        raise ArmillaryError(
+            f"{here} has Armillary {VERSION}, and the study is run with {job.version}: install that"
+        )
     folder = Folder(Path(job.folder))
     definition = read_definition(folder)
     if definition is None:
         raise ArmillaryError(
-            f"{here} sees no study in '{job.folder}': the folder must be on a disk that all workers share, under "
-            "the same path"
+            f"{here} sees no study in '{job.folder}': the folder must be on a disk that all workers share, "
+            "under the same path"
         )
     if definition.digest != job.digest:
-        raise ArmillaryError(f"{here} sees another study in '{job.folder}': is that path the same disk everywhere?")
+        raise ArmillaryError(
+            f"{here} sees another study in '{job.folder}': is that path the same disk everywhere?"
+        )
     model = rebuilt(folder, definition.content["model"], build=job.build, trust=job.trust)
     runs = ModelRuns(model, definition, threads=job.threads, device=job.device)
     return _Prepared(Work.of(folder, definition, runs), read_design(folder))
@@ -154,13 +158,13 @@ def _result(future: Any, job: Job) -> Record:
         if isinstance(error, ArmillaryError):
             raise error
         raise ArmillaryError(
-            f"study '{job.folder}' stopped on the cluster: {type(error).__name__}: {error}; finished blocks are "
-            "kept: run it again, and it goes on"
+            f"study '{job.folder}' stopped on the cluster: {type(error).__name__}: {error}; finished blocks "
+            "are kept: run it again to go on"
         ) from error
     if future.status != "finished":
         raise ArmillaryError(
-            f"study '{job.folder}': the cluster gave up a block ({future.status}); finished blocks are kept: run "
-            "it again, and it goes on"
+            f"study '{job.folder}': the cluster gave up a block ({future.status}); finished blocks are kept: "
+            "run it again to go on"
         )
     record = future.result()
     future.release()

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from armillary.atomic import replacing
+from armillary.ensembles.plan import NOT_RUN
+from armillary.ensembles.plan import STATUS as ENDS
 from armillary.ensembles.study.definition import Definition
 from armillary.ensembles.study.files import Folder
 from armillary.ensembles.study.layout import RUN, STATUS, Layout
@@ -25,17 +27,25 @@ def consolidate(folder: Folder, definition: Definition) -> None:
     about = {"study": definition.digest, "system": definition.system, "columns": layout.as_data()["columns"]}
     with replacing(folder.table) as temporary:
         schema = _schema(layout, json.dumps(about, ensure_ascii=False))
-        with parquet.ParquetWriter(temporary, schema, compression="zstd", use_dictionary=False) as writer:
+        # A dictionary of distinct values is of use for words, not for numbers.
+        words_only = [n for n, c in zip(layout.table_names, layout.columns, strict=True) if c.kind == STATUS]
+        with parquet.ParquetWriter(
+            temporary, schema, compression="zstd", use_dictionary=words_only
+        ) as writer:
             for first in range(0, layout.runs, GROUP):
                 end = min(first + GROUP, layout.runs)
                 numbers = _numbers(folder, definition, first, end)
-                arrays = [np.arange(first, end)] + [
-                    row.astype(np.int8) if column.kind == STATUS else row
-                    for column, row in zip(layout.columns, numbers, strict=True)
-                ]
-                writer.write_table(pa.Table.from_arrays([pa.array(a) for a in arrays], schema=schema))
+                rows = zip(layout.columns, numbers, strict=True)
+                cells = [pa.array(words(row) if column.kind == STATUS else row) for column, row in rows]
+                numbered = pa.array(np.arange(first, end))
+                writer.write_table(pa.Table.from_arrays([numbered, *cells], schema=schema))
                 for column, row in zip(layout.columns, numbers, strict=True):
                     store[column.label][first:end] = row
+
+
+def words(codes: np.ndarray) -> np.ndarray:
+    """How runs ended, in words; NaN where they have not been made."""
+    return np.array(ENDS)[np.where(np.isfinite(codes), codes, NOT_RUN).astype(int)]
 
 
 def _schema(layout: Layout, about: str) -> Any:
@@ -44,7 +54,7 @@ def _schema(layout: Layout, about: str) -> Any:
     fields += [
         pa.field(
             name,
-            pa.int8() if column.kind == STATUS else pa.float64(),
+            pa.string() if column.kind == STATUS else pa.float64(),
             metadata={"units": column.units, "about": column.about, "kind": column.kind},
         )
         for name, column in zip(layout.table_names, layout.columns, strict=True)
@@ -63,7 +73,9 @@ def _numbers(folder: Folder, definition: Definition, first: int, end: int) -> np
         found[:, a - first : b - first] = numbers[:, a - start : b - start]
         made += b - a
     if made < end - first:
-        raise ArmillaryError(f"study '{folder.root}': records of blocks have gone since they were checked; run it again")
+        raise ArmillaryError(
+            f"study '{folder.root}': records of blocks have gone since they were checked; run it again"
+        )
     return found
 
 

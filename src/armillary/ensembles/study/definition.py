@@ -22,11 +22,11 @@ _NOT_COMPARED = ("armillary_study", "stored")  # the format is checked before, a
 class Definition:
     """A study as data. ``content`` has what decides its results:
 
-        armillary   version that made it           model     identity of the model, its own values
-        system      name                           run       arguments of simulate_batch
-        vary        what varies, and as what       design    how, as data or by its identity
-        metrics     by name, as texts              outputs   whose histories are kept
-        runs, block how many, and in one block     stored    columns and arrays of the results
+    armillary   version that made it           model     identity of the model, its own values
+    system      name                           run       arguments of simulate_batch
+    vary        what varies, and as what       design    how, as data or by its identity
+    metrics     by name, as texts              outputs   whose histories are kept
+    runs, block how many, and in one block     stored    columns and arrays of the results
     """
 
     content: Mapping[str, Any]
@@ -60,7 +60,12 @@ class Definition:
 
 def make_definition(**content: Any) -> Definition:
     """A definition by this Armillary, with values as a file gives them back."""
-    return Definition(json.loads(json.dumps({"armillary": VERSION, **content})))
+    return Definition(plain({"armillary": VERSION, **content}))
+
+
+def plain(data: Any) -> Any:
+    """Data as a JSON file gives it back: tuples are lists."""
+    return json.loads(json.dumps(data))
 
 
 def read_definition(folder: Folder) -> Definition | None:
@@ -79,8 +84,8 @@ def read_definition(folder: Folder) -> Definition | None:
         raise ArmillaryError(f"'{folder.study}' is damaged, or not a study's: {error!r}") from error
     if made_with != FORMAT:
         raise ArmillaryError(
-            f"study '{folder.root}' has format {made_with} and this Armillary reads {FORMAT}: use the version "
-            f"that made it ({content.get('armillary', 'unknown')})"
+            f"study '{folder.root}' has format {made_with} and this Armillary reads {FORMAT}: use the "
+            f"version that made it ({content.get('armillary', 'unknown')})"
         )
     definition = Definition(content)
     try:
@@ -110,7 +115,9 @@ def check_same(there: Definition, here: Definition, folder: Folder) -> None:
         return
     if any(path == "armillary" for path, _, _ in found):
         found = [entry for entry in found if entry[0] == "armillary"]  # the rest may follow from it
-    lines = [f"\n  {_told(path)}: {_value(old)} there, {_value(new)} here" for path, old, new in found[:_SHOWN]]
+    lines = [
+        f"\n  {_told(path)}: {_value(old)} there, {_value(new)} here" for path, old, new in found[:_SHOWN]
+    ]
     lines += [f"\n  and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
     more = [path for path, _, _ in found] == ["runs"]
     remedy = (

@@ -21,14 +21,14 @@ Bytes = bytes | memoryview
 class Folder:
     """The places in a study's folder.
 
-        study.json       what the study is: model, runs, design, metrics
-        design.json      the values of all runs, by their rule
-        model.toml       the model, where it can be said in text
-        results.zarr     histories and histograms, one chunk per block; at the end all numbers too
-        blocks/          a record of every finished block: its numbers, and checksums of its chunks
-        metrics.parquet  the numbers of all runs, once all are there
-        log.txt          what happened when
-        lock             while somebody runs it
+    study.json       what the study is: model, runs, design, metrics
+    design.json      the values of all runs, by their rule
+    model.toml       the model, where it can be said in text
+    results.zarr     histories and histograms, one chunk per block; at the end all numbers too
+    blocks/          a record of every finished block: its numbers, and checksums of its chunks
+    metrics.parquet  the numbers of all runs, once all are there
+    log.txt          what happened when
+    lock             while somebody runs it
     """
 
     root: Path

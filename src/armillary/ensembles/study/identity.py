@@ -47,7 +47,9 @@ def save_model(model: CompiledModel, folder: Folder) -> str:
     return ""
 
 
-def rebuilt(folder: Folder, about: dict[str, Any], *, build: str | None = None, trust: bool = False) -> CompiledModel:
+def rebuilt(
+    folder: Folder, about: dict[str, Any], *, build: str | None = None, trust: bool = False
+) -> CompiledModel:
     """The model of a study, from the function that builds it or from its text, derived as it was.
 
     The order in which loads were described may get lost in a text: its equations are the same, and their
@@ -68,7 +70,9 @@ def built(place: str) -> System:
     """The system that an importable function ("package.module:function") makes."""
     module, colon, name = place.partition(":")
     if not (colon and module and name):
-        raise ArmillaryError(f"build={place!r} must name a function that can be imported: 'package.module:function'")
+        raise ArmillaryError(
+            f"build={place!r} must name a function that can be imported: 'package.module:function'"
+        )
     try:
         function: Callable[[], Any] = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:

@@ -10,13 +10,13 @@ import numpy as np
 
 from armillary.results.record import distinct
 
-VARIED, METRIC, STATUS = "varied", "metric", "status"
+VARIED, METRIC, STATUS, STOP = "varied", "metric", "status", "t_stop"
 RUN = "run"  # the dimension, and the column of numbers of runs
 
 
 @dataclass(frozen=True)
 class Column:
-    """One number of every run: a value that is varied, a metric, or how the run ended."""
+    """One number of every run: a value that is varied, a metric, or how and when the run ended."""
 
     name: str
     label: str  # in the store, where some names are not allowed or taken
@@ -81,7 +81,7 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What a block of runs gave: ``columns[c, i]`` and ``arrays[a][i, :]`` of its run i, in a layout's order."""
+    """What a block of runs gave: ``columns[c, i]`` and ``arrays[a][i, :]`` of its run i."""
 
     columns: np.ndarray
     arrays: tuple[np.ndarray, ...]

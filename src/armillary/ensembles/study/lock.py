@@ -54,8 +54,8 @@ class StudyLock:
             if not self._is_stale(owner):
                 raise ArmillaryError(
                     f"study '{self.path.parent}' is being run by process {owner.get('pid', '?')} on "
-                    f"{owner.get('host', 'some machine')}, since {owner.get('since', 'just now')}: wait for it, "
-                    "or end it; open_study reads a study that runs"
+                    f"{owner.get('host', 'some machine')}, since {owner.get('since', 'just now')}: wait for "
+                    "it, or end it; open_study reads a study that runs"
                 )
             self._remove(owner)
         raise ArmillaryError(f"study '{self.path.parent}': its lock '{self.path}' changes hands all the time")
@@ -92,14 +92,18 @@ class StudyLock:
         except FileExistsError:
             return False
         except OSError as error:
-            raise ArmillaryError(f"cannot write into the study '{self.path.parent}': {reason(error)}") from error
+            raise ArmillaryError(
+                f"cannot write into the study '{self.path.parent}': {reason(error)}"
+            ) from error
         try:
             with os.fdopen(number, "w", encoding="utf-8") as file:
                 json.dump(about, file)
         except OSError as error:
             with suppress(OSError):
                 self.path.unlink()
-            raise ArmillaryError(f"cannot write into the study '{self.path.parent}': {reason(error)}") from error
+            raise ArmillaryError(
+                f"cannot write into the study '{self.path.parent}': {reason(error)}"
+            ) from error
         return True
 
     def _is_stale(self, owner: dict[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from armillary.ensembles.counting import clock
 from armillary.ensembles.study.layout import Layout
 from armillary.ensembles.study.records import Record
 
@@ -39,21 +40,12 @@ class Status:
         if self.rate:
             lines[0] += f", {self.rate:.3g} runs/s"
         if self.seconds_left:
-            lines[0] += f", about {duration(self.seconds_left)} left"
+            lines[0] += f", about {clock(self.seconds_left)} left"
         if self.failed:
             named = "; ".join(f"run {run}: {why}" for run, why in self.told[:_NAMED])
             more = "; …" if self.failed > min(len(self.told), _NAMED) else ""
             lines.append(f"{self.failed} failed ({named}{more})")
         return "\n".join(lines)
-
-
-def duration(seconds: float) -> str:
-    """A time to wait, as people say it."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    if seconds < 6000:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
 
 
 class Progress:
@@ -86,7 +78,14 @@ class Progress:
         rate = made / elapsed if elapsed > 0 else 0.0
         left = (layout.runs - self._made) / rate if rate else None
         return Status(
-            layout.runs, self._made, self._failed, tuple(self._told), layout.blocks, self._finished, rate, left
+            layout.runs,
+            self._made,
+            self._failed,
+            tuple(self._told),
+            layout.blocks,
+            self._finished,
+            rate,
+            left,
         )
 
 

@@ -40,7 +40,9 @@ class Record:
     seconds: float
 
 
-def finish_block(folder: Folder, layout: Layout, study: str, number: int, made: Made, seconds: float) -> Record:
+def finish_block(
+    folder: Folder, layout: Layout, study: str, number: int, made: Made, seconds: float
+) -> Record:
     """The chunks of a block, and then its record."""
     pairs = zip(layout.arrays, made.arrays, strict=True)
     chunks = tuple(write_chunk(folder, a, number, layout.block, values) for a, values in pairs)

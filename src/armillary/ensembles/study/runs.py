@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from armillary.ensembles.batch import simulate_batch
-from armillary.ensembles.metrics import Crossing, Histogram, read_metrics
+from armillary.ensembles.metrics import Crossing, Histogram
 from armillary.ensembles.plan import NOT_RUN, Plan
 from armillary.ensembles.plan import STATUS as ENDS
+from armillary.ensembles.result import Batch
 from armillary.ensembles.study.definition import Definition
-from armillary.ensembles.study.layout import METRIC, RUN, STATUS, VARIED, Array, Column, Layout, Made
+from armillary.ensembles.study.layout import METRIC, RUN, STATUS, STOP, VARIED, Array, Column, Layout, Made
 from armillary.ensembles.study.work import Values
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.results.files import netcdf_label
@@ -22,6 +23,8 @@ from armillary.runtime.compiled import CompiledModel
 
 PARAMETER, INITIAL, MEMORY = "parameters", "initial", "memory"
 KINDS = (PARAMETER, INITIAL, MEMORY)
+
+_CODES = {word: float(code) for code, word in enumerate(ENDS)}
 
 
 def kind_of(model: CompiledModel, name: str) -> str:
@@ -65,7 +68,7 @@ def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> Lay
     arrays, columns = [], []
     for name in (plan.columns[i] for i in plan.history):
         arrays.append(Array(name, name, "time", len(plan.samples), outputs[name].units, outputs[name].about))
-    for name, kind in vary.items():
+    for name in vary:
         columns.append(Column(name, name, VARIED, units.get(name, ""), texts.get(name, "")))
     for look in plan.looks:
         metric, name = look.metric, look.name
@@ -73,19 +76,23 @@ def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> Lay
             raise ArmillaryError(f"metric '{name}' has the name of what is varied; give it another")
         if isinstance(metric, Histogram):
             edges = tuple(metric.edges.tolist())
-            arrays.append(Array(name, name, f"bin of {name}", metric.size, "1", str(metric), edges))
+            arrays.append(Array(name, name, f"{name} bin", metric.size, "1", str(metric), edges))
         else:
             unit = "s" if isinstance(metric, Crossing) else outputs[metric.output].units
             columns.append(Column(name, name, METRIC, unit, str(metric)))
     ends = ", ".join(f"{number} {word}" for number, word in enumerate(ENDS))
-    columns.append(Column("status", "status", STATUS, "1", f"how the run ended: {ends}"))
+    columns.append(Column(STATUS, STATUS, STATUS, "1", f"how the run ended: {ends}"))
+    columns.append(Column(STOP, STOP, STOP, "s", "when the run ended"))
     return _labelled(columns, arrays, runs, block)
 
 
 def _texts(model: CompiledModel) -> dict[str, str]:
     """What parameters and initial values mean, in the model's words."""
     system = model.equations.system
-    texts = {s.data.name: f"initial value; {s.data.about}" if s.data.about else "initial value" for s in system.initial}
+    texts = {
+        s.data.name: f"initial value; {s.data.about}" if s.data.about else "initial value"
+        for s in system.initial
+    }
     return texts | {name: node.data.about or "" for name, node in system.parameters.items()}
 
 
@@ -93,10 +100,14 @@ def _labelled(columns: list[Column], arrays: list[Array], runs: int, block: int)
     """Every column and array with a name of its own in the store; a history keeps the output's."""
     histories = {array.name for array in arrays}
     wished = [array.name for array in arrays]
-    wished += [f"{column.kind} {column.name}" if column.name in histories else column.name for column in columns]
+    wished += [
+        f"{column.kind} {column.name}" if column.name in histories else column.name for column in columns
+    ]
     labels = distinct(map(netcdf_label, wished), taken=("time", RUN))
     return Layout(
-        tuple(replace(column, label=label) for column, label in zip(columns, labels[len(arrays) :], strict=True)),
+        tuple(
+            replace(column, label=label) for column, label in zip(columns, labels[len(arrays) :], strict=True)
+        ),
         tuple(
             replace(array, label=label, along=netcdf_label(array.along))
             for array, label in zip(arrays, labels, strict=False)
@@ -120,12 +131,27 @@ class ModelRuns:
         how = arguments(content["run"], content["vary"], values)
         runs = len(next(iter(values.values())))
         batch = simulate_batch(
-            self._model, metrics=content["metrics"], outputs=content["outputs"], runs=runs, **how, **self._options
+            self._model,
+            metrics=content["metrics"],
+            outputs=content["outputs"],
+            runs=runs,
+            **how,
+            **self._options,
         )
-        if np.any(batch.status == NOT_RUN):
+        if np.any(batch.status == ENDS[NOT_RUN]):
             raise KeyboardInterrupt  # a batch keeps what it has; of a block only the whole counts
         columns = np.empty((len(layout.columns), runs))
         for row, column in zip(columns, layout.columns, strict=True):
-            row[:] = values[column.name] if column.kind == VARIED else self._number(batch, column)
-        arrays = tuple(batch[array.name] for array in layout.arrays)
-        return Made(columns, arrays, tuple(_failed(batch, first)))
+            row[:] = values[column.name] if column.kind == VARIED else _numbers(batch, column)
+        found = {**batch.histories, **batch.metrics}
+        failed = ((first + i, batch.messages.get(i) or str(batch.status[i])) for i in batch.failed.tolist())
+        return Made(columns, tuple(found[array.name] for array in layout.arrays), tuple(failed))
+
+
+def _numbers(batch: Batch, column: Column) -> np.ndarray:
+    if column.kind == METRIC:
+        return batch.metrics[column.name]
+    if column.kind == STOP:
+        return batch.t_stop
+    kinds, which = np.unique(batch.status, return_inverse=True)
+    return np.array([_CODES[str(word)] for word in kinds])[which]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from armillary.ensembles.study.files import Folder
-from armillary.ensembles.study.layout import STATUS, Array, Column, Layout
+from armillary.ensembles.study.layout import RUN, Array, Column, Layout
 from armillary.errors import require
 
 LARGEST = 2**31 - 2**16  # bytes of a chunk: what blosc takes
@@ -46,13 +47,33 @@ def create_store(path: Path, layout: Layout, time: np.ndarray, attributes: Mappi
             about = {"units": "s", "long_name": "time"}
             group.create_array("time", data=time, dimension_names=("time",), attributes=about)
         for array in layout.arrays:
-            _create(group, array, (layout.runs, array.size), (layout.block, array.size), ("run", array.along))
+            _create(group, array, (layout.runs, array.size), (layout.block, array.size), (RUN, array.along))
         for column in layout.columns:
-            _create(group, column, (layout.runs,), (GROUP,), ("run",))
+            _create(group, column, (layout.runs,), (min(GROUP, layout.runs),), (RUN,))
+        _tell_at_once(making)
         os.rename(making, path)
     except BaseException:
         shutil.rmtree(making, ignore_errors=True)
         raise
+
+
+def _tell_at_once(path: Path) -> None:
+    """All descriptions in one place, where xarray looks first; zarr warns that other programs may not."""
+    zarr = require("zarr", extra="study", purpose="Studies")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        zarr.consolidate_metadata(path)
+
+
+def extend_store(path: Path, layout: Layout) -> None:
+    """The arrays of a store made longer."""
+    zarr = require("zarr", extra="study", purpose="Studies")
+    group = zarr.open_group(path, mode="r+")
+    stored: tuple[Array | Column, ...] = (*layout.arrays, *layout.columns)
+    for each in stored:
+        array = group[each.label]
+        array.resize((layout.runs, *array.shape[1:]))
+    _tell_at_once(path)
 
 
 def _create(
@@ -79,7 +100,7 @@ def _create(
 
 
 def write_chunk(folder: Folder, array: Array, number: int, block: int, values: np.ndarray) -> Chunk:
-    """The chunk of a block, from its runs; the last block may have fewer, and the rest of its chunk is NaN."""
+    """The chunk of a block; the last block may have fewer runs than others, the rest of its chunk is NaN."""
     whole = np.ascontiguousarray(values, dtype="<f8")
     if len(whole) < block:
         whole = np.full((block, array.size), np.nan)
@@ -108,7 +129,7 @@ def chunk_holds(folder: Folder, chunk: Chunk, number: int) -> bool:
 
 
 def chunk_unchanged(folder: Folder, chunk: Chunk, number: int) -> bool | None:
-    """Whether the file of a chunk has its size and its time of change; None where only the time is another."""
+    """Whether a chunk's file has its size and time of change; None where only the time is another."""
     try:
         about = os.stat(chunk_path(folder, chunk.label, number))
     except OSError:

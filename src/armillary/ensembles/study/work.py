@@ -46,6 +46,6 @@ class Work:
             return finish_block(self.folder, self.layout, self.digest, number, made, seconds)
         except OSError as error:
             raise ArmillaryError(
-                f"study '{self.folder.root}', block {number}: it cannot be written: {reason(error)}; all blocks "
-                "finished before are kept: run it again then, and it goes on"
+                f"study '{self.folder.root}', block {number} cannot be written: {reason(error)}; finished "
+                "blocks are kept: run it again to go on"
             ) from error

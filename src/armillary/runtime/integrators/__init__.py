@@ -57,6 +57,18 @@ def check_run(method: str, t0: float, t_end: float, step: float | None) -> None:
         raise ArmillaryError(f"the step must be positive, not {step}")
 
 
+def check_tolerances(rtol: float, atol: Any, max_step: float, states: int) -> np.ndarray:
+    """The absolute tolerances; errors for those that cannot be met and for a step that cannot be taken."""
+    if not max_step > 0.0:
+        raise ArmillaryError(f"the largest step must be positive, not {max_step}")
+    tolerances = np.array(atol, dtype=float)
+    if not (rtol >= 0.0 and np.all(tolerances >= 0.0) and (rtol > 0.0 or np.all(tolerances > 0.0))):
+        raise ArmillaryError(f"tolerances must be positive; rtol is {rtol} and atol {atol}")
+    if tolerances.shape not in ((), (states,)):
+        raise ArmillaryError(f"atol must be one number or {states}, one per state")
+    return tolerances
+
+
 def integrate(
     functions: Functions,
     method: str,
@@ -93,14 +105,7 @@ def integrate(
     check_run(method, t0, t_end, step)
     chosen = METHODS[method]
     _check_kind(chosen, stepping)
-    if not max_step > 0.0:
-        raise ArmillaryError(f"the largest step must be positive, not {max_step}")
-    tolerances = np.array(atol, dtype=float)
-    if not (rtol >= 0.0 and np.all(tolerances >= 0.0) and (rtol > 0.0 or np.all(tolerances > 0.0))):
-        raise ArmillaryError(f"tolerances must be positive; rtol is {rtol} and atol {atol}")
-    if tolerances.shape not in ((), (functions.n_states,)):
-        raise ArmillaryError(f"atol must be one number or {functions.n_states}, one per state")
-
+    tolerances = check_tolerances(rtol, atol, max_step, functions.n_states)
     samples = SampleTimes(sample, float(t0), float(t_end))
     check_rows(samples, None if chosen.adaptive else step, functions.n_outputs)
     arguments: dict[str, Any] = {

@@ -1,4 +1,5 @@
-"""Lookup tables of several numbers at once, as LLVM functions on vectors, with the values of ``lookup.py``.
+"""Lookup tables of several numbers at once, as LLVM functions on vectors, with the values of
+``backends/lookup.py``.
 
 The interval of every lane is found together with the others: where the breaks are few, by counting those that
 a lane has passed; else by bisection, in as many turns for every lane, with the breaks gathered from memory.
@@ -10,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from armillary.backends.lookup import constant_array
-from armillary.backends.vector_math.vectors import Vectors
+from armillary.backends.vector_math.vectors import Vectors, constant_array
 
 FEW = 32  # breaks up to which counting takes less time than bisection
 
 
-def vector_lookup_function(name: str, table: Any, lanes: int) -> str:
+def lookup_function(name: str, table: Any, lanes: int) -> str:
     """LLVM code of <lanes x double> name(<lanes x double>, …) for a piecewise polynomial."""
     v = Vectors(lanes)
     arguments = [f"%x{axis}" for axis in range(table.arity)]
@@ -73,8 +73,9 @@ def _gathered(v: Vectors, array: str, places: str) -> str:
     pointers, name = f"<{v.lanes} x ptr>", f"@llvm.masked.gather.v{v.lanes}f64.v{v.lanes}p0"
     v.declarations[f"declare {v.vector} {name}({pointers}, i32, {v.mask}, {v.vector})"] = None
     p = v.emit(f"getelementptr inbounds double, ptr @{array}, {v.bits} {places}")
-    every = "<" + ", ".join(["i1 true"] * v.lanes) + ">"
-    return v.emit(f"call {v.vector} {name}({pointers} {p}, i32 8, {v.mask} {every}, {v.vector} undef)")
+    return v.emit(
+        f"call {v.vector} {name}({pointers} {p}, i32 8, {v.mask} splat (i1 true), {v.vector} undef)"
+    )
 
 
 def _horner(v: Vectors, array: str, table: Any, intervals: list[str], distances: list[str]) -> str:

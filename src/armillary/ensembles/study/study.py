@@ -1,0 +1,407 @@
+"""Studies: many runs of a model over a design, kept on disk, resumed where they stopped."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.atomic import reason
+from armillary.ensembles.metrics import Metrics
+from armillary.ensembles.sampling import Design
+from armillary.ensembles.study import reading
+from armillary.ensembles.study.consolidate import consolidate, is_consolidated
+from armillary.ensembles.study.defining import define
+from armillary.ensembles.study.definition import Definition, check_same, plain, read_definition
+from armillary.ensembles.study.design_file import read_design, write_design
+from armillary.ensembles.study.files import Folder
+from armillary.ensembles.study.identity import identity, rebuilt, save_model
+from armillary.ensembles.study.layout import VARIED
+from armillary.ensembles.study.local import run_here
+from armillary.ensembles.study.lock import StudyLock
+from armillary.ensembles.study.progress import Progress, Status, reporting
+from armillary.ensembles.study.records import Record, finished_blocks, read_record
+from armillary.ensembles.study.runs import ModelRuns, arguments, units_of
+from armillary.ensembles.study.store import create_store, extend_store
+from armillary.ensembles.study.work import Engine, Values, Work
+from armillary.errors import ArmillaryError, ModelError
+from armillary.version import VERSION
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+    from armillary.results import Run
+    from armillary.runtime.compiled import CompiledModel
+
+
+class Study:
+    """Many runs of a model, kept in a folder.
+
+        study = arm.Study(model, "studies/car", 2.0, step=0.005,
+            vary={"m": arm.Normal(1000, 50), "mu": arm.Uniform(0.4, 1.0)}, design="sobol", runs=8192, seed=1,
+            metrics={"peak": "maximum(yaw rate)"}, outputs=["yaw rate"], sample=0.05)
+        study.run()
+        study.table(); study.dataset(); study.rerun(123)
+
+    ``vary`` names parameters and initial values with their distributions; ``design``, ``runs``, ``seed``,
+    ``levels`` and ``second_order`` are those of ``Design``. Histories of ``outputs`` are kept at ``sample``
+    times, all else are the arguments of ``simulate_batch``. ``block`` runs are made and written together: a
+    study that is interrupted, by whatever, goes on behind the last whole block when it is run again. A folder
+    of another study is refused. ``build`` ("package.module:function") tells the workers of a cluster how to
+    build a model that no text can say.
+    """
+
+    def __init__(
+        self,
+        model: CompiledModel,
+        path: str | os.PathLike[str],
+        t_end: float,
+        *,
+        vary: Mapping[str, Any],
+        design: str = "random",
+        runs: int | None = None,
+        seed: int = 0,
+        levels: int | Mapping[str, int] | None = None,
+        second_order: bool = False,
+        metrics: Metrics | None = None,
+        outputs: Sequence[str] | None = None,
+        sample: float | Sequence[float] | None = None,
+        block: int | None = None,
+        build: str | None = None,
+        step: float | None = None,
+        method: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        initial: Mapping[str, Any] | None = None,
+        memory: Mapping[str, Any] | None = None,
+        t0: float = 0.0,
+        rtol: float = 1e-9,
+        atol: float | Sequence[float] = 1e-11,
+        max_step: float = inf,
+        max_steps: int = 1_000_000_000,
+        precision: str = "double",
+    ) -> None:
+        chosen = Design(
+            vary, design, runs, seed, levels=levels, second_order=second_order, units=units_of(model)
+        )
+        how = {
+            "t_end": t_end, "step": step, "method": method, "parameters": parameters, "initial": initial,
+            "memory": memory, "t0": t0, "sample": sample, "rtol": rtol, "atol": atol, "max_step": max_step,
+            "max_steps": max_steps, "precision": precision,
+        }  # fmt: skip
+        given = {key: value for key, value in how.items() if not _usual(key, value)}
+        definition, times = define(model, chosen, given, metrics, outputs, block)
+        self._be(Folder(Path(path)), definition, chosen, model, build, trust=True)
+        self._times = times  # of histories, until the store has them
+        if (there := read_definition(self._folder)) is not None:
+            check_same(there, definition, self._folder)
+
+    def _be(
+        self,
+        folder: Folder,
+        definition: Definition,
+        design: Design | None,
+        model: CompiledModel | None,
+        build: str | None,
+        *,
+        trust: bool,
+    ) -> None:
+        self._folder, self._definition, self._design = folder, definition, design
+        self._model, self._build, self._trust = model, build, trust
+        self._unsaid = ""  # why the model has no text
+
+    # ------------------------------------------------------------ what it is
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+        return self._folder.root
+
+    @property
+    def runs(self) -> int:
+        """How many runs it has."""
+        return self._definition.runs
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """Names of what varies."""
+        return self._definition.layout.names(VARIED)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics."""
+        return tuple(self._definition.content["metrics"])
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the outputs whose histories are kept."""
+        return tuple(self._definition.content["outputs"])
+
+    @property
+    def model(self) -> CompiledModel:
+        """The model; that of a study which was opened is built from its text."""
+        if self._model is None:
+            if self._build is None and not self._folder.model.is_file():
+                raise ArmillaryError(
+                    f"study '{self.path}' has no text of its model: open it with model= or "
+                    "build='package.module:function'"
+                )
+            about = self._definition.content["model"]
+            self._model = rebuilt(self._folder, about, build=self._build, trust=self._trust)
+        return self._model
+
+    def status(self) -> Status:
+        """How far it is: runs made, runs that failed and why."""
+        found = finished_blocks(self._folder, self._definition.layout, self._definition.digest, patience=0.0)
+        return Progress(self._definition.layout, found.records.values()).status
+
+    def __repr__(self) -> str:
+        content = self._definition.content
+        lines = [f"Study of '{self._definition.system}' in '{self.path}'"]
+        told = ", ".join(f"{name}" for name in self.varied)
+        lines.append(f"  {content['design']['kind']} over {told}, seed {content['design']['seed']}")
+        for name, metric in content["metrics"].items():
+            lines.append(f"  {name} = {metric}")
+        if self.outputs:
+            lines.append(f"  histories of {', '.join(self.outputs)}")
+        return "\n".join([*lines, *(f"  {line}" for line in str(self.status()).split("\n"))])
+
+    # ------------------------------------------------------------ running
+
+    def run(
+        self,
+        on: Any = None,
+        *,
+        progress: bool | Callable[[Status], Any] = True,
+        threads: int | None = None,
+        device: str = "cpu",
+    ) -> Study:
+        """All runs that are not made yet: in this process, or ``on`` a Dask client or a scheduler's address.
+
+        ``progress`` shows a line on a terminal, or calls a function with the status after each block. On a
+        cluster each task uses one thread, unless ``threads`` says more; workers must see the folder under the
+        same path. Whatever ends it, finished blocks stay; the next ``run`` makes the others.
+        """
+        folder = self._folder
+        try:
+            folder.root.mkdir(parents=True, exist_ok=True)
+            with StudyLock(folder.root) as lock:
+                self._begin()
+                try:
+                    self._run(lock, on, progress, threads, device)
+                except BaseException as error:
+                    folder.note(f"stopped: {type(error).__name__}: {error}")
+                    raise
+        except OSError as error:
+            raise ArmillaryError(
+                f"study '{folder.root}': {reason(error)}; finished blocks are kept: run it again to go on"
+            ) from error
+        return self
+
+    def _begin(self) -> None:
+        """The files that every study has, checked once more now that no other process can write."""
+        folder, definition = self._folder, self._definition
+        there = read_definition(folder)
+        if there is None:
+            definition.write(folder)
+        else:
+            check_same(there, definition, folder)
+        if self._design is not None and not folder.design.is_file():
+            write_design(folder, self._design)
+        if not folder.store.is_dir():
+            if not hasattr(self, "_times"):
+                raise ArmillaryError(f"study '{self.path}' was never begun: make it with Study(…) again")
+            about = {"system": definition.system, "armillary": VERSION, "study": definition.digest}
+            create_store(folder.store, definition.layout, self._times, about)
+        if self._model is not None and not folder.model.is_file():
+            self._unsaid = save_model(self._model, folder)
+        folder.make_ready()
+
+    def _run(self, lock: StudyLock, on: Any, progress: Any, threads: int | None, device: str) -> None:
+        folder, definition = self._folder, self._definition
+        layout = definition.layout
+        found = finished_blocks(folder, layout, definition.digest)
+        missing = [number for number in range(layout.blocks) if number not in found.records]
+        folder.note(
+            f"run by process {os.getpid()} on {socket.gethostname()}: {len(found.records)} of "
+            f"{layout.blocks} blocks are there, {found.compared} compared with their checksums"
+            + (f"; damaged: {', '.join(map(str, found.damaged))}" if found.damaged else "")
+        )
+        count = Progress(layout, found.records.values())
+        with reporting(progress, count) as report:
+
+            def done(record: Record) -> None:
+                count.add(record)
+                report()
+
+            if missing and on is None:
+                work = Work.of(folder, definition, self._engine(threads, device))
+                run_here(work, self._block_values, missing, lock, done)
+            elif missing:
+                self._run_on(on, missing, lock, done, threads, device)
+        if missing or not is_consolidated(folder, definition):
+            consolidate(folder, definition)
+        status = count.status
+        folder.note(f"complete: {status.runs} runs, {status.failed} failed, {len(missing)} blocks made now")
+
+    def _engine(self, threads: int | None, device: str) -> Engine:
+        return ModelRuns(self.model, self._definition, threads=threads, device=device)
+
+    def _run_on(
+        self,
+        on: Any,
+        missing: Sequence[int],
+        lock: StudyLock,
+        done: Callable[[Record], None],
+        threads: int | None,
+        device: str,
+    ) -> None:
+        from armillary.ensembles.study.cluster import Job, connected, run_there
+
+        folder, definition = self._folder, self._definition
+        if self._build is None and not folder.model.is_file():
+            raise ModelError(
+                f"study '{self.path}' cannot go to a cluster, whose workers build the model from its text: "
+                f"{self._unsaid or 'it has none'}\n  remedy: Study(…, build='package.module:function'), a "
+                "function that the workers can import and that returns the System"
+            )
+        place = str(folder.root.resolve())
+        job = Job(place, definition.digest, VERSION, self._build, self._trust, threads or 1, device)
+        layout, known = definition.layout, folder.design.is_file()
+        values = None if known else lambda number: self._block_values(*layout.span(number))
+        with connected(on) as client:
+            run_there(client, job, values, missing, lock, done)
+
+    def extend(self, runs: int) -> Study:
+        """The same study with more runs, of a design that begins with the runs it has: random, sobol, halton,
+        morris, saltelli. ``run`` then makes the new ones; a last block that was not full is made again.
+        """
+        folder, design = self._folder, self._require_design()
+        if runs <= self.runs:
+            raise ArmillaryError(
+                f"study '{self.path}' has {self.runs} runs; extend it to more, not to {runs}"
+            )
+        if not design.open_ended or not design.portable:
+            why = (
+                f"of a {design.kind} design all runs depend on their number"
+                if design.portable
+                else "it holds code"
+            )
+            raise ArmillaryError(f"the design of study '{self.path}' cannot be extended: {why}")
+        larger = Design.from_data({**design.as_data(), "runs": runs})
+        with StudyLock(folder.root):
+            there = read_definition(folder)
+            if there is not None:
+                check_same(there, self._definition, folder)
+            definition = self._definition.with_runs(larger.runs, larger.identity())
+            if folder.store.is_dir():
+                extend_store(folder.store, definition.layout)
+            write_design(folder, larger)
+            definition.write(folder)
+            folder.note(f"extended from {self.runs} to {runs} runs")
+        return _opened(folder, definition, larger, self._model, self._build, self._trust)
+
+    # ------------------------------------------------------------ results
+
+    def dataset(self, **options: Any) -> xarray.Dataset:
+        """An xarray dataset over the store: histories over ``run`` and ``time``, metrics, status, and what
+        varies as coordinates.
+
+        It is read as it is asked for; ``options`` are those of ``xarray.open_zarr``, such as ``chunks={}``
+        for Dask arrays. Runs that are not made yet are NaN.
+        """
+        return reading.dataset(self._folder, self._definition, **options)
+
+    def table(self) -> pandas.DataFrame:
+        """A table with a row per run: varied values, metrics, status."""
+        return reading.table(self._folder, self._definition)
+
+    def values(self, run: int) -> dict[str, float]:
+        """The varied values of one run: as it was made, or as the design has them."""
+        layout = self._definition.layout
+        if not 0 <= run < layout.runs:
+            raise ArmillaryError(f"there is no run {run}: the study has runs 0 to {layout.runs - 1}")
+        found = read_record(self._folder, layout, self._definition.digest, run // layout.block)
+        if found is None:
+            return self._require_design().values(run)
+        rows = zip(layout.columns, found[1][:, run - found[0].first].tolist(), strict=True)
+        return {column.name: value for column, value in rows if column.kind == VARIED}
+
+    def rerun(self, run: int, **changed: Any) -> Run:
+        """One run of the study made again by itself, with all outputs; ``changed`` are arguments of
+        ``simulate``, such as ``sample``.
+        """
+        content = self._definition.content
+        how = {key: value for key, value in content["run"].items() if key not in ("sample", "precision")}
+        return self.model.simulate(**(arguments(how, content["vary"], self.values(run)) | changed))
+
+    def _block_values(self, first: int, end: int) -> Values:
+        return self._require_design().block(first, end)
+
+    def _require_design(self) -> Design:
+        if self._design is None:
+            raise ArmillaryError(
+                f"study '{self.path}' varies something by a function, which its folder cannot hold: make it "
+                "with Study(…) again to go on"
+            )
+        return self._design
+
+
+def open_study(
+    path: str | os.PathLike[str],
+    *,
+    model: CompiledModel | None = None,
+    build: str | None = None,
+    trust: bool = False,
+) -> Study:
+    """The study in a folder, to read its results, to make single runs again, or to go on with it.
+
+    Reading needs no model; for all else it is built from its text in the folder, unless ``model`` or
+    ``build`` ("package.module:function") gives it. ``trust`` lets the text load FMUs: machine code.
+    """
+    folder = Folder(Path(path))
+    definition = read_definition(folder)
+    if definition is None:
+        raise ArmillaryError(f"there is no study in '{folder.root}'")
+    study = _opened(folder, definition, read_design(folder), model, build, trust)
+    if model is not None:
+        check_same(
+            definition,
+            replace(definition, content={**definition.content, "model": plain(identity(model))}),
+            folder,
+        )
+    return study
+
+
+def _opened(
+    folder: Folder,
+    definition: Definition,
+    design: Design | None,
+    model: CompiledModel | None,
+    build: str | None,
+    trust: bool,
+) -> Study:
+    study = Study.__new__(Study)
+    study._be(folder, definition, design, model, build, trust=trust)
+    return study
+
+
+_USUAL = {
+    "t0": 0.0,
+    "rtol": 1e-9,
+    "atol": 1e-11,
+    "max_step": inf,
+    "max_steps": 1_000_000_000,
+    "precision": "double",
+}
+
+
+def _usual(key: str, value: Any) -> bool:
+    """Whether an argument is as it is by default: it is not told then."""
+    return value is None or (np.ndim(value) == 0 and key in _USUAL and value == _USUAL[key])

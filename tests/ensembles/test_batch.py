@@ -1,0 +1,278 @@
+"""Batches against single runs and closed forms, whatever the engine, the batch size and the threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.ensembles.lanes import Lanes
+from armillary.ensembles.planning import plan
+from tests.ensembles.batch_systems import everything, example, stopping, worst_difference
+from tests.runtime.compiled_systems import escaping, oscillator, pendulum_model, spinning
+from tests.runtime.test_modes import five_bar
+
+RANDOM = np.random.default_rng(6)
+ALL = ["final", "minimum", "maximum", "mean", "rms"]
+
+
+def spread(model: Any, runs: int, share: float = 0.05) -> dict[str, Any]:
+    """Two parameters and one speed that differ between runs."""
+    known = {name: v for name, v in model.parameters.items() if v}
+    chosen = list(known)[:2]
+    speed = model.speed_names[-1]
+    start = model.state()[-1]
+    return {
+        "parameters": {name: known[name] * RANDOM.normal(1, share, runs) for name in chosen},
+        "initial": {speed: start + RANDOM.normal(0, share, runs)},
+    }
+
+
+# ---------------------------------------------------------------- the same numbers as single runs
+
+
+@pytest.mark.parametrize(
+    "name, t_end, step",
+    [("stanford_arm", 0.5, 0.001), ("car", 1.0, 0.01), ("spacecraft_2", 1.0, 0.005), ("hub_and_panels", 0.2, 1e-3)],
+)
+def test_fixed_steps_on_lanes(name: str, t_end: float, step: float) -> None:
+    model = example(name)
+    batch = model.simulate_batch(step, step=step, runs=3, progress=False)
+    assert batch.info["engine"].startswith("lanes")
+    assert worst_difference(model, t_end, spread(model, 11), [0, 7, 8, 10], step=step) < 1e-11
+
+
+def test_all_functions_tables_and_memory_on_lanes() -> None:
+    model = everything()
+    given = {"initial": {"A.q1": RANDOM.normal(0, 1, 13), "B.q1": RANDOM.normal(0, 0.5, 13)}}
+    batch = model.simulate_batch(0.1, step=0.01, progress=False, **given)
+    assert batch.info["engine"].startswith("lanes")
+    assert worst_difference(model, 1.0, given, list(range(13)), step=0.01) < 1e-12
+    assert worst_difference(model, 1.0, given, [0, 5], step=0.01, method="midpoint") < 1e-12
+    # The end of the run is no grid point, and samples are every third step.
+    assert worst_difference(model, 0.995, given, [1, 2], step=0.01, sample=0.03) < 1e-12
+
+
+@pytest.mark.parametrize("how", [{"sample": 0.02}, {"step": 0.01, "sample": 0.013}, {"method": "dopri5", "sample": 0.1}])
+def test_adaptive_steps_and_samples_inside_steps_are_the_single_runs(how: dict[str, Any]) -> None:
+    for model in (everything(), spinning()):
+        speed = model.speed_names[0]
+        given = {"initial": {speed: RANDOM.normal(1, 0.3, 5)}}
+        assert worst_difference(model, 1.0, given, [0, 3], **how) == 0.0
+
+
+def test_batch_size_threads_and_chunks_leave_no_trace() -> None:
+    model = example("stanford_arm")
+    given = spread(model, 300)
+    whole = model.simulate_batch(0.1, step=0.001, outputs=["E.q1"], threads=1, progress=False, **given)
+    again = model.simulate_batch(0.1, step=0.001, outputs=["E.q1"], threads=3, progress=False, **given)
+    np.testing.assert_array_equal(whole["E.q1"], again["E.q1"])
+    for i0, i1 in ((0, 1), (5, 12), (291, 300)):
+        part = {kind: {n: v[i0:i1] for n, v in values.items()} for kind, values in given.items()}
+        some = model.simulate_batch(0.1, step=0.001, outputs=["E.q1"], progress=False, **part)
+        np.testing.assert_array_equal(whole["E.q1"][i0:i1], some["E.q1"])
+        np.testing.assert_array_equal(whole.final_state[i0:i1], some.final_state)
+
+
+def test_vectors_of_every_width_give_the_same_bits() -> None:
+    model = everything()
+    p = plan(
+        model, 0.5, step=0.01, initial={"A.q1": np.linspace(-1, 1, 16)}, metrics=["mean(reach)", "crossing(A.q1, 0.1)"],
+    )  # fmt: skip
+    found = [Lanes(p, width)(p.starts, 0, 16) for width in (2, 4, 8, 16)]
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0].state, other.state)
+        np.testing.assert_array_equal(found[0].slots, other.slots)
+
+
+def test_closed_loops_and_their_own_assembly() -> None:
+    model = example("four_bar")
+    name = next(n for n, v in model.parameters.items() if v)
+    given = {"parameters": {name: model.parameters[name] * RANDOM.normal(1, 0.01, 4)}}
+    assert worst_difference(model, 0.3, given, [0, 1, 2, 3], step=0.01) == 0.0
+
+
+def test_runs_that_change_their_mode_are_made_again() -> None:
+    model = five_bar().derive().compile()
+    given = {"initial": {model.speed_names[0]: np.array([0.0, 1.0, 6.0])}}
+    assert worst_difference(model, 2.0, given, [0, 1, 2], sample=0.1) < 1e-12
+    single = [model.simulate(2.0, initial={model.speed_names[0]: u}, sample=0.1).info for u in (0.0, 1.0, 6.0)]
+    assert any("modes" in info for info in single)  # else this tested nothing
+
+
+def test_other_methods_and_redundant_coordinates_run_one_by_one() -> None:
+    model = pendulum_model()
+    given = {"parameters": {"c": np.array([0.0, 0.1])}, "initial": {"bob.q1": np.array([0.1, 1.0])}}
+    assert worst_difference(model, 0.5, given, [0, 1], method="scipy:Radau", sample=0.1) == 0.0
+    s = arm.System("loose")
+    s.body("A", joint=arm.Revolute("z"), com=(1, 0, 0), mass=1, inertia=(0.1, 0.1, 0.1))
+    s.gravity(9.81, -s.ground.y)
+    loose = s.derive(formalism="redundant").compile()
+    batch = loose.simulate_batch(
+        0.2, step=0.001, initial={"A.q1": np.array([0.0, 0.3])}, metrics={"end": "final(A.q1)"}, progress=False
+    )
+    single = loose.simulate(0.2, step=0.001, initial={"A.q1": 0.3})
+    assert batch["end"][1] == single["A.q1"][-1]
+
+
+# ---------------------------------------------------------------- closed forms
+
+
+def test_metrics_of_an_oscillator() -> None:
+    """x = a cos ωt over two periods: every metric is known."""
+    w = np.linspace(1.0, 3.0, 21)
+    amplitude = np.linspace(0.5, 2.0, 21)
+    names = [f"{kind}(A.q1)" for kind in ALL]
+    batch = oscillator().simulate_batch(
+        2.0, step=1e-3, parameters={"w": w}, initial={"A.q1": amplitude}, progress=False,
+        metrics=[*names, "crossing(A.q1, 0)", "crossing(A.q1, 0, rising)", "histogram(A.q1, -2, 2, 4)"],
+    )  # fmt: skip
+    np.testing.assert_allclose(batch["final(A.q1)"], amplitude * np.cos(2 * w), atol=1e-10)
+    np.testing.assert_allclose(batch["maximum(A.q1)"], amplitude, rtol=1e-14)
+    turned = w * 2.0 > np.pi
+    np.testing.assert_allclose(batch["minimum(A.q1)"][turned], -amplitude[turned], rtol=3e-6)
+    np.testing.assert_allclose(batch["mean(A.q1)"], amplitude * np.sin(2 * w) / (2 * w), atol=2e-6)
+    square = amplitude**2 * (0.5 + np.sin(4 * w) / (8 * w))
+    np.testing.assert_allclose(batch["rms(A.q1)"], np.sqrt(square), rtol=3e-6)
+    np.testing.assert_allclose(batch["crossing(A.q1, 0)"], np.pi / 2 / w, atol=1e-6)
+    rises = 1.5 * np.pi / w
+    expected = np.where(rises < 2.0, rises, np.nan)
+    np.testing.assert_allclose(batch["crossing(A.q1, 0, rising)"], expected, atol=1e-6)
+    assert np.all(batch["histogram(A.q1, -2, 2, 4)"].sum(axis=1) == 2001)
+
+
+def test_an_event_ends_runs_at_their_own_times() -> None:
+    height = np.array([0.5, 1.0, 5.0, 100.0])
+    batch = stopping().simulate_batch(
+        2.0, initial={"ball.q1": height}, outputs=["ball.q1"], sample=0.1, progress=False,
+        metrics={"speed": "final(ball.u1)", "low": "minimum(ball.q1)", "mean": "mean(ball.q1)"},
+    )  # fmt: skip
+    fall = np.sqrt(2 * height / 9.81)
+    assert batch.status.tolist() == ["event"] * 3 + ["finished"]
+    np.testing.assert_allclose(batch.t_stop, np.minimum(fall, 2.0), rtol=1e-12)
+    np.testing.assert_allclose(batch["speed"], -9.81 * batch.t_stop, rtol=1e-12)
+    assert np.all(np.isnan(batch["ball.q1"][0][batch.time > fall[0]]))
+    assert np.all(np.isfinite(batch["ball.q1"][0][batch.time < fall[0]]))
+    assert batch.failed.size == 0
+
+
+def test_a_run_that_diverges_does_not_disturb_its_neighbours() -> None:
+    k = np.array([0.0, 2.0, 0.0, 200.0, 0.0])
+    model = escaping()
+    batch = model.simulate_batch(
+        2.0, step=0.01, parameters={"k": k}, initial={"A.q1": 1.0, "A.u1": 0.5}, outputs=["A.q1"],
+        metrics={"end": "final(A.q1)"}, progress=False,
+    )  # fmt: skip
+    assert batch.failed.tolist() == [1, 3]
+    assert set(batch.status[[1, 3]]) == {"diverged"}
+    np.testing.assert_allclose(batch["end"][[0, 2, 4]], 2.0, rtol=1e-13)
+    assert np.isnan(batch["end"][1]) and np.isnan(batch["A.q1"][1, -1])
+    with pytest.raises(arm.SimulationError) as failure:
+        model.simulate(2.0, step=0.01, parameters={"k": 2.0}, initial={"A.q1": 1.0, "A.u1": 0.5})
+    single = failure.value.run
+    assert batch.t_stop[1] == single.time[-1]
+    np.testing.assert_array_equal(batch["A.q1"][1][: len(single)], single["A.q1"])
+    with pytest.raises(arm.ArmillaryError, match=r"2 of 5 runs of 'escaping' failed: run 1: diverged"):
+        batch.check()
+
+
+# ---------------------------------------------------------------- what may be given
+
+
+def test_whole_states_quantities_and_numbers_in_units() -> None:
+    pint = pytest.importorskip("pint")
+    ureg = pint.UnitRegistry()
+    model = pendulum_model()
+    length = np.array([0.5, 0.6, 0.7])
+    how: dict[str, Any] = {"step": 0.01, "outputs": ["height"], "progress": False}
+    rest: dict[str, Any] = {"m": 2.0, "c": 0.1}
+    plain = model.simulate_batch(0.3, parameters={"L": length, **rest}, initial={"bob.q1": 0.4}, **how)
+    metres = model.simulate_batch(
+        0.3, parameters={"L": length * 100 * ureg.cm, **rest}, initial={"bob.q1": 0.4 * ureg.rad}, **how
+    )
+    np.testing.assert_allclose(plain["height"], metres["height"], rtol=1e-13)
+    states = np.array([[0.4, 0.0], [0.5, 0.1]])
+    whole = model.simulate_batch(0.3, initial=states, parameters={"c": 0.1}, **how)
+    named = model.simulate_batch(
+        0.3, initial={"bob.q1": states[:, 0], "bob.u1": states[:, 1]}, parameters={"c": 0.1}, **how
+    )
+    np.testing.assert_array_equal(whole["height"], named["height"])
+    assert plain.units["height"] == "cm" and plain.units["L"] == "m"
+
+
+def test_euler_parameters_are_made_unit() -> None:
+    model = spinning()
+    rest = {"A.q5": 1.0, "A.u5": 2.0}
+    names = [n for n in model.coordinate_names if n.startswith("A.q")][3:]
+    batch = model.simulate_batch(
+        0.0, step=0.1, initial={names[0]: np.array([1.0, 2.0]), names[1]: 1.0, "A.u5": rest["A.u5"]}, progress=False
+    )
+    for i, first in enumerate((1.0, 2.0)):
+        single = model.simulate(0.0, step=0.1, initial={names[0]: first, names[1]: 1.0, "A.u5": 2.0})
+        np.testing.assert_allclose([batch[n][i, 0] for n in names], [single[n][0] for n in names], rtol=1e-15)
+
+
+BAD = [
+    ({"parameters": {"L": [0.5, 0.6], "m": [1.0, 2.0, 3.0]}}, r"mismatched shapes: parameter 'L' has 2 .* 'm' has 3"),
+    ({"parameters": {"L": [0.5, 0.6]}, "runs": 3}, r"mismatched shapes: parameter 'L' is 2 and runs= is 3"),
+    ({"parameters": {"l": [0.5, 0.6]}}, r"no parameter 'l'; did you mean 'L'"),
+    ({"parameters": {"L": np.ones((2, 2))}}, r"parameter 'L' needs one number or one per run, not .* \(2, 2\)"),
+    ({"parameters": {"L": [0.5, np.nan]}}, r"parameter 'L' is nan in run 1"),
+    ({"parameters": {"m": [1.0, -2.0]}}, r"body 'bob': its mass is -2 with the parameters of run 1"),
+    ({"parameters": {"L": []}}, r"parameter 'L' has no values"),
+    ({}, r"nothing differs between the runs"),
+    ({"initial": {"bob.q2": [0.5, 0.6]}}, r"no coordinate or speed 'bob.q2'"),
+    ({"initial": np.zeros((3, 5))}, r"array of shape \(runs, 2\), not one of shape \(3, 5\)"),
+    ({"memory": {"x": [1.0, 2.0]}}, r"no memory 'x'"),
+    ({"runs": 0}, r"runs= must be a positive whole number"),
+    ({"runs": 2, "outputs": ["heigt"]}, r"no output 'heigt'; did you mean 'height'"),
+    ({"runs": 2, "metrics": ["maximum(heigt)"]}, r"no output 'heigt'; did you mean 'height'"),
+    ({"runs": 2, "metrics": ["maxmum(height)"]}, r"no metric; did you mean 'maximum'"),
+    ({"runs": 2, "metrics": {"height": "maximum(height)"}, "outputs": ["height"]}, r"has the name of an output"),
+    ({"runs": 2, "threads": 0}, r"threads= must be a positive whole number"),
+    ({"runs": 2, "device": "tpu"}, r"device='tpu'"),
+    ({"runs": 2, "precision": "single"}, r"precision='single' is for device='gpu'"),
+    ({"runs": 10**9, "step": 1e-4}, r"GiB; keep fewer samples"),
+    ({"runs": 2, "step": 0.0}, r"the step must be positive"),
+    ({"runs": 2, "rtol": -1.0, "step": None}, r"tolerances must be positive"),
+    ({"runs": 2, "max_step": 0.0, "step": None}, r"the largest step must be positive"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given, message", BAD)
+def test_bad_input(given: dict[str, Any], message: str) -> None:
+    arguments = {"step": 0.01, "progress": False, **given}
+    arguments["parameters"] = {"c": 0.1, **arguments.get("parameters", {})}
+    with pytest.raises(arm.ArmillaryError, match=message):
+        pendulum_model().simulate_batch(1.0, **arguments)
+
+
+# ---------------------------------------------------------------- results
+
+
+def test_a_batch_in_other_forms(tmp_path: Any) -> None:
+    xr, pd = pytest.importorskip("xarray"), pytest.importorskip("pandas")
+    batch = oscillator().simulate_batch(
+        1.0, step=0.01, sample=0.5, parameters={"w": np.array([1.0, 2.0, 3.0])}, initial={"A.q1": 1.0},
+        outputs=["A.q1"], metrics={"end": "final(A.u1)", "bins": "histogram(A.q1, -1, 1, 5)"}, progress=False,
+    )  # fmt: skip
+    data = batch.to_xarray()
+    assert data["A.q1"].dims == ("run", "time") and data["A.q1"].shape == (3, 3)
+    assert data["bins"].shape == (3, 5) and data["end"].attrs["units"] == "m/s"
+    np.testing.assert_array_equal(data["w"], [1.0, 2.0, 3.0])
+    table = batch.to_pandas()
+    assert list(table.columns) == ["w", "end", "status", "t_stop"] and len(table) == 3
+    with xr.open_dataset(batch.save(tmp_path / "b.nc"), engine="h5netcdf") as back:
+        np.testing.assert_array_equal(back["end"], batch["end"])
+    assert pd.read_parquet(batch.save(tmp_path / "b.parquet"))["end"].tolist() == batch["end"].tolist()
+    assert pd.read_csv(batch.save(tmp_path / "b.csv"))["w"].tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(arm.ArmillaryError, match=r"saved as \.nc, \.csv or \.parquet"):
+        batch.save(tmp_path / "b.txt")
+    with pytest.raises(arm.ArmillaryError, match=r"has no 'ende'; did you mean 'end'"):
+        batch["ende"]
+    assert "Batch of 3 runs of 'oscillator'" in repr(batch)
+    seen: list[int] = []
+    oscillator().simulate_batch(1.0, step=0.01, runs=5, metrics=["final(A.q1)"], progress=seen.append)
+    assert seen[-1] == 5

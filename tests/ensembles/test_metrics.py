@@ -1,0 +1,76 @@
+"""Metrics as texts and from histories."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.ensembles.metrics import KINDS, Crossing, Histogram, Maximum, Metric, read_metric, read_metrics
+
+TIME = np.array([0.0, 0.5, 2.0, 3.0])
+VALUES = np.array([1.0, 3.0, -1.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("final(x)", 0.0),
+        ("minimum(x)", -1.0),
+        ("max(x)", 3.0),
+        ("mean(x)", (1.0 + 1.5 - 0.5) / 3.0),
+        ("rms(x)", np.sqrt((2.5 + 7.5 + 0.5) / 3.0)),
+        ("crossing(x, 2)", 0.25),
+        ("crossing(x, 2, falling)", 0.5 + 1.5 / 4.0),
+        ("crossing(x, 5)", np.nan),
+    ],
+)
+def test_metrics_of_a_short_history(text: str, expected: float) -> None:
+    assert read_metric(text).of(TIME, VALUES) == pytest.approx(expected, rel=1e-15, nan_ok=True)
+
+
+def test_histograms_close_their_last_bin() -> None:
+    assert read_metric("histogram(x, -1, 3, 2)").of(TIME, VALUES).tolist() == [2.0, 2.0]
+
+
+def test_a_value_that_starts_on_the_level_has_not_crossed_it() -> None:
+    assert Crossing("x", 1.0).of(TIME, VALUES) == 0.5 + 1.5 * 0.5  # on the way down
+    assert np.isnan(Crossing("x", 1.0, "rising").of(TIME, VALUES))
+
+
+def test_one_row_and_none() -> None:
+    for kind in KINDS.values():
+        found = kind("x").of([1.0], [0.5])
+        assert np.all(np.isfinite(found)) or kind is Crossing
+    assert np.isnan(Maximum("x").of([], []))
+
+
+@pytest.mark.parametrize("metric", [Crossing("a (b), c", 0.2, "falling"), Histogram("h", 0.0, 1.0, 7), Maximum("tip, height")])
+def test_texts_say_metrics(metric: Metric) -> None:
+    assert read_metric(str(metric)) == metric
+
+
+def test_names_of_metrics() -> None:
+    found = read_metrics(["max(x)", Maximum("y")])
+    assert found == {"max(x)": Maximum("x"), "maximum(y)": Maximum("y")}
+    assert read_metrics("max(x)") == {"max(x)": Maximum("x")}
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("top(x)", "is no metric"),
+        ("maximum x", "is no metric"),
+        ("maximum()", "names no output"),
+        ("crossing(x)", "write crossing"),
+        ("crossing(x, high)", "'high' is no number"),
+        ("histogram(x, 0, 1)", "write histogram"),
+        ("histogram(x, 1, 0, 5)", "bounds low < high"),
+        ("histogram(x, 0, 1, 0)", "whole number of bins"),
+        ("histogram(x, 0, 1, 2.5)", "whole number of bins"),
+        ("crossing(x, nan)", "finite number"),
+    ],
+)
+def test_bad_texts(text: str, message: str) -> None:
+    with pytest.raises(arm.ArmillaryError, match=message):
+        read_metric(text)
