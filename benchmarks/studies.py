@@ -93,13 +93,13 @@ def overhead(place: Path, blocks: int, runs: int) -> None:
     began = time.perf_counter()
     costless(place / "costless", blocks, runs).run()
     seconds = time.perf_counter() - began
-    print(f"{blocks} blocks of {runs} runs that cost nothing: {1e3 * seconds / blocks:.2f} ms per block, all in all")
+    print(f"{blocks} blocks of {runs} runs that cost nothing: {1e3 * seconds / blocks:.2f} ms per block")
     real = study(Study, place / "real", blocks // 10, runs, 0.01, 0.01).run(threads=1)
     began = time.perf_counter()
     again = study(Study, place / "again", blocks // 10, runs, 0.01, 0.01).run(threads=1)
     seconds = time.perf_counter() - began
     assert real.table().equals(again.table())
-    print(f"{blocks // 10} blocks of {runs} runs of one step: {1e4 * seconds / blocks:.2f} ms per block, all in all")
+    print(f"{blocks // 10} blocks of {runs} runs of one step: {1e4 * seconds / blocks:.2f} ms per block")
 
 
 def resuming(place: Path, blocks: int, runs: int) -> None:
@@ -113,7 +113,7 @@ def resuming(place: Path, blocks: int, runs: int) -> None:
     seconds = time.perf_counter() - began
     assert Costless.made == 1, f"{Costless.made} blocks were made instead of the missing one"
     size = sum(file.stat().st_size for file in (place / "killed").rglob("*") if file.is_file())
-    print(f"killed at its last block and resumed: {seconds:.2f} s with the final table, {size / 1e6:.0f} MB on disk")
+    print(f"killed at its last block and resumed: {seconds:.2f} s with the final table; {size / 1e6:.0f} MB")
     definition = resumed._definition
     began = time.perf_counter()
     found = finished_blocks(resumed._folder, definition.layout, definition.digest)

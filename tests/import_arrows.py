@@ -23,6 +23,8 @@ ALLOWED_BACK = {
     ("armillary.program.equations", "runtime"): "eom.compile(): equations hand themselves to the next stage",
     ("armillary.program.redundant", "runtime"): "eom.compile(), in redundant coordinates",
     ("armillary.program.momentum", "runtime"): "eom.compile(), with momenta as states",
+    ("armillary.program.sensitivity", "runtime"): "eom.compile(), with derivatives of the motion",
+    ("armillary.runtime.compiled", "analysis"): "model.sensitivities(): the derivatives of a run",
     ("armillary.runtime.compiled", "results"): "model.simulate(): a run is what a simulation leaves",
     ("armillary.runtime.compiled", "ensembles"): "model.simulate_batch(): many runs of one model",
     ("armillary.runtime.redundant", "results"): "model.simulate(), in redundant coordinates",

@@ -86,12 +86,20 @@ from armillary.results import Run, load_run, plot
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
+    from armillary.analysis.experiments import Experiment
+    from armillary.analysis.fit import fit
+    from armillary.analysis.outcome import Fit
+    from armillary.analysis.sensitivities import Sensitivities
     from armillary.simulation.execute import run
     from armillary.text.loading import load
     from armillary.text.schema import model_schema as schema
 
 # Verbs on files, whose modules are imported when they are first asked for.
 _LATER = {
+    "Experiment": ("armillary.analysis.experiments", "Experiment"),
+    "Fit": ("armillary.analysis.outcome", "Fit"),
+    "Sensitivities": ("armillary.analysis.sensitivities", "Sensitivities"),
+    "fit": ("armillary.analysis.fit", "fit"),
     "load": ("armillary.text.loading", "load"),
     "run": ("armillary.simulation.execute", "run"),
     "schema": ("armillary.text.schema", "model_schema"),
@@ -105,8 +113,10 @@ __all__ = [
     "Body",
     "Cylindrical",
     "Dyadic",
+    "Experiment",
     "Expr",
     "ExpressionError",
+    "Fit",
     "Fixed",
     "Fmu",
     "ForeignFunction",
@@ -125,6 +135,7 @@ __all__ = [
     "Revolute",
     "Run",
     "Section",
+    "Sensitivities",
     "SimulationError",
     "SmoothFriction",
     "Spherical",
@@ -155,6 +166,7 @@ __all__ = [
     "equal",
     "evaluate",
     "exp",
+    "fit",
     "fmu",
     "friction_force",
     "latex",

@@ -36,7 +36,9 @@ def everything() -> CompiledModel:
     s.moment("m", f"M*{angle}", "ground.z", on=A)
     s.force("f", "-k*B.q1 + F*(bump(B.q1/L) + map(1 + B.q1/L, A.q1) - 0.1*worst/L)", A.x, at=B.com)
     jump = "select(B.u1 > 0, -1, 1)"
-    s.force("g", f"F*(asin(0.5*cos(A.q1)) + acos(0.3*sin(B.q1/L)) + (2 + cos(t/T))^1.7 + {jump})", A.x, at=B.com)
+    s.force(
+        "g", f"F*(asin(0.5*cos(A.q1)) + acos(0.3*sin(B.q1/L)) + (2 + cos(t/T))^1.7 + {jump})", A.x, at=B.com
+    )
     s.force("h", "F*(sign(A.u1)*min(abs(A.u1*T), 0.1) + max(B.q1/L, -0.2) + atan(B.u1*T/L))", A.x, at=B.com)
     s.output("reach", arm.magnitude(arm.position(B.com)))
     s.output("seen", "worst")
@@ -64,7 +66,8 @@ def worst_difference(
     worst = 0.0
     for i in runs:
         one = {
-            kind: {name: v[i] if np.ndim(v) else v for name, v in values.items()} for kind, values in given.items()
+            kind: {name: v[i] if np.ndim(v) else v for name, v in values.items()}
+            for kind, values in given.items()
         }
         run = model.simulate(t_end, progress=False, **one, **how)
         np.testing.assert_array_equal(batch.time, run.time)

@@ -35,7 +35,12 @@ def spread(model: Any, runs: int, share: float = 0.05) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "name, t_end, step",
-    [("stanford_arm", 0.5, 0.001), ("car", 1.0, 0.01), ("spacecraft_2", 1.0, 0.005), ("hub_and_panels", 0.2, 1e-3)],
+    [
+        ("stanford_arm", 0.5, 0.001),
+        ("car", 1.0, 0.01),
+        ("spacecraft_2", 1.0, 0.005),
+        ("hub_and_panels", 0.2, 1e-3),
+    ],
 )
 def test_fixed_steps_on_lanes(name: str, t_end: float, step: float) -> None:
     model = example(name)
@@ -55,7 +60,9 @@ def test_all_functions_tables_and_memory_on_lanes() -> None:
     assert worst_difference(model, 0.995, given, [1, 2], step=0.01, sample=0.03) < 1e-12
 
 
-@pytest.mark.parametrize("how", [{"sample": 0.02}, {"step": 0.01, "sample": 0.013}, {"method": "dopri5", "sample": 0.1}])
+@pytest.mark.parametrize(
+    "how", [{"sample": 0.02}, {"step": 0.01, "sample": 0.013}, {"method": "dopri5", "sample": 0.1}]
+)
 def test_adaptive_steps_and_samples_inside_steps_are_the_single_runs(how: dict[str, Any]) -> None:
     for model in (everything(), spinning()):
         speed = model.speed_names[0]
@@ -79,7 +86,8 @@ def test_batch_size_threads_and_chunks_leave_no_trace() -> None:
 def test_vectors_of_every_width_give_the_same_bits() -> None:
     model = everything()
     p = plan(
-        model, 0.5, step=0.01, initial={"A.q1": np.linspace(-1, 1, 16)}, metrics=["mean(reach)", "crossing(A.q1, 0.1)"],
+        model, 0.5, step=0.01, initial={"A.q1": np.linspace(-1, 1, 16)},
+        metrics=["mean(reach)", "crossing(A.q1, 0.1)"],
     )  # fmt: skip
     found = [Lanes(p, width)(p.starts, 0, 16) for width in (2, 4, 8, 16)]
     for other in found[1:]:
@@ -98,7 +106,9 @@ def test_runs_that_change_their_mode_are_made_again() -> None:
     model = five_bar().derive().compile()
     given = {"initial": {model.speed_names[0]: np.array([0.0, 1.0, 6.0])}}
     assert worst_difference(model, 2.0, given, [0, 1, 2], sample=0.1) < 1e-12
-    single = [model.simulate(2.0, initial={model.speed_names[0]: u}, sample=0.1).info for u in (0.0, 1.0, 6.0)]
+    single = [
+        model.simulate(2.0, initial={model.speed_names[0]: u}, sample=0.1).info for u in (0.0, 1.0, 6.0)
+    ]
     assert any("modes" in info for info in single)  # else this tested nothing
 
 
@@ -111,7 +121,11 @@ def test_other_methods_and_redundant_coordinates_run_one_by_one() -> None:
     s.gravity(9.81, -s.ground.y)
     loose = s.derive(formalism="redundant").compile()
     batch = loose.simulate_batch(
-        0.2, step=0.001, initial={"A.q1": np.array([0.0, 0.3])}, metrics={"end": "final(A.q1)"}, progress=False
+        0.2,
+        step=0.001,
+        initial={"A.q1": np.array([0.0, 0.3])},
+        metrics={"end": "final(A.q1)"},
+        progress=False,
     )
     single = loose.simulate(0.2, step=0.001, initial={"A.q1": 0.3})
     assert batch["end"][1] == single["A.q1"][-1]
@@ -207,7 +221,10 @@ def test_euler_parameters_are_made_unit() -> None:
     rest = {"A.q5": 1.0, "A.u5": 2.0}
     names = [n for n in model.coordinate_names if n.startswith("A.q")][3:]
     batch = model.simulate_batch(
-        0.0, step=0.1, initial={names[0]: np.array([1.0, 2.0]), names[1]: 1.0, "A.u5": rest["A.u5"]}, progress=False
+        0.0,
+        step=0.1,
+        initial={names[0]: np.array([1.0, 2.0]), names[1]: 1.0, "A.u5": rest["A.u5"]},
+        progress=False,
     )
     for i, first in enumerate((1.0, 2.0)):
         single = model.simulate(0.0, step=0.1, initial={names[0]: first, names[1]: 1.0, "A.u5": 2.0})
@@ -215,10 +232,10 @@ def test_euler_parameters_are_made_unit() -> None:
 
 
 BAD = [
-    ({"parameters": {"L": [0.5, 0.6], "m": [1.0, 2.0, 3.0]}}, r"mismatched shapes: parameter 'L' has 2 .* 'm' has 3"),
+    ({"parameters": {"L": [0.5, 0.6], "m": [1.0, 2.0, 3.0]}}, r"mismatched shapes: .* 'L' has 2 .* 'm' has 3"),
     ({"parameters": {"L": [0.5, 0.6]}, "runs": 3}, r"mismatched shapes: parameter 'L' is 2 and runs= is 3"),
     ({"parameters": {"l": [0.5, 0.6]}}, r"no parameter 'l'; did you mean 'L'"),
-    ({"parameters": {"L": np.ones((2, 2))}}, r"parameter 'L' needs one number or one per run, not .* \(2, 2\)"),
+    ({"parameters": {"L": np.ones((2, 2))}}, r"'L' needs one number or one per run, not .* \(2, 2\)"),
     ({"parameters": {"L": [0.5, np.nan]}}, r"parameter 'L' is nan in run 1"),
     ({"parameters": {"m": [1.0, -2.0]}}, r"body 'bob': its mass is -2 with the parameters of run 1"),
     ({"parameters": {"L": []}}, r"parameter 'L' has no values"),
@@ -230,7 +247,7 @@ BAD = [
     ({"runs": 2, "outputs": ["heigt"]}, r"no output 'heigt'; did you mean 'height'"),
     ({"runs": 2, "metrics": ["maximum(heigt)"]}, r"no output 'heigt'; did you mean 'height'"),
     ({"runs": 2, "metrics": ["maxmum(height)"]}, r"no metric; did you mean 'maximum'"),
-    ({"runs": 2, "metrics": {"height": "maximum(height)"}, "outputs": ["height"]}, r"has the name of an output"),
+    ({"runs": 2, "metrics": {"height": "max(height)"}, "outputs": ["height"]}, r"has the name of an output"),
     ({"runs": 2, "threads": 0}, r"threads= must be a positive whole number"),
     ({"runs": 2, "device": "tpu"}, r"device='tpu'"),
     ({"runs": 2, "precision": "single"}, r"precision='single' is for device='gpu'"),

@@ -45,7 +45,9 @@ def test_one_row_and_none() -> None:
     assert np.isnan(Maximum("x").of([], []))
 
 
-@pytest.mark.parametrize("metric", [Crossing("a (b), c", 0.2, "falling"), Histogram("h", 0.0, 1.0, 7), Maximum("tip, height")])
+@pytest.mark.parametrize(
+    "metric", [Crossing("a (b), c", 0.2, "falling"), Histogram("h", 0.0, 1.0, 7), Maximum("tip, height")]
+)
 def test_texts_say_metrics(metric: Metric) -> None:
     assert read_metric(str(metric)) == metric
 

@@ -38,6 +38,8 @@ COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", 
 
 RUN = 12  # terms of a sum from which on neighbours in the state are taken together
 LANES = 4
+
+
 @dataclass
 class Module:
     """LLVM text under construction: functions, and the helpers that they call, each once."""
@@ -71,11 +73,16 @@ class Module:
             self.helpers[name] = make()
         return name
 
-    def define(self, head: str, body: str) -> None:
-        """A function that gives nothing back. Vectors wider than LLVM would choose by itself stay whole."""
+    @property
+    def attributes(self) -> str:
+        """Of every function. Vectors wider than LLVM would choose by itself stay whole."""
         width = 64 * self.lanes
         wide = f' "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"' if self.lanes > 1 else ""
-        self.functions.append(f"define {head} nounwind{wide} {{\n{body}\n  ret void\n}}")
+        return f"nounwind{wide}"
+
+    def define(self, head: str, body: str) -> None:
+        """A function that gives nothing back."""
+        self.functions.append(f"define {head} {self.attributes} {{\n{body}\n  ret void\n}}")
 
     def text(self) -> str:
         declared = [f"declare double @{f}({', '.join(['double'] * n)}) nounwind" for f, n in LIBRARY.items()]

@@ -52,9 +52,7 @@ class _Slots(Writer):
         level = self.number(metric.level)
         z, z_before = (self.emit(f"fsub {self.real} {x}, {level}") for x in (y, y_before))
         hits = [
-            self.emit(
-                f"and {self.module.truth} {self.compared(before, z_before)}, {self.compared(after, z)}"
-            )
+            self.emit(f"and {self.module.truth} {self.compared(before, z_before)}, {self.compared(after, z)}")
             for sign, before, after in ((1, "olt", "oge"), (-1, "ogt", "ole"))
             if DIRECTIONS[metric.direction] * sign >= 0
         ]

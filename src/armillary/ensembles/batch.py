@@ -67,13 +67,21 @@ class Prepared:
     """A batch with its code compiled, for any values of what differs between its runs."""
 
     def __init__(
-        self, model: CompiledModel, t_end: float, *, device: str = "cpu", precision: str = "double", **how: Any
+        self,
+        model: CompiledModel,
+        t_end: float,
+        *,
+        device: str = "cpu",
+        precision: str = "double",
+        **how: Any,
     ) -> None:
         """``how`` are the arguments of ``simulate_batch``, with some values of all that will differ."""
         _one_of("device", device, _DEVICES)
         _one_of("precision", precision, _PRECISIONS)
         if precision == "single" and device != "gpu":
-            raise ArmillaryError("precision='single' is for device='gpu'; on the CPU runs are in double precision")
+            raise ArmillaryError(
+                "precision='single' is for device='gpu'; on the CPU runs are in double precision"
+            )
         began = time.perf_counter()
         self.plan = planned(model, t_end, **how)
         self.device, self.precision = device, precision

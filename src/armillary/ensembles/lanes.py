@@ -1,4 +1,4 @@
-"""The engine for fixed steps without events: as many runs at once as a vector register holds numbers."""
+"""The engine for runs without events: as many at once as a vector register holds numbers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from typing import Any
 import numpy as np
 
 from armillary.backends.jit import engine, prepared
-from armillary.ensembles.lanes_loop import KEPT, LOOKED, lanes_text, rooms
 from armillary.ensembles.plan import Outcome, Plan
 from armillary.ensembles.starts import Starts
-
-_KIND = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 11)
 
 
 def suits(plan: Plan) -> bool:
@@ -30,28 +27,44 @@ def lanes() -> int:
     return 8 if features.get("avx512f") else 4 if features.get("avx") else 2
 
 
+def compiled(texts: tuple[str, str]) -> Any:
+    """A loop linked with what it calls, as machine code."""
+
+    def module() -> Any:
+        made = prepared().parse_assembly(texts[0])
+        made.link_in(prepared().parse_assembly(texts[1]))
+        for function in made.functions:
+            if not function.is_declaration and function.name != "runs":
+                function.linkage = "internal"
+        return made
+
+    def options() -> Any:
+        made = prepared().create_pipeline_tuning_options(speed_level=2)
+        made.slp_vectorization = made.loop_vectorization = False  # all is vectors already
+        return made
+
+    name = "" if "inttoptr" in texts[1] else f"lanes {texts[0]} {texts[1]}"
+    return engine(name, module, 2, options)
+
+
 class Lanes:
     """The engine for one plan."""
 
     def __init__(self, plan: Plan, width: int | None = None) -> None:
+        from armillary.ensembles.lanes_fixed import ADDRESSES, KEPT, LOOKED, WHOLES, FixedSteps
+        from armillary.ensembles.lanes_frame import ARRAYS
+
         assert plan.method.tableau is not None and plan.row_at is not None
         self.plan, self.width = plan, width or lanes()
-        tableau = plan.method.tableau
-        text = lanes_text(plan.program, tableau, plan.looks, plan.history, self.width)
-
-        def options() -> Any:
-            made = prepared().create_pipeline_tuning_options(speed_level=2)
-            made.slp_vectorization = made.loop_vectorization = False  # all is vectors already
-            return made
-
-        name = "" if "inttoptr" in text else f"lanes {text}"
-        self._engine = engine(name, lambda: prepared().parse_assembly(text), 2, options)
-        self._runs = _KIND(self._engine.get_function_address("runs"))
-        self._room = rooms(plan.program, tableau, plan.looks)["end"][0] * self.width
-        self._due = np.zeros(len(plan.row_at), dtype=np.uint8)
+        loop = FixedSteps(plan.program, plan.method.tableau, plan.looks, plan.history, self.width)
+        self._engine, self._room = compiled(loop.texts()), loop.room_size
+        addresses = [ctypes.c_void_p] * (len(ADDRESSES) + len(ARRAYS) + 1)
+        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(WHOLES), *addresses)
+        self._runs = kind(self._engine.get_function_address("runs"))
         due = plan.row_at >= 0
         rows = plan.row_at[due]
-        self._due[due] = np.where(plan.kept[rows], KEPT, 0) + np.where(plan.looked[rows], LOOKED, 0)
+        self._due = np.zeros(len(plan.row_at))
+        self._due[due] = np.where(plan.kept[rows], KEPT, 0.0) + np.where(plan.looked[rows], LOOKED, 0.0)
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         plan, n, width = self.plan, i1 - i0, self.width
@@ -61,9 +74,11 @@ class Lanes:
         outcome = Outcome.empty(plan, stride)
         slots = np.ascontiguousarray(np.tile(plan.slots[:, None], (1, stride)))
         status, stops = np.empty(stride), np.empty(stride)
-        room, rows = _aligned(self._room), outcome.rows
+        room, rows = aligned(self._room), outcome.rows
         assert plan.grid is not None and plan.steps is not None
-        arrays = (plan.grid, plan.steps, self._due, parameters, state, memory, rows, slots, status, stops, room)
+        arrays = (
+            plan.grid, plan.steps, self._due, parameters, state, memory, rows, slots, status, stops, room,
+        )  # fmt: skip
         self._runs(blocks, stride, len(plan.grid) - 1, *(a.ctypes.data for a in arrays))
         return Outcome(
             status[:n].astype(np.int8), stops[:n], state[:, :n], memory[:, :n], rows[..., :n], slots[:, :n], {}
@@ -78,10 +93,8 @@ def _padded(array: np.ndarray, columns: int) -> np.ndarray:
     return np.ascontiguousarray(array)
 
 
-def _aligned(count: int) -> np.ndarray:
+def aligned(count: int) -> np.ndarray:
     """Room for so many numbers, where a cache line begins."""
     raw = np.zeros(count + 8)
     start = (-raw.ctypes.data // 8) % 8
     return raw[start : start + count]
-
-

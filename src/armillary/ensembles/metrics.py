@@ -265,7 +265,9 @@ def read_metrics(metrics: Metrics | None) -> dict[str, Metric]:
     """Metrics by name; those of a list are called by their texts."""
     if isinstance(metrics, str | Metric):
         metrics = [metrics]
-    entries = metrics.items() if isinstance(metrics, Mapping) else [(str(m).strip(), m) for m in metrics or ()]
+    entries = (
+        metrics.items() if isinstance(metrics, Mapping) else [(str(m).strip(), m) for m in metrics or ()]
+    )
     found: dict[str, Metric] = {}
     for name, entry in entries:
         if not isinstance(entry, str | Metric):

@@ -18,7 +18,8 @@ from armillary.runtime.integrators import Method
 
 # How a run ended, by number.
 STATUS = (
-    "finished", "event", "diverged", "step too small", "events accumulate", "too many steps", "failed", "not run",
+    "finished", "event", "diverged", "step too small", "events accumulate", "too many steps", "failed",
+    "not run",
 )  # fmt: skip
 FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS, FAILED, NOT_RUN = range(len(STATUS))
 

@@ -112,8 +112,8 @@ def _rows(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times of all rows, which of them are kept as histories, and which the metrics see.
 
-    Metrics see every grid point of fixed steps; with an adaptive method the sample times, a thousand intervals
-    unless they are given. Histories are kept at the sample times, by default the same.
+    Metrics see every grid point of fixed steps; with an adaptive method the sample times, a thousand
+    intervals unless they are given. Histories are kept at the sample times, by default the same.
     """
     if sample is None and step is None and t_end > t0:
         sample = (t_end - t0) / _ROWS
@@ -166,6 +166,6 @@ def _check_size(runs: int, numbers: int) -> None:
     if size > _MOST_BYTES:
         raise ArmillaryError(
             f"{runs} runs with {numbers} numbers each would take {size / 2**30:.3g} GiB; keep fewer samples "
-            "(sample=), fewer outputs (outputs=), reduce them on the fly (metrics=), or use a Study, which writes "
-            "to disk"
+            "(sample=), fewer outputs (outputs=), reduce them on the fly (metrics=), or use a Study, which "
+            "writes to disk"
         )

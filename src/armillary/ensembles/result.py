@@ -103,15 +103,19 @@ class Batch:
             if isinstance(metric, Histogram):
                 variables[name] = (("run", f"{name} bin"), values, notes)
                 middle = (metric.edges[1:] + metric.edges[:-1]) / 2
-                coordinates[f"{name} bin"] = (f"{name} bin", middle, {"units": self.units.get(metric.output, "")})
+                coordinates[f"{name} bin"] = (
+                    f"{name} bin",
+                    middle,
+                    {"units": self.units.get(metric.output, "")},
+                )
             else:
                 variables[name] = (("run",), values, notes)
         for name, values in {**self.parameters, **self.initial}.items():
             coordinates[name] = ("run", values, {"units": self.units.get(name, "")})
         variables["status"] = (("run",), self.status.astype(str))
         variables["t_stop"] = (("run",), self.t_stop, {"units": "s"})
-        notes = {key: value for key, value in self.info.items() if isinstance(value, str | int | float)}
-        return xr.Dataset(variables, coordinates, {"system": self.system, "armillary": VERSION, **notes})
+        told = {key: value for key, value in self.info.items() if isinstance(value, str | int | float)}
+        return xr.Dataset(variables, coordinates, {"system": self.system, "armillary": VERSION, **told})
 
     def to_pandas(self) -> pandas.DataFrame:
         """A table with a row per run: what differs, metrics, status. Histograms and histories do not fit."""

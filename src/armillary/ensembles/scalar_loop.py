@@ -19,8 +19,8 @@ from armillary.runtime.shape import FIELDS, Reason, Shape
 # Addresses: of a record and work room to begin with and those in use; of arrays with a column per run; of the
 # model's functions.
 ARGUMENTS = (
-    "fresh_control", "control", "fresh_room", "room", "parameters", "states", "memory", "kept", "slots", "status",
-    "stops", "given", "constants", "out", "own_slots", "due", "asks", "drive", "precompute", "outputs",
+    "fresh_control", "control", "fresh_room", "room", "parameters", "states", "memory", "kept", "slots",
+    "status", "stops", "given", "constants", "out", "own_slots", "due", "asks", "drive", "precompute", "outputs",
 )  # fmt: skip
 KEPT, LOOKED = 1.0, 2.0  # in ``due``, one number per row
 
@@ -105,8 +105,8 @@ class _Runs(Code):
         self.called(
             "precompute", NOTHING, (ADDRESS, ADDRESS), self.address["given"], self.address["constants"]
         )
-        for i, start in enumerate(self.plan.slots):
-            self.array("own_slots")[i] = float(start)
+        for place, start in enumerate(self.plan.slots):
+            self.array("own_slots")[place] = float(start)
 
     def driven(self) -> None:
         """The loop to the run's end. Where its room for events is full, what they were is forgotten."""

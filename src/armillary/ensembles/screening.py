@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.columns import aligned
+from armillary.ensembles.explained import rank_correlation, variance_explained
 from armillary.ensembles.sampling import Design
 from armillary.errors import ArmillaryError, require
 from armillary.results.chart import axis_label
@@ -26,8 +27,6 @@ GIVEN = "variance explained"
 _RESAMPLES = 100  # of a bootstrap
 _RESAMPLED = 10_000_000  # numbers it may hold at once: fewer resamples of very many runs
 _FEWEST = 20  # runs, or groups of them, from which anything can be told
-_PARTS = 20  # of a jackknife
-_BINS = 50  # at most; a straight line has 1/50² of its variance within them
 
 
 @dataclass(frozen=True)
@@ -132,15 +131,11 @@ def sensitivity(
         raise ArmillaryError(f"the level of intervals lies between 0 and 1, as 0.95; it is {level}")
     y = np.asarray(values, dtype=float)
     if y.shape != (design.runs,):
-        raise ArmillaryError(
-            f"'{metric}' has values of shape {y.shape}, but the design has {design.runs} runs"
-        )
+        raise ArmillaryError(f"'{metric}' needs a value for each of {design.runs} runs, not shape {y.shape}")
     complete = np.isfinite(y).reshape(-1, design.group).all(axis=1)
     count = int(complete.sum())
     if count < _FEWEST and not (design.kind == "morris" and count > 1):
-        what = {"saltelli": "complete groups of runs", "morris": "complete trajectories"}.get(
-            design.kind, "runs"
-        )
+        what = {"saltelli": "complete groups", "morris": "complete trajectories"}.get(design.kind, "runs")
         raise ArmillaryError(
             f"'{metric}' is known in {count} {what} of {complete.size}: too few to tell what it depends on"
         )
@@ -212,69 +207,14 @@ def _given(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> dic
     """The variance explained by each quantity alone and the correlation of ranks, from any runs."""
     inputs = design.block(0, design.runs)
     y = (y[kept] - y[kept].mean()) / y[kept].std()
-    columns = np.array([(*_explained(x[kept], y, level), *_rank(x[kept], y, level)) for x in inputs.values()])
-    explained, explained_half, rank, rank_half = columns.T
+    found = [variance_explained(x[kept], y, level) for x in inputs.values()]
+    ranks = [rank_correlation(x[kept], y, level) for x in inputs.values()]
+    explained, explained_half, rank, rank_half = np.column_stack([found, ranks]).T
     return {
         "method": GIVEN,
         "values": {"explained": explained, "rank": rank},
         "confidence": {"explained": explained_half, "rank": rank_half},
     }
-
-
-def _explained(x: np.ndarray, y: np.ndarray, level: float) -> tuple[float, float]:
-    """The part of the variance of y that lies between bins of x, and the half width of its interval.
-
-        1 − (within / (n − bins)) / (total / (n − 1)),   sums of squares within bins and in total
-
-    (Kelley 1935), which is zero on average where y does not depend on x. Bins hold equal numbers of runs, or
-    one value each where x has few. The interval is by a jackknife over 20 random parts.
-    """
-    from scipy.stats import t
-
-    bins, count = _binned(x)
-    if count == 1:
-        return 0.0, 0.0
-    part = np.random.default_rng(1).permutation(y.size) % _PARTS
-    table = (_PARTS, count)
-    numbers = np.bincount(part * count + bins, minlength=_PARTS * count).reshape(table)
-    sums = np.bincount(part * count + bins, weights=y, minlength=_PARTS * count).reshape(table)
-    squares = np.bincount(part, weights=y * y, minlength=_PARTS)
-
-    def share(n: np.ndarray, s: np.ndarray, q: float) -> float:
-        n, s = n[n > 0], s[n > 0]
-        total = q - s.sum() ** 2 / n.sum()
-        within = q - np.sum(s * s / n)
-        if total <= 0:  # only the part that is left out differs
-            return 0.0
-        return float(1 - (within / (n.sum() - n.size)) / (total / (n.sum() - 1)))
-
-    n, s, q = numbers.sum(axis=0), sums.sum(axis=0), float(squares.sum())
-    without = np.array([share(n - numbers[g], s - sums[g], q - squares[g]) for g in range(_PARTS)])
-    deviation = np.sqrt((_PARTS - 1) / _PARTS * np.sum((without - without.mean()) ** 2))
-    return max(0.0, share(n, s, q)), float(t.ppf((1 + level) / 2, _PARTS - 1) * deviation)
-
-
-def _binned(x: np.ndarray) -> tuple[np.ndarray, int]:
-    """The bin of each value, and how many bins there are."""
-    most = min(_BINS, round(1.5 * x.size ** (1 / 3)))  # more would lose to chance what they gain in detail
-    distinct, places = np.unique(x, return_inverse=True)
-    if distinct.size <= most:
-        return places, distinct.size
-    ranks = np.empty(x.size, dtype=np.intp)
-    ranks[np.argsort(x, kind="stable")] = np.arange(x.size)
-    return ranks * most // x.size, most
-
-
-def _rank(x: np.ndarray, y: np.ndarray, level: float) -> tuple[float, float]:
-    """Spearman's correlation and the half width of its interval, by Bonett and Wright (2000)."""
-    from scipy.stats import norm, rankdata
-
-    if np.ptp(x) == 0:
-        return 0.0, 0.0
-    rank = float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
-    centre = np.arctanh(np.clip(rank, -1 + 1e-12, 1 - 1e-12))
-    width = norm.ppf((1 + level) / 2) * np.sqrt((1 + rank * rank / 2) / (x.size - 3))
-    return rank, float(np.tanh(centre + width) - np.tanh(centre - width)) / 2
 
 
 def _both_sides(upper: np.ndarray) -> np.ndarray:

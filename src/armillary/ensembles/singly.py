@@ -54,10 +54,14 @@ class Singly:
 
     def record(self, run: Run, status: int, column: int, outcome: Outcome) -> None:
         plan = self.plan
-        values = np.stack([run[name] for name in plan.columns], axis=1) if plan.columns else np.empty((len(run), 0))
+        values = (
+            np.stack([run[name] for name in plan.columns], axis=1)
+            if plan.columns
+            else np.empty((len(run), 0))
+        )
         count = min(len(run), len(plan.times))
         rows = np.flatnonzero(plan.kept[:count] & (run.time[:count] == plan.times[:count]))
-        outcome.rows[: len(rows), :, column] = values[np.ix_(rows, list(plan.history))]
+        outcome.rows[: len(rows), :, column] = values[np.ix_(rows, np.array(plan.history, dtype=int))]
         seen = np.zeros(len(run), dtype=bool)
         seen[:count] = plan.looked[:count]
         seen[-1] |= status == EVENT

@@ -196,9 +196,7 @@ class Starts:
         ordinary = kind.place_at_start is CompiledModel.place_at_start
         ordinary = ordinary and kind.second_half is CompiledModel.second_half
         started = any(m.start is not None for m in equations.system.memories.values())
-        return ordinary and not (
-            equations.setting.rows or started or equations.system.mass_centre_starts()
-        )
+        return ordinary and not (equations.setting.rows or started or equations.system.mass_centre_starts())
 
     @cached_property
     def _alike(self) -> bool:
@@ -303,9 +301,7 @@ def _column(value: Any, where: str, factor: float, units: Any, dimension: Any) -
     except (TypeError, ValueError):
         raise ParameterError(f"{where} needs numbers, one per run") from None
     if column.ndim != 1:
-        raise ParameterError(
-            f"{where} needs one number or one per run, not an array of shape {column.shape}"
-        )
+        raise ParameterError(f"{where} needs one number or one per run, not an array of shape {column.shape}")
     strange = np.flatnonzero(~np.isfinite(column))
     if strange.size:
         raise ParameterError(f"{where} is {column[strange[0]]} in run {strange[0]}; give finite numbers")

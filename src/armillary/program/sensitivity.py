@@ -4,16 +4,16 @@ For every parameter or initial value p the state grows by S = ∂y/∂p and the 
 runs a program runs this one too. With the derivatives of the rates f, of the updates and of the outputs taken
 along (S, ∂m/∂p, 1),
 
-    Ṡ = (∂f/∂y) S + (∂f/∂m) ∂m/∂p + ∂f/∂p                                    S(0): runtime/start_derivatives.py
+    Ṡ = (∂f/∂y) S + (∂f/∂m) ∂m/∂p + ∂f/∂p            S(0): see runtime/start_derivatives.py
 
 At an event g = 0 that leaves y⁺ = r(t, y, m), the instant moves with p too: τ' = −dg/dp / (dg/dt), and
 
     S⁺ = (∂r/∂y)(S⁻ + f⁻ τ') + (∂r/∂t) τ' + ∂r/∂p − f⁺ τ'
 
 (the saltation matrix; Leine & Nijmeijer 2004, section 7.4). Steps bring Euler parameters back to unit length
-and coordinates back to closed loops, but not S: of it only the part counts that lies in the constraints. It is
-taken out wherever S is used, by the implicit function theorem: S − e (eᵀS)/(eᵀe) for Euler parameters e, and
-S + N δ with J_d δ = −(∂Φ/∂q S + ∂Φ/∂p) for gaps Φ.
+and coordinates back to closed loops, but not S: only that part of it counts which leads along the
+constraints, and it is taken wherever S is used: S − e (eᵀS)/(eᵀe) for Euler parameters e, and S + N δ with
+J_d δ = −(∂Φ/∂q S + ∂Φ/∂p) for gaps Φ, by the implicit function theorem.
 
 A state of the program is S times the size of p, its default value: the change of y per relative change of p,
 for which the tolerances of y itself are right.
@@ -21,20 +21,19 @@ for which the tolerances of y itself are right.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, let, number, symbol
 from armillary.algebra.tangents import tangents
-from armillary.algebra.units import parse_unit
 from armillary.algebra.walk import symbols, transform
-from armillary.errors import ArmillaryError, ExpressionError, ParameterError, nearest
+from armillary.errors import ArmillaryError, ExpressionError
 from armillary.mechanics.constrained import Setting
 from armillary.model.system import System
-from armillary.model.unit_system import default_value, state_factor
+from armillary.model.unit_system import default_value
 from armillary.program.derive import program_of, without_collector
+from armillary.program.directions import Direction, directions, outputs_of, quotient
 from armillary.program.equations import Equations
 from armillary.program.jumps import jumps
 from armillary.program.roots import WATCHMEN, Column, Targets
@@ -42,25 +41,6 @@ from armillary.program.roots import WATCHMEN, Column, Targets
 if TYPE_CHECKING:
     from armillary.runtime.compiled import CompiledModel
     from armillary.runtime.sensitive import SensitiveModel
-
-
-@dataclass(frozen=True, eq=False)
-class Direction:
-    """What a motion is differentiated by: a parameter, or the initial value of a coordinate, speed or memory.
-
-    ``factor`` leads from its stated units to the model's, ``size`` is in the model's.
-    """
-
-    name: str
-    symbol: Expr
-    units: str
-    factor: float
-    size: float
-
-    @property
-    def role(self) -> str:
-        """ "parameter", "coordinate", "speed" or "memory"."""
-        return str(self.symbol.data.role)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,7 +62,7 @@ class SensitiveEquations(Equations):
     def compile(
         self, backend: str = "llvm", *, base: CompiledModel | None = None, **options: Any
     ) -> SensitiveModel:
-        """The equations as compiled code in this process; ``base``: the same without derivatives, if there."""
+        """The equations as compiled code in this process; ``base``: the same without derivatives."""
         from armillary.runtime.sensitive import compile_sensitive
 
         return compile_sensitive(self, backend, base, **options)
@@ -117,9 +97,6 @@ def sensitive_equations(
     return SensitiveEquations(**shared, plain=equations, directions=found, of=names, **more)
 
 
-# ---------------------------------------------------------------------------------------- what is asked for
-
-
 def _check(equations: Equations) -> None:
     """Errors for what has no derivatives in this form."""
     if equations.formalism == "redundant":
@@ -147,55 +124,6 @@ def _check(equations: Equations) -> None:
                 )
 
 
-def directions(equations: Equations, to: Sequence[Any]) -> tuple[Direction, ...]:
-    """Parameters and initial values by name; unknown ones, and ones named twice, are errors."""
-    if isinstance(to, str) or not isinstance(to, Sequence):
-        to = [to]
-    names = [str(name) for name in to]
-    if not names:
-        raise ParameterError("sensitivities to what? Give to=[…] names of parameters or initial values")
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise ParameterError(f"'{twice[0]}' stands twice among what sensitivities are asked to")
-    return tuple(_direction(equations, name) for name in names)
-
-
-def _direction(equations: Equations, name: str) -> Direction:
-    system, plain = equations.system, equations.setting.plain
-    if name in system.parameters:
-        node = system.parameters[name]
-        units = equations.parameter_units[name]
-        factor = system.units.factor(parse_unit(node.data.units)) if node.data.units else 1.0
-        return Direction(name, plain(node), units, factor, abs(default_value(node) or 1.0))
-    if name in system.memories:
-        memory = system.memories[name]
-        return Direction(name, plain(memory.symbol), memory.symbol.data.units or "", memory.factor, 1.0)
-    states = {s.data.name: s for s in [*system.coordinates, *system.speeds]}
-    free = {*equations.coordinates, *(u.data.name for u in system.speeds if u not in equations.setting.given)}
-    if name in states and name not in free:
-        raise ParameterError(f"'{name}' is prescribed or locked, so it has no initial value to vary")
-    if name not in states:
-        known = [*system.parameters, *states, *system.memories]
-        raise ParameterError(
-            f"there is no parameter, coordinate, speed or memory '{name}'{nearest(name, known)}"
-        )
-    s = states[name]
-    return Direction(name, s, s.data.units or "", state_factor(s), 1.0)
-
-
-def outputs_of(equations: Equations, of: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of outputs, checked; None: coordinates, speeds and the model's own."""
-    known = [c.name for c in equations.targets.columns]
-    if of is None:
-        system = equations.system
-        shown = {s.data.name for s in [*system.coordinates, *system.speeds]} | set(system.outputs)
-        return tuple(name for name in known if name in shown)
-    names = tuple(dict.fromkeys([of] if isinstance(of, str) else [str(name) for name in of]))
-    for name in names:
-        if name not in known:
-            raise ArmillaryError(f"there is no output '{name}'{nearest(name, known)}")
-    return names
-
-
 # ---------------------------------------------------------------------------------------- the targets
 
 
@@ -205,8 +133,6 @@ def _targets(
     """Root expressions of all sections, and what the equations hold besides."""
     t = equations.targets
     moving = _moving(t, asked, equations.system)
-    if not ignore_jumps:
-        _check_jumps(equations, moving)
     remembered = tuple(i for i, m in enumerate(t.memory) if m in moving)
     columns = [_Along(equations, direction, remembered) for direction in asked]
     shown = [c for c in t.columns if c.name in of]
@@ -225,6 +151,8 @@ def _targets(
         else (),
         fires=tuple(fires),
     )
+    if not ignore_jumps:
+        _check_jumps(equations, moving)
     return wanted, {"remembered": remembered, "moving": tuple(c.moving for c in columns)}
 
 
@@ -258,12 +186,13 @@ class _Along:
     def shown(self, columns: Sequence[Column]) -> list[Column]:
         """Derivatives of outputs as outputs, in stated units."""
         d = self.direction
+        by = d.name if d.role == "parameter" else f"the initial value of {d.name}"
         found = tangents([c.expression for c in columns], self.moving)
         return [
             Column(
                 derivative_name(c.name, d.name),
                 quotient(c.units, d.units),
-                f"derivative of {c.name} by {'' if d.role == 'parameter' else 'the initial value of '}{d.name}",
+                f"derivative of {c.name} by {by}",
                 value * (d.factor / d.size),
             )
             for c, value in zip(columns, found, strict=True)
@@ -326,15 +255,17 @@ def _moving(t: Targets, asked: Sequence[Direction], system: System) -> dict[Expr
 def _check_jumps(equations: Equations, moving: Mapping[Expr, Expr]) -> None:
     """An error for rates that jump: what a jump adds to the derivatives is not in the equations."""
     t, system, plain = equations.targets, equations.system, equations.setting.plain
+    if any(memory.hidden for memory in system.memories.values()):
+        return  # imported FMUs can be called in runs only
     typical = {plain(p): default_value(p) or 1.0 for p in system.parameters.values()}
     typical |= dict.fromkeys([*t.coordinates, *t.speeds], 0.0) | {t.time: 0.5}
     typical |= {plain(s): value for s, value in system.initial.items() if plain(s) in typical}
     typical |= {m: memory.initial for m, memory in zip(t.memory, system.memories.values(), strict=True)}
     if found := jumps(t.rates, moving, typical):
         raise ArmillaryError(
-            f"the rates of '{system.name}' jump where {found[0]} changes, and what that adds to the derivatives "
-            "of the motion is not in the equations; make it an event that sets a memory (s.memory, s.event), "
-            "or smooth it, or pass ignore_jumps=True if no run comes there"
+            f"the rates of '{system.name}' jump where '{found[0]}' changes, and what that adds to the "
+            "derivatives of the motion is not in the equations; make it an event that sets a memory "
+            "(s.memory, s.event), or smooth it, or pass ignore_jumps=True if no run comes there"
         )
 
 
@@ -361,17 +292,3 @@ def _fired(t: Targets, k: int, columns: Sequence[_Along], remembered: Sequence[i
         memory += _picked(moved, remembered)
         after += [x - rate * delay for x, rate in zip(moved[count:], later, strict=True)]
     return (*memory, *after)
-
-
-# ---------------------------------------------------------------------------------------- units
-
-
-_ONE_UNIT = re.compile(r"[^\W\d_]+\^?\d*")
-
-
-def quotient(units: str, by: str) -> str:
-    """Units of something over those of something else."""
-    above, below = (text if text.strip() not in ("", "1", "-") else "" for text in (units, by))
-    if not below:
-        return above
-    return f"{above or '1'}/{below if _ONE_UNIT.fullmatch(below) else f'({below})'}"

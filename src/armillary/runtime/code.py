@@ -7,6 +7,9 @@ emits that loop. Sums of products inside `each` may be fused (multiply-add), els
 once, so that times such as t₀ + i·h are the same numbers that NumPy computes. The number of turns of a loop
 is usually a constant; LLVM unrolls and vectorises it.
 
+With ``lanes`` above one a real is a vector of so many, a number of each of as many runs: the same words then
+speak of all of them. Single reals are taken for all lanes; comparisons give one truth value per lane.
+
 This module imports llvmlite, so it is itself imported only when something is compiled.
 """
 
@@ -25,7 +28,7 @@ NOTHING = ir.VoidType()
 
 
 class Value:
-    """A scalar in the code being built: a real, a whole number or a truth value."""
+    """A number in the code being built: a real or one per lane, a whole number, or truth values."""
 
     def __init__(self, code: Code, raw: Any) -> None:
         self.code = code
@@ -33,21 +36,24 @@ class Value:
 
     @property
     def real(self) -> bool:
-        return self.raw.type == REAL
+        return self.raw.type in (REAL, self.code.kind)
 
     def _operate(self, name: str, left: Operand, right: Operand) -> Value:
-        a, b = self._like(left), self._like(right)
+        a, b = self._alike(left, right)
         if self.real:
             return Value(self.code, getattr(self.code.builder, "f" + name)(a, b, flags=self.code.flags))
         return Value(self.code, getattr(self.code.builder, name)(a, b))
 
-    def _like(self, other: Operand) -> Any:
-        return other.raw if isinstance(other, Value) else ir.Constant(self.raw.type, other)
+    def _alike(self, *operands: Operand) -> list[Any]:
+        """Operands as numbers of one type: that of the lanes, if one of them is."""
+        kinds = [o.raw.type for o in (self, *operands) if isinstance(o, Value)]
+        kind = self.code.kind if self.code.kind in kinds else self.raw.type
+        return [self.code.of_kind(kind, o).raw for o in operands]
 
     def _compare(self, sign: str, other: Operand) -> Value:
         build = self.code.builder
         compare = build.fcmp_ordered if self.real else build.icmp_signed
-        return Value(self.code, compare(sign, self.raw, self._like(other)))
+        return Value(self.code, compare(sign, *self._alike(self, other)))
 
     def __add__(self, other: Operand) -> Value:
         return self._operate("add", self, other)
@@ -109,22 +115,23 @@ Operand = Value | float
 
 
 class Vector:
-    """Consecutive reals in memory."""
+    """Consecutive reals in memory; with lanes, those of one number side by side unless ``single``."""
 
-    def __init__(self, code: Code, address: Any) -> None:
+    def __init__(self, code: Code, address: Any, single: bool = False) -> None:
         self.code = code
         self.address = address
+        self.kind = REAL if single else code.kind
 
     def at(self, index: Value | int) -> Any:
         """The address of one entry."""
         index = self.code.whole(index) if isinstance(index, int) else index
-        return self.code.builder.gep(self.address, [index.raw], inbounds=True, source_etype=REAL)
+        return self.code.builder.gep(self.address, [index.raw], inbounds=True, source_etype=self.kind)
 
     def __getitem__(self, index: Value | int) -> Value:
-        return Value(self.code, self.code.builder.load(self.at(index), typ=REAL))
+        return Value(self.code, self.code.builder.load(self.at(index), align=8, typ=self.kind))
 
     def __setitem__(self, index: Value | int, value: Operand) -> None:
-        self.code.builder.store(self.code.as_real(value).raw, self.at(index))
+        self.code.builder.store(self.code.of_kind(self.kind, value).raw, self.at(index), align=8)
 
 
 class Variable:
@@ -141,8 +148,7 @@ class Variable:
         return Value(self.code, self.code.builder.load(self.address, typ=self.type))
 
     def set(self, value: Operand) -> None:
-        raw = value.raw if isinstance(value, Value) else ir.Constant(self.type, value)
-        self.code.builder.store(raw, self.address)
+        self.code.builder.store(self.code.of_kind(self.type, value).raw, self.address)
 
 
 class Repeat:
@@ -163,10 +169,12 @@ class Repeat:
 class Code:
     """One function under construction."""
 
-    def __init__(self, function: ir.Function) -> None:
+    def __init__(self, function: ir.Function, lanes: int = 1) -> None:
         self.function = function
         self.builder = ir.IRBuilder(function.append_basic_block("entry"))
         self.flags: tuple[str, ...] = ()
+        self.lanes = lanes
+        self.kind = REAL if lanes == 1 else ir.VectorType(REAL, lanes)
 
     def real(self, number: float) -> Value:
         return Value(self, ir.Constant(REAL, float(number)))
@@ -176,6 +184,20 @@ class Code:
 
     def as_real(self, value: Operand) -> Value:
         return value if isinstance(value, Value) else self.real(value)
+
+    def of_kind(self, kind: Any, value: Operand) -> Value:
+        """A number as one of a type: a constant, as it is, or the same in all lanes."""
+        if isinstance(value, Value):
+            return value if value.raw.type == kind else self.spread(value)
+        content = [value] * self.lanes if isinstance(kind, ir.VectorType) else value
+        return Value(self, ir.Constant(kind, content))
+
+    def spread(self, value: Value) -> Value:
+        """One real in all lanes."""
+        nothing, indices = ir.Constant(self.kind, ir.Undefined), ir.VectorType(ir.IntType(32), self.lanes)
+        one = self.builder.insert_element(nothing, value.raw, ir.Constant(ir.IntType(32), 0))
+        every = ir.Constant(indices, [0] * self.lanes)
+        return Value(self, self.builder.shuffle_vector(one, nothing, every))
 
     def argument(self, index: int) -> Value:
         return Value(self, self.function.args[index])
@@ -193,8 +215,22 @@ class Code:
         return self.builder.if_then(condition.raw)
 
     def choose(self, condition: Value, yes: Operand, no: Operand) -> Value:
-        a, b = self.as_real(yes), self.as_real(no)
+        kind = self.kind if isinstance(condition.raw.type, ir.VectorType) else REAL
+        kind = self.kind if self.kind in [o.raw.type for o in (yes, no) if isinstance(o, Value)] else kind
+        a, b = self.of_kind(kind, yes), self.of_kind(kind, no)
         return Value(self, self.builder.select(condition.raw, a.raw, b.raw))
+
+    def any(self, condition: Value) -> Value:
+        """Whether a condition holds in some lane."""
+        flags = condition.raw.type
+        if not isinstance(flags, ir.VectorType):
+            return condition
+        name = f"llvm.vector.reduce.or.v{self.lanes}i1"
+        reduce = self._declared(name, ir.FunctionType(ir.IntType(1), [flags]))
+        return Value(self, self.builder.call(reduce, [condition.raw]))
+
+    def _declared(self, name: str, kind: ir.FunctionType) -> ir.Function:
+        return self.builder.module.globals.get(name) or ir.Function(self.builder.module, kind, name)
 
     @contextmanager
     def each(self, count: Value | int) -> Iterator[Value]:
@@ -219,7 +255,7 @@ class Code:
 
     def total(self, count: int, term: Callable[[Value], Value]) -> Value:
         """Σ term(i); the order of summation is LLVM's, so that it can be a vector sum."""
-        sum_ = Variable(self, self.real(0.0))
+        sum_ = Variable(self, self.of_kind(self.kind, 0.0))
         with self.each(count) as i:
             part = term(i)
             self.flags = ("contract", "reassoc")
@@ -229,10 +265,10 @@ class Code:
     # Functions
 
     def intrinsic(self, name: str, *operands: Operand) -> Value:
-        raw = [self.as_real(operand).raw for operand in operands]
-        function = self.builder.module.declare_intrinsic(
-            f"llvm.{name}", [REAL], ir.FunctionType(REAL, [REAL] * len(raw))
-        )
+        kind = self.kind if self.kind in [o.raw.type for o in operands if isinstance(o, Value)] else REAL
+        suffix = "f64" if kind == REAL else f"v{self.lanes}f64"
+        raw = [self.of_kind(kind, operand).raw for operand in operands]
+        function = self._declared(f"llvm.{name}.{suffix}", ir.FunctionType(kind, [kind] * len(raw)))
         return Value(self, self.builder.call(function, raw))
 
     def magnitude(self, x: Operand) -> Value:
@@ -246,11 +282,14 @@ class Code:
 
     def least(self, x: Operand, y: Operand) -> Value:
         """The smaller; y when they cannot be compared."""
-        return self.choose(self.as_real(x) < y, x, y)
+        return self.choose(self._first(x, y) < y, x, y)
 
     def most(self, x: Operand, y: Operand) -> Value:
         """The larger; y when they cannot be compared."""
-        return self.choose(self.as_real(x) > y, x, y)
+        return self.choose(self._first(x, y) > y, x, y)
+
+    def _first(self, x: Operand, y: Operand) -> Value:
+        return x if isinstance(x, Value) else self.of_kind(y.raw.type if isinstance(y, Value) else REAL, x)
 
     def sign(self, x: Value) -> Value:
         """−1, 0 or 1; 0 for NaN."""

@@ -33,10 +33,14 @@ from armillary.runtime.travel import Journey, Traveller, straight
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
-    from armillary.runtime.sensitive import SensitiveModel
+    from typing import Unpack
+
+    from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Metrics
     from armillary.ensembles.result import Batch
     from armillary.results import Run
+    from armillary.runtime.options import RunOptions
+    from armillary.runtime.sensitive import SensitiveModel
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 _SAMPLES = 1000  # rows of an adaptive run whose sampling was not said
@@ -68,6 +72,7 @@ class CompiledModel:
         self._code = code
         self._table = parameter_table(equations)
         self._mode_models: dict[Mode, CompiledModel] = {equations.mode: self}
+        self._sensitive: dict[Any, SensitiveModel] = {}
         self.coordinate_names = equations.coordinates
         self.speed_names = equations.speeds
         self.output_names = tuple(c.name for c in equations.targets.columns)
@@ -212,7 +217,31 @@ class CompiledModel:
         """
         from armillary.program.sensitivity import sensitive_equations
 
-        return sensitive_equations(self.equations, to, of, ignore_jumps=ignore_jumps).compile(base=self)
+        names = tuple(map(str, [to] if isinstance(to, str) else to))
+        outputs = None if of is None else tuple([of] if isinstance(of, str) else of)
+        key = (names, outputs, ignore_jumps)
+        if key not in self._sensitive:
+            found = sensitive_equations(self.equations, names, outputs, ignore_jumps=ignore_jumps)
+            self._sensitive[key] = found.compile(base=self)
+        return self._sensitive[key]
+
+    def sensitivities(
+        self,
+        t_end: float,
+        to: Sequence[Any],
+        of: Sequence[str] | None = None,
+        *,
+        ignore_jumps: bool = False,
+        **how: Unpack[RunOptions],
+    ) -> Sensitivities:
+        """The derivatives of a run by parameters and initial values, over time; and the run.
+
+        ``to``, ``of`` and ``ignore_jumps`` are those of ``with_sensitivities``, all else is as for
+        ``simulate``. Tolerances hold for the motion and for its change per relative change of a parameter.
+        """
+        from armillary.analysis.sensitivities import sensitivities
+
+        return sensitivities(self, t_end, to, of, ignore_jumps, **how)
 
     # ------------------------------------------------------------ runs
 

@@ -52,6 +52,12 @@ class SensitiveModel(CompiledModel):
         self.directions = tuple(d.name for d in equations.directions)
         self._starts = StartDerivatives(base.equations, equations.directions)
 
+    def with_sensitivities(
+        self, to: Sequence[Any], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
+    ) -> SensitiveModel:
+        """The system's model with other derivatives."""
+        return self.base.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
+
     # ------------------------------------------------------------ values
 
     def accelerations(

@@ -1,15 +1,14 @@
 """Derivatives of the place where a run starts, by parameters and initial values.
 
 What the user gives moves with itself alone. What the start finds moves along: Euler parameters that are made
-unit, coordinates and speeds that close loops (by the implicit function theorem, with the same speeds moving as
-in assembly.py), joints that mass centres are placed by, memories that begin at an expression.
+unit, coordinates and speeds that close loops (by the implicit function theorem, with the same speeds moving
+as in assembly.py), joints that mass centres are placed by, memories that begin at an expression.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -19,8 +18,8 @@ from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ParameterError
 from armillary.mechanics.assembly import Figures, Geometry
+from armillary.program.directions import Direction
 from armillary.program.equations import Equations
-from armillary.program.sensitivity import Direction
 from armillary.runtime.assembly import movable
 from armillary.runtime.initial import given_values, initial_values
 from armillary.runtime.instance import Instance
@@ -187,8 +186,9 @@ class Derived:
             return np.zeros((len(right), 0))
         if np.linalg.matrix_rank(matrix, _RANK * np.max(np.abs(matrix), initial=1.0)) < matrix.shape[1]:
             free = [name for name, may in zip(self._starts.speeds, moving, strict=True) if may]
+            system = self._starts.equations.system.name
             raise ParameterError(
-                f"the initial {what} do not tell in what way the loops of '{self._starts.equations.system.name}' "
+                f"the initial {what} do not tell in what way the loops of '{system}' "
                 f"are closed (any of the joints of {', '.join(free)} may move), so the start has no "
                 "derivatives; name in initial= as many as the system has degrees of freedom"
             )

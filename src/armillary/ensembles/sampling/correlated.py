@@ -47,7 +47,9 @@ class Correlated:
         """Correlated uniform numbers (names, runs) from independent ones."""
         from scipy.special import ndtr, ndtri
 
-        return ndtr(self._factor @ ndtri(u))
+        z = ndtri(u)
+        # Term by term: a matrix product rounds by the number of runs in the block.
+        return ndtr([sum(row[j] * z[j] for j in range(i + 1)) for i, row in enumerate(self._factor)])
 
     def __repr__(self) -> str:
         return f"Correlated({', '.join(self.names)})"

@@ -215,7 +215,7 @@ class Triangular(Distribution):
         width, rise, fall = self.high - self.low, self.mode - self.low, self.high - self.mode
         rising = self.low + np.sqrt(u * width * rise)
         falling = self.high - np.sqrt((1 - u) * width * fall)
-        return np.where(u * width < rise, rising, falling)
+        return np.clip(np.where(u * width < rise, rising, falling), self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

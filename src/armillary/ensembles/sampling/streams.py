@@ -10,7 +10,7 @@ from hashlib import blake2b
 import numpy as np
 
 _WORDS = 4  # of 64 bits that each step of Philox's counter gives
-_ROUNDS = 8  # of the permutation; from 6 on no test of short or long ones told them from random
+_ROUNDS = 12  # of a permutation; 100,000 of length 4 to 32 then had places, pairs and triples as random ones
 
 
 def uniform(seed: int, name: str, i0: int, i1: int) -> np.ndarray:
@@ -18,7 +18,7 @@ def uniform(seed: int, name: str, i0: int, i1: int) -> np.ndarray:
 
     From the counter-based generator Philox 4x64 of Salmon et al. (2011), which is advanced to the place.
     """
-    generator = np.random.Philox(key=int.from_bytes(_key(seed, name, 16), "little"))
+    generator = _generator(seed, name)
     generator.advance(i0 // _WORDS)
     words = generator.random_raw(i1 - i0 + i0 % _WORDS)[i0 % _WORDS :]
     return ((words >> np.uint64(12)) + 0.5) * 2.0**-52
@@ -29,15 +29,17 @@ def permuted(seed: int, name: str, size: int, i0: int, i1: int) -> np.ndarray:
 
     A bijection of numbers of so many bits as size needs, by rounds of an addition, a multiplication by an odd
     number and x ^= x >> half the bits, each of which can be undone. What leaves the range goes through once
-    more (cycle walking) until it is back. A million take about 15 ms.
+    more (cycle walking) until it is back. A million take about 20 ms.
     """
-    keys = np.frombuffer(_key(seed, name, 8 * _ROUNDS), dtype="<u4").reshape(_ROUNDS, 2)
+    keys = _generator(seed, name).random_raw(2 * _ROUNDS).astype(np.uint32).reshape(_ROUNDS, 2)
     bits = max((size - 1).bit_length(), 2)
     mask, half = np.uint32(2**bits - 1), np.uint32((bits + 1) // 2)
 
     def once(x: np.ndarray) -> np.ndarray:
         for summand, multiplier in keys:
-            x = ((x + summand) * (multiplier | np.uint32(1))) & mask
+            x += summand
+            x *= multiplier | np.uint32(1)
+            x &= mask
             x ^= x >> half
         return x
 
@@ -49,5 +51,6 @@ def permuted(seed: int, name: str, size: int, i0: int, i1: int) -> np.ndarray:
     return places
 
 
-def _key(seed: int, name: str, size: int) -> bytes:
-    return blake2b(f"{seed} {name}".encode(), digest_size=size).digest()
+def _generator(seed: int, name: str) -> np.random.Philox:
+    digest = blake2b(f"{seed} {name}".encode(), digest_size=16).digest()
+    return np.random.Philox(key=int.from_bytes(digest, "little"))

@@ -44,6 +44,7 @@ class Job:
 
     folder: str
     digest: str
+    runs: int
     version: str
     build: str | None
     trust: bool

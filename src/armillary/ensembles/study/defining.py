@@ -115,7 +115,7 @@ def _block_size(given: int | None, runs: int, layout: Layout) -> int:
     largest = max((array.chunk_bytes(int(given)) for array in layout.arrays), default=0)
     if largest > LARGEST:
         raise ArmillaryError(
-            f"a block of {given} runs would have chunks of {largest / 2**30:.3g} GiB, and 2 is the most: give "
-            "a smaller block="
+            f"a block of {given} runs would have chunks of {largest / 2**30:.3g} GiB, and 2 is the most: "
+            "give a smaller block="
         )
     return min(int(given), runs)

@@ -15,7 +15,7 @@ from armillary.version import VERSION
 
 FORMAT = 1
 _SHOWN = 5  # differences in one message
-_NOT_COMPARED = ("armillary_study", "stored")  # the format is checked before, and what is kept follows
+_NOT_COMPARED = ("stored", "design.runs")  # they follow from the rest
 
 
 @dataclass(frozen=True)
@@ -133,10 +133,11 @@ def check_same(there: Definition, here: Definition, folder: Folder) -> None:
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
     """Where two pieces of data differ: path, value there, value here; None where there is none."""
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
+    if isinstance(old, Mapping | None) and isinstance(new, Mapping | None) and old != new:
+        old, new = old or {}, new or {}
         for key in dict.fromkeys([*old, *new]):
-            if path or key not in _NOT_COMPARED:
-                inner = f"{path}.{key}" if path else str(key)
+            inner = f"{path}.{key}" if path else str(key)
+            if inner not in _NOT_COMPARED:
                 yield from differences(old.get(key), new.get(key), inner)
     elif old != new:
         yield path, old, new

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from armillary.ensembles.study.files import Folder
 from armillary.ensembles.study.layout import METRIC, RUN, STATUS, VARIED
 from armillary.ensembles.study.records import read_numbers
 from armillary.errors import ArmillaryError, nearest, require
+
+_IN_MEMORY = 4 * 2**30  # bytes of histories
 
 if TYPE_CHECKING:
     import pandas
@@ -66,16 +68,41 @@ def table(folder: Folder, definition: Definition) -> pandas.DataFrame:
     return pd.DataFrame(columns, index=pd.RangeIndex(layout.runs, name=RUN))
 
 
-def column_of(folder: Folder, definition: Definition, name: str) -> tuple[np.ndarray, str]:
-    """The values of a varied quantity or a metric in all runs, and its units."""
-    layout = definition.layout
-    for place, column in zip(layout.table_names, layout.columns, strict=True):
-        if column.name == name and column.kind in (VARIED, METRIC):
-            return table(folder, definition)[place].to_numpy(), column.units
-    known = [*layout.names(VARIED), *layout.names(METRIC)]
-    raise ArmillaryError(
-        f"study '{folder.root}' has no '{name}'{nearest(name, known)}; it has {', '.join(known)}"
-    )
+class Numbers(NamedTuple):
+    """A column: a number per run, and its units."""
+
+    values: np.ndarray
+    units: str
+
+
+def columns_of(folder: Folder, definition: Definition, *names: str) -> dict[str, Numbers]:
+    """Varied quantities and metrics by name."""
+    layout, everything = definition.layout, table(folder, definition)
+    known = {
+        column.name: (place, column.units)
+        for place, column in zip(layout.table_names, layout.columns, strict=True)
+        if column.kind in (VARIED, METRIC)
+    }
+    for name in names:
+        if name not in known:
+            raise ArmillaryError(
+                f"study '{folder.root}' has no numbers '{name}'{nearest(name, known)}; it has "
+                f"{', '.join(known)}"
+            )
+    return {name: Numbers(everything[known[name][0]].to_numpy(), known[name][1]) for name in names}
+
+
+def history(folder: Folder, definition: Definition, name: str) -> tuple[np.ndarray, Any, str]:
+    """Times, histories (runs, samples) and units of an output; the store's own array where it is large."""
+    for array in definition.layout.arrays:
+        if array.name == name and not array.edges:
+            _require_results(folder)
+            store = require("zarr", extra="study", purpose="Studies").open_group(folder.store, mode="r")
+            found = store[array.label]
+            return store["time"][:], found[:] if found.nbytes <= _IN_MEMORY else found, array.units
+    known = definition.content["outputs"]
+    there = f"it has {', '.join(known)}" if known else "it keeps none; name them with outputs="
+    raise ArmillaryError(f"study '{folder.root}' has no histories of '{name}'{nearest(name, known)}; {there}")
 
 
 def _require_results(folder: Folder) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from armillary.ensembles.batch import simulate_batch
+from armillary.ensembles.batch import Prepared
 from armillary.ensembles.metrics import Crossing, Histogram
-from armillary.ensembles.plan import NOT_RUN, Plan
+from armillary.ensembles.plan import FAILED, NOT_RUN, Plan
 from armillary.ensembles.plan import STATUS as ENDS
 from armillary.ensembles.result import Batch
 from armillary.ensembles.study.definition import Definition
@@ -118,40 +120,88 @@ def _labelled(columns: list[Column], arrays: list[Array], runs: int, block: int)
 
 
 class ModelRuns:
-    """An engine for a study's blocks: batches of its model, all prepared once."""
+    """An engine for a study's blocks: batches of its model, prepared with the first of them.
+
+    A run that cannot start (a loop that does not close, a negative mass) has failed, as one that diverges;
+    the others of its block are made. Where no run of a block can start, that is an error.
+    """
 
     def __init__(
         self, model: CompiledModel, definition: Definition, *, threads: int | None = None, device: str = "cpu"
     ) -> None:
-        self._model, self._definition = model, definition
-        self._options = {"threads": threads, "device": device, "progress": False}
+        self._model, self._content, self._layout = model, definition.content, definition.layout
+        self._threads, self._device = threads, device
+        self._prepared: Prepared | None = None
+        self._preparing = threading.Lock()
 
     def __call__(self, values: Values, first: int) -> Made:
-        content, layout = self._definition.content, self._definition.layout
-        how = arguments(content["run"], content["vary"], values)
-        runs = len(next(iter(values.values())))
-        batch = simulate_batch(
-            self._model,
-            metrics=content["metrics"],
-            outputs=content["outputs"],
-            runs=runs,
-            **how,
-            **self._options,
-        )
+        layout, runs = self._layout, _length(values)
+        columns = np.full((len(layout.columns), runs), np.nan)
+        arrays = tuple(np.full((runs, array.size), np.nan) for array in layout.arrays)
+        failed: list[tuple[int, str]] = []
+        refused: list[ArmillaryError] = []
+        for place, batch in self._batches(values, 0):
+            here = slice(place, place + (1 if isinstance(batch, ArmillaryError) else batch.runs))
+            for row, column in zip(columns, layout.columns, strict=True):
+                row[here] = values[column.name][here] if column.kind == VARIED else _numbers(batch, column)
+            if isinstance(batch, ArmillaryError):
+                failed.append((first + place, _of_run(batch, first + place)))
+                refused.append(batch)
+                continue
+            found = {**batch.histories, **batch.metrics}
+            for array, room in zip(layout.arrays, arrays, strict=True):
+                room[here] = found[array.name]
+            for i in batch.failed.tolist():
+                failed.append((first + place + i, batch.messages.get(i) or str(batch.status[i])))
+        if len(refused) == runs:
+            raise refused[0]
+        return Made(columns, arrays, tuple(failed))
+
+    def _batches(self, values: Values, place: int) -> Iterator[tuple[int, Batch | ArmillaryError]]:
+        """Batches of all runs that can start, and the errors of those that cannot, each with its place.
+
+        One run that cannot start refuses the whole batch, so that is halved until it stands alone.
+        """
+        runs = _length(values)
+        try:
+            yield place, self._batch(values)
+        except ArmillaryError as error:
+            if runs == 1:
+                yield place, error
+                return
+            half = runs // 2
+            yield from self._batches({name: each[:half] for name, each in values.items()}, place)
+            yield from self._batches({name: each[half:] for name, each in values.items()}, place + half)
+
+    def _batch(self, values: Values) -> Batch:
+        given, runs = arguments(self._content["run"], self._content["vary"], values), _length(values)
+        with self._preparing:
+            if self._prepared is None:
+                kept = {"metrics": self._content["metrics"], "outputs": self._content["outputs"]}
+                self._prepared = Prepared(self._model, device=self._device, runs=runs, **kept, **given)
+        starts: dict[str, Any] = {kind: given.get(kind) for kind in KINDS}
+        batch = self._prepared(**starts, runs=runs, threads=self._threads)
         if np.any(batch.status == ENDS[NOT_RUN]):
             raise KeyboardInterrupt  # a batch keeps what it has; of a block only the whole counts
-        columns = np.empty((len(layout.columns), runs))
-        for row, column in zip(columns, layout.columns, strict=True):
-            row[:] = values[column.name] if column.kind == VARIED else _numbers(batch, column)
-        found = {**batch.histories, **batch.metrics}
-        failed = ((first + i, batch.messages.get(i) or str(batch.status[i])) for i in batch.failed.tolist())
-        return Made(columns, tuple(found[array.name] for array in layout.arrays), tuple(failed))
+        return batch
 
 
-def _numbers(batch: Batch, column: Column) -> np.ndarray:
+def _length(values: Values) -> int:
+    return len(next(iter(values.values())))
+
+
+def _numbers(batch: Batch | ArmillaryError, column: Column) -> Any:
+    """The numbers of a column, from a batch or of one run that could not start."""
+    if isinstance(batch, ArmillaryError):
+        return FAILED if column.kind == STATUS else np.nan
     if column.kind == METRIC:
         return batch.metrics[column.name]
     if column.kind == STOP:
         return batch.t_stop
     kinds, which = np.unique(batch.status, return_inverse=True)
     return np.array([_CODES[str(word)] for word in kinds])[which]
+
+
+def _of_run(error: ArmillaryError, number: int) -> str:
+    """Why a run could not start; the only run of a batch is called 0 there."""
+    return re.sub(r"\brun 0\b", f"run {number}", str(error).removeprefix("run 0: "))

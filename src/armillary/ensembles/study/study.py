@@ -15,33 +15,29 @@ import numpy as np
 from armillary.atomic import reason
 from armillary.ensembles.metrics import Metrics
 from armillary.ensembles.sampling import Design
-from armillary.ensembles.study import reading
 from armillary.ensembles.study.consolidate import consolidate, is_consolidated
 from armillary.ensembles.study.defining import define
 from armillary.ensembles.study.definition import Definition, check_same, plain, read_definition
 from armillary.ensembles.study.design_file import read_design, write_design
 from armillary.ensembles.study.files import Folder
 from armillary.ensembles.study.identity import identity, rebuilt, save_model
-from armillary.ensembles.study.layout import VARIED
 from armillary.ensembles.study.local import run_here
 from armillary.ensembles.study.lock import StudyLock
 from armillary.ensembles.study.progress import Progress, Status, reporting
-from armillary.ensembles.study.records import Record, finished_blocks, read_record
+from armillary.ensembles.study.records import Record, finished_blocks
+from armillary.ensembles.study.results import StudyResults
 from armillary.ensembles.study.runs import ModelRuns, arguments, units_of
 from armillary.ensembles.study.store import create_store, extend_store
 from armillary.ensembles.study.work import Engine, Values, Work
-from armillary.errors import ArmillaryError, ModelError
+from armillary.errors import ArmillaryError, ModelError, require
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
-    import pandas
-    import xarray
-
     from armillary.results import Run
     from armillary.runtime.compiled import CompiledModel
 
 
-class Study:
+class Study(StudyResults):
     """Many runs of a model, kept in a folder.
 
         study = arm.Study(model, "studies/car", 2.0, step=0.005,
@@ -96,11 +92,14 @@ class Study:
             "max_steps": max_steps, "precision": precision,
         }  # fmt: skip
         given = {key: value for key, value in how.items() if not _usual(key, value)}
+        folder = Folder(Path(path))
+        there = read_definition(folder)
+        if there is not None and block is None:
+            block = there.layout.block  # by default it depends on the runs, and there may be more now
         definition, times = define(model, chosen, given, metrics, outputs, block)
-        self._be(Folder(Path(path)), definition, chosen, model, build, trust=True)
-        self._times = times  # of histories, until the store has them
-        if (there := read_definition(self._folder)) is not None:
-            check_same(there, definition, self._folder)
+        self._be(folder, definition, chosen, model, build, trust=True, times=times)
+        if there is not None:
+            check_same(there, definition, folder)
 
     def _be(
         self,
@@ -111,37 +110,12 @@ class Study:
         build: str | None,
         *,
         trust: bool,
+        times: np.ndarray | None = None,
     ) -> None:
         self._folder, self._definition, self._design = folder, definition, design
         self._model, self._build, self._trust = model, build, trust
+        self._times = times  # of histories, until the store has them
         self._unsaid = ""  # why the model has no text
-
-    # ------------------------------------------------------------ what it is
-
-    @property
-    def path(self) -> Path:
-        """Its folder."""
-        return self._folder.root
-
-    @property
-    def runs(self) -> int:
-        """How many runs it has."""
-        return self._definition.runs
-
-    @property
-    def varied(self) -> tuple[str, ...]:
-        """Names of what varies."""
-        return self._definition.layout.names(VARIED)
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """Names of the metrics."""
-        return tuple(self._definition.content["metrics"])
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """Names of the outputs whose histories are kept."""
-        return tuple(self._definition.content["outputs"])
 
     @property
     def model(self) -> CompiledModel:
@@ -155,22 +129,6 @@ class Study:
             about = self._definition.content["model"]
             self._model = rebuilt(self._folder, about, build=self._build, trust=self._trust)
         return self._model
-
-    def status(self) -> Status:
-        """How far it is: runs made, runs that failed and why."""
-        found = finished_blocks(self._folder, self._definition.layout, self._definition.digest, patience=0.0)
-        return Progress(self._definition.layout, found.records.values()).status
-
-    def __repr__(self) -> str:
-        content = self._definition.content
-        lines = [f"Study of '{self._definition.system}' in '{self.path}'"]
-        told = ", ".join(f"{name}" for name in self.varied)
-        lines.append(f"  {content['design']['kind']} over {told}, seed {content['design']['seed']}")
-        for name, metric in content["metrics"].items():
-            lines.append(f"  {name} = {metric}")
-        if self.outputs:
-            lines.append(f"  histories of {', '.join(self.outputs)}")
-        return "\n".join([*lines, *(f"  {line}" for line in str(self.status()).split("\n"))])
 
     # ------------------------------------------------------------ running
 
@@ -207,6 +165,12 @@ class Study:
     def _begin(self) -> None:
         """The files that every study has, checked once more now that no other process can write."""
         folder, definition = self._folder, self._definition
+        for module in ("zarr", "pyarrow.parquet"):
+            require(module, extra="study", purpose="Studies")
+        if (version := definition.content["armillary"]) != VERSION:
+            raise ArmillaryError(
+                f"study '{self.path}' was made by Armillary {version}, and this is {VERSION}: go on with that"
+            )
         there = read_definition(folder)
         if there is None:
             definition.write(folder)
@@ -215,7 +179,7 @@ class Study:
         if self._design is not None and not folder.design.is_file():
             write_design(folder, self._design)
         if not folder.store.is_dir():
-            if not hasattr(self, "_times"):
+            if self._times is None:
                 raise ArmillaryError(f"study '{self.path}' was never begun: make it with Study(…) again")
             about = {"system": definition.system, "armillary": VERSION, "study": definition.digest}
             create_store(folder.store, definition.layout, self._times, about)
@@ -272,7 +236,9 @@ class Study:
                 "function that the workers can import and that returns the System"
             )
         place = str(folder.root.resolve())
-        job = Job(place, definition.digest, VERSION, self._build, self._trust, threads or 1, device)
+        job = Job(
+            place, definition.digest, self.runs, VERSION, self._build, self._trust, threads or 1, device
+        )
         layout, known = definition.layout, folder.design.is_file()
         values = None if known else lambda number: self._block_values(*layout.span(number))
         with connected(on) as client:
@@ -307,31 +273,8 @@ class Study:
             folder.note(f"extended from {self.runs} to {runs} runs")
         return _opened(folder, definition, larger, self._model, self._build, self._trust)
 
-    # ------------------------------------------------------------ results
-
-    def dataset(self, **options: Any) -> xarray.Dataset:
-        """An xarray dataset over the store: histories over ``run`` and ``time``, metrics, status, and what
-        varies as coordinates.
-
-        It is read as it is asked for; ``options`` are those of ``xarray.open_zarr``, such as ``chunks={}``
-        for Dask arrays. Runs that are not made yet are NaN.
-        """
-        return reading.dataset(self._folder, self._definition, **options)
-
-    def table(self) -> pandas.DataFrame:
-        """A table with a row per run: varied values, metrics, status."""
-        return reading.table(self._folder, self._definition)
-
-    def values(self, run: int) -> dict[str, float]:
-        """The varied values of one run: as it was made, or as the design has them."""
-        layout = self._definition.layout
-        if not 0 <= run < layout.runs:
-            raise ArmillaryError(f"there is no run {run}: the study has runs 0 to {layout.runs - 1}")
-        found = read_record(self._folder, layout, self._definition.digest, run // layout.block)
-        if found is None:
-            return self._require_design().values(run)
-        rows = zip(layout.columns, found[1][:, run - found[0].first].tolist(), strict=True)
-        return {column.name: value for column, value in rows if column.kind == VARIED}
+    def _block_values(self, first: int, end: int) -> Values:
+        return self._require_design().block(first, end)
 
     def rerun(self, run: int, **changed: Any) -> Run:
         """One run of the study made again by itself, with all outputs; ``changed`` are arguments of
@@ -340,17 +283,6 @@ class Study:
         content = self._definition.content
         how = {key: value for key, value in content["run"].items() if key not in ("sample", "precision")}
         return self.model.simulate(**(arguments(how, content["vary"], self.values(run)) | changed))
-
-    def _block_values(self, first: int, end: int) -> Values:
-        return self._require_design().block(first, end)
-
-    def _require_design(self) -> Design:
-        if self._design is None:
-            raise ArmillaryError(
-                f"study '{self.path}' varies something by a function, which its folder cannot hold: make it "
-                "with Study(…) again to go on"
-            )
-        return self._design
 
 
 def open_study(

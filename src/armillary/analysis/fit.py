@@ -1,0 +1,225 @@
+"""Parameters and initial values that make a model agree with measurements, by least squares.
+
+    minimise  Σ ρ(((model − data)/σ)²)   over the unknowns x, within their bounds
+
+with SciPy's trust-region reflective method and the exact derivatives of program/sensitivity.py. Where σ is not
+told, that of each column is estimated from what is left of it, and the columns are weighed by it in turn until
+neither changes: the maximum of the likelihood of normal errors (Bard 1974, section 4-8).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.analysis.experiments import Measured, measured
+from armillary.analysis.outcome import Fit, Solution
+from armillary.analysis.residuals import Residuals
+from armillary.analysis.statistics import LOSSES, spread
+from armillary.analysis.unknowns import Unknown, Wanted, assignments, unknowns
+from armillary.errors import ArmillaryError, nearest
+from armillary.results import Run
+from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.sensitive import SensitiveModel
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from armillary.runtime.options import StepOptions
+
+Progress = bool | Callable[[int, float], None]
+
+_TOLERANCE = 1e-12  # of the sum of squares, of the unknowns and of the gradient
+_ROUNDS = 20  # of weighing columns
+_SETTLED = 1e-3  # relative change of σ
+_EXACT = 1e-7  # of the spread of a column: what is left is the integrator's, not noise
+_POINTS = 400  # of a curve beside the data
+_PATIENCE = 1.0  # seconds without a word
+
+
+def fit(
+    model: CompiledModel,
+    data: Any,
+    parameters: Wanted = None,
+    initial: Wanted = None,
+    *,
+    outputs: Sequence[str] | None = None,
+    sigma: Any = None,
+    loss: str = "linear",
+    max_evaluations: int = 200,
+    ignore_jumps: bool = False,
+    progress: Progress = True,
+    **how: Unpack[StepOptions],
+) -> Fit:
+    """Parameters and initial values with which the model agrees with data, and how well these tell them.
+
+    ``data`` is a run, a mapping, DataFrame or Dataset with "time" and columns named as outputs, the path of a
+    file that ``load_run`` reads, or an ``Experiment`` that adds circumstances to one of these; or a list of
+    them. NaN is a measurement that was not made. ``parameters`` and ``initial`` name what is looked for: a list
+    of names, which start from their defaults, or {name: start} or {name: (start, lowest, highest)} with None
+    for what is not said. Parameters are shared by all experiments, initial values are each one's own.
+    ``outputs`` chooses among the columns. ``sigma`` is the standard deviation of the measurements, a number or
+    by column; left out, it is estimated. ``loss`` other than "linear" ("soft_l1", "huber", "cauchy", "arctan")
+    makes little of outliers. How steps are taken is said as for ``simulate``.
+    """
+    if not isinstance(model, CompiledModel):
+        raise ArmillaryError(f"fit() needs a compiled model, not {model!r}; give s.derive().compile()")
+    if loss not in LOSSES:
+        raise ArmillaryError(f"no loss '{loss}'{nearest(loss, LOSSES)}; there are {', '.join(LOSSES)}")
+    began = time.perf_counter()
+    base = model.base if isinstance(model, SensitiveModel) else model
+    experiments = measured(base, data, outputs, sigma)
+    told = _told(experiments)
+    found = unknowns(base, parameters, initial, experiments)
+    count = sum(m.count for m in experiments)
+    if count < len(found):
+        raise ArmillaryError(
+            f"{count} measurements cannot tell {len(found)} unknowns ({', '.join(u.label for u in found)})"
+        )
+    columns = tuple(dict.fromkeys(c for m in experiments for c in m.columns))
+    sensitive = base.with_sensitivities(
+        tuple(dict.fromkeys(u.name for u in found)), columns, ignore_jumps=ignore_jumps
+    )
+    residuals = Residuals(sensitive, experiments, found, how, _spreads(experiments, columns))
+    with _line(progress) as report:
+        solution = _solved(residuals, told, loss, max_evaluations, report)
+    runs = tuple(_run(base, m, i, found, solution.x, how) for i, m in enumerate(experiments))
+    return Fit.of(base, experiments, found, solution, runs, time.perf_counter() - began)
+
+
+def _told(experiments: Sequence[Measured]) -> bool:
+    """Whether σ is given; an error where it is so in some experiments only."""
+    without = [m.name for m in experiments if not m.sigma]
+    if without and len(without) < len(experiments):
+        raise ArmillaryError(f"sigma of {without[0]} is not given; give it for all experiments or for none")
+    return not without
+
+
+def _spreads(experiments: Sequence[Measured], columns: Sequence[str]) -> dict[str, float]:
+    """How far the data of each column lie apart: the scale on which they are compared at first."""
+    found = {}
+    for c in columns:
+        values = np.concatenate([m.columns[c] for m in experiments if c in m.columns])
+        values = values[np.isfinite(values)]
+        found[c] = float(np.std(values)) or float(np.max(np.abs(values))) or 1.0
+    return found
+
+
+def _solved(
+    residuals: Residuals,
+    told: bool,
+    loss: str,
+    max_evaluations: int,
+    report: Callable[[int, float], None] | None,
+) -> Solution:
+    """The least squares, with columns weighed by what is left of them where σ is not told."""
+    x = np.array([u.start for u in residuals.unknowns])
+    apart = dict(residuals.scale)
+    for _ in range(_ROUNDS):
+        result = _least_squares(residuals, x, loss, max_evaluations, report)
+        x = result.x
+        sizes = {c: spread(left, loss) for c, left in residuals.by_column(x).items()}
+        exact = all(size <= _EXACT * apart[c] for c, size in sizes.items())
+        if (
+            told
+            or exact
+            or (loss == "linear" and len(sizes) == 1)
+            or residuals.evaluations >= max_evaluations
+        ):
+            break
+        sizes = {c: max(size, _EXACT * apart[c]) for c, size in sizes.items()}
+        settled = all(abs(sizes[c] / residuals.scale[c] - 1) <= _SETTLED for c in sizes)
+        residuals.scale.update(sizes)
+        if settled:
+            break
+    return Solution(
+        x,
+        residuals.values(x),
+        residuals.jacobian(x),
+        dict(residuals.scale),
+        told,
+        loss,
+        residuals.evaluations,
+        bool(result.status > 0),
+        residuals.plain(x)[0],
+    )
+
+
+def _least_squares(
+    residuals: Residuals,
+    x: np.ndarray,
+    loss: str,
+    max_evaluations: int,
+    report: Callable[[int, float], None] | None,
+) -> Any:
+    from scipy.optimize import least_squares  # slow to import
+
+    def values(x: np.ndarray) -> np.ndarray:
+        found = residuals.values(x)
+        if report:
+            report(residuals.evaluations, float(np.sqrt(np.mean(found**2))))
+        return found
+
+    low, high = (np.array([getattr(u, side) for u in residuals.unknowns]) for side in ("low", "high"))
+    return least_squares(
+        values,
+        x,
+        residuals.jacobian,
+        bounds=(low, high),
+        x_scale="jac",
+        loss=loss,
+        ftol=_TOLERANCE,
+        xtol=_TOLERANCE,
+        gtol=_TOLERANCE,
+        max_nfev=max(1, max_evaluations - residuals.evaluations),
+    )
+
+
+def _run(
+    model: CompiledModel, m: Measured, i: int, found: Sequence[Unknown], x: np.ndarray, how: StepOptions
+) -> Run:
+    """The run that agrees best, at the times of the data and between them."""
+    parameters, initial = assignments(found, x, i)
+    times = np.union1d(m.time, np.linspace(m.experiment.t0, m.time[-1], _POINTS))
+    return model.simulate(
+        float(m.time[-1]),
+        sample=times,  # type: ignore[arg-type]
+        parameters={**m.experiment.parameters, **parameters},
+        initial={**m.experiment.initial, **initial},
+        memory=m.experiment.memory,
+        t0=m.experiment.t0,
+        progress=False,
+        **how,  # type: ignore[misc]
+    )
+
+
+@contextmanager
+def _line(wanted: Progress) -> Iterator[Callable[[int, float], None] | None]:
+    """A function to call with evaluations and the root mean square of residuals: the user's, one that writes a
+    line on a terminal once a fit takes long, or None.
+    """
+    if callable(wanted):
+        yield wanted
+        return
+    if not wanted or not sys.stderr.isatty():
+        yield None
+        return
+    started, shown = time.monotonic(), False
+
+    def report(evaluations: int, size: float) -> None:
+        nonlocal shown
+        if time.monotonic() - started > _PATIENCE:
+            sys.stderr.write(f"\r  fit: evaluation {evaluations}, residuals {size:.4g} of sigma ")
+            sys.stderr.flush()
+            shown = True
+
+    try:
+        yield report
+    finally:
+        if shown:
+            sys.stderr.write("\r" + " " * 60 + "\r")

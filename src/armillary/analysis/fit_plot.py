@@ -1,0 +1,56 @@
+"""Data and model side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from armillary.errors import ArmillaryError, nearest
+from armillary.results.chart import axis_label
+from armillary.results.drawing import (
+    COLOURS,
+    FIGURES,
+    STYLE,
+    check_suffix,
+    literal,
+    matplotlib,
+    new_figure,
+    save,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from armillary.analysis.outcome import Fit
+
+
+def fit_plot(fit: Fit, columns: Sequence[str], path: str | os.PathLike[str] | None, show: bool) -> Figure:
+    """Points for measurements, a line for the model, a colour for each experiment."""
+    known = list(dict.fromkeys(c for m in fit.experiments for c in m.columns))
+    for c in columns:
+        if c not in known:
+            raise ArmillaryError(f"no data of '{c}' were fitted{nearest(c, known)}")
+    shown = list(columns) or known
+    if path is not None:
+        check_suffix(path, FIGURES)
+    with matplotlib().rc_context(STYLE):
+        figure: Any = new_figure((8.0, 1.4 + 2.2 * len(shown)), interactive=path is None or show)
+        axes = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
+        for ax, c in zip(axes, shown, strict=True):
+            for i, (m, run) in enumerate(zip(fit.experiments, fit.runs, strict=True)):
+                if c in m.columns:
+                    colour = COLOURS[i % len(COLOURS)]
+                    ax.plot(run.time, run[c], color=colour)
+                    ax.plot(m.time, m.columns[c], ".", color=colour, markersize=4, label=literal(m.name))
+            ax.set_ylabel(literal(axis_label(c, fit.runs[0].units[c])))
+        if len(fit.experiments) > 1:
+            axes[0].legend(loc="best")
+        axes[0].set_title(literal(fit.system))
+        axes[-1].set_xlabel("time (s)")
+        figure.align_ylabels(axes)
+        if path is not None:
+            save(figure, path)
+    if show:
+        matplotlib("pyplot").show()
+    return figure

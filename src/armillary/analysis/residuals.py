@@ -1,0 +1,106 @@
+"""The model beside the data: what is left of the measurements, and its derivatives by the unknowns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armillary.analysis.experiments import Measured
+from armillary.analysis.unknowns import Unknown, assignments
+from armillary.errors import ArmillaryError
+from armillary.program.sensitivity import derivative_name
+from armillary.runtime.sensitive import SensitiveModel
+
+if TYPE_CHECKING:
+    from armillary.runtime.options import StepOptions
+
+
+@dataclass(eq=False)
+class Residuals:
+    """r = (model − data)/σ of all measurements, and ∂r/∂x, as functions of the unknowns x.
+
+    Both come from one run per experiment, of the model with its derivatives. ``scale`` has a σ for each
+    column; a run that fails gives NaN, from which a fit turns back.
+    """
+
+    model: SensitiveModel
+    experiments: Sequence[Measured]
+    unknowns: Sequence[Unknown]
+    how: StepOptions
+    scale: dict[str, float]
+    evaluations: int = 0
+    _at: np.ndarray | None = field(default=None, repr=False)
+    _found: tuple[np.ndarray, np.ndarray] = field(default=(np.empty(0), np.empty(0)), repr=False)
+
+    def __post_init__(self) -> None:
+        self.rows = [(i, c) for i, m in enumerate(self.experiments) for c in m.columns]
+        self.kept = [np.isfinite(self.experiments[i].columns[c]) for i, c in self.rows]
+        self.owner = np.concatenate([np.full(k.sum(), j) for j, k in enumerate(self.kept)])
+
+    def sigma(self) -> np.ndarray:
+        """The σ of every measurement: told, or that of its column."""
+        parts = []
+        for (i, c), kept in zip(self.rows, self.kept, strict=True):
+            told = self.experiments[i].sigma.get(c)
+            parts.append(np.full(kept.sum(), self.scale[c]) if told is None else told[kept])
+        return np.concatenate(parts)
+
+    def plain(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """model − data and its derivatives, in the units of the outputs."""
+        if self._at is None or not np.array_equal(self._at, x):
+            self.evaluations += 1
+            try:
+                self._found = self._computed(x)
+            except ArmillaryError as error:
+                if self.evaluations == 1:
+                    raise ArmillaryError(f"from where the fit starts: {error}") from error
+                self._found = np.full(len(self.owner), np.nan), np.full((len(self.owner), len(x)), np.nan)
+            self._at = np.array(x)
+        return self._found
+
+    def _computed(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        differences, rows = [], []
+        for i, m in enumerate(self.experiments):
+            parameters, initial = assignments(self.unknowns, x, i)
+            run = self.model.simulate(
+                float(m.time[-1]),
+                sample=m.time,  # type: ignore[arg-type]
+                parameters={**m.experiment.parameters, **parameters},
+                initial={**m.experiment.initial, **initial},
+                memory=m.experiment.memory,
+                t0=m.experiment.t0,
+                progress=False,
+                **self.how,  # type: ignore[misc]
+            )
+            if len(run) < len(m.time):
+                raise ArmillaryError(
+                    f"the run of {m.name} ends at {run.time[-1] if len(run) else m.experiment.t0:.6g} s, "
+                    f"before its data do at {m.time[-1]:.6g} s"
+                )
+            for column, data in m.columns.items():
+                kept = np.isfinite(data)
+                differences.append(run[column][kept] - data[kept])
+                block = np.zeros((kept.sum(), len(x)))
+                for j, u in enumerate(self.unknowns):
+                    if u.experiment in (None, i):
+                        block[:, j] = run[derivative_name(column, u.name)][kept]
+                rows.append(block)
+        return np.concatenate(differences), np.vstack(rows)
+
+    def values(self, x: np.ndarray) -> np.ndarray:
+        """Residuals over σ."""
+        return self.plain(x)[0] / self.sigma()
+
+    def jacobian(self, x: np.ndarray) -> np.ndarray:
+        """Their derivatives by the unknowns."""
+        return self.plain(x)[1] / self.sigma()[:, None]
+
+    def by_column(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """model − data of each column, of all experiments together."""
+        left, found = self.plain(x)[0], {}
+        for j, (_, c) in enumerate(self.rows):
+            found.setdefault(c, []).append(left[self.owner == j])
+        return {c: np.concatenate(parts) for c, parts in found.items()}

@@ -1,0 +1,201 @@
+"""Derivatives of a run by parameters and initial values, over time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.columns import aligned
+from armillary.errors import ArmillaryError, nearest, require
+from armillary.program.directions import quotient
+from armillary.program.sensitivity import derivative_name
+from armillary.results import Run
+from armillary.results.units import label_units
+from armillary.runtime.sensitive import SensitiveModel
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    import pandas
+    import xarray
+    from matplotlib.figure import Figure
+
+    from armillary.runtime.compiled import CompiledModel
+    from armillary.runtime.options import RunOptions
+
+_SHOWN = 8  # outputs that a summary lists
+
+
+def sensitivities(
+    model: CompiledModel,
+    t_end: float,
+    to: Sequence[Any],
+    of: Sequence[str] | None,
+    ignore_jumps: bool,
+    **how: Unpack[RunOptions],
+) -> Sensitivities:
+    """The derivatives of a run; see ``CompiledModel.sensitivities``."""
+    made = model.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
+    return split(made, made.simulate(t_end, **how))
+
+
+def split(model: SensitiveModel, whole: Run) -> Sensitivities:
+    """A run of a model with derivatives as the run itself and the derivatives apart."""
+    of, to = model.equations.of, model.directions
+    names = tuple(name for name in whole.names if name in model.base.output_names)
+    run = _columns(whole, names)
+    shape = (len(whole), len(of), len(to))
+    values = np.empty(shape)
+    for i, output in enumerate(of):
+        for j, name in enumerate(to):
+            values[:, i, j] = whole[derivative_name(output, name)]
+    values.setflags(write=False)
+    at = {}
+    for d in model.equations.directions:
+        known = whole.parameters if d.role == "parameter" else run.initial
+        at[d.name] = float(known[d.name])
+    per = {d.name: d.units for d in model.equations.directions}
+    return Sensitivities(run, of, to, values, per, at)
+
+
+def _columns(run: Run, names: Sequence[str]) -> Run:
+    """A run with some of its columns."""
+    chosen = [run.names.index(name) for name in names]
+    return replace(run, names=tuple(names), values=np.ascontiguousarray(run.values[:, chosen]))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivities:
+    """The derivatives of outputs by parameters and initial values, over the time of a run.
+
+        s["tip height", "k1"]     d(tip height)/d(k1) at s.time
+        s["tip height"]           by all of s.to, a column each
+        s.run                     the run itself
+
+    They are in units of the output per unit of the parameter; ``s.scaled`` has them per relative change.
+    """
+
+    run: Run
+    of: tuple[str, ...]
+    to: tuple[str, ...]
+    values: np.ndarray  # (time, of, to)
+    per: Mapping[str, str]  # units of ``to``; empty where changes are relative
+    at: Mapping[str, float]  # values of ``to`` at which the derivatives are taken
+
+    @property
+    def time(self) -> np.ndarray:
+        """The times of the samples, in seconds."""
+        return self.run.time
+
+    def __getitem__(self, key: str | tuple[str, str]) -> np.ndarray:
+        """Samples of one derivative, or of those of an output by everything, a column each."""
+        output, *name = (key,) if isinstance(key, str) else key
+        found = self.values[:, self._place(output, self.of, "derivative of output"), :]
+        return found[:, self._place(name[0], self.to, "derivative by")] if name else found
+
+    def _place(self, name: str, known: tuple[str, ...], what: str) -> int:
+        if name not in known:
+            raise ArmillaryError(
+                f"sensitivities of '{self.run.system}' hold no {what} '{name}'{nearest(name, known)}"
+            )
+        return known.index(name)
+
+    @property
+    def units(self) -> dict[tuple[str, str], str]:
+        """Units of each derivative."""
+        return {(o, name): quotient(self.run.units[o], self.per[name]) for o in self.of for name in self.to}
+
+    @property
+    def final(self) -> dict[tuple[str, str], float]:
+        """The last value of each derivative."""
+        last = self.values[-1]
+        return {(o, n): float(last[i, j]) for i, o in enumerate(self.of) for j, n in enumerate(self.to)}
+
+    @property
+    def scaled(self) -> Sensitivities:
+        """The same times the values of ``to``: the change of an output per relative change of a parameter,
+        in the units of the output, so that parameters can be compared. What is zero has no relative change:
+        there one unit is taken.
+        """
+        sizes = np.array([abs(self.at[name]) or 1.0 for name in self.to])
+        return replace(self, values=self.values * sizes, per=dict.fromkeys(self.to, ""))
+
+    # ------------------------------------------------------------ handed on
+
+    def as_run(self) -> Run:
+        """The derivatives as the columns of a run, d(output)/d(parameter)."""
+        pairs = [(o, name) for o in self.of for name in self.to]
+        labels = tuple(derivative_name(o, name) for o, name in pairs)
+        units = self.units
+        return replace(
+            self.run,
+            names=labels,
+            values=np.ascontiguousarray(self.values.reshape(len(self.time), -1)),
+            units={label: units[pair] for label, pair in zip(labels, pairs, strict=True)},
+            descriptions={
+                label: f"derivative of {o} by {n}" for label, (o, n) in zip(labels, pairs, strict=True)
+            },
+            outputs=labels,
+        )
+
+    def to_xarray(self) -> xarray.Dataset:
+        """A dataset with a variable per output over (time, to); coordinate ``per``: the units of ``to``."""
+        xr = require("xarray", extra="data", purpose="Labelled datasets")
+        variables = {}
+        for i, o in enumerate(self.of):
+            attributes = {"long_name": f"derivative of {o}", "units": self.run.units[o]}
+            variables[o] = (("time", "to"), self.values[:, i, :], attributes)
+        coordinates = {
+            "time": ("time", self.time, {"long_name": "time", "units": "s"}),
+            "to": ("to", list(self.to)),
+            "per": (
+                "to",
+                [self.per[name] for name in self.to],
+                {"long_name": "units of what it is taken by"},
+            ),
+            "at": ("to", [self.at[name] for name in self.to], {"long_name": "value of what it is taken by"}),
+        }
+        return xr.Dataset(variables, coords=coordinates, attrs={"system": self.run.system})
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with a column per (output, parameter), indexed by time."""
+        pd = require("pandas", extra="data", purpose="Tables")
+        columns = pd.MultiIndex.from_product([self.of, self.to], names=["of", "to"])
+        index = pd.Index(self.time, name="time")
+        return pd.DataFrame(self.values.reshape(len(self.time), -1), index=index, columns=columns)
+
+    def plot(
+        self,
+        *of: str,
+        to: Sequence[str] | None = None,
+        path: str | os.PathLike[str] | None = None,
+        title: str | None = None,
+        show: bool = False,
+    ) -> Figure | None:
+        """A figure of derivatives over time, those of equal units in one panel; ``scaled.plot`` has them all
+        in the units of the outputs.
+        """
+        names = [
+            derivative_name(o, n)
+            for o in of or self.of
+            for n in to or self.to
+            if self[o, n] is not None  # says what there is instead
+        ]
+        return self.as_run().plot(*names, path=path, title=title, show=show)
+
+    def __repr__(self) -> str:
+        """The largest change of each output per relative change of each parameter."""
+        shown = self.of[-_SHOWN:]
+        scaled = self.scaled if any(self.per.values()) else self
+        rows = [["", *self.to, ""]]
+        for o in shown:
+            largest = np.max(np.abs(scaled[o]), axis=0, initial=0.0)
+            rows.append([o, *(f"{x:.4g}" for x in largest), label_units(self.run.units[o])])
+        more = len(self.of) - len(shown)
+        lines = [f"Sensitivities of '{self.run.system}', largest change per relative change:"]
+        lines += [f"  {line}" for line in aligned(rows, "<" + ">" * len(self.to))]
+        return "\n".join([*lines, *([f"  and {more} outputs more"] if more else [])])

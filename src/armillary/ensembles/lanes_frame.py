@@ -1,0 +1,150 @@
+"""A function that makes runs on lanes, under construction: where its numbers are, and what it calls.
+
+Work vectors lie in a room that the caller gives: each number of a state, say, is a vector with a lane per
+run. The arrays of all runs lie outside: quantities row by row and runs column by column, ``stride`` in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from llvmlite import ir
+
+from armillary.backends import vector_math
+from armillary.backends.llvm import lanes_module
+from armillary.ensembles.accumulating import look_function
+from armillary.ensembles.plan import Look
+from armillary.program.program import Program
+from armillary.runtime.code import ADDRESS, NOTHING, WHOLE, Code, Operand, Value, Vector
+from armillary.runtime.tableau import Row, Tableau
+
+# Of all runs: their values at the start, replaced by those at the end, and what was kept of the motion.
+ARRAYS = ("all_parameters", "all_state", "all_memory", "all_rows", "all_slots", "all_status", "all_stops")
+
+
+def lengths(program: Program, looks: Sequence[Look]) -> dict[str, int]:
+    """Work vectors that every loop needs, and how many numbers each holds."""
+    return {
+        "parameters": len(program.parameters),
+        "constants": len(program.constants),
+        "state": len(program.state),
+        "memory": len(program.memory),
+        "stage": len(program.state),
+        "out": len(program.outputs.results),
+        "slots": sum(len(look.metric.start) for look in looks),
+    }
+
+
+class LaneFrame(Code):
+    """``runs(wholes…, addresses…, ARRAYS…, room)`` for one program, method and set of metrics."""
+
+    def __init__(
+        self,
+        program: Program,
+        tableau: Tableau,
+        looks: Sequence[Look],
+        lanes: int,
+        rooms: Mapping[str, int],
+        wholes: Sequence[str],
+        addresses: Sequence[str],
+    ) -> None:
+        self.program, self.tableau, self.looks = program, tableau, looks
+        names = (*wholes, *addresses, *ARRAYS, "room")
+        kinds = [WHOLE] * len(wholes) + [ADDRESS] * (len(names) - len(wholes))
+        self.module = ir.Module("lanes")
+        function = ir.Function(self.module, ir.FunctionType(NOTHING, kinds), "runs")
+        super().__init__(function, lanes)
+        self.given = dict(zip(names, function.args, strict=True))
+        self.places, place = {}, 0
+        for name, size in rooms.items():
+            self.places[name] = place
+            place += max(size, 1)
+        self.room_size = place * lanes
+        self.states = len(program.state)
+
+    # ------------------------------------------------------------ places
+
+    def whole_argument(self, name: str) -> Value:
+        return Value(self, self.given[name])
+
+    def outside(self, name: str) -> Vector:
+        """An array of single reals that the caller gave."""
+        return Vector(self, self.given[name], single=True)
+
+    def room(self, name: str) -> Vector:
+        """A work vector."""
+        return Vector(self, self._place(name))
+
+    def lanes_of(self, name: str) -> Vector:
+        """A work vector lane by lane: entry i·lanes + l is number i of lane l."""
+        return Vector(self, self._place(name), single=True)
+
+    def _place(self, name: str) -> Any:
+        place = self.whole(self.places[name]).raw
+        return self.builder.gep(self.given["room"], [place], inbounds=True, source_etype=self.kind)
+
+    # ------------------------------------------------------------ the program
+
+    def generated(self, name: str, t: Operand, *vectors: str) -> None:
+        """A call of a function of the program: of time, state, constants, memory and where its results go."""
+        kind = ir.FunctionType(NOTHING, (self.kind, *[ADDRESS] * len(vectors)))
+        passed = [self.of_kind(self.kind, t).raw, *(self._place(vector) for vector in vectors)]
+        self.builder.call(self._declared(name, kind), passed)
+
+    def derivatives(self, t: Operand, state: str, result: str) -> None:
+        self.generated("derivatives", t, state, "constants", "memory", result)
+
+    def outputs(self, t: Operand, state: str, memory: str = "memory") -> None:
+        if self.program.outputs.results:
+            self.generated("outputs", t, state, "constants", memory, "out")
+
+    def precompute(self) -> None:
+        kind = ir.FunctionType(NOTHING, (ADDRESS, ADDRESS))
+        self.builder.call(
+            self._declared("precompute", kind), [self._place("parameters"), self._place("constants")]
+        )
+
+    def look(self, t: Operand, slots: str = "slots") -> None:
+        """The outputs shown to the metrics."""
+        kind = ir.FunctionType(NOTHING, (self.kind, ADDRESS, ADDRESS))
+        passed = [self.of_kind(self.kind, t).raw, self._place("out"), self._place(slots)]
+        self.builder.call(self._declared("look", kind), passed)
+
+    def power(self, x: Operand, exponent: Operand) -> Value:
+        symbol, _ = vector_math.function("pow", self.lanes)
+        kind = ir.FunctionType(self.kind, (self.kind, self.kind))
+        passed = [self.of_kind(self.kind, o).raw for o in (x, exponent)]
+        return Value(self, self.builder.call(self._declared(symbol, kind), passed))
+
+    # ------------------------------------------------------------ vectors
+
+    def weighted(self, weights: Row, m: Value) -> Value:
+        """Σⱼ wⱼ kⱼ for the state m."""
+        first, *others = (weight * self.room(f"k{j}")[m] for j, weight in enumerate(weights) if weight)
+        return sum(others, first)
+
+    def combine(self, base: str, h: Value, weights: Row, target: str) -> None:
+        """target = base + h Σⱼ wⱼ kⱼ."""
+        with self.each(self.states) as m:
+            self.room(target)[m] = self.room(base)[m] + h * self.weighted(weights, m)
+
+    def blend(self, count: int, where: Value, source: str, target: str) -> None:
+        """The source in lanes where a condition holds."""
+        with self.each(count) as m:
+            self.room(target)[m] = self.choose(where, self.room(source)[m], self.room(target)[m])
+
+    def not_finite(self, vector: str) -> Value:
+        """Lanes in which some number of a state is not finite."""
+        return self.total(self.states, lambda m: 0.0 * self.room(vector)[m]).differs(0.0)
+
+    # ------------------------------------------------------------ the whole
+
+    def texts(self) -> tuple[str, str]:
+        """The module with this function, and the one with all that it calls, to be linked."""
+        rest = lanes_module(self.program, self.lanes)
+        if self.looks:
+            look_function(rest, self.looks)
+        symbol, power = vector_math.function("pow", self.lanes)
+        rest.need(symbol, lambda: power.replace("define internal", "define"))
+        return str(self.module).replace("\n{\n", f" {rest.attributes}\n{{\n"), rest.text()

@@ -1,0 +1,91 @@
+"""What a motion is differentiated by and what of it, by name: checked, with sizes and units."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.units import parse_unit
+from armillary.errors import ArmillaryError, ParameterError, nearest
+from armillary.model.unit_system import default_value, state_factor
+from armillary.program.equations import Equations
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """What a motion is differentiated by: a parameter, or the initial value of a coordinate, speed or memory.
+
+    ``factor`` leads from its stated units to the model's, ``size`` is in the model's.
+    """
+
+    name: str
+    symbol: Expr
+    units: str
+    factor: float
+    size: float
+
+    @property
+    def role(self) -> str:
+        """ "parameter", "coordinate", "speed" or "memory"."""
+        return str(self.symbol.data.role)
+
+
+def directions(equations: Equations, to: Sequence[Any]) -> tuple[Direction, ...]:
+    """Parameters and initial values by name; unknown ones, and ones named twice, are errors."""
+    names = [str(name) for name in to]
+    if not names:
+        raise ParameterError("sensitivities to what? Give to=[…] names of parameters or initial values")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ParameterError(f"'{twice[0]}' stands twice among what sensitivities are asked to")
+    return tuple(_direction(equations, name) for name in names)
+
+
+def _direction(equations: Equations, name: str) -> Direction:
+    system, plain = equations.system, equations.setting.plain
+    if name in system.parameters:
+        node = system.parameters[name]
+        units = equations.parameter_units[name]
+        factor = system.units.factor(parse_unit(node.data.units)) if node.data.units else 1.0
+        return Direction(name, plain(node), units, factor, abs(default_value(node) or 1.0))
+    if name in system.memories:
+        memory = system.memories[name]
+        return Direction(name, plain(memory.symbol), memory.symbol.data.units or "", memory.factor, 1.0)
+    states = {s.data.name: s for s in [*system.coordinates, *system.speeds]}
+    free = {*equations.coordinates, *(u.data.name for u in system.speeds if u not in equations.setting.given)}
+    if name in states and name not in free:
+        raise ParameterError(f"'{name}' is prescribed or locked, so it has no initial value to vary")
+    if name not in states:
+        known = [*system.parameters, *states, *system.memories]
+        raise ParameterError(
+            f"there is no parameter, coordinate, speed or memory '{name}'{nearest(name, known)}"
+        )
+    s = states[name]
+    return Direction(name, s, s.data.units or "", state_factor(s), 1.0)
+
+
+def outputs_of(equations: Equations, of: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of outputs, checked; None: coordinates, speeds and the model's own."""
+    known = [c.name for c in equations.targets.columns]
+    if of is None:
+        system = equations.system
+        shown = {s.data.name for s in [*system.coordinates, *system.speeds]} | set(system.outputs)
+        return tuple(name for name in known if name in shown)
+    names = tuple(dict.fromkeys(str(name) for name in of))
+    for name in names:
+        if name not in known:
+            raise ArmillaryError(f"there is no output '{name}'{nearest(name, known)}")
+    return names
+
+
+_ONE_UNIT = re.compile(r"[^\W\d_]+\^?\d*")
+
+
+def quotient(units: str, by: str) -> str:
+    """Units of something over those of something else."""
+    above, below = (text if text.strip() not in ("", "1", "-") else "" for text in (units, by))
+    if not below:
+        return above
+    return f"{above or '1'}/{below if _ONE_UNIT.fullmatch(below) else f'({below})'}"
