@@ -90,17 +90,46 @@ if TYPE_CHECKING:
     from armillary.analysis.fit import fit
     from armillary.analysis.outcome import Fit
     from armillary.analysis.sensitivities import Sensitivities
+    from armillary.ensembles.metrics import Crossing, Final, Histogram, Maximum, Mean, Minimum, Rms
+    from armillary.ensembles.result import Batch
+    from armillary.ensembles.sampling import (
+        Choice,
+        Correlated,
+        Design,
+        LogNormal,
+        Normal,
+        Triangular,
+        Uniform,
+    )
+    from armillary.ensembles.study import Study, open_study
     from armillary.simulation.execute import run
     from armillary.text.loading import load
     from armillary.text.schema import model_schema as schema
 
-# Verbs on files, whose modules are imported when they are first asked for.
+# What most models do not need: its modules are imported when it is first asked for.
 _LATER = {
+    "Batch": ("armillary.ensembles.result", "Batch"),
+    "Choice": ("armillary.ensembles.sampling", "Choice"),
+    "Correlated": ("armillary.ensembles.sampling", "Correlated"),
+    "Crossing": ("armillary.ensembles.metrics", "Crossing"),
+    "Design": ("armillary.ensembles.sampling", "Design"),
     "Experiment": ("armillary.analysis.experiments", "Experiment"),
+    "Final": ("armillary.ensembles.metrics", "Final"),
     "Fit": ("armillary.analysis.outcome", "Fit"),
+    "Histogram": ("armillary.ensembles.metrics", "Histogram"),
+    "LogNormal": ("armillary.ensembles.sampling", "LogNormal"),
+    "Maximum": ("armillary.ensembles.metrics", "Maximum"),
+    "Mean": ("armillary.ensembles.metrics", "Mean"),
+    "Minimum": ("armillary.ensembles.metrics", "Minimum"),
+    "Normal": ("armillary.ensembles.sampling", "Normal"),
+    "Rms": ("armillary.ensembles.metrics", "Rms"),
     "Sensitivities": ("armillary.analysis.sensitivities", "Sensitivities"),
+    "Study": ("armillary.ensembles.study", "Study"),
+    "Triangular": ("armillary.ensembles.sampling", "Triangular"),
+    "Uniform": ("armillary.ensembles.sampling", "Uniform"),
     "fit": ("armillary.analysis.fit", "fit"),
     "load": ("armillary.text.loading", "load"),
+    "open_study": ("armillary.ensembles.study", "open_study"),
     "run": ("armillary.simulation.execute", "run"),
     "schema": ("armillary.text.schema", "model_schema"),
 }
@@ -109,13 +138,19 @@ __version__ = VERSION
 
 __all__ = [
     "ArmillaryError",
+    "Batch",
     "Beam",
     "Body",
+    "Choice",
+    "Correlated",
+    "Crossing",
     "Cylindrical",
+    "Design",
     "Dyadic",
     "Experiment",
     "Expr",
     "ExpressionError",
+    "Final",
     "Fit",
     "Fixed",
     "Fmu",
@@ -123,9 +158,15 @@ __all__ = [
     "Free",
     "Gimbal",
     "Gyro",
+    "Histogram",
     "Joint",
+    "LogNormal",
+    "Maximum",
+    "Mean",
+    "Minimum",
     "MissingExtraError",
     "ModelError",
+    "Normal",
     "Orbit",
     "ParameterError",
     "Planar",
@@ -133,6 +174,7 @@ __all__ = [
     "Point",
     "Prismatic",
     "Revolute",
+    "Rms",
     "Run",
     "Section",
     "Sensitivities",
@@ -140,9 +182,12 @@ __all__ = [
     "SmoothFriction",
     "Spherical",
     "StickSlip",
+    "Study",
     "System",
     "Table",
     "Table2",
+    "Triangular",
+    "Uniform",
     "UnitsError",
     "Vector",
     "abs",
@@ -179,6 +224,7 @@ __all__ = [
     "nominal",
     "not_",
     "not_equal",
+    "open_study",
     "or_",
     "outer",
     "panels",

@@ -316,7 +316,7 @@ def expected(name: str) -> Expected:
         [model.constants(_changed(random, parameters))[:count] for _ in range(CHANGES)],
     )
     start = model.state(case.initial, parameters)
-    memory = start_memory(model, parameters, start)
+    memory = start_memory(model, parameters, case.initial)
     for place, (key, record) in enumerate(eom.system.memories.items()):
         memory[place] = case.memory[key] * record.factor if key in case.memory else memory[place]
     points = tuple(_at(model, parameters, start, memory, k, random) for k in range(3))

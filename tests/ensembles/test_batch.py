@@ -70,6 +70,44 @@ def test_adaptive_steps_and_samples_inside_steps_are_the_single_runs(how: dict[s
         assert worst_difference(model, 1.0, given, [0, 3], **how) == 0.0
 
 
+@pytest.mark.parametrize("method", ["dopri5", "dop853"])
+def test_adaptive_steps_on_lanes_are_the_single_runs(method: str) -> None:
+    """Every lane has its own time and step, and takes another run when its own has ended. Motions are the
+    same bit for bit, outputs to rounding.
+    """
+    for model, t_end in ((example("stanford_arm"), 0.5), (example("spacecraft_2"), 2.0), (spinning(), 3.0)):
+        given = spread(model, 21, share=0.3)
+        how = {"method": method, "sample": [0.0, 0.1, 0.111, t_end - 0.01], "rtol": 1e-8, "max_step": 0.3}
+        assert model.simulate_batch(0.1, **how | {"sample": 0.1}, **given).info["engine"].startswith("lanes")
+        assert worst_difference(model, t_end, given, [0, 7, 8, 20], **how) < 1e-15
+
+
+def test_adaptive_runs_on_lanes_end_for_themselves() -> None:
+    """A run that grows beyond bounds, one that needs too many steps, and one that is not finite from the
+    start, among others.
+    """
+    k = np.array([0.0, 2.0, 0.0, 200.0, 0.0, 1e308, 0.0, 0.1, 0.0, 0.0])
+    batch = escaping().simulate_batch(
+        2.0, method="dopri5", parameters={"k": k}, initial={"A.q1": 1.0, "A.u1": 0.5}, max_steps=200,
+        outputs=["A.q1"], sample=0.5, metrics={"end": "final(A.q1)"}, progress=False,
+    )  # fmt: skip
+    assert batch.info["engine"].startswith("lanes")
+    np.testing.assert_allclose(batch["end"][k == 0.0], 2.0, rtol=1e-13)
+    for i in np.flatnonzero(k):
+        single = None
+        try:
+            single = escaping().simulate(
+                2.0, method="dopri5", parameters={"k": k[i]}, initial={"A.q1": 1.0, "A.u1": 0.5},
+                max_steps=200, sample=0.5,
+            )  # fmt: skip
+            assert batch.status[i] == "finished" and batch["end"][i] == single["A.q1"][-1]
+        except arm.SimulationError as error:
+            assert batch.status[i] in str(error)
+            np.testing.assert_array_equal(batch["A.q1"][i][: len(error.run)], error.run["A.q1"])
+            assert np.all(np.isnan(batch["A.q1"][i][len(error.run) :])) and np.isnan(batch["end"][i])
+    assert len(set(batch.status)) >= 3
+
+
 def test_batch_size_threads_and_chunks_leave_no_trace() -> None:
     model = example("stanford_arm")
     given = spread(model, 300)
@@ -232,7 +270,7 @@ def test_euler_parameters_are_made_unit() -> None:
 
 
 BAD = [
-    ({"parameters": {"L": [0.5, 0.6], "m": [1.0, 2.0, 3.0]}}, r"mismatched shapes: .* 'L' has 2 .* 'm' has 3"),
+    ({"parameters": {"L": [0.5, 0.6], "m": [1.0, 2.0, 3.0]}}, r"mismatched shapes: .*'L' has 2 .*'m' has 3"),
     ({"parameters": {"L": [0.5, 0.6]}, "runs": 3}, r"mismatched shapes: parameter 'L' is 2 and runs= is 3"),
     ({"parameters": {"l": [0.5, 0.6]}}, r"no parameter 'l'; did you mean 'L'"),
     ({"parameters": {"L": np.ones((2, 2))}}, r"'L' needs one number or one per run, not .* \(2, 2\)"),

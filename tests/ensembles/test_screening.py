@@ -36,7 +36,7 @@ def of(function, vary, kind, runs=None, **settings):
 
 
 def assert_within(found, column, exact, widest):
-    """The truth lies within three deviations, and the interval of 95 %, 1.96 of them, is as narrow as said."""
+    """The truth lies within three deviations; the interval of 95 % is 1.96 of them, as narrow as said."""
     half = found.confidence[column]
     assert (np.abs(found.values[column] - exact) <= 3 / 1.96 * half + 1e-9).all()
     assert half.max() < widest

@@ -96,11 +96,11 @@ def test_parallelograms_started_at_random_keep_their_energy(how: dict[str, Any],
 @pytest.mark.xfail(
     strict=True,
     raises=AssertionError,
-    reason="the step across is as long as the speed is small: 0.3 J at 0.13 rad",
+    reason="the step across is as long as the speed is small: one start in seven here errs by 0.1 J or more",
 )
 def test_a_turning_point_near_the_flat_position_is_passed_too() -> None:
     """Released at rest: it turns back q beyond the flat position, where all speeds are small."""
-    for q in (0.1, 0.12, 0.1318, 0.14, 0.16):
+    for q in np.linspace(0.1, 0.16, 41):
         run = model(1.0).simulate(2.0, sample=0.01, initial=started(q, 0.0))
         assert_near(run["A.q1"], pendulum(run.time, q, 0.0), 1e-4, f"crank angle from {q}")
         assert np.ptp(run["energy"]) < 1e-4

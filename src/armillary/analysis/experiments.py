@@ -22,10 +22,10 @@ _TIME = ("time", "t")
 class Experiment:
     """Measured data and the circumstances under which they were taken.
 
-    ``data`` is a run, a table by name with a "time" (a mapping, a pandas DataFrame, an xarray Dataset), or the
-    path of a file that ``load_run`` reads. ``parameters``, ``initial`` and ``memory`` hold what was different
-    in this experiment, as for ``simulate``, which starts at ``t0``. ``sigma`` is the standard deviation of the
-    measurements: a number for all, or by column a number or an array.
+    ``data`` is a run, a table by name with a "time" (a mapping, a pandas DataFrame, an xarray Dataset), or
+    the path of a file that ``load_run`` reads. ``parameters``, ``initial`` and ``memory`` hold what was
+    different in this experiment, as for ``simulate``, which starts at ``t0``. ``sigma`` is the standard
+    deviation of the measurements: a number for all, or by column a number or an array.
     """
 
     data: Any
@@ -115,7 +115,8 @@ def _table(data: Any, name: str) -> tuple[Any, dict[str, Any], dict[str, str]]:
         columns = {str(key): value for key, value in data.items()}
     else:
         raise ArmillaryError(
-            f"{name}: {type(data).__name__} is no data; give a run, a mapping, a DataFrame, a Dataset or a path"
+            f"{name}: {type(data).__name__} is no data; give a run, a mapping, a DataFrame, a Dataset or a "
+            "path"
         )
     found = [t for t in _TIME if t in columns]
     if not found:

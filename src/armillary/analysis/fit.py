@@ -2,9 +2,10 @@
 
     minimise  Σ ρ(((model − data)/σ)²)   over the unknowns x, within their bounds
 
-with SciPy's trust-region reflective method and the exact derivatives of program/sensitivity.py. Where σ is not
-told, that of each column is estimated from what is left of it, and the columns are weighed by it in turn until
-neither changes: the maximum of the likelihood of normal errors (Bard 1974, section 4-8).
+with SciPy's trust-region reflective method and the exact derivatives of program/sensitivity.py. Where σ is
+not told, that of each column is estimated from what is left of it, and the columns are weighed by it in turn
+until neither changes: the maximum of the likelihood of normal errors (Bard 1974, Nonlinear Parameter
+Estimation, chapter 4).
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from armillary.analysis.unknowns import Unknown, Wanted, assignments, unknowns
 from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run
 from armillary.runtime.compiled import CompiledModel
-from armillary.runtime.sensitive import SensitiveModel
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -58,21 +58,21 @@ def fit(
 ) -> Fit:
     """Parameters and initial values with which the model agrees with data, and how well these tell them.
 
-    ``data`` is a run, a mapping, DataFrame or Dataset with "time" and columns named as outputs, the path of a
-    file that ``load_run`` reads, or an ``Experiment`` that adds circumstances to one of these; or a list of
-    them. NaN is a measurement that was not made. ``parameters`` and ``initial`` name what is looked for: a list
-    of names, which start from their defaults, or {name: start} or {name: (start, lowest, highest)} with None
-    for what is not said. Parameters are shared by all experiments, initial values are each one's own.
-    ``outputs`` chooses among the columns. ``sigma`` is the standard deviation of the measurements, a number or
-    by column; left out, it is estimated. ``loss`` other than "linear" ("soft_l1", "huber", "cauchy", "arctan")
-    makes little of outliers. How steps are taken is said as for ``simulate``.
+    ``data`` is a run, a mapping, DataFrame or Dataset with "time" and columns named as outputs, the path of
+    a file that ``load_run`` reads, or an ``Experiment`` that adds circumstances to one of these; or a list of
+    them. NaN is a measurement that was not made. ``parameters`` and ``initial`` name what is looked for: a
+    list of names, which start from their defaults, or {name: start} or {name: (start, lowest, highest)} with
+    None for what is not said. Parameters are shared by all experiments, initial values are each one's own.
+    ``outputs`` chooses among the columns. ``sigma`` is the standard deviation of the measurements, a number
+    or by column; left out, it is estimated. ``loss`` other than "linear" ("soft_l1", "huber", "cauchy",
+    "arctan") makes little of outliers. How steps are taken is said as for ``simulate``.
     """
     if not isinstance(model, CompiledModel):
         raise ArmillaryError(f"fit() needs a compiled model, not {model!r}; give s.derive().compile()")
     if loss not in LOSSES:
         raise ArmillaryError(f"no loss '{loss}'{nearest(loss, LOSSES)}; there are {', '.join(LOSSES)}")
     began = time.perf_counter()
-    base = model.base if isinstance(model, SensitiveModel) else model
+    base = model.base
     experiments = measured(base, data, outputs, sigma)
     told = _told(experiments)
     found = unknowns(base, parameters, initial, experiments)
@@ -194,14 +194,14 @@ def _run(
         memory=m.experiment.memory,
         t0=m.experiment.t0,
         progress=False,
-        **how,  # type: ignore[misc]
+        **how,
     )
 
 
 @contextmanager
 def _line(wanted: Progress) -> Iterator[Callable[[int, float], None] | None]:
-    """A function to call with evaluations and the root mean square of residuals: the user's, one that writes a
-    line on a terminal once a fit takes long, or None.
+    """A function to call with evaluations and the root mean square of residuals: the user's, one that writes
+    a line on a terminal once a fit takes long, or None.
     """
     if callable(wanted):
         yield wanted

@@ -191,7 +191,7 @@ def _held(u: Unknown, value: float) -> bool:
 
 
 def _quantile(dof: int, told: bool) -> float:
-    """Standard errors to either side that hold a value with 95 %: normal, or Student's where σ is estimated."""
+    """Standard errors to either side that hold a value with 95 %: Student's where σ is estimated."""
     from scipy.special import ndtri, stdtrit
 
     if told:

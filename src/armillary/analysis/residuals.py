@@ -73,7 +73,7 @@ class Residuals:
                 memory=m.experiment.memory,
                 t0=m.experiment.t0,
                 progress=False,
-                **self.how,  # type: ignore[misc]
+                **self.how,
             )
             if len(run) < len(m.time):
                 raise ArmillaryError(
@@ -100,7 +100,8 @@ class Residuals:
 
     def by_column(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """model − data of each column, of all experiments together."""
-        left, found = self.plain(x)[0], {}
+        left = self.plain(x)[0]
+        found: dict[str, list[np.ndarray]] = {}
         for j, (_, c) in enumerate(self.rows):
             found.setdefault(c, []).append(left[self.owner == j])
         return {c: np.concatenate(parts) for c, parts in found.items()}

@@ -77,7 +77,9 @@ class Module:
     def attributes(self) -> str:
         """Of every function. Vectors wider than LLVM would choose by itself stay whole."""
         width = 64 * self.lanes
-        wide = f' "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"' if self.lanes > 1 else ""
+        wide = (
+            f' "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"' if self.lanes > 1 else ""
+        )
         return f"nounwind{wide}"
 
     def define(self, head: str, body: str) -> None:

@@ -138,7 +138,7 @@ class Prepared:
 def engine_for(plan: Plan) -> tuple[str, Work, Singly | None]:
     """The fastest engine that suits a plan, and what makes runs again that it had to leave."""
     if lanes.suits(plan):
-        engine = lanes.Lanes(plan)
+        engine = lanes.engine_of(plan)
         return f"lanes of {engine.width}", engine, None
     if scalar.suits(plan):
         return "scalar", scalar.Scalar(plan), Singly(plan)

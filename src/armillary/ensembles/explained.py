@@ -17,7 +17,7 @@ def variance_explained(x: np.ndarray, y: np.ndarray, level: float) -> tuple[floa
     (adjusted as by Ezekiel 1930): zero on average where y does not depend on x. It estimates the first Sobol'
     index, Var E(y|x) / Var y. Bins hold equal numbers of runs, or one value each where x has few.
 
-    The interval is by a jackknife over random parts. Of intervals of 95 % for a linear and Ishigami's function,
+    The interval is by a jackknife over random parts. Of intervals of 95 % of a linear and Ishigami's function
     from 128 to 4096 runs, 91 to 100 in a hundred held the truth.
     """
     from scipy.stats import t

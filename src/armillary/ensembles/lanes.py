@@ -16,8 +16,16 @@ from armillary.ensembles.starts import Starts
 def suits(plan: Plan) -> bool:
     """Whether this engine can make the runs of a plan."""
     program = plan.program
-    plain = not (program.fire or program.events.results or program.corrected or program.stepping)
-    return plain and plan.row_at is not None and plan.method.tableau is not None
+    if program.fire or program.events.results or program.corrected or program.stepping:
+        return False
+    if plan.method.adaptive:
+        return plan.method.tableau is not None and not program.update.results
+    return plan.method.tableau is not None and plan.row_at is not None
+
+
+def engine_of(plan: Plan, width: int | None = None) -> Lanes | AdaptiveLanes:
+    """The engine for a plan that suits."""
+    return (AdaptiveLanes if plan.method.adaptive else Lanes)(plan, width)
 
 
 @cache
@@ -48,7 +56,7 @@ def compiled(texts: tuple[str, str]) -> Any:
 
 
 class Lanes:
-    """The engine for one plan."""
+    """The engine for one plan with fixed steps."""
 
     def __init__(self, plan: Plan, width: int | None = None) -> None:
         from armillary.ensembles.lanes_fixed import ADDRESSES, KEPT, LOOKED, WHOLES, FixedSteps
@@ -81,8 +89,50 @@ class Lanes:
         )  # fmt: skip
         self._runs(blocks, stride, len(plan.grid) - 1, *(a.ctypes.data for a in arrays))
         return Outcome(
-            status[:n].astype(np.int8), stops[:n], state[:, :n], memory[:, :n], rows[..., :n], slots[:, :n], {}
+            status[:n].astype(np.int8),
+            stops[:n],
+            state[:, :n],
+            memory[:, :n],
+            rows[..., :n],
+            slots[:, :n],
+            {},
         )
+
+
+class AdaptiveLanes:
+    """The engine for one plan with an adaptive method."""
+
+    def __init__(self, plan: Plan, width: int | None = None) -> None:
+        from armillary.ensembles.lanes_adaptive import ADDRESSES, KEPT, LOOKED, WHOLES, AdaptiveSteps
+        from armillary.ensembles.lanes_frame import ARRAYS
+
+        assert plan.method.tableau is not None
+        self.plan, self.width = plan, width or lanes()
+        loop = AdaptiveSteps(plan.program, plan.method.tableau, plan.looks, plan.history, self.width)
+        self._engine, self._room = compiled(loop.texts()), loop.room_size
+        addresses = [ctypes.c_void_p] * (len(ADDRESSES) + len(ARRAYS) + 1)
+        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(WHOLES), *addresses)
+        self._runs = kind(self._engine.get_function_address("runs"))
+        # After the last row there is one that never comes.
+        want = np.where(plan.kept, KEPT, 0.0) + np.where(plan.looked, LOOKED, 0.0)
+        self._rows = (
+            np.append(plan.times, np.inf), np.append(want, 0.0), np.append(np.cumsum(plan.kept) - 1.0, 0.0),
+        )  # fmt: skip
+        settings = (plan.t0, plan.t_end, plan.step or 0.0, plan.rtol, plan.max_step, float(plan.max_steps))
+        self._settings, self._atol = np.array(settings), np.array(plan.atol)
+
+    def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        plan, n = self.plan, i1 - i0
+        parameters, state, memory = (np.ascontiguousarray(a) for a in starts.block(i0, i1))
+        outcome = Outcome.empty(plan, n)
+        slots = np.ascontiguousarray(np.tile(plan.slots[:, None], (1, n)))
+        status, stops, room = np.empty(n), np.empty(n), aligned(self._room)
+        arrays = (
+            self._settings, self._atol, *self._rows, parameters, state, memory, outcome.rows, slots, status,
+            stops, room,
+        )  # fmt: skip
+        self._runs(n, n, *(a.ctypes.data for a in arrays))
+        return Outcome(status.astype(np.int8), stops, state, memory, outcome.rows, slots, {})
 
 
 def _padded(array: np.ndarray, columns: int) -> np.ndarray:

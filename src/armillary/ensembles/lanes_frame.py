@@ -11,12 +11,11 @@ from typing import Any
 
 from llvmlite import ir
 
-from armillary.backends import vector_math
 from armillary.backends.llvm import lanes_module
 from armillary.ensembles.accumulating import look_function
 from armillary.ensembles.plan import Look
 from armillary.program.program import Program
-from armillary.runtime.code import ADDRESS, NOTHING, WHOLE, Code, Operand, Value, Vector
+from armillary.runtime.code import ADDRESS, NOTHING, WHOLE, Code, Operand, Value, Vector, power_text
 from armillary.runtime.tableau import Row, Tableau
 
 # Of all runs: their values at the start, replaced by those at the end, and what was kept of the motion.
@@ -111,12 +110,6 @@ class LaneFrame(Code):
         passed = [self.of_kind(self.kind, t).raw, self._place("out"), self._place(slots)]
         self.builder.call(self._declared("look", kind), passed)
 
-    def power(self, x: Operand, exponent: Operand) -> Value:
-        symbol, _ = vector_math.function("pow", self.lanes)
-        kind = ir.FunctionType(self.kind, (self.kind, self.kind))
-        passed = [self.of_kind(self.kind, o).raw for o in (x, exponent)]
-        return Value(self, self.builder.call(self._declared(symbol, kind), passed))
-
     # ------------------------------------------------------------ vectors
 
     def weighted(self, weights: Row, m: Value) -> Value:
@@ -145,6 +138,6 @@ class LaneFrame(Code):
         rest = lanes_module(self.program, self.lanes)
         if self.looks:
             look_function(rest, self.looks)
-        symbol, power = vector_math.function("pow", self.lanes)
-        rest.need(symbol, lambda: power.replace("define internal", "define"))
+        symbol, power = power_text(self.lanes)
+        rest.helpers[symbol] = power
         return str(self.module).replace("\n{\n", f" {rest.attributes}\n{{\n"), rest.text()

@@ -103,8 +103,8 @@ class Scalar:
         given = np.empty(max(len(parameters), 1))
         out, own_slots = np.empty(max(columns, 1)), np.empty(max(len(plan.slots), 1))
         arrays = (
-            self._first.workspace, room, parameters, state, memory, outcome.rows, outcome.slots, status, stops,
-            given, constants, out, own_slots, self._due, self._asks,
+            self._first.workspace, room, parameters, state, memory, outcome.rows, outcome.slots, status,
+            stops, given, constants, out, own_slots, self._due, self._asks,
         )  # fmt: skip
         addresses = [ctypes.addressof(fresh), ctypes.addressof(control), *(a.ctypes.data for a in arrays)]
         code = [self._drive.address, plan.model.address("precompute"), self._functions.outputs]

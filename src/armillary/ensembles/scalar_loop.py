@@ -20,7 +20,8 @@ from armillary.runtime.shape import FIELDS, Reason, Shape
 # model's functions.
 ARGUMENTS = (
     "fresh_control", "control", "fresh_room", "room", "parameters", "states", "memory", "kept", "slots",
-    "status", "stops", "given", "constants", "out", "own_slots", "due", "asks", "drive", "precompute", "outputs",
+    "status", "stops", "given", "constants", "out", "own_slots", "due", "asks", "drive", "precompute",
+    "outputs",
 )  # fmt: skip
 KEPT, LOOKED = 1.0, 2.0  # in ``due``, one number per row
 

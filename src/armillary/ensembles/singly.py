@@ -29,14 +29,17 @@ class Singly:
     def one(self, starts: Starts, i: int, column: int, outcome: Outcome) -> None:
         """Run ``i`` into a column."""
         plan = self.plan
-        how: dict[str, Any] = {"step": plan.step, "method": plan.method.name, "max_steps": plan.max_steps}
+        how: dict[str, Any] = {
+            "sample": self.times,
+            "step": plan.step,
+            "method": plan.method.name,
+            "max_steps": plan.max_steps,
+        }
         if plan.method.adaptive:
             how |= {"rtol": plan.rtol, "atol": plan.atol, "max_step": plan.max_step}
         run: Run | None
         try:
-            run = plan.model.simulate(
-                plan.t_end, t0=plan.t0, sample=self.times, progress=False, **starts.single(i), **how
-            )
+            run = plan.model.simulate(plan.t_end, t0=plan.t0, progress=False, **starts.single(i), **how)
             status = EVENT if run.info["status"] == "event" else FINISHED
         except SimulationError as error:
             run, status = error.run, FAILED

@@ -192,8 +192,8 @@ class Starts:
     @cached_property
     def _by_numbers(self) -> bool:
         """Whether nothing has to be found at the start."""
-        equations, kind = self.model.equations, type(self.model)
-        ordinary = kind.place_at_start is CompiledModel.place_at_start
+        equations, kind = self.model.equations, type(self.model.base)
+        ordinary = self.model.start_tail is not None and kind.place_at_start is CompiledModel.place_at_start
         ordinary = ordinary and kind.second_half is CompiledModel.second_half
         started = any(m.start is not None for m in equations.system.memories.values())
         return ordinary and not (equations.setting.rows or started or equations.system.mass_centre_starts())
@@ -238,7 +238,8 @@ class Starts:
         memory[:] = initial_memory(equations, self.shared("memory"), self.t0)[:, None]
         for name, column in self.columns["memory"].items():
             memory[list(equations.system.memories).index(name)] = column[i0:i1]
-        return state, memory
+        tails = [np.tile(tail[:, None], (1, n)) for tail in self.model.start_tail or ()]
+        return np.vstack([state, tails[0]]), np.vstack([memory, tails[1]])
 
     @cached_property
     def _first_initial(self) -> dict[str, Any]:

@@ -49,7 +49,11 @@ class Geometry:
     values: Callable[[float, np.ndarray], np.ndarray]
 
     def at(self, t: float, q: np.ndarray) -> Figures:
-        layout, numbers = self.layout, self.values(t, q)
+        return self.figures(self.values(t, q))
+
+    def figures(self, numbers: np.ndarray) -> Figures:
+        """Numbers of the layout, each in its place."""
+        layout = self.layout
         n_gaps, m = len(layout.gaps), layout.rows
         jacobian = np.zeros((m, layout.speeds))
         rates = np.zeros((layout.coordinates, layout.speeds))

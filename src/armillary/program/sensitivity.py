@@ -10,10 +10,10 @@ At an event g = 0 that leaves y⁺ = r(t, y, m), the instant moves with p too: �
 
     S⁺ = (∂r/∂y)(S⁻ + f⁻ τ') + (∂r/∂t) τ' + ∂r/∂p − f⁺ τ'
 
-(the saltation matrix; Leine & Nijmeijer 2004, section 7.4). Steps bring Euler parameters back to unit length
-and coordinates back to closed loops, but not S: only that part of it counts which leads along the
-constraints, and it is taken wherever S is used: S − e (eᵀS)/(eᵀe) for Euler parameters e, and S + N δ with
-J_d δ = −(∂Φ/∂q S + ∂Φ/∂p) for gaps Φ, by the implicit function theorem.
+(the saltation matrix; Leine & Nijmeijer 2004, Dynamics and Bifurcations of Non-Smooth Mechanical Systems).
+Steps bring Euler parameters back to unit length and coordinates back to closed loops, but not S: only that
+part of it counts which leads along the constraints, and it is taken wherever S is used: S − e (eᵀS)/(eᵀe) for
+Euler parameters e, and S + N δ with J_d δ = −(∂Φ/∂q S + ∂Φ/∂p) for gaps Φ, by the implicit function theorem.
 
 A state of the program is S times the size of p, its default value: the change of y per relative change of p,
 for which the tolerances of y itself are right.
@@ -217,7 +217,7 @@ def _in_loops(setting: Setting, t: Targets, moving: Mapping[Expr, Expr]) -> dict
 
 def _on_sphere(t: Targets, moving: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
     """Derivatives of Euler parameters that keep them unit."""
-    found = {}
+    found: dict[Expr, Expr] = {}
     for start in t.quaternions:
         e = t.coordinates[start : start + 4]
         along = sum((x * moving[x] for x in e), as_expr(0)) / sum((x * x for x in e), as_expr(0))

@@ -21,6 +21,8 @@ from typing import Any
 
 from llvmlite import ir
 
+from armillary.backends import vector_math
+
 REAL = ir.DoubleType()
 WHOLE = ir.IntType(64)
 ADDRESS = ir.PointerType()
@@ -254,13 +256,23 @@ class Code:
         self.builder.position_at_end(loop.exit)
 
     def total(self, count: int, term: Callable[[Value], Value]) -> Value:
-        """Σ term(i); the order of summation is LLVM's, so that it can be a vector sum."""
-        sum_ = Variable(self, self.of_kind(self.kind, 0.0))
-        with self.each(count) as i:
-            part = term(i)
-            self.flags = ("contract", "reassoc")
-            sum_.set(sum_.get() + part)
-        return sum_.get()
+        """Σ term(i), as four sums of every fourth term: they do not wait for one another, and the order is
+        the same with and without lanes.
+        """
+        sums = [Variable(self, self.of_kind(self.kind, 0.0)) for _ in range(min(4, max(count, 1)))]
+        with self.each(count // 4) as i:
+            for j, sum_ in enumerate(sums):
+                sum_.set(sum_.get() + term(i * 4 + j))
+        outside, self.flags = self.flags, ("contract",)
+        for j in range(count % 4):
+            sums[j].set(sums[j].get() + term(self.whole(count - count % 4 + j)))
+        self.flags = outside
+        found = [sum_.get() for sum_ in sums]
+        while len(found) > 1:
+            found = [a + b for a, b in zip(found[::2], found[1::2], strict=False)] + found[
+                len(found) // 2 * 2 :
+            ]
+        return found[0]
 
     # Functions
 
@@ -278,7 +290,14 @@ class Code:
         return self.intrinsic("sqrt", x)
 
     def power(self, x: Operand, exponent: Operand) -> Value:
-        return self.intrinsic("pow", x, exponent)
+        """x to some power, by our own function, to be linked from ``power_text``: the C library's differs
+        from machine to machine, and none is the same on lanes.
+        """
+        kind = ir.VectorType(REAL, self.lanes)
+        function = self._declared(power_text(self.lanes)[0], ir.FunctionType(kind, [kind] * 2))
+        raw = [self.of_kind(self.kind, operand).raw for operand in (x, exponent)]
+        result = self.builder.call(function, [self.builder.bitcast(a, kind) for a in raw])
+        return Value(self, self.builder.bitcast(result, self.kind))
 
     def least(self, x: Operand, y: Operand) -> Value:
         """The smaller; y when they cannot be compared."""
@@ -298,3 +317,11 @@ class Code:
     def copy(self, count: int, source: Vector, target: Vector) -> None:
         with self.each(count) as i:
             target[i] = source[i]
+
+
+def power_text(lanes: int) -> tuple[str, str]:
+    """The name of the function behind ``power`` and the LLVM text that defines it."""
+    name, text = vector_math.function("pow", lanes)
+    return name, text.replace(
+        f"define internal <{lanes} x double> @{name}", f"define <{lanes} x double> @{name}"
+    )

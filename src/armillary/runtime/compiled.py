@@ -156,6 +156,16 @@ class CompiledModel:
         """Derivatives of all coordinates and speeds at a state, where it holds any."""
         return None
 
+    @property
+    def base(self) -> CompiledModel:
+        """The model without derivatives of its motion: itself."""
+        return self
+
+    @property
+    def start_tail(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Further states and memory at the start of every run; None where they are not always the same."""
+        return np.empty(0), np.empty(0)
+
     def in_mode(self, mode: Mode) -> CompiledModel:
         """The same system's model in another mode."""
         equations = self.equations
@@ -325,9 +335,9 @@ class CompiledModel:
     ) -> Batch:
         """Many runs from ``t0`` to ``t_end`` at once.
 
-        ``parameters``, ``initial`` and ``memory`` hold numbers, shared by all runs, and arrays, one number per
-        run; ``initial`` may also be an array of whole states, a row per run. ``metrics`` are reduced on the
-        fly, by name: "final(x)", "minimum(x)", "maximum(x)", "mean(x)", "rms(x)", "crossing(x, level,
+        ``parameters``, ``initial`` and ``memory`` hold numbers, shared by all runs, and arrays, one number
+        per run; ``initial`` may also be an array of whole states, a row per run. ``metrics`` are reduced on
+        the fly, by name: "final(x)", "minimum(x)", "maximum(x)", "mean(x)", "rms(x)", "crossing(x, level,
         rising)", "histogram(x, low, high, bins)" of outputs x; they see every fixed step, or the sample times
         of an adaptive method. ``outputs`` are those whose histories are kept, at the times of ``sample``: all
         where no metrics are asked for, else none unless named. Steps, methods and tolerances are those of
@@ -340,9 +350,10 @@ class CompiledModel:
         from armillary.ensembles.batch import simulate_batch
 
         return simulate_batch(
-            self, t_end, step=step, method=method, parameters=parameters, initial=initial, memory=memory, t0=t0,
-            sample=sample, outputs=outputs, metrics=metrics, runs=runs, rtol=rtol, atol=atol, max_step=max_step,
-            max_steps=max_steps, threads=threads, device=device, precision=precision, progress=progress,
+            self, t_end, step=step, method=method, parameters=parameters, initial=initial, memory=memory,
+            t0=t0, sample=sample, outputs=outputs, metrics=metrics, runs=runs, rtol=rtol, atol=atol,
+            max_step=max_step, max_steps=max_steps, threads=threads, device=device, precision=precision,
+            progress=progress,
         )  # fmt: skip
 
     @property

@@ -18,10 +18,13 @@ class Loop:
 
     def __init__(self, shape: Shape, model: str = "") -> None:
         def module() -> Any:
-            from armillary.runtime.loops import emit_loop  # not needed where the code is in the cache
+            from armillary.runtime.code import power_text  # neither is needed where the code is in the cache
+            from armillary.runtime.loops import emit_loop
 
             binding = prepared()
             made = binding.parse_assembly(str(emit_loop(shape, linked=bool(model)).module))
+            if shape.adaptive:
+                made.link_in(binding.parse_assembly(power_text(1)[1]))
             if model:
                 made.link_in(binding.parse_assembly(model))
             return made

@@ -47,10 +47,25 @@ class SensitiveModel(CompiledModel):
         self, equations: SensitiveEquations, code: Compiled, seconds: float, base: CompiledModel
     ) -> None:
         super().__init__(equations, code, seconds)
-        self.base = base
+        self._base = base
         self.speed_names = base.speed_names
         self.directions = tuple(d.name for d in equations.directions)
         self._starts = StartDerivatives(base.equations, equations.directions)
+
+    @property
+    def base(self) -> CompiledModel:
+        """The model without derivatives of its motion."""
+        return self._base
+
+    @property
+    def start_tail(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Derivatives at the start of every run: ones and zeros, where nothing has to be found there."""
+        starts, moved = self._starts, self.equations.directions
+        four = [start + k for start in self.equations.program.quaternions for k in range(4)]
+        if any(d.name in (self.coordinate_names[i] for i in four) for d in moved):
+            return None
+        states = starts.seeded([*self.coordinate_names, *self.speed_names])
+        return states.ravel(), self._extended(np.empty(0), starts.seeded(starts.memories))
 
     def with_sensitivities(
         self, to: Sequence[Any], of: Sequence[str] | None = None, *, ignore_jumps: bool = False

@@ -176,7 +176,7 @@ class Derived:
     def _rates(self, geometry: Geometry) -> list[Figures]:
         """How the figures of the constraints move, direction by direction."""
         numbers = self._starts.geometry(self._values, self._moved())
-        return [Geometry(geometry.layout, lambda t, q, c=c: c).at(0.0, self._place.q) for c in numbers.T]
+        return [geometry.figures(column) for column in numbers.T]
 
     def _solved(
         self, matrix: np.ndarray, right: list[np.ndarray], what: str, moving: np.ndarray

@@ -167,6 +167,11 @@ def description(equations: Equations, initial: list[float], memory: list[float])
         memory=tuple(
             Stored(name, *_labels(m.symbol, m.about), memory[i], m.input, m.period, m.factor, m.hidden)
             for i, (name, m) in enumerate(system.memories.items())
+        )
+        + tuple(
+            Stored(s.data.name, *_labels(s), memory[i], False, None, 1.0, True)
+            for i, s in enumerate(program.memory)
+            if i >= len(system.memories)
         ),
         outputs=tuple(Output(c.name, c.units, c.about) for c in targets.columns),
         events=tuple(

@@ -7,14 +7,13 @@ about the initial one; the last row of a short run by rk4. A parameter without a
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluate
 from armillary.errors import SimulationError
-from armillary.model.unit_system import state_factor
 from armillary.program.equations import Equations
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def reference(equations: Equations) -> Reference:
     model = equations.compile()
     parameters = example_parameters(equations)
     start = model.state(None, parameters)
-    memory = start_memory(model, parameters, start)
+    memory = start_memory(model, parameters)
     count = len(equations.program.constants)
     return Reference(
         tuple(parameters.values()),
@@ -144,19 +143,15 @@ def _called(
     return out
 
 
-def start_memory(model: CompiledModel, parameters: dict[str, float], state: np.ndarray) -> np.ndarray:
+def start_memory(
+    model: CompiledModel, parameters: dict[str, float], initial: Mapping[str, float] | None = None
+) -> np.ndarray:
     """The memory at the start of a run from t = 0: clocks one period later, the rest as described."""
-    memories = model.equations.system.memories.values()
-    found = np.array([m.period or m.initial for m in memories], dtype=float)
-    if any(m.start is not None for m in memories):
-        values: dict[Any, Any] = {**model.inside(parameters), model.equations.system.time.data.name: 0.0}
-        shown, system = model.outputs(0.0, state, parameters), model.equations.system
-        values |= {
-            s.data.name: shown[s.data.name] * state_factor(s) for s in (*system.coordinates, *system.speeds)
-        }
-        starts = [evaluate(m.start, values) if m.start is not None else None for m in memories]
-        found = np.array([f if s is None else s for f, s in zip(found, starts, strict=True)], dtype=float)
-    return found
+    from armillary.runtime.initial import initial_memory
+    from armillary.runtime.instance import Instance
+
+    stored = initial_memory(model.equations, None, 0.0)
+    return model.place_at_start(Instance(model, parameters), initial, 0.0, stored).memory
 
 
 def _trajectory(model: CompiledModel, parameters: dict[str, float]) -> Trajectory | None:

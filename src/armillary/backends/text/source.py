@@ -99,7 +99,7 @@ def source(equations: Equations) -> Source:
     model = equations.compile()
     given = example_parameters(equations)
     state = model.state(None, given)
-    described = description(equations, state.tolist(), start_memory(model, given, state).tolist())
+    described = description(equations, state.tolist(), start_memory(model, given).tolist())
     return Source(equations, one_lined(described), tuple(given.values()))
 
 

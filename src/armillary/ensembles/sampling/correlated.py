@@ -61,7 +61,7 @@ def _checked(correlation: Any, names: tuple[str, ...]) -> np.ndarray:
         raise ParameterError(f"{where} needs two names at least; one alone is correlated with nothing")
     try:
         matrix = np.array(correlation, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ParameterError(f"{where}: the correlation must be a matrix of numbers") from None
     size = len(names)
     if matrix.shape != (size, size):

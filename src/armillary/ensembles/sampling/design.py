@@ -131,13 +131,13 @@ class Design:
         return told | {"names": list(self.names)}  # in their order, whoever sorts the keys of the rest
 
     @staticmethod
-    def from_data(data: Mapping[str, Any]) -> Design:
+    def from_data(data: Mapping[str, Any], units: Mapping[str, str] | None = None) -> Design:
         """A design from plain data: {"kind": "lhs", "runs": 100, "vary": {"m": {"normal": [1, 0.1]}}}."""
         known = ("vary", "kind", "runs", "seed", "levels", "second_order")
         for key in data:
             if key not in known:
                 raise ParameterError(f"a design has no '{key}'{nearest(str(key), known)}")
-        return Design(**{"vary": {}, **data})
+        return Design(**{"vary": {}, **data}, units=units)
 
     def __repr__(self) -> str:
         return f"Design({', '.join(self.names)}: {self.kind}, {self.runs} runs, seed {self.seed})"

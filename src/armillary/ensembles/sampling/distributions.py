@@ -80,13 +80,18 @@ class Distribution:
     def _read(self) -> None:
         """The fields with units as plain numbers in one unit."""
         given = {name: getattr(self, name) for name in self.sized}
-        given = {name: value for name, value in given.items() if not _infinite(value)}  # as wide in any unit
+        given = {name: value for name, value in given.items() if name == "values" or not _infinite(value)}
         numbers, units = in_one_unit(given, self.units, type(self).__name__)
+        self._settle(**self._one_each(numbers), units=units)
+
+    def _one_each(self, numbers: dict[str, Any]) -> dict[str, Any]:
+        """The numbers, if each is one; but for lists of values and weights."""
         for name, number in numbers.items():
-            if np.ndim(number) != (name == "values"):
-                what = "a list of numbers" if name == "values" else "one number"
+            is_list = name in ("values", "weights")
+            if np.ndim(number) != is_list:
+                what = "a list of numbers" if is_list else "one number"
                 raise ParameterError(f"{type(self).__name__}: {name} must be {what}")
-        self._settle(**numbers, units=units)
+        return numbers
 
     def _require(self, condition: bool, what: str) -> None:
         if not condition:
@@ -179,7 +184,7 @@ class LogNormal(Distribution):
     sized = ("median",)
 
     def __post_init__(self) -> None:
-        self._settle(sigma=in_one_unit({"sigma": self.sigma}, "", "LogNormal")[0]["sigma"])
+        self._settle(**self._one_each(in_one_unit({"sigma": self.sigma}, "", "LogNormal")[0]))
         self._read()
         self._settle(low=0.0, high=math.inf)
         self._require_finite("median", "sigma")
@@ -222,8 +227,8 @@ class Triangular(Distribution):
 class Choice(Distribution):
     """One of several values, equally likely or by `weights`; in a grid, all of them in turn."""
 
-    values: np.ndarray
-    weights: np.ndarray | None = None
+    values: Any
+    weights: Any = None
     units: str = ""
     word = "choice"
     main = ("values",)
@@ -231,11 +236,11 @@ class Choice(Distribution):
 
     def __post_init__(self) -> None:
         self._read()
+        if self.weights is not None:
+            self._settle(**self._one_each(in_one_unit({"weights": self.weights}, "", "Choice")[0]))
         self._require(self.values.size > 0, "there must be one value at least")
         likely = self.values
         if self.weights is not None:
-            weights = in_one_unit({"weights": self.weights}, "", "Choice")[0]["weights"]
-            self._settle(weights=np.atleast_1d(weights))
             self._require(
                 self.weights.shape == self.values.shape,
                 f"{self.values.size} values need as many weights, not {self.weights.size}",

@@ -87,6 +87,8 @@ def _text(value: str, where: str) -> tuple[float, str | None]:
 def _list(values: list[Any] | tuple[Any, ...], where: str) -> tuple[np.ndarray, str | None]:
     if all(type(value) is float or type(value) is int for value in values):  # a million of them are quick
         return _array(np.asarray(values), where), None
+    if any(isinstance(value, list | tuple | np.ndarray) for value in values):
+        raise ParameterError(f"{where} needs a plain list of numbers, not lists in a list")
     numbers, unit = in_one_unit({f"number {i}": value for i, value in enumerate(values, 1)}, "", where)
     return _array(np.asarray(list(numbers.values())), where), unit or None
 
@@ -96,7 +98,7 @@ def _array(values: np.ndarray, where: str) -> np.ndarray:
         raise ParameterError(f"{where} needs a plain list of numbers, not an array of shape {values.shape}")
     try:
         numbers = np.array(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ParameterError(shortened(f"{where} needs numbers, not {values!r}")) from None
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:

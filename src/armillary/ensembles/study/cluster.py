@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _EACH = 2  # tasks on their way per thread: one that runs, and one that waits for it
 _KEPT = 4  # studies whose models a worker keeps
+_CONNECT = 20.0  # seconds to find a scheduler
 _ASKED = 5.0  # seconds between two looks at how many workers there are
 
 
@@ -189,6 +190,3 @@ def connected(on: Any) -> Iterator[Any]:
         yield client
     finally:
         client.close()
-
-
-_CONNECT = 20.0  # seconds

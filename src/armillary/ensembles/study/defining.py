@@ -9,22 +9,34 @@ import numpy as np
 
 from armillary.algebra.units import is_quantity
 from armillary.ensembles.metrics import Metrics, read_metrics
+from armillary.ensembles.plan import Plan
 from armillary.ensembles.planning import plan as planned
 from armillary.ensembles.sampling import Design
 from armillary.ensembles.study.definition import Definition, make_definition
 from armillary.ensembles.study.identity import identity
 from armillary.ensembles.study.layout import Layout
-from armillary.ensembles.study.runs import INITIAL, KINDS, MEMORY, PARAMETER, arguments, kind_of, layout_of
+from armillary.ensembles.study.runs import (
+    INITIAL,
+    KINDS,
+    MEMORY,
+    PARAMETER,
+    arguments,
+    kind_of,
+    layout_of,
+    possible,
+)
 from armillary.ensembles.study.store import LARGEST
+from armillary.ensembles.study.work import Values
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.model.unit_system import state_factor
 from armillary.runtime.compiled import CompiledModel
 from armillary.runtime.initial import state_number
 from armillary.runtime.parameters import parameter_table, plain_number
 
-_BLOCKS = 200  # so many make progress visible, and little is lost with one
+_BLOCKS = 100  # so many make progress visible, and little is lost with one
 _FEWEST, _MOST = 256, 65_536  # runs in a block: work for all lanes and threads; memory
 _BYTES = 64 * 2**20  # of a block's results
+_TRIED = 20  # runs, of which one at least must be possible
 
 
 def define(
@@ -37,11 +49,15 @@ def define(
 ) -> tuple[Definition, np.ndarray]:
     """A study's definition, and the times of its histories; ``how`` are arguments of ``simulate_batch``."""
     vary = {name: kind_of(model, name) for name in design.names}
-    first = {name: values[:1] for name, values in design.block(0, 1).items()}
-    run = _plain_run(model, how, vary, {name: float(values[0]) for name, values in first.items()})
     asked = {name: str(metric) for name, metric in read_metrics(metrics).items()}
-    options = {key: value for key, value in arguments(run, vary, first).items() if key != "precision"}
-    plan = planned(model, metrics=asked, outputs=outputs, runs=1, **options)
+
+    def tried(values: Values) -> tuple[dict[str, Any], Plan]:
+        """How runs are made, and the plan of one, which tells what is wrong with either."""
+        run = _plain_run(model, how, vary, {name: float(each[0]) for name, each in values.items()})
+        given = {key: value for key, value in arguments(run, vary, values).items() if key != "precision"}
+        return run, planned(model, metrics=asked, outputs=outputs, runs=1, **given)
+
+    run, plan = possible(design.block(0, min(design.runs, _TRIED)), tried)
     size = _block_size(block, design.runs, layout_of(plan, vary, design.runs, 1))
     definition = make_definition(
         system=model.equations.system.name,

@@ -146,6 +146,7 @@ def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, 
 _WORDS = {
     "armillary": "version of Armillary",
     "system": "name of the system",
+    "design.vary": "distribution of",
     "model.equations": "equations of motion (their digest)",
     "model.parameters": "the model's own value of parameter",
     "model.initial": "the model's own initial value of",

@@ -16,6 +16,7 @@ from armillary.ensembles.study.records import Record
 _PATIENCE = 1.0  # seconds without a word
 _BETWEEN = 0.2  # seconds between two looks of the line
 _NAMED = 3  # failed runs named in a summary
+_LONGEST = 80  # letters of a reason there
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,16 @@ class Status:
         if self.seconds_left:
             lines[0] += f", about {clock(self.seconds_left)} left"
         if self.failed:
-            named = "; ".join(f"run {run}: {why}" for run, why in self.told[:_NAMED])
+            named = "; ".join(f"run {run}: {_short(why)}" for run, why in self.told[:_NAMED])
             more = "; …" if self.failed > min(len(self.told), _NAMED) else ""
             lines.append(f"{self.failed} failed ({named}{more})")
         return "\n".join(lines)
+
+
+def _short(reason: str) -> str:
+    """The first line of a reason, or as much of it as a summary has room for."""
+    line = reason.partition("\n")[0].partition(";")[0]
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
 class Progress:

@@ -39,7 +39,7 @@ def dataset(folder: Folder, definition: Definition, **options: Any) -> xarray.Da
     layout = definition.layout
     # Undecoded: an output in "hours" is a number, not a timedelta.
     plain: dict[str, Any] = {"chunks": None, "decode_cf": False, "consolidated": False}
-    found = xr.open_zarr(folder.store, **(plain | options))
+    found = xr.open_zarr(folder.store, **(plain | options)).isel({RUN: slice(layout.runs)})
     if not is_consolidated(folder, definition):
         for column, row in zip(layout.columns, numbers(folder, definition), strict=True):
             found[column.label] = (RUN, row, found[column.label].attrs)

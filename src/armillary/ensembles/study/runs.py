@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from armillary.runtime.compiled import CompiledModel
 
 PARAMETER, INITIAL, MEMORY = "parameters", "initial", "memory"
 KINDS = (PARAMETER, INITIAL, MEMORY)
+
+Thing = TypeVar("Thing")
 
 _CODES = {word: float(code) for code, word in enumerate(ENDS)}
 
@@ -119,11 +122,22 @@ def _labelled(columns: list[Column], arrays: list[Array], runs: int, block: int)
     )
 
 
+def possible(values: Values, make: Callable[[Values], Thing]) -> Thing:
+    """What is made from the values of the first run whose values are possible; an error where none is."""
+    refused: list[ParameterError] = []
+    for i in range(_length(values)):
+        try:
+            return make({name: each[i : i + 1] for name, each in values.items()})
+        except ParameterError as error:
+            refused.append(error)
+    raise refused[0]
+
+
 class ModelRuns:
     """An engine for a study's blocks: batches of its model, prepared with the first of them.
 
     A run that cannot start (a loop that does not close, a negative mass) has failed, as one that diverges;
-    the others of its block are made. Where no run of a block can start, that is an error.
+    the others of its block are made.
     """
 
     def __init__(
@@ -135,26 +149,23 @@ class ModelRuns:
         self._preparing = threading.Lock()
 
     def __call__(self, values: Values, first: int) -> Made:
+        self._be_ready(values)
         layout, runs = self._layout, _length(values)
         columns = np.full((len(layout.columns), runs), np.nan)
         arrays = tuple(np.full((runs, array.size), np.nan) for array in layout.arrays)
         failed: list[tuple[int, str]] = []
-        refused: list[ArmillaryError] = []
         for place, batch in self._batches(values, 0):
             here = slice(place, place + (1 if isinstance(batch, ArmillaryError) else batch.runs))
             for row, column in zip(columns, layout.columns, strict=True):
                 row[here] = values[column.name][here] if column.kind == VARIED else _numbers(batch, column)
             if isinstance(batch, ArmillaryError):
                 failed.append((first + place, _of_run(batch, first + place)))
-                refused.append(batch)
                 continue
             found = {**batch.histories, **batch.metrics}
             for array, room in zip(layout.arrays, arrays, strict=True):
                 room[here] = found[array.name]
             for i in batch.failed.tolist():
                 failed.append((first + place + i, batch.messages.get(i) or str(batch.status[i])))
-        if len(refused) == runs:
-            raise refused[0]
         return Made(columns, arrays, tuple(failed))
 
     def _batches(self, values: Values, place: int) -> Iterator[tuple[int, Batch | ArmillaryError]]:
@@ -174,16 +185,27 @@ class ModelRuns:
             yield from self._batches({name: each[half:] for name, each in values.items()}, place + half)
 
     def _batch(self, values: Values) -> Batch:
-        given, runs = arguments(self._content["run"], self._content["vary"], values), _length(values)
-        with self._preparing:
-            if self._prepared is None:
-                kept = {"metrics": self._content["metrics"], "outputs": self._content["outputs"]}
-                self._prepared = Prepared(self._model, device=self._device, runs=runs, **kept, **given)
-        starts: dict[str, Any] = {kind: given.get(kind) for kind in KINDS}
-        batch = self._prepared(**starts, runs=runs, threads=self._threads)
+        prepared = self._prepared or self._prepare(values)
+        starts: dict[str, Any] = {kind: self._arguments(values).get(kind) for kind in KINDS}
+        batch = prepared(**starts, runs=_length(values), threads=self._threads)
         if np.any(batch.status == ENDS[NOT_RUN]):
             raise KeyboardInterrupt  # a batch keeps what it has; of a block only the whole counts
         return batch
+
+    def _be_ready(self, values: Values) -> None:
+        """The batch prepared, unless no run of this block is possible; other errors are of no single run."""
+        with self._preparing:
+            if self._prepared is None:
+                with suppress(ParameterError):
+                    self._prepared = possible(values, self._prepare)
+
+    def _prepare(self, values: Values) -> Prepared:
+        kept = {"metrics": self._content["metrics"], "outputs": self._content["outputs"]}
+        given = {"runs": _length(values), **kept, **self._arguments(values)}
+        return Prepared(self._model, device=self._device, **given)
+
+    def _arguments(self, values: Values) -> dict[str, Any]:
+        return arguments(self._content["run"], self._content["vary"], values)
 
 
 def _length(values: Values) -> int:

@@ -197,6 +197,8 @@ class Study(StudyResults):
             f"{layout.blocks} blocks are there, {found.compared} compared with their checksums"
             + (f"; damaged: {', '.join(map(str, found.damaged))}" if found.damaged else "")
         )
+        for number in found.damaged:
+            folder.record(number).unlink(missing_ok=True)  # else a worker would take it for finished
         count = Progress(layout, found.records.values())
         with reporting(progress, count) as report:
 
@@ -261,10 +263,10 @@ class Study(StudyResults):
             )
             raise ArmillaryError(f"the design of study '{self.path}' cannot be extended: {why}")
         larger = Design.from_data({**design.as_data(), "runs": runs})
+        if (there := read_definition(folder)) is None:
+            raise ArmillaryError(f"study '{self.path}' has not been begun: ask for {runs} runs of it at once")
         with StudyLock(folder.root):
-            there = read_definition(folder)
-            if there is not None:
-                check_same(there, self._definition, folder)
+            check_same(there, self._definition, folder)
             definition = self._definition.with_runs(larger.runs, larger.identity())
             if folder.store.is_dir():
                 extend_store(folder.store, definition.layout)

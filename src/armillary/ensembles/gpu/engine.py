@@ -1,0 +1,213 @@
+"""The engine on a GPU, for fixed steps without events."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from armillary.backends.cuda.ensemble import BLOCK, PRECISIONS, kernel
+from armillary.ensembles.gpu.device import Device
+from armillary.ensembles.gpu.looking import looking
+from armillary.ensembles.plan import DIVERGED, FINISHED, Outcome, Plan
+from armillary.ensembles.starts import Starts
+from armillary.errors import ArmillaryError
+from armillary.runtime.tableau import Tableau
+
+_REALS = ctypes.POINTER(ctypes.c_double)
+_STATUS = np.array([-1, FINISHED, DIVERGED], dtype=np.int8)  # by the kernel's own numbers
+_SPEED = 1e13  # nodes of a program that a large card computes in a second: for the size of chunks alone
+_SECONDS = 1.0  # of a chunk, and so until Ctrl-C is heard
+_SHARE = 0.8  # of the card's free memory that a chunk may take
+
+
+class Gpu:
+    """The engine for one plan.
+
+    ``precision``: "double", "single", or "fast", which is single precision with the card's own sines and cosines.
+    ``chunk`` is the number of runs that are best made at a time, ``info`` what the compiler made of the model
+    and how fast it was.
+    """
+
+    def __init__(self, plan: Plan, precision: str = "double") -> None:
+        self.plan, self.precision = plan, precision
+        self._tableau = _refused(plan)
+        real = PRECISIONS[precision]
+        self._real = np.dtype(np.float64 if real == "double" else np.float32)
+        self._kernel = kernel(
+            plan.program,
+            plan.starts.varying,
+            self._tableau.stages,
+            precision,
+            plan.history,
+            looking(plan.looks),
+        )
+        self.device = Device()
+        self._code = self.device.compiled(self._kernel.text, real, plan.program.name)
+        self._shared: np.ndarray | None = None
+        self._evaluations, self._seconds = 0, 0.0
+        cupy = self.device.cupy
+        assert plan.grid is not None and plan.steps is not None
+        self._grid, self._due = cupy.asarray(plan.grid), cupy.asarray(_due(plan))
+        self._spans = _spans(plan.steps)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Registers and bytes of local memory of a thread (spilled values, mostly), the share of a
+        multiprocessor's threads that is in use, and evaluations of the derivatives per second on the card.
+        """
+        code = self._code
+        found = {
+            "gpu": self.device.name,
+            "registers": code.registers,
+            "local_bytes": code.local_bytes,
+            "block": BLOCK,
+            "occupancy": round(code.occupancy, 4),
+        }
+        speed = {"evaluations_per_second": self._evaluations / self._seconds} if self._seconds else {}
+        return {**found, **speed}
+
+    @property
+    def chunk(self) -> int:
+        """Runs to make at a time: whole waves, about a second's work, and no more than the card has room for."""
+        plan, wave = self.plan, self._code.resident
+        assert plan.steps is not None
+        nodes = len(plan.program.derivatives.nodes) + 4 * len(plan.program.state)
+        work = max(1, len(plan.steps)) * self._tableau.stages * nodes
+        wanted = max(1, round(_SECONDS * _SPEED / work / wave)) * wave
+        room = int(_SHARE * self.device.free() / self._bytes)
+        if room < 1:
+            raise ArmillaryError(
+                f"a run needs {self._bytes:.3g} bytes, more than the GPU has free; keep fewer samples"
+            )
+        return min(wanted, max(1, room // wave) * wave if room >= wave else room)
+
+    @property
+    def _bytes(self) -> int:
+        """Bytes on the card per run."""
+        plan, program = self.plan, self.plan.program
+        numbers = 2 * len(program.state) + len(program.memory) + len(plan.samples) * len(plan.history)
+        doubles = len(self._kernel.varied) + len(plan.slots) + 1
+        return numbers * self._real.itemsize + 8 * doubles + 1
+
+    # ------------------------------------------------------------ runs
+
+    def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        """Runs i0 … i1 − 1, in chunks that the card has room for."""
+        chunk = self.chunk
+        if i1 - i0 <= chunk:
+            return self._chunk(starts, i0, i1)
+        whole = Outcome.empty(self.plan, i1 - i0)
+        for first in range(i0, i1, chunk):
+            whole.put(first - i0, self._chunk(starts, first, min(first + chunk, i1)))
+        return whole
+
+    def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        plan, cupy, n = self.plan, self.device.cupy, i1 - i0
+        parameters, state, memory = starts.block(i0, i1)
+        self._put_constants(parameters[:, 0])
+        on_card = {
+            "varied": cupy.asarray(np.ascontiguousarray(parameters[list(self._kernel.varied)])),
+            "state": cupy.asarray(state.astype(self._real)),
+            "lost": cupy.zeros(state.shape if self._real.itemsize == 4 else (1,), self._real),
+            "memory": cupy.asarray(memory.astype(self._real)),
+            "rows": cupy.full((len(plan.samples), len(plan.history), n), np.nan, self._real),
+            "slots": cupy.asarray(np.ascontiguousarray(np.tile(plan.slots[:, None], (1, n)))),
+            "stops": cupy.full(n, np.nan),
+            "status": cupy.zeros(n, np.int8),
+        }
+        if self._real.itemsize == 4:  # what rounding took from the start already
+            on_card["lost"][...] = cupy.asarray((state - state.astype(self._real)).astype(self._real))
+        self._launched(n, list(on_card.values()))
+        back = {name: array.get() for name, array in on_card.items() if name not in ("varied", "lost")}
+        return Outcome(
+            _STATUS[back["status"]],
+            back["stops"],
+            back["state"].astype(float),
+            back["memory"].astype(float),
+            back["rows"].astype(float),
+            back["slots"],
+            {},
+        )
+
+    def _launched(self, n: int, arrays: list[Any]) -> None:
+        """All steps: one launch for each span of equal ones."""
+        cupy, last = self.device.cupy, len(self.plan.grid) - 1  # type: ignore[arg-type]
+        start, end = cupy.cuda.Event(), cupy.cuda.Event()
+        start.record()
+        for first, stop, length in self._spans:
+            self._code.put("step", _method(self._tableau, length, self._real))
+            whole = (np.int32(first), np.int32(stop), np.int32(last), self._grid, self._due, *arrays)
+            self._code.launch(n, whole)
+        end.record()
+        end.synchronize()
+        self._seconds += 1e-3 * cupy.cuda.get_elapsed_time(start, end)
+        self._evaluations += n * last * self._tableau.stages
+
+    def _put_constants(self, parameters: np.ndarray) -> None:
+        """What all runs share, in constant memory."""
+        program = self.plan.program
+        constants = np.zeros(max(1, len(program.constants)))
+        inside = np.ascontiguousarray(parameters)
+        precompute = ctypes.CFUNCTYPE(None, _REALS, _REALS)(self.plan.model.address("precompute"))
+        precompute(inside.ctypes.data_as(_REALS), constants.ctypes.data_as(_REALS))
+        shared, given = constants[list(self._kernel.shared)], inside[list(self._kernel.given)]
+        both = np.concatenate([shared, given])
+        if self._shared is None or not np.array_equal(both, self._shared):
+            self._code.put("shared", shared.astype(self._real))
+            self._code.put("given", given)
+            self._shared = both
+
+
+# ---------------------------------------------------------------- what a plan asks for
+
+
+def _refused(plan: Plan) -> Tableau:
+    """The method of a plan; an error for what the GPU does not do."""
+    program, method = plan.program, plan.method
+    reason = ""
+    if method.adaptive or method.tableau is None:
+        reason = f"method '{method.name}' chooses its own steps; give a step, for rk4 or midpoint"
+    elif program.fire or program.events.results:
+        reason = f"'{program.name}' has events"
+    elif program.stepping or method.redundant:
+        reason = f"'{program.name}' is in redundant coordinates"
+    elif plan.row_at is None:
+        reason = "samples lie inside steps; let sample= be a multiple of step="
+    elif any(weight for row in method.tableau.a for weight in row[:-1]):
+        reason = f"method '{method.name}' needs more than the last stage at a time"
+    if reason or method.tableau is None:
+        raise ArmillaryError(f"not on the GPU: {reason}; or run with device='cpu'")
+    return method.tableau
+
+
+def _due(plan: Plan) -> np.ndarray:
+    """What is due at each grid point: twice the number of a kept row, from 1, plus 1 if metrics look."""
+    assert plan.row_at is not None
+    due = np.zeros(len(plan.row_at), dtype=np.int32)
+    on = plan.row_at >= 0
+    rows = plan.row_at[on]
+    kept = plan.kept[rows] & bool(plan.history)
+    number = np.where(kept, np.cumsum(plan.kept)[rows], 0)
+    due[on] = 2 * number + (plan.looked[rows] & bool(plan.looks))
+    return due
+
+
+def _spans(steps: np.ndarray) -> list[tuple[int, int, float]]:
+    """Neighbouring equal steps: (first, end, length)."""
+    if not steps.size:
+        return [(0, 0, 0.0)]
+    edges = [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(steps)]
+    return [(a, b, float(steps[a])) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+
+def _method(tableau: Tableau, step: float, real: np.dtype) -> np.ndarray:
+    """The kernel's ``struct method``: the weights times the step, as bytes."""
+    stages = tableau.stages
+    kind = np.dtype([("a", real, stages), ("b", real, stages), ("c", np.float64, stages)], align=True)
+    record = np.zeros((), kind)
+    record["a"] = [step * row[-1] for row in tableau.a[1:]] + [0.0]
+    record["b"] = [step * b for b in tableau.b]
+    record["c"] = [step * c for c in tableau.c]
+    return np.frombuffer(record.tobytes(), np.uint8)

@@ -1,0 +1,258 @@
+"""Derivatives of runs: against closed forms, differences of runs, and JAX."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.runtime.compiled import CompiledModel
+from examples import bouncing_ball, four_bar, slider_crank, spacecraft_2, stanford_arm
+from tests.analysis.differences import TIGHT, assert_derivatives
+
+# Central differences with δ = 1e-5 leave y''' δ²/6 ≈ 1e-10 and rounding of runs over δ, 1e-14/1e-5 ≈ 1e-9.
+NEAR = 1e-7
+
+
+@cache
+def oscillator() -> CompiledModel:
+    s = arm.System("oscillator")
+    s.parameter("k", 400.0, units="N/m")
+    s.parameter("m", 4000.0, units="g")
+    b = s.body("b", joint=arm.Prismatic("x"), mass="m", inertia=0)
+    s.force("spring", "-k*b.q1", s.ground.x, at=b.com)
+    s.output("x", b.q1, units="mm")
+    return s.derive().compile()
+
+
+def test_oscillator_has_its_closed_form() -> None:
+    """x = x₀ cos ωt + (v₀/ω) sin ωt with ω² = k/m, here 100; m in grams and x in mm."""
+    x0, v0, w, m = 0.3, 0.5, 10.0, 4.0
+    s = oscillator().sensitivities(
+        2.0, ["k", "m", "b.q1", "b.u1"], initial={"b.q1": x0, "b.u1": v0}, sample=0.01, **TIGHT
+    )
+    t = s.time
+    by_w = -x0 * t * np.sin(w * t) + v0 * (t * np.cos(w * t) / w - np.sin(w * t) / w**2)
+    expected = {
+        "k": 1e3 * by_w / (2 * m * w),
+        "m": 1e3 * by_w * (-w / (2 * m)) * 1e-3,
+        "b.q1": 1e3 * np.cos(w * t),
+        "b.u1": 1e3 * np.sin(w * t) / w,
+    }
+    for name, values in expected.items():
+        assert s["x", name] == pytest.approx(values, rel=0, abs=1e-9 * np.max(np.abs(values)))
+    units = {name: s.units["x", name] for name in s.to}
+    assert units == {"k": "mm/(N/m)", "m": "mm/g", "b.q1": "mm/m", "b.u1": "mm/(m/s)"}
+    assert s.run["x"] == pytest.approx(1e3 * (x0 * np.cos(w * t) + v0 / w * np.sin(w * t)), abs=1e-8)
+    assert s.scaled["x", "k"] == pytest.approx(400.0 * s["x", "k"])
+
+
+def test_pendulum_of_small_swing_has_its_closed_form() -> None:
+    """q = q₀ cos ωt, ω² = g/L: dq/dL = q₀ t sin(ωt) ω/(2L). q₀ = 1e-4: the next order is q₀² = 1e-8 of it."""
+    s = arm.System("pendulum")
+    s.parameter("L", 0.8, units="m")
+    bob = s.body("bob", joint=arm.Revolute("z"), com=(0, "-L", 0), mass=1, inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    found = s.derive().compile().sensitivities(3.0, ["L"], initial={bob.q1: 1e-4}, atol=1e-17, sample=0.1)
+    w = np.sqrt(9.81 / 0.8)
+    expected = 1e-4 * found.time * np.sin(w * found.time) * w / 1.6
+    assert found["bob.q1", "L"] == pytest.approx(expected, rel=0, abs=1e-7 * np.max(np.abs(expected)))
+
+
+def test_bouncing_ball_has_its_closed_form() -> None:
+    """After the first bounce y = e√(2gh)(t − t₁) − g(t − t₁)²/2, t₁ = √(2h/g): the instant moves with g and h."""
+    g, e, h = 9.81, 0.8, 1.0
+    t1 = np.sqrt(2 * h / g)
+    times = np.linspace(t1 + 0.05, t1 * (1 + 2 * e) - 0.05, 20)
+    model = bouncing_ball.system().derive().compile()
+    for how in (TIGHT, {"step": 0.01}):
+        s = model.sensitivities(
+            float(times[-1]), ["g", "e", "ball.q1"], initial={"ball.q1": h}, sample=times, **how
+        )
+        x = times - t1
+        slope = -e * np.sqrt(2 * g * h) + g * x  # of y by t₁
+        assert s["ball.q1", "e"] == pytest.approx(np.sqrt(2 * g * h) * x, abs=1e-11)
+        by_g = e * np.sqrt(h / (2 * g)) * x - x**2 / 2 + slope * (-t1 / (2 * g))
+        assert s["ball.q1", "g"] == pytest.approx(by_g, abs=1e-11)
+        by_h = e * np.sqrt(g / (2 * h)) * x + slope * t1 / (2 * h)
+        assert s["ball.q1", "ball.q1"] == pytest.approx(by_h, abs=1e-11)
+
+
+def test_arm_is_that_of_differences() -> None:
+    model = stanford_arm.system().derive().compile()
+    of = ["A.q1", "C.q1", "D.u1"]
+    assert_derivatives(model, 1.0, ["K1", "MC", "L2", "C.u1"], of, 1e-6, sample=0.1, **TIGHT)
+
+
+def test_spacecraft_is_that_of_differences_and_keeps_its_momentum() -> None:
+    model = spacecraft_2.system().derive().compile()
+    s = assert_derivatives(
+        model, 100.0, ["K", "M2", "W.u6"], ["A1.q1", "W.u4", "hz"], 1e-6,
+        initial=spacecraft_2.START, sample=5.0, rtol=1e-12, atol=1e-16,
+    )  # fmt: skip
+    assert np.ptp(s["hz", "W.u6"]) < 1e-10 * s["hz", "W.u6"][0]  # what is conserved, is so for every start
+
+
+def test_closed_loop_moves_with_its_lengths() -> None:
+    """The assembled start, too: the other cranks follow A.q1 and the lengths."""
+    model = four_bar.system().derive().compile()
+    of = ["A.q1", "B.q1", "C.q1", "C.u1", "pull"]
+    to = ["K", "L1", "L4", "A.q1", "A.u1"]
+    initial = {"A.q1": -0.5, "A.u1": 0.2}
+    s = assert_derivatives(model, 1.0, to, [*of, "gap along ground.x"], NEAR, initial=initial, sample=0.05, **TIGHT)
+    assert np.max(np.abs(s.scaled["gap along ground.x"])) < 1e-14  # the loop stays closed, whatever changes
+
+
+def test_dependent_speeds_are_exchanged_on_the_way() -> None:
+    model = slider_crank.system(True).derive().compile()
+    s = assert_derivatives(
+        model, 0.3, ["a", "A.u1"], ["A.q1", "C.u1"], 1e-6, initial={"A.q1": 0.5, "A.u1": 20.0}, sample=0.05, **TIGHT
+    )
+    assert "became independent" in s.run.info["modes"]
+
+
+def tumbler() -> arm.System:
+    """A top on a ball joint, with a lid on its inertia; Euler parameters."""
+    s = arm.System("tumbler")
+    s.parameter("J", 1.5, units="kg*m2")
+    s.parameter("k", 0.3, units="N*m*s")
+    a = s.body("a", joint=arm.Spherical(), com=(0, 0, 0.2), mass=1.0, inertia=("J", 1.0, 0.7))
+    s.gravity(9.81, -s.ground.z)
+    s.moment("drag", "-k*a.u1", a.x, on=a)
+    s.output("height", arm.dot(arm.position(a.com), s.ground.z))
+    return s
+
+
+TURNED = {"a.q1": 1.0, "a.q2": 0.5, "a.u1": 1.0, "a.u2": 0.5, "a.u3": 2.0}  # Euler parameters not yet unit
+
+
+@pytest.mark.parametrize("formalism", ["kane", "momentum"])
+def test_euler_parameters_stay_on_their_sphere(formalism: str) -> None:
+    model = tumbler().derive(formalism).compile()
+    of = ["a.q1", "a.q3", "a.u2", "height"]
+    s = assert_derivatives(model, 2.0, ["J", "k", "a.q2", "a.u3"], of, NEAR, initial=TURNED, sample=0.1, **TIGHT)
+    s = model.sensitivities(2.0, ["J"], [f"a.q{i}" for i in (1, 2, 3, 4)], initial=TURNED, step=0.01)
+    off = sum(s.run[f"a.q{i}"] * s[f"a.q{i}", "J"] for i in (1, 2, 3, 4))
+    assert np.max(np.abs(off)) < 1e-14
+
+
+def test_memory_has_derivatives_of_its_own() -> None:
+    """Sampled and per-step memories, and their initial values; fixed steps, so differences are of the same map."""
+    s = arm.System("slider")
+    for name, value, units in (("k", 40.0, "N/m"), ("gain", 8.0, "N/m")):
+        s.parameter(name, value, units=units)
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.memory("push", 0.0, update="-gain*a.q1", every=0.05, units="N")
+    s.memory("lag", 0.1, update="0.9*lag + 0.1*k*a.q1", units="N")
+    s.memory("offset", start="k*a.q1", units="N")
+    s.force("pull", "-k*a.q1 + push + lag + 0.1*offset", a.x, at=a.com)
+    model = s.derive().compile()
+    to, of = ["k", "gain", "a.q1"], ["a.q1", "push", "lag", "offset"]
+    assert_derivatives(model, 1.0, to, of, 1e-8, initial={"a.q1": 0.3}, step=0.01)
+    found = model.sensitivities(1.0, ["lag"], ["a.q1"], step=0.01)
+    ends = [model.simulate(1.0, step=0.01, memory={"lag": 0.1 + d})["a.q1"] for d in (1e-3, -1e-3)]
+    assert found["a.q1", "lag"] == pytest.approx((ends[0] - ends[1]) / 2e-3, abs=1e-11)  # it is linear
+
+
+def test_events_that_switch_a_force_move_with_parameters() -> None:
+    """One at a time that is a parameter, one at a place; each leaves another force."""
+    s = arm.System("rocket")
+    for name, value, units in (("T", 0.5, "s"), ("F", 10.0, "N"), ("top", 1.2, "m")):
+        s.parameter(name, value, units=units)
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.memory("on", 1.0)
+    s.memory("when", 0.0, units="s")
+    s.event("cut", s.time - s.parameters["T"], direction=1, set={"on": 0.0})
+    s.event("turn", a.q1 - s.parameters["top"], direction=1, set={"on": -0.7, "when": s.time})
+    s.force("push", "F*on - 0.2*a.u1 + 3*when/T", a.x, at=a.com)
+    model = s.derive().compile()
+    to, of = ["T", "F", "top", "a.u1"], ["a.q1", "a.u1", "when"]
+    assert_derivatives(model, 2.0, to, of, NEAR, initial={"a.u1": 0.1}, sample=0.0731, **TIGHT)
+
+
+def test_placed_mass_centres_and_angles_in_degrees() -> None:
+    s = arm.System("craft", units="SI-deg")
+    s.parameter("arm", 0.4, units="m")
+    s.parameter("m", 2.0, units="kg")
+    hub = s.body("hub", joint=arm.Free(rotation="zyx"), mass=3.0, inertia=(1, 1, 1))
+    s.body("panel", hub, arm.Revolute("y"), at=("arm", 0, 0), com=(0.3, 0, 0), mass="m", inertia=(0.1, 0.1, 0.1))
+    s.moment("spring", "-0.5*panel.q1", hub.y, on="panel", reaction=hub)
+    s.start_mass_centre(hub, position=(1, 2, 3), velocity=(0, 0, 0.1))
+    model = s.derive().compile()
+    to, of = ["arm", "m", "panel.q1", "hub.u6"], ["hub.q1", "hub.u1", "panel.q1"]
+    initial = {"panel.q1": 30.0, "hub.u6": 10.0}
+    found = assert_derivatives(model, 2.0, to, of, NEAR, initial=initial, sample=0.1, h=1e-4, **TIGHT)
+    assert found.units["panel.q1", "m"] == "deg/kg"
+    assert found["panel.q1", "panel.q1"][0] == pytest.approx(1.0)
+
+
+def test_drag_from_rest_has_derivatives() -> None:
+    """The slope of √(v²) is infinite at rest; that of |v| v is not."""
+    s = arm.System("sled")
+    s.parameter("c", 0.5, units="N*s2/m2")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    b = s.body("b", a, arm.Prismatic("y"), mass=1.0, inertia=0)
+    s.force("drag", "-c*sqrt(a.u1^2 + b.u1^2)*a.u1", a.x, at=b.com)
+    s.force("push", "3*sin(2*t)", a.x, at=b.com)
+    assert_derivatives(s.derive().compile(), 2.0, ["c"], ["a.q1", "a.u1"], 1e-6, sample=0.1, **TIGHT)
+
+
+def test_batches_give_the_sensitivities_of_single_runs() -> None:
+    model = stanford_arm.system().derive().compile().with_sensitivities(["K1", "A.q1"], ["A.q1"])
+    gains, starts = np.linspace(2.0, 4.0, 5), np.linspace(-0.5, 0.5, 5)
+    column = "d(A.q1)/d(K1)"
+    batch = model.simulate_batch(
+        0.5, step=0.01, parameters={"K1": gains}, initial={"A.q1": starts}, outputs=[column], sample=0.1
+    )
+    for i in (0, 3):
+        run = model.simulate(
+            0.5, step=0.01, parameters={"K1": gains[i]}, initial={"A.q1": starts[i]}, sample=0.1
+        )
+        assert batch[column][i] == pytest.approx(run[column], rel=1e-13)
+
+
+def test_tables_of_sensitivities() -> None:
+    pytest.importorskip("xarray", reason="needs armillary[data]")
+    s = oscillator().sensitivities(1.0, ["k", "b.q1"], ["x"], initial={"b.q1": 0.2}, sample=0.5)
+    data = s.to_xarray()
+    assert data["x"].dims == ("time", "to") and list(data["per"].values) == ["N/m", "m"]
+    assert float(data["x"].sel(to="k").isel(time=-1)) == s.final["x", "k"]
+    assert s.to_pandas()["x", "k"].to_numpy() == pytest.approx(s["x", "k"])
+    assert repr(s).splitlines()[1].split() == ["k", "b.q1"]
+    again = oscillator().with_sensitivities(["k"]).sensitivities(1.0, ["k"], sample=0.5)
+    assert again.of == ("b.q1", "b.u1", "x")
+
+
+def load(folder: Path) -> Any:
+    path = next(p for p in folder.glob("*.py") if not p.name.startswith("test_"))
+    spec = importlib.util.spec_from_file_location("exported_tumbler", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_jax_differentiates_the_exported_rollout_to_the_same(tmp_path: Path) -> None:
+    """With a projection after every step, whose derivative is there the discrete one: they differ by O(h⁵)."""
+    jax = pytest.importorskip("jax", reason="jax is not installed")
+    eom, step, steps = tumbler().derive(), 0.002, 200
+    module, model = load(eom.export("jax", tmp_path / "tumbler")), eom.compile()
+    state, memory = jax.numpy.array(module.initial_state(TURNED)), module.initial_memory()
+
+    def rows(x: Any) -> Any:
+        return module.rollout(module.Parameters(J=x[0]), state.at[-1].set(x[1]), memory, step, steps).rows
+
+    x = jax.numpy.array([1.5, 2.0])
+    found = jax.jit(jax.jacfwd(rows))(x)
+    s = model.sensitivities(steps * step, ["J", "a.u3"], module.OUTPUT_NAMES, step=step, initial=TURNED)
+    for i, name in enumerate(module.OUTPUT_NAMES):
+        np.testing.assert_allclose(found[:, i], s[name], rtol=0, atol=1e-9)
+    many = jax.jit(jax.vmap(jax.jacfwd(lambda y: rows(y)[-1])))(jax.numpy.stack([x, x + 0.1]))
+    np.testing.assert_allclose(many[0], found[-1], rtol=0, atol=1e-13)

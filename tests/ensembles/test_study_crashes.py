@@ -1,0 +1,234 @@
+"""Studies stopped by whatever: nothing lost, nothing made twice, equal bit by bit to one that was not."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armillary.ensembles.study import Study, files, open_study, runs
+from armillary.ensembles.study.lock import StudyLock
+from armillary.ensembles.study.records import Finished, finished_blocks
+from armillary.errors import ArmillaryError
+from tests.ensembles.study_models import BLOCK, RUNS, pendulum_study
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """A study that nothing has interrupted."""
+    return pendulum_study(tmp_path_factory.mktemp("studies") / "whole").run()
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The first runs of the blocks that are made from now on."""
+    firsts: list[int] = []
+    make = runs.ModelRuns.__call__
+
+    def counted(self: Any, values: Any, first: int) -> Any:
+        firsts.append(first)
+        return make(self, values, first)
+
+    monkeypatch.setattr(runs.ModelRuns, "__call__", counted)
+    return firsts
+
+
+def chunks(study: Study) -> dict[str, bytes]:
+    """Every chunk of histories and histograms."""
+    store = study.path / "results.zarr"
+    return {str(p.relative_to(store)): p.read_bytes() for p in store.rglob("c.*.0")}
+
+
+def assert_same(study: Study, whole: Study) -> None:
+    assert study.table().equals(whole.table())
+    assert chunks(study) == chunks(whole) and len(chunks(whole)) == 21
+    assert np.array_equal(study.dataset()["energy"], whole.dataset()["energy"])
+    assert not list((study.path / ".unfinished").iterdir()) and not (study.path / "lock").exists()
+
+
+def test_killed_while_it_writes_and_resumed(tmp_path: Path, whole: Study, made: list[int]) -> None:
+    """A block has eight pieces: chunk and checksum of three arrays, record and checksum. The first process
+    dies in the third chunk of block 2, the second in the record of the fourth block that it makes.
+    """
+    for piece, blocks in ((2 * 8 + 4, 2), (3 * 8 + 6, 5)):
+        command = [sys.executable, "-m", "tests.ensembles.study_models", str(tmp_path / "s"), str(piece)]
+        ended = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": "src"}, timeout=60)
+        assert ended.returncode == -signal.SIGKILL
+        assert open_study(tmp_path / "s").status().finished == blocks
+        assert len(list((tmp_path / "s" / ".unfinished").iterdir())) == 1
+        assert (tmp_path / "s" / "lock").exists()
+    unfinished = open_study(tmp_path / "s")
+    table, data = unfinished.table(), unfinished.dataset()  # what is there can be read
+    assert (table["status"] == "not run").sum() == RUNS - 5 * BLOCK
+    assert table.iloc[: 5 * BLOCK].equals(whole.table().iloc[: 5 * BLOCK])
+    assert data["peak"].notnull().sum() == 5 * BLOCK and data["energy"][6 * BLOCK :].isnull().all()
+    assert_same(pendulum_study(tmp_path / "s").run(), whole)
+    assert made == [5 * BLOCK, 6 * BLOCK]
+
+
+def test_a_full_disk_stops_it_and_room_lets_it_go_on(
+    tmp_path: Path, whole: Study, made: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, left = files._write_all, 9_000
+
+    def limited(file: Any, piece: Any) -> None:
+        nonlocal left
+        left -= len(piece)
+        if left < 0:
+            file.write(bytes(piece)[: len(piece) // 2])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(file, piece)
+
+    monkeypatch.setattr(files, "_write_all", limited)
+    study = pendulum_study(tmp_path / "s")
+    told = r"block \d cannot be written: no space left on device; make room.*blocks are kept: run it again"
+    for _ in range(2):  # the second time at once
+        with pytest.raises(ArmillaryError, match=told):
+            study.run()
+    assert not list((tmp_path / "s" / ".unfinished").iterdir()) and not (tmp_path / "s" / "lock").exists()
+    finished = study.status().finished
+    assert 0 < finished < 7
+    monkeypatch.setattr(files, "_write_all", write)
+    assert_same(study.run(), whole)
+    assert made == [BLOCK * n for n in [*range(finished + 1), finished, *range(finished, 7)]]
+
+
+def test_interrupted_by_the_user(tmp_path: Path, whole: Study) -> None:
+    study = pendulum_study(tmp_path / "s")
+
+    def impatient(status: Any) -> None:
+        if status.finished == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        study.run(progress=impatient)
+    assert study.status().finished == 3
+    assert "stopped: KeyboardInterrupt" in (tmp_path / "s" / "log.txt").read_text()
+    assert_same(study.run(), whole)
+
+
+def test_damage_is_found_by_checksums_and_mended(tmp_path: Path, whole: Study, made: list[int]) -> None:
+    study = pendulum_study(tmp_path / "s").run()
+    store, blocks = tmp_path / "s" / "results.zarr", tmp_path / "s" / "blocks"
+    turn_bit(store / "energy" / "c.1.0", keep_time=True)  # found by its content alone
+    with pytest.raises(Exception, match="checksum"):
+        study.dataset()["energy"].load()  # nobody reads it unawares
+    (store / "bob.q1" / "c.3.0").unlink()
+    with open(store / "spread" / "c.4.0", "r+b") as file:
+        file.truncate(20)
+    turn_bit(blocks / "00000005")
+    made.clear()
+    assert_same(study.run(), whole)
+    assert made == [BLOCK * n for n in (1, 3, 4, 5)]
+    assert "damaged: 1, 3, 4, 5" in (tmp_path / "s" / "log.txt").read_text()
+    made.clear()
+    assert_same(study.run(), whole)
+    assert made == []
+
+
+def test_without_time_only_what_changed_is_read(tmp_path: Path) -> None:
+    """What makes resuming a study of any size quick: sizes and times of change tell most of it."""
+    study = pendulum_study(tmp_path / "s").run()
+    definition, energy = study._definition, tmp_path / "s" / "results.zarr" / "energy"
+
+    def found() -> Finished:
+        return finished_blocks(study._folder, definition.layout, definition.digest, patience=0.0)
+
+    assert found().compared == 0 and len(found().records) == 7
+    os.utime(energy / "c.2.0")  # touched: read, and found to be whole
+    turn_bit(energy / "c.4.0")
+    assert found().compared == 2 and found().damaged == (4,)
+
+
+def turn_bit(path: Path, keep_time: bool = False) -> None:
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(bytes(content))
+    if keep_time:
+        os.utime(path, ns=times)
+
+
+def test_a_lost_table_or_text_is_made_again(tmp_path: Path, whole: Study, made: list[int]) -> None:
+    study = pendulum_study(tmp_path / "s").run()
+    made.clear()
+    (tmp_path / "s" / "metrics.parquet").write_bytes(b"PAR1 nonsense")
+    assert study.table().equals(whole.table())
+    (tmp_path / "s" / "model.toml").unlink()
+    (tmp_path / "s" / "design.json").unlink()
+    assert_same(study.run(), whole)
+    assert (
+        made == []
+        and (tmp_path / "s" / "model.toml").is_file()
+        and (tmp_path / "s" / "design.json").is_file()
+    )
+
+
+# ---------------------------------------------------------------- two processes
+
+
+def test_two_processes_on_one_study(tmp_path: Path) -> None:
+    study = pendulum_study(tmp_path / "s")
+    here = f"process {os.getpid()} on {socket.gethostname()}"
+    with (
+        StudyLock(lock_folder(tmp_path)),
+        pytest.raises(ArmillaryError, match=f"is being run by {here}, since 2"),
+    ):
+        study.run()
+    study.run()
+    assert study.status().complete
+
+
+def lock_folder(tmp_path: Path) -> Path:
+    (tmp_path / "s").mkdir(exist_ok=True)
+    return tmp_path / "s"
+
+
+def test_locks_of_the_dead_are_taken_over(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    with StudyLock(tmp_path):
+        owner = json.loads((tmp_path / "lock").read_text())
+    lock = tmp_path / "lock"
+    for changed, age, stale in (
+        ({"pid": gone.pid}, 0, True),  # a process of this machine that is no more
+        ({"host": "elsewhere"}, 30, False),  # of another, heard of half a minute ago
+        ({"host": "elsewhere"}, 90, True),
+        ({"processes": "another container"}, 30, False),  # where this number may be anybody's
+        ({"pid": os.getpid()}, 90, True),  # a number that was given again
+    ):
+        lock.write_text(json.dumps(owner | {"token": "other"} | changed))
+        os.utime(lock, (time.time() - age, time.time() - age))
+        if stale:
+            with StudyLock(tmp_path):
+                assert json.loads(lock.read_text())["pid"] == os.getpid()
+            assert not lock.exists()
+        else:
+            with pytest.raises(ArmillaryError, match="is being run by"), StudyLock(tmp_path):
+                pass
+            assert json.loads(lock.read_text())["token"] == "other"
+
+
+def test_an_owner_is_heard_of_and_notices_that_he_was_replaced(tmp_path: Path) -> None:
+    with StudyLock(tmp_path, beat=0.02, stale=0.5) as first:
+        time.sleep(0.7)
+        with pytest.raises(ArmillaryError, match="is being run"), StudyLock(tmp_path, stale=0.5):
+            pass
+        first.check()
+        (tmp_path / "lock").write_text(json.dumps({"token": "another"}))
+        time.sleep(0.2)
+        with pytest.raises(ArmillaryError, match="was taken over by another process"):
+            first.check()
+    assert (tmp_path / "lock").exists()  # that of the other
