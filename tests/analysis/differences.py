@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.analysis.sensitivities import Sensitivities
 from armillary.runtime.compiled import CompiledModel
 
 TIGHT: dict[str, Any] = {"rtol": 1e-12, "atol": 1e-14}
@@ -47,12 +48,20 @@ def differences(
 
 
 def assert_derivatives(
-    model: CompiledModel, t_end: float, to: Sequence[str], of: Sequence[str], tolerance: float, **how: Any
-) -> Any:
-    """Sensitivities within a tolerance of differences, relative to the largest of each, and the sensitivities."""
+    model: CompiledModel,
+    t_end: float,
+    to: Sequence[str],
+    of: Sequence[str],
+    tolerance: float,
+    also: Sequence[str] = (),
+    **how: Any,
+) -> Sensitivities:
+    """Sensitivities of outputs, within a tolerance of differences relative to the largest of each; and of
+    others, not compared.
+    """
     expected = differences(model, t_end, to, of, **how)
     how.pop("h", None)
-    found = model.sensitivities(t_end, to, of, **how)
+    found = model.sensitivities(t_end, to, [*of, *also], **how)
     for (output, name), values in expected.items():
         size = max(float(np.max(np.abs(values))), 1e-6)
         error = float(np.max(np.abs(found[output, name] - values)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -230,6 +231,45 @@ def test_a_run_that_diverges_does_not_disturb_its_neighbours() -> None:
         batch.check()
 
 
+def test_runs_that_cannot_start_do_not_keep_the_others_from_it() -> None:
+    batch = pendulum_model().simulate_batch(
+        0.1, step=0.01, parameters={"m": [1.0, -2.0, 3.0], "c": 0.1}, metrics={"end": "final(height)"},
+        progress=False,
+    )  # fmt: skip
+    assert (
+        batch.failed.tolist() == [1]
+        and np.isnan(batch["end"][1])
+        and np.all(np.isfinite(batch["end"][[0, 2]]))
+    )
+    assert batch.messages == {1: "body 'bob': its mass is -2 with these parameters"}
+    s = arm.System("three bars")
+    bar = {"com": (0.5, 0, 0), "mass": 1, "inertia": (0.1, 0.1, 0.1)}
+    A = s.body("A", joint=arm.Revolute("z"), **bar)
+    B = s.body("B", A, arm.Revolute("z"), at=(1, 0, 0), **bar)
+    C = s.body("C", B, arm.Revolute("z"), at=(1, 0, 0), **bar)
+    s.parameter("d", 1.0, units="m")
+    s.close_loop(C.point("end", (1, 0, 0)), s.ground.point("wall", ("d", 0, 0)), [s.ground.x, s.ground.y])
+    model = s.derive().compile()
+    for how in ({"step": 0.01}, {"method": "scipy:LSODA", "sample": 0.05}):
+        batch = model.simulate_batch(
+            0.1,
+            parameters={"d": [1.0, 10.0, 1.2]},
+            initial={"A.q1": 1.0, "B.q1": -1.0},
+            progress=False,
+            **how,
+        )
+        assert batch.failed.tolist() == [1] and "loop" in batch.messages[1]
+        assert np.all(np.isfinite(batch["B.q1"][[0, 2]])) and np.all(np.isnan(batch["B.q1"][1]))
+
+
+def test_momenta_as_states() -> None:
+    """The start of each run is placed by itself: momenta depend on masses."""
+    model = import_module("examples.momentum_tree").system().derive("momentum").compile()
+    given = {"initial": {"B1.u1": np.array([0.1, 0.2, 0.3])}}
+    assert worst_difference(model, 0.1, given, [0, 1, 2], step=0.01) < 1e-12
+    assert worst_difference(model, 0.1, given, [0, 2], sample=0.05) < 1e-12
+
+
 # ---------------------------------------------------------------- what may be given
 
 
@@ -275,7 +315,7 @@ BAD = [
     ({"parameters": {"l": [0.5, 0.6]}}, r"no parameter 'l'; did you mean 'L'"),
     ({"parameters": {"L": np.ones((2, 2))}}, r"'L' needs one number or one per run, not .* \(2, 2\)"),
     ({"parameters": {"L": [0.5, np.nan]}}, r"parameter 'L' is nan in run 1"),
-    ({"parameters": {"m": [1.0, -2.0]}}, r"body 'bob': its mass is -2 with the parameters of run 1"),
+    ({"parameters": {"m": [-1.0, -2.0]}}, r"body 'bob': its mass is -1 with these parameters, in all 2 runs"),
     ({"parameters": {"L": []}}, r"parameter 'L' has no values"),
     ({}, r"nothing differs between the runs"),
     ({"initial": {"bob.q2": [0.5, 0.6]}}, r"no coordinate or speed 'bob.q2'"),

@@ -14,7 +14,7 @@ import numpy as np
 from armillary.ensembles import lanes, scalar
 from armillary.ensembles.counting import count_line
 from armillary.ensembles.metrics import Metrics
-from armillary.ensembles.plan import Outcome, Plan
+from armillary.ensembles.plan import FAILED, Outcome, Plan
 from armillary.ensembles.planning import plan as planned
 from armillary.ensembles.result import Batch, batch_of
 from armillary.ensembles.singly import Singly
@@ -28,7 +28,7 @@ Work = Callable[[Starts, int, int], Outcome]
 
 _CHUNK_SECONDS = 0.1  # so often progress is shown and Ctrl-C heard
 _DEVICES = ("cpu", "gpu")
-_PRECISIONS = ("double", "single")
+_PRECISIONS = ("double", "single", "fast")  # fast: single, with the card's own sines
 
 
 def simulate_batch(
@@ -78,9 +78,9 @@ class Prepared:
         """``how`` are the arguments of ``simulate_batch``, with some values of all that will differ."""
         _one_of("device", device, _DEVICES)
         _one_of("precision", precision, _PRECISIONS)
-        if precision == "single" and device != "gpu":
+        if precision != "double" and device != "gpu":
             raise ArmillaryError(
-                "precision='single' is for device='gpu'; on the CPU runs are in double precision"
+                f"precision='{precision}' is for device='gpu'; on the CPU runs are in double precision"
             )
         began = time.perf_counter()
         self.plan = planned(model, t_end, **how)
@@ -107,7 +107,7 @@ class Prepared:
     ) -> Batch:
         """Runs with these values; what differs between them must be what differed at the preparation."""
         known = self.plan.starts
-        starts = Starts(self.plan.model, parameters, initial, memory, runs, self.plan.t0, known.table)
+        starts = Starts(self.plan.model, parameters, initial, memory, runs, self.plan.t0, known)
         if set(starts.varying) != set(known.varying):
             raise ArmillaryError(
                 f"prepared for runs that differ in {', '.join(known.varying) or 'no parameter'}, "
@@ -194,7 +194,8 @@ class _Crew:
         self.count, self.report = threads, report
         self.lock = threading.Lock()
         self.taken = self.finished = 0
-        self.chunk = min(64, max(1, runs // (4 * threads)))
+        self.fixed: int | None = getattr(work, "chunk", None)  # what an engine asks for
+        self.chunk = self.fixed or min(64, max(1, runs // (4 * threads)))
         self.errors: list[BaseException] = []
         self.members: list[threading.Thread] = []
 
@@ -222,12 +223,19 @@ class _Crew:
         try:
             while (chunk := self._next()) is not None:
                 began = time.perf_counter()
-                self.outcome.put(chunk[0], self.engine(self.starts, *chunk))
+                part = self.engine(self.starts, *chunk)
+                self._mark(part, *chunk)
+                self.outcome.put(chunk[0], part)
                 self._done(chunk[1] - chunk[0], time.perf_counter() - began)
         except BaseException as error:
             self.errors.append(error)
             with self.lock:
                 self.taken = self.runs
+
+    def _mark(self, part: Outcome, i0: int, i1: int) -> None:
+        """Runs that could not start, and why."""
+        for i in [i for i in self.starts.failed if i0 <= i < i1]:
+            part.status[i - i0], part.messages[i - i0] = FAILED, self.starts.failed[i]
 
     def _next(self) -> tuple[int, int] | None:
         with self.lock:
@@ -242,10 +250,10 @@ class _Crew:
     def _done(self, count: int, seconds: float) -> None:
         with self.lock:
             self.finished += count
-            wanted = count * _CHUNK_SECONDS / max(seconds, 1e-6)
-            self.chunk = int(min(max(wanted, self.chunk / 4, 1), self.chunk * 4, 1 << 20))
-            if self.chunk > 64:
-                self.chunk -= self.chunk % 64  # whole vectors
             finished = self.finished
+            if not self.fixed:
+                wanted = count * _CHUNK_SECONDS / max(seconds, 1e-6)
+                self.chunk = int(min(max(wanted, self.chunk / 4, 1), self.chunk * 4, 1 << 20))
+                self.chunk -= self.chunk % 64 if self.chunk > 64 else 0  # whole vectors
         if self.report:
             self.report(finished)

@@ -16,7 +16,9 @@ from armillary.ensembles.starts import Starts
 def suits(plan: Plan) -> bool:
     """Whether this engine can make the runs of a plan."""
     program = plan.program
-    if program.fire or program.events.results or program.corrected or program.stepping:
+    if plan.model.equations.formalism == "redundant":
+        return False
+    if program.fire or program.events.results or program.corrected:
         return False
     if plan.method.adaptive:
         return plan.method.tableau is not None and not program.update.results

@@ -43,7 +43,8 @@ def plan(
     max_steps: int = 1_000_000_000,
 ) -> Plan:
     """The plan of a batch; see ``simulate_batch`` for what the arguments mean."""
-    usual = "staggered" if model.equations.program.stepping else "rk4" if step is not None else "dop853"
+    stepped = "rk4" if step is not None else "dop853"
+    usual = "staggered" if model.equations.formalism == "redundant" else stepped
     chosen = method or usual
     check_run(chosen, t0, t_end, step)
     found = METHODS[chosen]

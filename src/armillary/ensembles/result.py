@@ -111,7 +111,8 @@ class Batch:
             else:
                 variables[name] = (("run",), values, notes)
         for name, values in {**self.parameters, **self.initial}.items():
-            coordinates[name] = ("run", values, {"units": self.units.get(name, "")})
+            label = f"varied {name}" if name in variables else name  # where its history is kept too
+            coordinates[label] = ("run", values, {"units": self.units.get(name, "")})
         variables["status"] = (("run",), self.status.astype(str))
         variables["t_stop"] = (("run",), self.t_stop, {"units": "s"})
         told = {key: value for key, value in self.info.items() if isinstance(value, str | int | float)}

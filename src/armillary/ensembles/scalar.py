@@ -25,7 +25,11 @@ _LOG = 256  # events whose times are remembered between two looks at them
 
 def suits(plan: Plan) -> bool:
     """Whether this engine can make the runs of a plan."""
-    return plan.method.tableau is not None and not plan.method.redundant and not plan.program.stepping
+    return (
+        plan.method.tableau is not None
+        and not plan.method.redundant
+        and plan.model.equations.formalism != "redundant"
+    )
 
 
 class Scalar:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import as_expr
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
@@ -22,7 +22,7 @@ from armillary.model.unit_system import state_factor
 from armillary.runtime.compiled import CompiledModel
 from armillary.runtime.initial import initial_memory, initial_values
 from armillary.runtime.instance import Instance
-from armillary.runtime.parameters import ParameterTable, check_physical, parameter_table
+from armillary.runtime.parameters import check_physical, parameter_table
 
 Given = Mapping[str, Any]
 
@@ -38,10 +38,13 @@ class Starts:
         memory: Given | None,
         runs: int | None,
         t0: float,
-        table: ParameterTable | None = None,
+        like: Starts | None = None,
     ) -> None:
+        """``like``: other starts of the same model, from which what does not differ is taken."""
         self.model, self.t0 = model, t0
-        self.table = table or parameter_table(model.equations)
+        self.table = like.table if like else parameter_table(model.equations)
+        self.quantities = like.quantities if like else _quantities(model)
+        self.failed: dict[int, str] = {}  # runs that cannot start, and why
         self._parameters = {str(name): value for name, value in (parameters or {}).items()}
         self._initial = _by_name(model, initial)
         self._memory = {str(name): value for name, value in (memory or {}).items()}
@@ -122,29 +125,35 @@ class Starts:
 
     def _check(self) -> None:
         """Errors of the values themselves, before any run: missing, impossible, unknown."""
-        table, system = self.table, self.model.equations.system
-        first = {name: value[0] if _many(value) else value for name, value in self._parameters.items()}
-        values = table.values(first)
+        table, equations = self.table, self.model.equations
+        values = table.values(self._first_parameters)
         one = self.single(0)
-        if not self.model.equations.program.stepping:  # of redundant coordinates, only runs know the joints'
-            initial_values(self.model.equations, one["initial"])
-        initial_memory(self.model.equations, one["memory"], self.t0)
+        if equations.formalism != "redundant":  # there, only the run itself knows the joints' coordinates
+            initial_values(equations, one["initial"])
+        initial_memory(equations, one["memory"], self.t0)
         if not self.columns["parameters"]:
-            check_physical(system, table, values)
+            check_physical(equations.system, table, values)
             return
         inside: dict[str, Any] = dict(zip(table.names, table.inside(values).tolist(), strict=True))
-        inside |= self.columns["parameters"]
-        for body in system.bodies.values():
-            quantities = [body.mass, *(body.inertia[i][i] for i in range(3))]
-            names = ("mass", *(f"moment of inertia about {axis}" for axis in "xyz"))
-            for value, what in zip(evaluate_all(quantities, inside), names, strict=True):
-                wrong = np.flatnonzero(np.asarray(value) < 0)
-                if wrong.size:
-                    size = np.broadcast_to(value, self.runs)[wrong[0]]
-                    raise ParameterError(
-                        f"body '{body.name}': its {what} is {size:g} with the parameters of run {wrong[0]}"
-                        + (f" (and of {wrong.size - 1} others)" if wrong.size > 1 else "")
+        self._judge(inside | self.columns["parameters"])
+
+    def _judge(self, inside: dict[str, Any]) -> None:
+        """Runs whose parameters give a body a negative mass or moment of inertia: they will not be made."""
+        for where, quantities, evaluated in self.quantities:
+            for value, what in zip(evaluated(inside), quantities, strict=True):
+                sizes = np.broadcast_to(value, self.runs)
+                for i in np.flatnonzero(sizes < 0):
+                    self.failed.setdefault(
+                        int(i), f"{where}: its {what} is {sizes[i]:g} with these parameters"
                     )
+        if len(self.failed) == self.runs:
+            raise ParameterError(
+                f"{self.failed[0]}, in all {self.runs} runs" if self.runs > 1 else self.failed[0]
+            )
+
+    @property
+    def _first_parameters(self) -> dict[str, Any]:
+        return {name: value[0] if _many(value) else value for name, value in self._parameters.items()}
 
     # ------------------------------------------------------------ blocks
 
@@ -156,12 +165,14 @@ class Starts:
         for name, column in self.columns["parameters"].items():
             parameters[table.names.index(name)] = column[i0:i1]
         state, memory = self._placed(i0, i1)
+        for i in self.failed:
+            if i0 <= i < i1:
+                state[:, i - i0] = np.nan  # whatever runs on it ends at once
         return parameters, state, memory
 
     @cached_property
     def _inside(self) -> np.ndarray:
-        first = {name: value[0] if _many(value) else value for name, value in self._parameters.items()}
-        return self.table.inside(self.table.values(first))
+        return self.table.inside(self.table.values(self._first_parameters))
 
     def _placed(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray]:
         if self._by_numbers:
@@ -170,7 +181,7 @@ class Starts:
             state, memory = self._same
             shape = (1, i1 - i0)
             return np.tile(state[:, None], shape), np.tile(memory[:, None], shape)
-        found = [self._one(i) for i in range(i0, i1)]
+        found = [self._own(i) for i in range(i0, i1)]
         return np.stack([y for y, _ in found], axis=1), np.stack([m for _, m in found], axis=1)
 
     @cached_property
@@ -183,11 +194,17 @@ class Starts:
         given = self.single(i)
         instance = Instance(self.model, given["parameters"])
         stored = initial_memory(self.model.equations, given["memory"], self.t0)
-        try:
-            place = self.model.place_at_start(instance, given["initial"], self.t0, stored)
-        except ArmillaryError as error:
-            raise type(error)(f"run {i}: {error}") from error
+        place = self.model.place_at_start(instance, given["initial"], self.t0, stored)
         return instance.packed(place), place.memory
+
+    def _own(self, i: int) -> tuple[np.ndarray, np.ndarray]:
+        """State and memory of one run among others: one that cannot start does not keep the others from it."""
+        program = self.model.equations.program
+        try:
+            return self._one(i)
+        except ArmillaryError as error:
+            self.failed[i] = str(error)
+            return np.full(len(program.state), np.nan), np.full(len(program.memory), np.nan)
 
     @cached_property
     def _by_numbers(self) -> bool:
@@ -259,9 +276,22 @@ class Starts:
                 four[k] = float(given.get(own, described[own]))
         length = np.sqrt(np.sum(four**2, axis=0))
         if np.any(length == 0.0):
-            run = i0 + int(np.flatnonzero(length == 0.0)[0])
-            raise ParameterError(f"run {run}: the Euler parameters from '{name}' on are all zero")
-        four /= length
+            for i in np.flatnonzero(length == 0.0):
+                self.failed[i0 + int(i)] = f"the Euler parameters from '{name}' on are all zero"
+        four /= np.where(length == 0.0, 1.0, length)
+
+
+def _quantities(model: CompiledModel) -> list[tuple[str, tuple[str, ...], Any]]:
+    """Mass and moments of inertia of each body, to be evaluated for many runs: names and a function."""
+    names = ("mass", *(f"moment of inertia about {axis}" for axis in "xyz"))
+    found = []
+    for body in model.equations.system.bodies.values():
+        own = [body.mass, *(body.inertia[i][i] for i in range(3))]
+        kept = [(what, e) for what, e in zip(names, own, strict=True) if symbols(e)]
+        if kept:
+            what, expressions = zip(*kept, strict=True)
+            found.append((f"body '{body.name}'", what, evaluator(expressions)))
+    return found
 
 
 # ---------------------------------------------------------------- values

@@ -69,9 +69,12 @@ class Simulation:
         self.seconds: dict[str, float] = {}  # of each stage
         with self._stage("load"):
             self.system = _opened(file, options)
-            self.values: Resolved = resolve(file, self.system)
+            self.values = self._resolved()
         self.results = self._results_path()
         self.echo = self.results.with_name(f"{self.results.stem}.echo.toml")
+
+    def _resolved(self) -> Resolved:
+        return resolve(self.file, self.system)
 
     @cached_property
     def equations(self) -> Equations:

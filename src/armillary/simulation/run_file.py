@@ -28,7 +28,7 @@ A run file is data: nothing in it is executed. Its own form is checked here, its
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,9 +104,9 @@ class RunFile:
             found = content.get(table, {})
             known = _KNOWN.get(table, found)
             sound = {k: v for k, v in found.items() if k in known} if isinstance(found, dict) else {}
-            values = _flat(sound, nested=table not in _KNOWN)
+            values = flat(sound, lambda name: table not in _KNOWN)
             return {
-                name: Entry(value, _where(document, table, *keys)) for name, (keys, value) in values.items()
+                name: Entry(value, where(document, table, *keys)) for name, (keys, value) in values.items()
             }
 
         return cls(
@@ -115,7 +115,7 @@ class RunFile:
             stem=document.path.stem,
             title=str(content.get("title", "")),
             source=str(document.path),
-            model_source=_where(document, "model"),
+            model_source=where(document, "model"),
             parameters=entries("parameters"),
             initial=entries("initial"),
             inputs=entries("inputs"),
@@ -138,7 +138,7 @@ class RunFile:
             table, key = _addressed(name)
             known = _KNOWN.get(table)
             if known is not None and key not in known:
-                problems.append(f"{source}: there is no setting '{table}.{key}'{_instead(key, known)}")
+                problems.append(f"{source}: there is no setting '{table}.{key}'{instead(key, known)}")
             if table == "output" and key == "select" and isinstance(value, str):
                 value = [part.strip() for part in value.split(",") if part.strip()]
             changed[table][key] = Entry(value, source)
@@ -190,11 +190,11 @@ def _form_problems(document: Document) -> list[str]:
     found = []
 
     def problem(message: str, *keys: str) -> None:
-        found.append(f"{_where(document, *keys)}: {message}")
+        found.append(f"{where(document, *keys)}: {message}")
 
     for key in content:
         if key not in _TOP:
-            problem(f"unknown key '{key}'{_instead(key, _TOP)}", key)
+            problem(f"unknown key '{key}'{instead(key, _TOP)}", key)
     if "model" not in content:
         problem('which model? begin with a line such as model = "car.toml"')
     for key in ("model", "title"):
@@ -208,29 +208,32 @@ def _form_problems(document: Document) -> list[str]:
         known = _KNOWN.get(table, values)
         for key in values:
             if key not in known:
-                problem(f"unknown key '{key}' in [{table}]{_instead(key, known)}", table, key)
+                problem(f"unknown key '{key}' in [{table}]{instead(key, known)}", table, key)
     return found
 
 
-def _where(document: Document, *keys: str) -> str:
+def where(document: Document, *keys: str) -> str:
     """File and line of an entry."""
     line = document.line(*keys)
     return f"{document.path}:{line}" if line else str(document.path)
 
 
-def _instead(key: str, known: Iterable[str]) -> str:
+def instead(key: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown key: the nearest known one, or all."""
     return nearest(key, known) or f"; there are {', '.join(known)}"
 
 
-def _flat(
-    values: Mapping[str, Any], *, nested: bool, prefix: tuple[str, ...] = ()
+def flat(
+    values: Mapping[str, Any], nested: Callable[[str], bool], prefix: tuple[str, ...] = ()
 ) -> dict[str, tuple[tuple[str, ...], Any]]:
-    """Keys and values by dotted name, so that RB.q1 = 1 says the same as "RB.q1" = 1."""
-    flat: dict[str, tuple[tuple[str, ...], Any]] = {}
+    """Keys and values by dotted name, so that RB.q1 = 1 says the same as "RB.q1" = 1; ``nested`` tells
+    whether a table of some name holds further names.
+    """
+    found: dict[str, tuple[tuple[str, ...], Any]] = {}
     for key, value in values.items():
         keys = (*prefix, key)
-        if nested and isinstance(value, dict):
-            flat |= _flat(value, nested=True, prefix=keys)
+        if isinstance(value, dict) and nested(".".join(keys)):
+            found |= flat(value, nested, keys)
         else:
-            flat[".".join(keys)] = (keys, value)
-    return flat
+            found[".".join(keys)] = (keys, value)
+    return found

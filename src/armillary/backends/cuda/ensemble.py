@@ -1,13 +1,14 @@
 """CUDA for ensembles: the kernel that makes many runs with fixed steps, one per thread.
 
-Enters: a program, the parameters that differ between runs, the number of a method's stages, and what is kept of
-the outputs. Leaves: one text that NVRTC takes, and the places of the numbers that its constant memory wants.
+Enters: a program, the parameters that differ between runs, the number of a method's stages, and what is kept
+of the outputs. Leaves: one text that NVRTC takes, and the places of the numbers that its constant memory
+wants.
 
-Registers decide the speed: a thread holds the state, one stage and the sum of the stages, and what an evaluation
+Registers decide the speed: a thread holds the state, one stage, the sum of the stages, and what an evaluation
 needs at a time. Constants that are the same in all runs lie in constant memory, from where an operand of a
 multiplication costs nothing; those that differ are computed by each run, in double precision, and kept by it.
-Single precision carries what rounding takes from the state along from step to step. Measured on an H200: errors
-after 1000 steps of four models are 6 to 100 times smaller for 3 % of the time.
+Single precision carries along what rounding takes from the state. Measured on an H200: errors after 1000
+steps of four models are 6 to 100 times smaller, for 3 % of the time.
 """
 
 from __future__ import annotations
@@ -39,24 +40,25 @@ PRECISIONS = {"double": "double", "single": "float", "fast": "float"}
 BLOCK = 128
 BLOCKS = {"double": 2, "float": 3}
 
-# Nodes up to which the stages of a step are written one after another: 2 to 20 % faster, but code that does not
-# fit into the instruction cache is slower, and takes four times as long to compile.
+# Nodes up to which the stages of a step are written one after another: 2 to 20 % faster, but code that does
+# not fit into the instruction cache is slower, and takes four times as long to compile.
 _UNROLLED = 900
 
 # Nodes beyond which the pieces of long functions are called, not put in: NVRTC would take minutes.
 _APART = 6000
 
 _RESERVED = (
-    *("shared", "given", "turn", "reciprocal", "sine", "cosine", "sine_cosine", "sines_cosines", "method", "runs"),
-    *("STATES", "MEMORY", "OUTPUTS", "STAGES", "SLOTS", "OWN", "RUNNING", "FINISHED", "DIVERGED", "varied", "count"),
+    *("shared", "given", "turn", "reciprocal", "sine", "cosine", "sine_cosine", "sines_cosines", "method"),
+    *("STATES", "MEMORY", "OUTPUTS", "STAGES", "SLOTS", "OWN", "RUNNING", "FINISHED", "DIVERGED", "FAST"),
+    *("runs", "step", "varied", "count", "CONSTANT", "DEVICE", "APART", "UNROLL", "ROLLED"),
     *(f"{name}_{k}" for name in ("sines", "cosines") for k in range(1, 33)),
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Looking:
-    """What metrics do at a row, as C: ``text`` reads ``out``, ``t`` and ``slot``; the slots at these places are
-    held by the thread, others it finds in memory.
+    """What metrics do at a row, as C: ``text`` reads ``out``, ``t`` and ``slot``. The thread holds the slots
+    at these places, others it finds in memory.
     """
 
     text: str = ""
@@ -95,8 +97,13 @@ def kernel(
     history: Sequence[int] = (),
     looking: Looking = Looking(),  # noqa: B008
 ) -> Kernel:
-    """The kernel for runs that differ in the parameters ``varying``; ``history`` are the columns kept as rows."""
+    """The kernel for runs that differ in the parameters ``varying``; the columns ``history`` are kept."""
     return _Writer(program, frozenset(varying)).kernel(stages, precision, history, looking)
+
+
+def cpu_header() -> str:
+    """cpu.h for this kernel: what compilers that know only C++ need beside it."""
+    return template(__package__, "cpu.h.txt") + template(__package__, "ensemble_cpu.h.txt")
 
 
 class _Writer:

@@ -10,7 +10,7 @@ import numpy as np
 from armillary.backends.cuda.ensemble import BLOCK
 from armillary.errors import ArmillaryError, require
 
-# Single precision: numbers below 1e-38 are zero, quotients and roots have an error of 2 units in the last place.
+# Single precision: numbers below 1e-38 are zero; quotients and roots are right to 2 units in the last place.
 _OPTIONS = {"double": (), "float": ("--ftz=true", "--prec-div=false", "--prec-sqrt=false")}
 
 
@@ -33,8 +33,8 @@ class Device:
         except Exception as error:  # CuPy's own class of errors is not there without CUDA's library
             if "InsufficientDriver" in str(error) and runtime.driverGetVersion() > 0:
                 raise ArmillaryError(
-                    "the driver of the GPU is too old for this CuPy; update the driver, install the CuPy of an "
-                    "older CUDA, or run with device='cpu'"
+                    "the driver of the GPU is too old for this CuPy; update the driver, install the CuPy of "
+                    "an older CUDA, or run with device='cpu'"
                 ) from error
             count = 0
         if not count:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,9 @@ _SHARE = 0.8  # of the card's free memory that a chunk may take
 class Gpu:
     """The engine for one plan.
 
-    ``precision``: "double", "single", or "fast", which is single precision with the card's own sines and cosines.
-    ``chunk`` is the number of runs that are best made at a time, ``info`` what the compiler made of the model
-    and how fast it was.
+    ``precision``: "double", "single", or "fast", which is single with the card's own sines and cosines.
+    ``chunk`` is the number of runs that are best made at a time, ``evaluations`` of the derivatives took
+    ``seconds`` on the card so far, and ``info`` tells that and what the compiler made of the model.
     """
 
     def __init__(self, plan: Plan, precision: str = "double") -> None:
@@ -46,7 +47,7 @@ class Gpu:
         self.device = Device()
         self._code = self.device.compiled(self._kernel.text, real, plan.program.name)
         self._shared: np.ndarray | None = None
-        self._evaluations, self._seconds = 0, 0.0
+        self.evaluations, self.seconds = 0, 0.0
         cupy = self.device.cupy
         assert plan.grid is not None and plan.steps is not None
         self._grid, self._due = cupy.asarray(plan.grid), cupy.asarray(_due(plan))
@@ -65,12 +66,12 @@ class Gpu:
             "block": BLOCK,
             "occupancy": round(code.occupancy, 4),
         }
-        speed = {"evaluations_per_second": self._evaluations / self._seconds} if self._seconds else {}
+        speed = {"evaluations_per_second": self.evaluations / self.seconds} if self.seconds else {}
         return {**found, **speed}
 
     @property
     def chunk(self) -> int:
-        """Runs to make at a time: whole waves, about a second's work, and no more than the card has room for."""
+        """Runs to make at a time: whole waves, about a second's work, no more than the card has room for."""
         plan, wave = self.plan, self._code.resident
         assert plan.steps is not None
         nodes = len(plan.program.derivatives.nodes) + 4 * len(plan.program.state)
@@ -104,31 +105,29 @@ class Gpu:
         return whole
 
     def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
-        plan, cupy, n = self.plan, self.device.cupy, i1 - i0
+        plan, cupy, real, n = self.plan, self.device.cupy, self._real, i1 - i0
         parameters, state, memory = starts.block(i0, i1)
         self._put_constants(parameters[:, 0])
+        rounded = state.astype(real)
         on_card = {
             "varied": cupy.asarray(np.ascontiguousarray(parameters[list(self._kernel.varied)])),
-            "state": cupy.asarray(state.astype(self._real)),
-            "lost": cupy.zeros(state.shape if self._real.itemsize == 4 else (1,), self._real),
-            "memory": cupy.asarray(memory.astype(self._real)),
-            "rows": cupy.full((len(plan.samples), len(plan.history), n), np.nan, self._real),
-            "slots": cupy.asarray(np.ascontiguousarray(np.tile(plan.slots[:, None], (1, n)))),
+            "state": cupy.asarray(rounded),
+            "lost": cupy.asarray((state - rounded).astype(real)),
+            "memory": cupy.asarray(memory.astype(real)),
+            "rows": cupy.full((len(plan.samples), len(plan.history), n), np.nan, real),
+            "slots": cupy.zeros((len(plan.slots), n)) + cupy.asarray(plan.slots)[:, None],
             "stops": cupy.full(n, np.nan),
             "status": cupy.zeros(n, np.int8),
         }
-        if self._real.itemsize == 4:  # what rounding took from the start already
-            on_card["lost"][...] = cupy.asarray((state - state.astype(self._real)).astype(self._real))
         self._launched(n, list(on_card.values()))
         back = {name: array.get() for name, array in on_card.items() if name not in ("varied", "lost")}
+        numbers = {name: back[name].astype(float, copy=False) for name in ("state", "memory", "rows")}
         return Outcome(
-            _STATUS[back["status"]],
-            back["stops"],
-            back["state"].astype(float),
-            back["memory"].astype(float),
-            back["rows"].astype(float),
-            back["slots"],
-            {},
+            status=_STATUS[back["status"]],
+            t_stop=back["stops"],
+            slots=back["slots"],
+            messages={},
+            **numbers,
         )
 
     def _launched(self, n: int, arrays: list[Any]) -> None:
@@ -142,8 +141,8 @@ class Gpu:
             self._code.launch(n, whole)
         end.record()
         end.synchronize()
-        self._seconds += 1e-3 * cupy.cuda.get_elapsed_time(start, end)
-        self._evaluations += n * last * self._tableau.stages
+        self.seconds += 1e-3 * cupy.cuda.get_elapsed_time(start, end)
+        self.evaluations += n * last * self._tableau.stages
 
     def _put_constants(self, parameters: np.ndarray) -> None:
         """What all runs share, in constant memory."""
@@ -199,7 +198,7 @@ def _spans(steps: np.ndarray) -> list[tuple[int, int, float]]:
     if not steps.size:
         return [(0, 0, 0.0)]
     edges = [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(steps)]
-    return [(a, b, float(steps[a])) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [(a, b, float(steps[a])) for a, b in pairwise(edges)]
 
 
 def _method(tableau: Tableau, step: float, real: np.dtype) -> np.ndarray:

@@ -1,7 +1,7 @@
 """What metrics do at a row, as CUDA text: the same slots as in every engine, see metrics.py.
 
-A thread holds a metric's slots in registers, in double precision whatever the runs are in. A histogram's counts
-stay in memory, where an index can reach them.
+A thread holds a metric's slots in registers, in double precision whatever the runs are in. A histogram's
+counts stay in memory, where an index can reach them.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _histogram(metric: Histogram, value: str, place: int) -> list[str]:
         f"static const double edges[{bins + 1}] = {{{edges}}};",
         f"const double now = {value};",
         f"if (now >= {low} && now <= {high}) {{",
-        f"    int bin = (int)((now - {low}) * {repr(bins / (metric.high - metric.low))});",
+        f"    int bin = (int)((now - {low}) * {bins / (metric.high - metric.low)!r});",
         f"    bin = bin < {bins - 1} ? bin : {bins - 1};",
         "    while (now < edges[bin])",
         "        bin--;",

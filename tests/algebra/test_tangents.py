@@ -1,0 +1,55 @@
+"""Derivatives along a direction: those of calculus, and numbers where the chain rule alone gives none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.algebra.calculus import directional_derivatives, evaluate_all
+from armillary.algebra.expression import Expr, symbol
+from armillary.algebra.tangents import tangents
+
+x, y, dx, dy = (symbol(name) for name in ("x", "y", "dx", "dy"))
+RATES = {x: dx, y: dy}
+
+
+def along(expression: Expr, at: tuple[float, float], rates: tuple[float, float] = (1.0, 0.5)) -> float:
+    values = dict(zip((x, y, dx, dy), (*at, *rates), strict=True))
+    with np.errstate(all="ignore"):
+        return float(evaluate_all(tangents([expression], RATES), values)[0])
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        arm.sqrt(x * x + y * y) * x,
+        arm.select(x > y, x * y, arm.sin(x)),
+        arm.max(x * y, y) + arm.min(x, y**2),
+        arm.atan2(x, y),
+        arm.asin(x / 4) * x**y,
+        arm.abs(x - y) ** 1.5,
+    ],
+    ids=str,
+)
+def test_tangents_are_those_of_calculus_where_both_are_numbers(expression: Expr) -> None:
+    values = {x: 1.3, y: 0.7, dx: 0.4, dy: -0.9}
+    plain = evaluate_all(directional_derivatives([expression], RATES), values)[0]
+    assert along(expression, (1.3, 0.7), (0.4, -0.9)) == pytest.approx(plain, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("expression", "at", "rates", "expected"),
+    [
+        (x * arm.sqrt(x * x + y * y), (0.0, 0.0), (1.0, 0.5), 0.0),  # |v| v at rest
+        (arm.max(arm.sqrt(x), 0.1), (0.0, 0.0), (1.0, 0.0), 0.0),  # the side not taken is infinite
+        (arm.select(x > 0, arm.log(x), y), (0.0, 0.0), (1.0, 0.5), 0.5),
+        (arm.atan2(x, y), (0.0, 0.0), (1.0, 0.5), 0.0),
+        (arm.asin(x), (1.0, 0.0), (0.0, 0.5), 0.0),
+    ],
+    ids=str,
+)
+def test_nothing_times_infinity_is_nothing(
+    expression: Expr, at: tuple[float, float], rates: tuple[float, float], expected: float
+) -> None:
+    assert along(expression, at, rates) == expected

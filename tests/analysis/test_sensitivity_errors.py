@@ -1,0 +1,91 @@
+"""What has no sensitivities says so by name, with a remedy."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from typing import Any
+
+import pytest
+
+import armillary as arm
+from armillary.errors import ArmillaryError, ParameterError
+from examples import array_deployment, pendulum, slider_crank
+
+
+def pushed(force: Any) -> arm.System:
+    s = arm.System("cart")
+    for name, value, units in (("k", 4.0, "N/m"), ("T", 1.0, "s"), ("F", 1.0, "N"), ("c", 1.0, "N*s/m")):
+        s.parameter(name, value, units=units)
+    b = s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.force("push", force(b) if callable(force) else force, s.ground.x, at=b.com)
+    return s
+
+
+@pytest.mark.parametrize(
+    ("to", "of", "said"),
+    [
+        (["kk"], None, r"no parameter, coordinate, speed or memory 'kk'; did you mean 'k'"),
+        (["b.q2"], None, r"'b.q2'; did you mean 'b.q1'"),
+        (["k", "k"], None, r"'k' stands twice"),
+        ([], None, r"sensitivities to what"),
+        (["k"], ["b.q"], r"no output 'b.q'; did you mean 'b.q1'"),
+    ],
+)
+def test_names_are_checked(to: list[str], of: list[str] | None, said: str) -> None:
+    with pytest.raises(ArmillaryError, match=said):
+        pushed("-k*b.q1").derive().compile().sensitivities(1.0, to, of)
+
+
+JUMPING = ["select(t < T, F, 0)", "-F*sign(b.u1)", "select(b.q1 > 0, -k*b.q1 - c*b.u1, 0)"]
+
+
+@pytest.mark.parametrize("force", JUMPING)
+def test_forces_that_jump_are_refused(force: str) -> None:
+    model = pushed(force).derive().compile()
+    with pytest.raises(ArmillaryError, match=r"rates of 'cart' jump where '.*' changes.*make it an event"):
+        model.with_sensitivities(["T"])
+    assert model.with_sensitivities(["T"], ignore_jumps=True).directions == ("T",)
+
+
+@pytest.mark.parametrize(
+    "force", ["select(b.q1 > 0, -k*b.q1, 0)", "-k*max(b.q1, 0)", "select(t < 0.5, F, 0) - k*abs(b.q1)"]
+)
+def test_kinks_and_switches_by_the_clock_are_not(force: str) -> None:
+    pushed(force).derive().compile().with_sensitivities(["k"])
+
+
+def test_foreign_code_without_derivatives_is_named() -> None:
+    kind = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
+    wave = arm.ForeignFunction("wave", kind(math.sin), 1)
+    model = pushed(lambda b: 1.0 * wave(b.q1)).derive().compile()
+    with pytest.raises(
+        ArmillaryError, match=r"'cart' has no sensitivities: foreign function 'wave'.*partials"
+    ):
+        model.with_sensitivities(["k"])
+
+
+def test_locks_and_redundant_coordinates_are_refused() -> None:
+    with pytest.raises(ArmillaryError, match=r"event 'panel1 latches' locks or unlocks joints"):
+        array_deployment.system().derive().compile().with_sensitivities(["k"])
+    with pytest.raises(ArmillaryError, match=r"redundant coordinates.*formalism='kane'"):
+        pendulum.system().derive("redundant").compile().with_sensitivities(["L"])
+
+
+def test_a_start_that_loops_leave_open_is_refused() -> None:
+    """The slider starts out of reach, and nothing is named: which joints move to close the loop is open."""
+    s = slider_crank.system(True)
+    s.start({"C.q1": 5.0})
+    model = s.derive().compile()
+    with pytest.raises(ParameterError, match=r"do not tell in what way the loops.*name in initial="):
+        model.sensitivities(0.1, ["a"], ["A.q1"])
+    with pytest.raises(ParameterError, match=r"in a whole initial state 'B.q1' is a first guess"):
+        model.sensitivities(0.1, ["B.q1"], ["A.q1"], initial=[0.0, 0.0, 0.4, 0.0])
+
+
+def test_what_is_prescribed_has_no_start_to_vary() -> None:
+    s = pushed("-k*b.q1")
+    s.body("d", joint=arm.Prismatic("y"), mass=1, inertia=0)
+    s.prescribe("d.q1", "0.1*sin(2*t)")
+    with pytest.raises(ParameterError, match=r"'d.q1' is prescribed or locked"):
+        s.derive().compile().sensitivities(1.0, ["d.q1"])

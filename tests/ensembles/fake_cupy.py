@@ -1,0 +1,130 @@
+"""A stand-in for CuPy without a GPU: arrays are NumPy's, and a kernel's source is compiled as C++ and called
+thread by thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from armillary.backends.cuda.ensemble import cpu_header
+
+CXX = shutil.which("c++")
+FLAGS = ["-std=c++14", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused"]
+FLAGS += ["-Wno-unused-parameter", "-ffp-contract=fast", "-march=native"]
+
+_LAUNCHER = """
+#include "kernel.cu"
+extern "C" void *address(const char *name)
+{
+    switch (name[1]) {
+    case 'h': return shared;
+    case 'i': return given;
+    default: return &step;
+    }
+}
+extern "C" void launch(unsigned blocks, unsigned threads, long long count, int first, int end, int last,
+    const double *grid, const int *due, const double *varied, real *state, real *lost, real *memory, real *rows,
+    double *slots, double *stops, signed char *status)
+{
+    blockDim.x = threads;
+    for (unsigned b = 0; b < blocks; b++)
+        for (unsigned i = 0; i < threads; i++) {
+            blockIdx.x = b;
+            threadIdx.x = i;
+            runs(count, first, end, last, grid, due, varied, state, lost, memory, rows, slots, stops, status);
+        }
+}
+"""
+
+
+class Array(np.ndarray):
+    """An array that can be fetched from the card."""
+
+    def get(self) -> np.ndarray:
+        return np.array(self)
+
+
+def compiled(code: str, folder: Path) -> ctypes.CDLL:
+    """A kernel as a library for the CPU."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "kernel.cu").write_text(code)
+    (folder / "cpu.h").write_text(cpu_header())
+    (folder / "launcher.cpp").write_text(_LAUNCHER)
+    done = subprocess.run(
+        [str(CXX), *FLAGS, "-shared", "-fPIC", "launcher.cpp", "-o", "kernel.so"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return ctypes.CDLL(str(folder / "kernel.so"))
+
+
+class Module:
+    """``cupy`` as far as the engine goes; ``launches`` counts kernels, ``free`` is the card's free memory."""
+
+    def __init__(self, folder: Path, free: int = 1 << 34) -> None:
+        self.folder, self.memory, self.launches, self.modules = folder, free, 0, 0
+        properties = {"name": b"no card", "multiProcessorCount": 2, "maxThreadsPerMultiProcessor": 2048}
+        runtime = SimpleNamespace(
+            getDeviceCount=lambda: 1,
+            getDevice=lambda: 0,
+            driverGetVersion=lambda: 13000,
+            getDeviceProperties=lambda _: properties,
+            memGetInfo=lambda: (self.memory, 1 << 34),
+        )
+        event = SimpleNamespace(record=lambda: None, synchronize=lambda: None)
+        self.cuda = SimpleNamespace(
+            runtime=runtime,
+            driver=SimpleNamespace(occupancyMaxActiveBlocksPerMultiprocessor=lambda *_: 2),
+            Event=lambda: event,
+            get_elapsed_time=lambda *_: 1.0,
+        )
+        self.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 0)
+
+    def asarray(self, values: Any) -> Array:
+        return np.array(values, order="C").view(Array)
+
+    def zeros(self, shape: Any, dtype: Any = float) -> Array:
+        return np.zeros(shape, dtype).view(Array)
+
+    def full(self, shape: Any, value: float, dtype: Any = float) -> Array:
+        return np.full(shape, value, dtype).view(Array)
+
+    def ndarray(self, shape: tuple[int, ...], dtype: Any, pointer: int) -> np.ndarray:
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        return np.frombuffer((ctypes.c_char * size).from_address(pointer), dtype).reshape(shape)
+
+    def RawModule(self, code: str, options: tuple[str, ...], backend: str) -> Any:
+        self.modules += 1
+        library = compiled(code, self.folder / str(self.modules))
+        library.address.restype = ctypes.c_void_p
+        return SimpleNamespace(
+            get_function=lambda name: _Function(self, library),
+            get_global=lambda name: library.address(name.encode()),
+        )
+
+
+class _Function:
+    num_regs, local_size_bytes, kernel = 64, 0, SimpleNamespace(ptr=0)
+
+    def __init__(self, module: Module, library: ctypes.CDLL) -> None:
+        self.module, self.library = module, library
+
+    def __call__(self, grid: tuple[int], block: tuple[int], arguments: tuple[Any, ...]) -> None:
+        self.module.launches += 1
+        count, first, end, last, *arrays = arguments
+        assert all(a.flags.c_contiguous for a in arrays)
+        self.library.launch(
+            *map(ctypes.c_uint, (*grid, *block)),
+            ctypes.c_longlong(count),
+            *map(ctypes.c_int, (first, end, last)),
+            *(ctypes.c_void_p(a.ctypes.data) for a in arrays),
+        )
