@@ -1,135 +1,157 @@
-"""Batches: what vectors of runs gain on one core, beside the best that runs one after another reach.
-
-All engines make the same runs from starts and parameters that differ, and end in the same states; they take
-turns on one core. A single long run is timed as well, less what starts it: the better of it and of the scalar
-engine is what vectors are held against.
-"""
+"""The section on batches: its measurements, and its tables."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+from benchmarks.cores import measure_threads
+from benchmarks.environment import Environment
+from benchmarks.lanes import DURATION, EXAMPLES, WIDTHS, measure_adaptive, measure_lanes
+from benchmarks.million import RUNS, measure_million
+from benchmarks.rollouts import measure_rollouts
+from benchmarks.studies import measure_studies
+from benchmarks.text import number, table, threads
 
-from benchmarks.published import example_system
-from benchmarks.timing import one_core
-
-EXAMPLES = ("stanford_arm", "car", "spacecraft_2", "hub_and_panels", "spinning_boom")
-WIDTHS = (2, 4, 8)
-RUNS = 64
-STEPS, STEP = 250, 1e-3
-DURATION = 10.0
-"""Of adaptive runs, s; with the usual tolerances of 1e-9."""
-STAGES = 4
-AGREEMENT = {"rk4": 1e-10, "dop853": 1e-6}
-"""Largest difference between the engines' last states, relative to a coordinate or to one. Steps of one size
-round differently only; steps that are chosen follow their tolerance.
-"""
+QUICK = ("stanford_arm", "car")
+BLOCKS = 10_000
 
 
-def compiled_example(name: str) -> Any:
-    return example_system(name).derive().compile()
+def measure_batches(environment: Environment, *, with_peer: bool, quick: bool = False) -> dict[str, Any]:
+    """Everything about many runs, part by part."""
+    from armillary.ensembles.lanes import lanes
+    from armillary.errors import ArmillaryError
+
+    names = QUICK if quick else EXAMPLES
+    results: dict[str, Any] = {"width": lanes()}
+    print("batches: vectors of runs ...", flush=True)
+    results["lanes"] = measure_lanes(names, rounds=10 if quick else 30)
+    results["adaptive"] = measure_adaptive(names, rounds=3 if quick else 10)
+    print("batches: threads ...", flush=True)
+    results["threads"] = measure_threads(rounds=4 if quick else 10)
+    print("batches: many cars ...", flush=True)
+    results["million"] = measure_million(RUNS // 10 if quick else RUNS, repeats=1 if quick else 2)
+    print("batches: MuJoCo's rollout ...", flush=True)
+    results["rollouts"] = measure_rollouts(environment, with_peer=with_peer, rounds=2 if quick else 5)
+    print("batches: studies ...", flush=True)
+    try:
+        results["studies"] = measure_studies(BLOCKS // 20 if quick else BLOCKS)
+    except ArmillaryError as reason:  # what studies need is an extra
+        results["studies"] = {"missing": str(reason)}
+    return results
 
 
-def spread(compiled: Any, runs: int, parameters: int = 4) -> dict[str, Any]:
-    """Starts of many runs: states about the described one, and the first parameters that are not zero varied
-    by a twentieth.
-    """
-    random = np.random.default_rng(5)
-    start = compiled.state()
-    names = [name for name, value in compiled.parameters.items() if value][:parameters]
-    return {
-        "initial": start + 0.1 * random.standard_normal((runs, len(start))),
-        "parameters": {
-            name: compiled.parameters[name] * random.normal(1.0, 0.05, runs) for name in names
-        },
-    }  # fmt: skip
+def wrong(results: dict[str, Any]) -> list[str]:
+    """What of ours was wrong."""
+    parts = [*results.get("lanes", ()), *results.get("adaptive", ()), *results.get("million", ())]
+    return [record["wrong"] for record in parts if "wrong" in record]
 
 
-def measure_lanes(names: tuple[str, ...] = EXAMPLES, rounds: int = 30) -> list[dict[str, Any]]:
-    """Nanoseconds of a derivative evaluation of each example within rk4, run by run and on vectors."""
-    return [_fixed(name, rounds) for name in names]
+def batch_tables(results: dict[str, Any]) -> str:
+    """All tables of the section."""
+    if not results:
+        return "Batches: not measured"
+    return "\n\n".join((
+        lanes_table(results["lanes"], results["width"]),
+        adaptive_table(results["adaptive"]),
+        threads_table(results["threads"]),
+        million_table(results["million"]),
+        rollout_table(results["rollouts"]),
+        studies_text(results["studies"]),
+    ))  # fmt: skip
 
 
-def _fixed(name: str, rounds: int) -> dict[str, Any]:
-    from armillary.ensembles.planning import plan
-
-    compiled = compiled_example(name)
-    made = plan(compiled, STEPS * STEP, step=STEP, outputs=[], sample=STEPS * STEP, **spread(compiled, RUNS))
-    engines = _engines(made)
-    candidates = {label: _whole(engine, made.starts) for label, engine in engines.items()}
-    candidates |= {"single": _single(compiled, RUNS * STEPS), "its start": _single(compiled, 2)}
-    seconds = best_in_turns(candidates, rounds)
-    seconds["single"] -= seconds.pop("its start")
-    evaluations = STAGES * STEPS * RUNS
-    times = {label: 1e9 * each / evaluations for label, each in seconds.items()}
-    return _record(compiled, engines, made, times, min(times["single"], times["scalar"]), "nanoseconds")
-
-
-def measure_adaptive(names: tuple[str, ...] = EXAMPLES, rounds: int = 10) -> list[dict[str, Any]]:
-    """Microseconds of a run with dop853, run by run and on vectors."""
-    return [_adaptive(name, rounds) for name in names]
+def lanes_table(records: Sequence[dict[str, Any]], width: int) -> str:
+    """Time of an evaluation within rk4, and the gain of vectors over the best scalar."""
+    rows = [
+        [
+            r["title"],
+            str(r["speeds"]),
+            *(number(r["nanoseconds"][label], 1) for label in ("single", "scalar", *map(str, WIDTHS))),
+            *(number(r["gain"][str(w)], 2) for w in WIDTHS),
+            f"{r['error']:.0e}" + (" WRONG" if "wrong" in r else ""),
+        ]
+        for r in records
+    ]
+    head = ["", "speeds", "single run", "run by run", *(f"{w} at once" for w in WIDTHS)]
+    title = f"Batches on one core: ns per evaluation within rk4, and the gain; a register holds {width}"
+    return f"{title}\n" + table([*head, *(f"x {w}" for w in WIDTHS), "difference"], rows)
 
 
-def _adaptive(name: str, rounds: int) -> dict[str, Any]:
-    from armillary.ensembles.planning import plan
-
-    compiled = compiled_example(name)
-    made = plan(compiled, DURATION, outputs=[], sample=DURATION, **spread(compiled, RUNS))
-    engines = _engines(made)
-    candidates = {label: _whole(engine, made.starts) for label, engine in engines.items()}
-    seconds = best_in_turns(candidates, rounds)
-    times = {label: 1e6 * each / RUNS for label, each in seconds.items()}
-    return _record(compiled, engines, made, times, times["scalar"], "microseconds")
-
-
-def _engines(made: Any) -> dict[str, Any]:
-    from armillary.ensembles.lanes import engine_of
-    from armillary.ensembles.scalar import Scalar
-
-    return {"scalar": Scalar(made)} | {str(width): engine_of(made, width) for width in WIDTHS}
+def adaptive_table(records: Sequence[dict[str, Any]]) -> str:
+    """Time of a run with steps of its own, and the gain of vectors."""
+    rows = [
+        [
+            r["title"],
+            *(number(r["microseconds"][label], 0) for label in ("scalar", *map(str, WIDTHS))),
+            *(number(r["gain"][str(w)], 2) for w in WIDTHS),
+            f"{r['error']:.0e}" + (" WRONG" if "wrong" in r else ""),
+        ]
+        for r in records
+    ]
+    head = ["", "run by run", *(f"{w} at once" for w in WIDTHS), *(f"x {w}" for w in WIDTHS), "difference"]
+    title = f"Batches on one core: us per run of {DURATION:g} s with dop853, and the gain"
+    return f"{title}\n" + table(head, rows)
 
 
-def _record(
-    compiled: Any, engines: Mapping[str, Any], made: Any, times: dict[str, float], before: float, unit: str
-) -> dict[str, Any]:
-    ends = {label: engine(made.starts, 0, RUNS).state for label, engine in engines.items()}
-    scale = np.maximum(1.0, np.abs(ends["scalar"]))
-    error = max(float(np.max(np.abs(ends[str(w)] - ends["scalar"]) / scale)) for w in WIDTHS)
-    record = {
-        "title": compiled.equations.system.name,
-        "speeds": len(compiled.speed_names),
-        "method": made.method.name,
-        unit: times,
-        "gain": {str(width): before / times[str(width)] for width in WIDTHS},
-        "error": error,
-    }
-    if not error <= AGREEMENT[made.method.name]:
-        record["wrong"] = f"engines differ by {error:.0e}"
-    return record
+def threads_table(record: dict[str, Any]) -> str:
+    """Efficiency of threads, and what arithmetic alone reaches."""
+    bound = record.get("arithmetic", [None] * len(record["batch"]))
+    rows = [
+        [
+            str(ours["threads"]),
+            number(ours["seconds"], 3),
+            number(100 * ours["efficiency"], 1),
+            number(100 * pure["efficiency"] if pure else None, 1),
+        ]
+        for ours, pure in zip(record["batch"], bound, strict=True)
+    ]
+    cores = record["cores"]
+    told = "unknown" if cores is None else str(cores)
+    title = f"Threads: {record['processors']} processors; cores according to the system: {told}"
+    return f"{title}\n" + table(["threads", "batch s", "efficiency %", "arithmetic alone %"], rows)
 
 
-# ---------------------------------------------------------------- the stopwatch
+def million_table(records: Sequence[dict[str, Any]]) -> str:
+    rows = [
+        [
+            f"{r['method']}, steps of {r['step']:g} s",
+            f"{r['runs']:,}",
+            str(r["processors"]),
+            number(r["seconds"], 2),
+            number(r["prepare_seconds"], 2),
+            r.get("wrong", ""),
+        ]
+        for r in records
+    ]
+    head = ["", "runs", "processors", "seconds", "of them to prepare", ""]
+    return "The car with small variables, 2 s, 4 parameters varied, 4 metrics\n" + table(head, rows)
 
 
-def best_in_turns(candidates: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The least thread CPU seconds of each, one after another in every round, on one core."""
-    best = dict.fromkeys(candidates, float("inf"))
-    with one_core():
-        for _ in range(rounds):
-            for label, work in candidates.items():
-                start = time.thread_time()
-                work()
-                best[label] = min(best[label], time.thread_time() - start)
-    return best
+def rollout_table(records: Sequence[dict[str, Any]]) -> str:
+    """Steps per second beside MuJoCo's."""
+    rows = []
+    for r in records:
+        ours, theirs = r["steps_per_second"], r.get("mujoco_steps_per_second")
+        rows.append([
+            f"{r['title']}, {threads(r['threads'])}",
+            number(ours, 0),
+            number(theirs, 0),
+            number(ours / theirs if theirs else None, 0),
+            f"{r['difference']:.0e}" if "difference" in r else "-",
+        ])  # fmt: skip
+    head = ["", "Armillary", "mujoco.rollout", "ratio", "difference"]
+    lines = ["Batches of rk4 steps: steps per second", table(head, rows)]
+    lines += [f"mujoco.rollout: not available: {r['missing']}" for r in records if "missing" in r]
+    return "\n".join(lines)
 
 
-def _whole(engine: Any, starts: Any) -> Callable[[], object]:
-    return lambda: engine(starts, 0, RUNS)
-
-
-def _single(compiled: Any, steps: int) -> Callable[[], object]:
-    duration = steps * STEP
-    return lambda: compiled.simulate(duration, step=STEP, method="rk4", sample=duration, progress=False)
+def studies_text(record: dict[str, Any]) -> str:
+    if "missing" in record:
+        return f"Studies: not available: {record['missing']}"
+    return (
+        f"Studies, {record['blocks']:,} blocks of {record['runs']} runs: "
+        f"{record['overhead_milliseconds']:.2f} ms per block besides its runs; "
+        f"killed at the last one and resumed in {record['resume_seconds']:.2f} s; "
+        f"{record['megabytes']:.0f} MB"
+    )

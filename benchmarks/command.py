@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import report
+from benchmarks.batches import batch_tables, measure_batches
+from benchmarks.batches import wrong as wrong_batches
 from benchmarks.build import HERE, NotAvailable
 from benchmarks.candidate import timer
 from benchmarks.environment import VARIABLE, Environment, describe, find_environment
@@ -31,6 +33,7 @@ from benchmarks.targets import all_targets
 from benchmarks.timing import Effort
 
 EVERY = {**MODELS, **LINKAGES}
+BATCHES = "batches"
 QUICK = ("arm", "spacecraft2", "chain8", "chain64", "tree31")
 EXAMPLES = ("bicycle", "cart", "four_bar", "stewart_platform")
 QUICK_EXAMPLES = ("stanford_arm", "four_bar", "basilisk_panels", "jpl_two_bodies", "momentum_tree")
@@ -47,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"The benchmarks cannot run: {reason}", file=sys.stderr)
         return 2
     effort = Effort(rounds=options.rounds or (60 if options.quick else 150))
-    keys = options.only or (*(QUICK if options.quick else TIMED), *LINKAGES)
+    only = [key for key in options.only or () if key != BATCHES]
+    keys = only if options.only else (*(QUICK if options.quick else TIMED), *LINKAGES)
     peers = [name for name in PEERS if name in (options.peers if options.peers is not None else PEERS)]
     if options.quick and options.peers is None:
         peers.remove("sympy")
@@ -58,12 +62,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kind = "linkages" if key in LINKAGES else "models"
         results[kind].append(record := measure(EVERY[key], environment, peers, effort))
         print(report.model_table(record) + "\n", flush=True)
-    derived = options.only or (*GROWTH, *EXAMPLES)
+    derived = only if options.only else (*GROWTH, *EXAMPLES)
     results["derivation"] = derivations(derived, repeats=1 if options.quick else 3)
     results["sympy_chain8"] = (
         sympy_chain8(environment) if "sympy" in peers else {"missing": "SymPy was left out"}
     )
-    results |= {"panels": [], "flexible": [], "formalisms": [], "exported": []}
+    results |= {"panels": [], "flexible": [], "formalisms": [], "exported": [], "batches": {}}
     if not options.only:
         with_basilisk = "basilisk" in peers
         results["panels"] = measure_panels(
@@ -73,6 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results["exported"] = measure_exported(QUICK_EXPORTED if options.quick else EXPORTED, effort)
         few = Effort(rounds=max(20, effort.rounds // 3))  # of thirty examples, four candidates each
         results["formalisms"] = compare_examples(QUICK_EXAMPLES if options.quick else (*COMPARED,), few)
+    if not options.only or BATCHES in options.only:
+        results["batches"] = measure_batches(environment, with_peer="mujoco" in peers, quick=options.quick)
     results["published"] = count_examples()
     conclude(results)
 
@@ -86,6 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def ours_is_right(results: dict[str, Any]) -> bool:
     """Whether nothing of ours failed or was wrong."""
     own = (*results["flexible"], *results["formalisms"])
+    if wrong_batches(results["batches"]):
+        return False
     return all(map(model_is_right, (*results["models"], *results["linkages"]))) and not any(
         record.get("wrong") or record.get("missing") for record in own
     )
@@ -108,7 +116,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--quick", action="store_true", help="fewer repeats and models, no SymPy; a minute once all is built")
-    add("--only", nargs="+", metavar="MODEL", choices=tuple(EVERY), help=f"models: {', '.join(EVERY)}")
+    choices = (*EVERY, BATCHES)
+    add("--only", nargs="+", metavar="MODEL", choices=choices, help=f"models: {', '.join(choices)}")
     add("--peers", nargs="*", metavar="PEER", choices=PEERS, help=f"peers: {', '.join(PEERS)}, or none")
     add("--peers-python", metavar="PATH", help="interpreter of the environment that has the peers")
     add("--rounds", type=int, metavar="N", help="rounds of 3 ms per candidate (150; quick: 60)")
@@ -155,6 +164,7 @@ def conclude(results: dict[str, Any]) -> None:
         report.panels_table(results["panels"]),
         report.flexible_table(results["flexible"]),
         report.exported_table(results["exported"]),
+        batch_tables(results["batches"]),
         report.derivation_table(results["derivation"]),
         report.count_table(results["formalisms"]),
         report.formalism_table(results["formalisms"]),

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.batches import STEP, STEPS, compiled_example, spread
 from benchmarks.build import NATIVE, NotAvailable, compile_cached
 from benchmarks.candidate import OPTIMISED
+from benchmarks.lanes import STEP, STEPS, compiled_example, spread
 
-SECONDS = 1.0
+SECONDS = 0.5
 """About what the batch takes with one thread."""
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 
@@ -40,7 +40,7 @@ def physical_cores() -> int | None:
         return None
 
 
-def measure_threads(rounds: int = 5, seconds: float = SECONDS, name: str = "stanford_arm") -> dict[str, Any]:
+def measure_threads(rounds: int = 10, seconds: float = SECONDS, name: str = "stanford_arm") -> dict[str, Any]:
     """Seconds and efficiency by number of threads, of a batch and of arithmetic alone."""
     counts = tuple(range(1, len(processors()) + 1))
     batch, runs = _batch(name, seconds)

@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.formalisms import EQUIVALENT
 from benchmarks.linkage_runs import ACCURACY, DURATION
 from benchmarks.targets import Target, auto_ratio, nanoseconds, run_seconds
+from benchmarks.text import number, table
 
 COUNTS = ("additions", "multiplications", "divisions", "functions")
 DERIVATION = {
@@ -19,24 +20,6 @@ DERIVATION = {
     "peak MB": ("peak_megabytes", 0),
 }
 """Columns of the table of derivations: heading, then key and digits."""
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Aligned columns, the first to the left and the others to the right."""
-    widths = [max(len(cell) for cell in column) for column in zip(head, *rows, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        parts = [
-            cell.ljust(w) if i == 0 else cell.rjust(w)
-            for i, (cell, w) in enumerate(zip(cells, widths, strict=True))
-        ]
-        return "  ".join(parts).rstrip()
-
-    return "\n".join([line(head), line(["-" * width for width in widths]), *map(line, rows)])
-
-
-def number(value: float | None, digits: int = 2) -> str:
-    return "-" if value is None else f"{value:,.{digits}f}"
 
 
 def model_table(model: dict[str, Any]) -> str:

@@ -29,6 +29,7 @@ from armillary.ensembles.study.records import finished_blocks
 from armillary.simulation.models import example_system
 
 SAMPLES = 50
+ROOT = Path(__file__).resolve().parents[1]
 
 
 class Costless(Study):
@@ -84,27 +85,37 @@ def main() -> None:
         Costless.killed = blocks - 1
         costless(options.kill, blocks, runs).run()
         return
-    with tempfile.TemporaryDirectory(dir=options.folder) as place:
-        overhead(Path(place), blocks, runs)
-        resuming(Path(place), blocks, runs)
+    measure_studies(blocks, runs, options.folder)
 
 
-def overhead(place: Path, blocks: int, runs: int) -> None:
+def measure_studies(blocks: int, runs: int = 64, folder: Path | None = None) -> dict[str, Any]:
+    """Milliseconds per block beside its runs, and seconds to resume."""
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        return {
+            "blocks": blocks,
+            "runs": runs,
+            **overhead(Path(place), blocks, runs),
+            **resuming(Path(place), blocks, runs),
+        }
+
+
+def overhead(place: Path, blocks: int, runs: int) -> dict[str, float]:
     began = time.perf_counter()
     costless(place / "costless", blocks, runs).run()
-    seconds = time.perf_counter() - began
-    print(f"{blocks} blocks of {runs} runs that cost nothing: {1e3 * seconds / blocks:.2f} ms per block")
+    nothing = 1e3 * (time.perf_counter() - began) / blocks
+    print(f"{blocks} blocks of {runs} runs that cost nothing: {nothing:.2f} ms per block")
     real = study(Study, place / "real", blocks // 10, runs, 0.01, 0.01).run(threads=1)
     began = time.perf_counter()
     again = study(Study, place / "again", blocks // 10, runs, 0.01, 0.01).run(threads=1)
-    seconds = time.perf_counter() - began
+    one_step = 1e3 * (time.perf_counter() - began) / (blocks // 10)
     assert real.table().equals(again.table())
-    print(f"{blocks // 10} blocks of {runs} runs of one step: {1e4 * seconds / blocks:.2f} ms per block")
+    print(f"{blocks // 10} blocks of {runs} runs of one step: {one_step:.2f} ms per block")
+    return {"overhead_milliseconds": nothing, "one_step_milliseconds": one_step}
 
 
-def resuming(place: Path, blocks: int, runs: int) -> None:
+def resuming(place: Path, blocks: int, runs: int) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.studies", f"--blocks={blocks}", f"--runs={runs}"]
-    ended = subprocess.run([*command, f"--kill={place / 'killed'}"], check=False)
+    ended = subprocess.run([*command, f"--kill={place / 'killed'}"], check=False, cwd=ROOT)
     assert ended.returncode == -signal.SIGKILL
     Costless.made, Costless.killed = 0, -1
     resumed = costless(place / "killed", blocks, runs)
@@ -117,8 +128,9 @@ def resuming(place: Path, blocks: int, runs: int) -> None:
     definition = resumed._definition
     began = time.perf_counter()
     found = finished_blocks(resumed._folder, definition.layout, definition.digest)
-    seconds = time.perf_counter() - began
-    print(f"  {found.compared} of {blocks} blocks compared with their checksums, in {seconds:.2f} s")
+    compared = time.perf_counter() - began
+    print(f"  {found.compared} of {blocks} blocks compared with their checksums, in {compared:.2f} s")
+    return {"resume_seconds": seconds, "compare_seconds": compared, "megabytes": size / 1e6}
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarks.formalisms import CHOSEN_FROM
 from benchmarks.published import ARM_GOAL
+from benchmarks.text import threads
 
 LINEAR = 1.05
 """Largest exponent still called linear: a few per cent of noise make 0.05 over two doublings."""
@@ -114,6 +115,41 @@ def exported_targets(records: list[dict[str, Any]]) -> list[Target]:
     ]
 
 
+def batch_targets(results: dict[str, Any]) -> list[Target]:
+    """Gains of vectors and threads, a million cars within a minute, and what a study may add."""
+    if not results:
+        return []
+    arm = next((r for r in results["lanes"] if r["title"] == "Stanford arm" and "wrong" not in r), None)
+    scaling, million, studies = results["threads"], results["million"], results["studies"]
+    bound = scaling.get("arithmetic", [{"efficiency": 1.0}])[-1]["efficiency"]
+    targets = [
+        Target(f"{n} arms at once: scalar time / ours", least, arm and arm["gain"][str(n)], at_least=True)
+        for n, least in ((2, 1.6), (4, 3.0))
+    ]
+    if len(scaling["batch"]) > 1:
+        share, count = scaling["batch"][-1]["efficiency"], threads(scaling["processors"])
+        targets += [
+            Target(f"efficiency of {count}", 0.9, share, at_least=True),
+            Target(f"efficiency of {count} / arithmetic alone", 0.9, share / bound, at_least=True),
+        ]
+    for r in million:
+        whole = r["runs"] >= 1_000_000 and "wrong" not in r
+        text = f"1,000,000 cars, {r['method']} at {r['step']:g} s, on {r['processors']} processors: seconds"
+        targets.append(Target(text, 60.0, r["seconds"] if whole else None))
+    return [
+        *targets,
+        *(
+            Target(
+                f"batch of arms, {threads(r['threads'])}: our steps per second / mujoco.rollout's", 50.0,
+                ratio(r["steps_per_second"], r.get("mujoco_steps_per_second")), at_least=True,
+            )
+            for r in results["rollouts"]
+        ),
+        Target("study: ms per block besides its runs", 5.0, studies.get("overhead_milliseconds")),
+        Target("study killed and resumed: seconds", 10.0, studies.get("resume_seconds")),
+    ]  # fmt: skip
+
+
 def auto_ratio(record: dict[str, Any]) -> float | None:
     """Time of what "auto" picks over the shortest time of those it picks from.
 
@@ -193,6 +229,7 @@ def all_targets(results: dict[str, Any]) -> list[Target]:
         *panel_targets(results["panels"]),
         *flexible_targets(results["flexible"]),
         *exported_targets(results.get("exported", [])),
+        *batch_targets(results.get("batches", {})),
         *formalism_targets(results["formalisms"]),
         *derivation_targets(fresh, results["sympy_chain8"]),
         Target("arm, 10 s of RK4 at 1 ms: simulation / chained evaluations", 1.3, simulated.get("ratio")),

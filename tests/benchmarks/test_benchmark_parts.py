@@ -14,8 +14,9 @@ import pytest
 from benchmarks import build
 from benchmarks.exchange import mjcf, model_text
 from benchmarks.models import MODELS, TIMED, pool
-from benchmarks.report import table, target_table
+from benchmarks.report import target_table
 from benchmarks.targets import Target, all_targets, growth_exponent
+from benchmarks.text import table
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,7 +28,7 @@ def test_help_names_the_options() -> None:
         text=True,
         check=True,
     )
-    for option in ("--quick", "--only", "--peers-python", "spacecraft2", "slidercrank", "exudyn"):
+    for option in ("--quick", "--only", "--peers-python", "spacecraft2", "slidercrank", "exudyn", "batches"):
         assert option in done.stdout
 
 

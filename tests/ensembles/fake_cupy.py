@@ -30,8 +30,8 @@ extern "C" void *address(const char *name)
     }
 }
 extern "C" void launch(unsigned blocks, unsigned threads, long long count, int first, int end, int last,
-    const double *grid, const int *due, const double *varied, real *state, real *lost, real *memory, real *rows,
-    double *slots, double *stops, signed char *status)
+    const double *grid, const int *due, const double *varied, real *state, real *lost, real *memory,
+    real *rows, double *slots, double *stops, signed char *status)
 {
     blockDim.x = threads;
     for (unsigned b = 0; b < blocks; b++)

@@ -89,7 +89,8 @@ class Fit:
         scale = 1.0 if known else variance(solution.residuals, free, solution.loss)
         covariance = np.full((len(names), len(names)), np.nan)
         inner, groups = inverse(solution.jacobian[:, ~held])
-        covariance[np.ix_(~held, ~held)] = inner * scale
+        with np.errstate(invalid="ignore"):
+            covariance[np.ix_(~held, ~held)] = np.where(np.isinf(inner), np.inf, inner * scale)
         errors = np.sqrt(np.diag(covariance))
         half = _quantile(count - free, solution.told) * errors
         x = solution.x.tolist()
@@ -107,7 +108,7 @@ class Fit:
             units={u.label: u.units for u in unknowns},
             starts={u.label: u.start for u in unknowns},
             covariance=covariance,
-            chi2=squares if solution.told else squares / scale,
+            chi2=squares if solution.told else squares / (scale or 1.0),
             dof=count - free,
             sigma=sigma,
             warnings=tuple(notes),

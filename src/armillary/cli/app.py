@@ -20,7 +20,8 @@ FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 # Name: module and one line of help, so that neither help nor completion imports what is not called.
 COMMANDS = {
     "run": ("run", "Simulate a run file, or a model, and save the results."),
-    "check": ("check", "Look for mistakes in a model or run file without running it."),
+    "study": ("study", "Many runs of a model, varied and kept in a folder; resumed where they stopped."),
+    "check": ("check", "Look for mistakes in a model, run or study file without running it."),
     "derive": ("derive", "Derive equations of motion: report, or equations as text, LaTeX or HTML."),
     "plot": ("plot", "Draw outputs of one or more saved runs."),
     "diff": ("diff", "Compare two saved runs."),
@@ -29,7 +30,7 @@ COMMANDS = {
     "verify": ("verify", "Run the published cases: expected next to found."),
     "examples": ("examples", "List the examples, show one, or copy it here."),
     "info": ("info", "Versions, extras, compilers and the cache of compiled models."),
-    "schema": ("schema", "Print the JSON schema of model files, or of run files."),
+    "schema": ("schema", "Print the JSON schema of model, run or study files."),
     "completion": ("completion", "Print the script that completes commands in your shell."),
 }
 

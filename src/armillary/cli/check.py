@@ -1,4 +1,4 @@
-"""`armillary check`: mistakes and doubts in a model or run file, found without running it."""
+"""`armillary check`: mistakes and doubts in a model, run or study file, found without running it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from armillary.errors import ArmillaryError
     """
     armillary check car.toml
     armillary check step.toml --strict --json
+    armillary check car_study.toml
     """
 )
 @options.model_argument
@@ -29,7 +30,7 @@ def check(
     strict: bool,
     json_wanted: bool,
 ) -> int:
-    """Look for mistakes in a model or run file without running it.
+    """Look for mistakes in a model, run or study file without running it.
 
     Errors are what would stop a run. Warnings are doubts: parameters without a description or units, values
     that nothing needs, parts that an importer could not take over.
@@ -38,7 +39,8 @@ def check(
     warnings: list[str] = []
     name = source
     try:
-        name = _examine(lambda: options.simulation(source, loading, {}, assignments), derive, warnings)
+        opened = options.study_setup if options.names_study(source) else options.simulation
+        name = _examine(lambda: opened(source, loading, {}, assignments), derive, warnings)
     except ArmillaryError as error:
         errors = list(getattr(error, "problems", None) or [str(error)])
     code = 2 if errors else 1 if warnings and strict else 0

@@ -47,11 +47,32 @@ class Command(click.Command):
         ]
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Examples as they are written, one per line."""
-        if self.epilog:
-            with formatter.section("Examples"):
-                for line in self.epilog.strip().splitlines():
-                    formatter.write(f"  {line.strip()}\n")
+        format_examples(self, formatter)
+
+
+class Group(click.Group):
+    """A command that has commands of its own."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from armillary.errors import nearest
+
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            near = nearest(args[0], self.commands) or f"; there are {', '.join(self.commands)}"
+            raise click.UsageError(f"there is no command '{ctx.command_path} {args[0]}'{near}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        format_examples(self, formatter)
+
+
+def format_examples(command: click.Command, formatter: click.HelpFormatter) -> None:
+    """Examples as they are written, one per line."""
+    if command.epilog:
+        with formatter.section("Examples"):
+            for line in command.epilog.strip().splitlines():
+                formatter.write(f"  {line.strip()}\n")
 
 
 def command(examples: str) -> Callable[[Callable[..., Any]], Command]:
@@ -120,8 +141,19 @@ def _setting_names(source: str) -> dict[str, str]:
     return names | dict.fromkeys((f"run.{key}" for key in RUN_KEYS), "")
 
 
+def names_study(source: str) -> bool:
+    """Whether a path is that of a study file: only those say what varies."""
+    from armillary.text.documents import read_document
+
+    path = Path(source)
+    if path.suffix.lower() != ".toml" or not path.is_file():
+        return False
+    return {"model", "vary"} <= set(read_document(path, "model or run file").data)
+
+
 def run_file(source: str) -> Any:
     """The run file at a path, or one that only names the model there; a run file says whose run it is."""
+    from armillary.errors import ArmillaryError
     from armillary.simulation.run_file import RunFile
     from armillary.text.documents import read_document
 
@@ -129,6 +161,8 @@ def run_file(source: str) -> Any:
     if path.suffix.lower() != ".toml" or not path.is_file():
         return RunFile.of_model(source)
     document = read_document(path, "model or run file")
+    if {"model", "vary"} <= set(document.data):
+        raise ArmillaryError(f"'{source}' is a study file: armillary study run {source}")
     is_run = "model" in document.data or ("run" in document.data and "bodies" not in document.data)
     return RunFile.of_document(document) if is_run else RunFile.of_model(source)
 
@@ -192,3 +226,17 @@ def simulation(
     given |= dict(parse_setting(text) for text in assignments)
     file = run_file(source)
     return Simulation(file.setting(given, COMMAND_LINE) if given else file, **loading)
+
+
+def study_setup(
+    source: str, loading: Mapping[str, Any], settings: Mapping[str, Any], assignments: tuple[str, ...] = ()
+) -> Any:
+    """The study file at a path, with what the command line says in place of its own."""
+    from armillary.ensembles.study_file import StudyFile
+    from armillary.ensembles.study_setup import StudySetup
+    from armillary.simulation.run_file import COMMAND_LINE, parse_setting
+
+    given = {name: value for name, value in settings.items() if value is not None}
+    given |= dict(parse_setting(text) for text in assignments)
+    file = StudyFile.read(source)
+    return StudySetup(file.setting(given, COMMAND_LINE) if given else file, **loading)

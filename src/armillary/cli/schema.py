@@ -1,4 +1,4 @@
-"""`armillary schema`: the JSON schemas of model files and run files, for editors."""
+"""`armillary schema`: the JSON schemas of model, run and study files, for editors."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from armillary.cli import options, show
     """
     armillary schema -o armillary.schema.json
     armillary schema run -o armillary-run.schema.json
+    armillary schema study -o armillary-study.schema.json
     """
 )
-@click.argument("kind", type=click.Choice(["model", "run"]), default="model")
+@click.argument("kind", type=click.Choice(["model", "run", "study"]), default="model")
 @click.option("-o", "--output", type=click.Path(), help="File to write instead of the terminal.")
 def schema(kind: str, output: str | None, json_wanted: bool) -> int:
-    """Print the JSON schema of model files, or of run files, with which editors complete and check them."""
+    """Print the JSON schema of model, run or study files, with which editors complete and check them."""
     from armillary.atomic import replacing
+    from armillary.ensembles.study_schema import study_schema
     from armillary.simulation.schema import run_schema
     from armillary.text.schema import model_schema
 
-    text = show.as_json(model_schema() if kind == "model" else run_schema())
+    made = {"model": model_schema, "run": run_schema, "study": study_schema}[kind]()
+    text = show.as_json(made)
     if output is None:
         click.echo(text)
         return 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.arithmetic import plain_float
 from armillary.ensembles import lanes, scalar
 from armillary.ensembles.counting import count_line
 from armillary.ensembles.metrics import Metrics
@@ -60,6 +61,7 @@ def simulate_batch(
         sample=sample, outputs=outputs, metrics=metrics, runs=runs, rtol=rtol, atol=atol, max_step=max_step,
         max_steps=max_steps, device=device, precision=precision,
     )  # fmt: skip
+    prepared.plan.starts.check_possible()
     return prepared.made(prepared.plan.starts, threads, progress)
 
 
@@ -117,7 +119,7 @@ class Prepared:
 
     def made(self, starts: Starts, threads: int | None, progress: bool | Callable[[int], None]) -> Batch:
         """All runs of some starts."""
-        count = 1 if self.name in ("gpu", "singly") else _threads(threads)
+        count = 1 if self.name in ("gpu", "singly") else min(_threads(threads), starts.runs)
         began = time.perf_counter()
         plan = replace(self.plan, starts=starts)
         outcome = _all(plan, self.work, count, progress)
@@ -156,8 +158,8 @@ def _made_again(outcome: Outcome, singly: Singly, starts: Starts) -> None:
 def _threads(threads: int | None) -> int:
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if int(threads) != threads or threads < 1:
-        raise ArmillaryError(f"threads= must be a positive whole number, not {threads}")
+    if plain_float(threads) is None or isinstance(threads, bool) or int(threads) != threads or threads < 1:
+        raise ArmillaryError(f"threads= must be a positive whole number, not {threads!r}")
     return int(threads)
 
 

@@ -10,7 +10,7 @@ A text says a metric too: ``"maximum(tip height)"``, ``"crossing(tip height, 0.2
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import inf, isfinite, nan
 from typing import Any, ClassVar
@@ -220,7 +220,7 @@ def read_metric(text: str) -> Metric:
     kind = _SHORT.get(kind.strip(), kind.strip())
     if kind not in KINDS or not bracket or not rest.endswith(")"):
         known = ", ".join(f"{name}(output)" for name in KINDS)
-        raise ArmillaryError(f"'{text}' is no metric{nearest(kind, KINDS)}; write one of {known}")
+        raise ArmillaryError(f"'{text}' is no metric{nearest(kind, KINDS) or f'; write one of {known}'}")
     chosen, inside = KINDS[kind], rest[:-1]
     if chosen is Crossing:
         return _crossing(text, inside)
@@ -265,6 +265,8 @@ def read_metrics(metrics: Metrics | None) -> dict[str, Metric]:
     """Metrics by name; those of a list are called by their texts."""
     if isinstance(metrics, str | Metric):
         metrics = [metrics]
+    if metrics is not None and not isinstance(metrics, Iterable):
+        raise ArmillaryError(f"metrics= must be texts by name, or a list of them, not {metrics!r}")
     entries = (
         metrics.items() if isinstance(metrics, Mapping) else [(str(m).strip(), m) for m in metrics or ()]
     )

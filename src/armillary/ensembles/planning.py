@@ -15,12 +15,13 @@ from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.program import Program, section
 from armillary.runtime.compiled import CompiledModel
-from armillary.runtime.integrators import METHODS, check_run, check_tolerances
+from armillary.runtime.integrators import METHODS, check_kind, check_run, check_tolerances
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.shape import SNAP
 
 _ROWS = 1000  # that metrics see of an adaptive run whose sampling was not said
-_MOST_BYTES = 64 * 2**30  # of histories and metrics; more is a mistake rather than a wish
+_MOST_STEPS = 2e7  # of fixed size in a run: their times are kept, in a gigabyte by then
+_MOST_BYTES = 16 * 2**30  # of histories and metrics; more is a mistake rather than a wish
 
 
 def plan(
@@ -48,6 +49,7 @@ def plan(
     chosen = method or usual
     check_run(chosen, t0, t_end, step)
     found = METHODS[chosen]
+    check_kind(found, model.equations.formalism == "redundant")
     tolerances = check_tolerances(rtol, atol, max_step, len(model.equations.program.state))
     asked = read_metrics(metrics)
     history = _history(model, outputs, bool(asked))
@@ -58,6 +60,11 @@ def plan(
     columns = tuple(dict.fromkeys([*history, *(m.output for m in asked.values())]))
     starts = Starts(model, parameters, initial, memory, runs, float(t0))
     fixed = None if found.adaptive else step
+    if fixed and (t_end - t0) / fixed > _MOST_STEPS:
+        raise ArmillaryError(
+            f"step={step:g} means {(t_end - t0) / fixed:.3g} steps per run, more than {_MOST_STEPS:g}: use "
+            "a larger step or an adaptive method"
+        )
     times, kept, looked = _rows(float(t0), float(t_end), sample, fixed, bool(history), bool(asked))
     _check_size(starts.runs, int(np.sum(kept)) * len(history) + sum(m.size for m in asked.values()))
     grid, steps, row_at = _grid(float(t0), float(t_end), fixed, times) if fixed else (None, None, None)

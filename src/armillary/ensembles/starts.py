@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arithmetic import plain_float
 from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import as_expr
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
@@ -45,9 +46,9 @@ class Starts:
         self.table = like.table if like else parameter_table(model.equations)
         self.quantities = like.quantities if like else _quantities(model)
         self.failed: dict[int, str] = {}  # runs that cannot start, and why
-        self._parameters = {str(name): value for name, value in (parameters or {}).items()}
+        self._parameters = _named("parameters", parameters)
         self._initial = _by_name(model, initial)
-        self._memory = {str(name): value for name, value in (memory or {}).items()}
+        self._memory = _named("memory", memory)
         self.columns = self._columns()  # inside the model's units
         self.runs = _count(self._lengths(), runs)
         self._check()
@@ -146,6 +147,9 @@ class Starts:
                     self.failed.setdefault(
                         int(i), f"{where}: its {what} is {sizes[i]:g} with these parameters"
                     )
+
+    def check_possible(self) -> None:
+        """An error where no run can start."""
         if len(self.failed) == self.runs:
             raise ParameterError(
                 f"{self.failed[0]}, in all {self.runs} runs" if self.runs > 1 else self.failed[0]
@@ -198,7 +202,7 @@ class Starts:
         return instance.packed(place), place.memory
 
     def _own(self, i: int) -> tuple[np.ndarray, np.ndarray]:
-        """State and memory of one run among others: one that cannot start does not keep the others from it."""
+        """State and memory of one run among others: they start even if it cannot."""
         program = self.model.equations.program
         try:
             return self._one(i)
@@ -304,6 +308,13 @@ def _many(value: Any) -> bool:
     return bool(np.ndim(value.magnitude if is_quantity(value) else value))
 
 
+def _named(what: str, given: Any) -> dict[str, Any]:
+    """Values by name, of symbols too."""
+    if given is not None and not isinstance(given, Mapping):
+        raise ArmillaryError(f"{what}= must hold values by name, {{'name': values, …}}, not {given!r}")
+    return {str(name): value for name, value in (given or {}).items()}
+
+
 def _by_name(model: CompiledModel, initial: Any) -> dict[str, Any]:
     """Initial values by name, from a mapping or from whole states, a row per run."""
     if initial is None:
@@ -343,8 +354,8 @@ def _count(lengths: dict[str, int], runs: int | None) -> int:
     """How many runs there are; an error where the arrays do not agree."""
     found = dict(lengths)
     if runs is not None:
-        if int(runs) != runs or runs < 1:
-            raise ArmillaryError(f"runs= must be a positive whole number, not {runs}")
+        if plain_float(runs) is None or isinstance(runs, bool) or int(runs) != runs or runs < 1:
+            raise ArmillaryError(f"runs= must be a positive whole number, not {runs!r}")
         found["runs="] = int(runs)
     if not found:
         raise ArmillaryError(

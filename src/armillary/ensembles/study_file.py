@@ -105,11 +105,6 @@ class StudyFile:
         )
 
 
-def is_study_file(document: Document) -> bool:
-    """Whether a TOML file is a study file: only those say what varies."""
-    return "model" in document.data and ("vary" in document.data or "study" in document.data)
-
-
 def _form_problems(document: Document) -> list[str]:
     """What is wrong with its keys, whatever its model."""
     content, known = document.data, (*_RUN_KEYS, *TABLES)
@@ -156,7 +151,7 @@ def _whole(least: int) -> Callable[[Any], bool]:
 
 
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "design": (lambda value: value in KINDS, f"must be one of {', '.join(KINDS)}"),
+    "design": (lambda value: isinstance(value, str), "must be text"),
     "runs": (_whole(1), "must be a whole number, at least 1"),
     "seed": (_whole(0), "must be a whole number, at least 0"),
     "levels": (
@@ -174,8 +169,12 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def _setting_problems(settings: Mapping[str, Entry]) -> list[str]:
-    return [
+    found = [
         f"{entry.source}: {name} {_KINDS[name][1]}, not {shown(entry.value)}"
         for name, entry in settings.items()
         if name in _KINDS and not _KINDS[name][0](entry.value)
     ]
+    design = settings.get("design")
+    if design is not None and isinstance(design.value, str) and design.value not in KINDS:
+        found.append(f"{design.source}: there is no design '{design.value}'{instead(design.value, KINDS)}")
+    return found

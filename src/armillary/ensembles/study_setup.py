@@ -44,7 +44,9 @@ class StudySetup(Simulation):
         Where the folder's is the same with fewer runs, it is extended, if its design allows that.
         """
         arguments = self.arguments()
+        self.check_places()
         self.check_values()
+        model = self.model  # by which names of outputs are known
         given = {name: entry.value for name, entry in self.study_file.settings.items()}
         how = {
             "vary": self.vary,
@@ -55,18 +57,22 @@ class StudySetup(Simulation):
         }
         wanted, there = self.design, read_definition(Folder(self.folder))
         if there is not None and there.runs < wanted.runs and wanted.open_ended:
-            return Study(self.model, self.folder, **{**how, "runs": there.runs}).extend(wanted.runs)
-        return Study(self.model, self.folder, **how)
+            return Study(model, self.folder, **{**how, "runs": there.runs}).extend(wanted.runs)
+        return Study(model, self.folder, **how)
 
     @property
     def missing(self) -> list[str]:
         varied = self.design.names
         return [name for name in super().missing if name not in varied]
 
-    @property
-    def metrics(self) -> dict[str, str]:
+    @cached_property
+    def equations(self) -> Equations:
+        made = super().equations
+        self.metrics = self._known_metrics([column.name for column in made.targets.columns])
+        return made
+
+    def _known_metrics(self, known: list[str]) -> dict[str, str]:
         """Metrics as texts, of outputs that the model has."""
-        known = [column.name for column in self.equations.targets.columns]
         problems = []
         for name, entry in self.study_file.metrics.items():
             output = read_metric(entry.value).output
@@ -76,13 +82,6 @@ class StudySetup(Simulation):
         if problems:
             raise RunFileError(problems)
         return {name: entry.value for name, entry in self.study_file.metrics.items()}
-
-    @cached_property
-    def equations(self) -> Equations:
-        made = super().equations
-        self.__dict__["equations"] = made  # metrics look there
-        _ = self.metrics
-        return made
 
     def check_places(self) -> None:
         """An error for a folder that holds something else, before anything is computed."""

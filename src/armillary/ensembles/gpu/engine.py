@@ -1,8 +1,13 @@
-"""The engine on a GPU, for fixed steps without events."""
+"""The engine on a GPU, for fixed steps without events.
+
+Several threads may call it: one prepares starts or takes results while the card computes for another.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import threading
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -11,16 +16,20 @@ import numpy as np
 from armillary.backends.cuda.ensemble import BLOCK, PRECISIONS, kernel
 from armillary.ensembles.gpu.device import Device
 from armillary.ensembles.gpu.looking import looking
-from armillary.ensembles.plan import DIVERGED, FINISHED, Outcome, Plan
+from armillary.ensembles.plan import DIVERGED, FINISHED, NOT_RUN, Outcome, Plan
+from armillary.ensembles.scalar import AGAIN
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError
+from armillary.program.roots import WATCHMEN
 from armillary.runtime.tableau import Tableau
 
 _REALS = ctypes.POINTER(ctypes.c_double)
-_STATUS = np.array([-1, FINISHED, DIVERGED], dtype=np.int8)  # by the kernel's own numbers
+_STATUS = np.array([NOT_RUN, FINISHED, DIVERGED, AGAIN], dtype=np.int8)  # by the kernel's own numbers
+_MOST_EVENTS = 64  # one bit each
 _SPEED = 1e13  # nodes of a program that a large card computes in a second: for the size of chunks alone
 _SECONDS = 1.0  # of a chunk, and so until Ctrl-C is heard
-_SHARE = 0.8  # of the card's free memory that a chunk may take
+_SHARE = 0.4  # of the card's free memory that a chunk may take: two threads make one each
+_MOST_RUNS = 1 << 22  # of a chunk, for the sake of the host's memory
 
 
 class Gpu:
@@ -36,7 +45,7 @@ class Gpu:
         self._tableau = _refused(plan)
         real = PRECISIONS[precision]
         self._real = np.dtype(np.float64 if real == "double" else np.float32)
-        self._kernel = kernel(
+        self.kernel = kernel(
             plan.program,
             plan.starts.varying,
             self._tableau.stages,
@@ -45,8 +54,9 @@ class Gpu:
             looking(plan.looks),
         )
         self.device = Device()
-        self._code = self.device.compiled(self._kernel.text, real, plan.program.name)
+        self._code = self.device.compiled(self.kernel.text, real, plan.program.name)
         self._shared: np.ndarray | None = None
+        self._lock = threading.Lock()
         self.evaluations, self.seconds = 0, 0.0
         cupy = self.device.cupy
         assert plan.grid is not None and plan.steps is not None
@@ -76,20 +86,20 @@ class Gpu:
         assert plan.steps is not None
         nodes = len(plan.program.derivatives.nodes) + 4 * len(plan.program.state)
         work = max(1, len(plan.steps)) * self._tableau.stages * nodes
-        wanted = max(1, round(_SECONDS * _SPEED / work / wave)) * wave
-        room = int(_SHARE * self.device.free() / self._bytes)
+        wanted = max(1, round(min(_SECONDS * _SPEED / work, _MOST_RUNS) / wave)) * wave
+        room = int(_SHARE * self.device.free() / self.bytes_per_run)
         if room < 1:
             raise ArmillaryError(
-                f"a run needs {self._bytes:.3g} bytes, more than the GPU has free; keep fewer samples"
+                f"a run needs {self.bytes_per_run:.3g} bytes, more than the GPU has free; keep fewer samples"
             )
         return min(wanted, max(1, room // wave) * wave if room >= wave else room)
 
     @property
-    def _bytes(self) -> int:
-        """Bytes on the card per run."""
+    def bytes_per_run(self) -> int:
+        """Bytes that a run takes on the card."""
         plan, program = self.plan, self.plan.program
         numbers = 2 * len(program.state) + len(program.memory) + len(plan.samples) * len(plan.history)
-        doubles = len(self._kernel.varied) + len(plan.slots) + 1
+        doubles = len(self.kernel.varied) + len(plan.slots) + 1
         return numbers * self._real.itemsize + 8 * doubles + 1
 
     # ------------------------------------------------------------ runs
@@ -107,10 +117,9 @@ class Gpu:
     def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
         plan, cupy, real, n = self.plan, self.device.cupy, self._real, i1 - i0
         parameters, state, memory = starts.block(i0, i1)
-        self._put_constants(parameters[:, 0])
         rounded = state.astype(real)
         on_card = {
-            "varied": cupy.asarray(np.ascontiguousarray(parameters[list(self._kernel.varied)])),
+            "varied": cupy.asarray(np.ascontiguousarray(parameters[list(self.kernel.varied)])),
             "state": cupy.asarray(rounded),
             "lost": cupy.asarray((state - rounded).astype(real)),
             "memory": cupy.asarray(memory.astype(real)),
@@ -119,7 +128,10 @@ class Gpu:
             "stops": cupy.full(n, np.nan),
             "status": cupy.zeros(n, np.int8),
         }
-        self._launched(n, list(on_card.values()))
+        with self._lock:  # constant memory is one for all
+            self._put_constants(parameters[:, 0])
+            end = self._launched(n, list(on_card.values()))
+        end()
         back = {name: array.get() for name, array in on_card.items() if name not in ("varied", "lost")}
         numbers = {name: back[name].astype(float, copy=False) for name in ("state", "memory", "rows")}
         return Outcome(
@@ -130,8 +142,8 @@ class Gpu:
             **numbers,
         )
 
-    def _launched(self, n: int, arrays: list[Any]) -> None:
-        """All steps: one launch for each span of equal ones."""
+    def _launched(self, n: int, arrays: list[Any]) -> Callable[[], None]:
+        """All steps: one launch for each span of equal ones. What is returned waits for their end."""
         cupy, last = self.device.cupy, len(self.plan.grid) - 1  # type: ignore[arg-type]
         start, end = cupy.cuda.Event(), cupy.cuda.Event()
         start.record()
@@ -140,9 +152,14 @@ class Gpu:
             whole = (np.int32(first), np.int32(stop), np.int32(last), self._grid, self._due, *arrays)
             self._code.launch(n, whole)
         end.record()
-        end.synchronize()
-        self.seconds += 1e-3 * cupy.cuda.get_elapsed_time(start, end)
-        self.evaluations += n * last * self._tableau.stages
+
+        def waited() -> None:
+            end.synchronize()
+            with self._lock:
+                self.seconds += 1e-3 * cupy.cuda.get_elapsed_time(start, end)
+                self.evaluations += n * last * self._tableau.stages
+
+        return waited
 
     def _put_constants(self, parameters: np.ndarray) -> None:
         """What all runs share, in constant memory."""
@@ -151,7 +168,7 @@ class Gpu:
         inside = np.ascontiguousarray(parameters)
         precompute = ctypes.CFUNCTYPE(None, _REALS, _REALS)(self.plan.model.address("precompute"))
         precompute(inside.ctypes.data_as(_REALS), constants.ctypes.data_as(_REALS))
-        shared, given = constants[list(self._kernel.shared)], inside[list(self._kernel.given)]
+        shared, given = constants[list(self.kernel.shared)], inside[list(self.kernel.given)]
         both = np.concatenate([shared, given])
         if self._shared is None or not np.array_equal(both, self._shared):
             self._code.put("shared", shared.astype(self._real))
@@ -168,8 +185,10 @@ def _refused(plan: Plan) -> Tableau:
     reason = ""
     if method.adaptive or method.tableau is None:
         reason = f"method '{method.name}' chooses its own steps; give a step, for rk4 or midpoint"
-    elif program.fire or program.events.results:
+    elif any(event.name not in WATCHMEN for event in plan.model.equations.targets.watched):
         reason = f"'{program.name}' has events"
+    elif len(program.events.results) > _MOST_EVENTS:
+        reason = f"'{program.name}' has more than {_MOST_EVENTS} constraints to watch"
     elif program.stepping or method.redundant:
         reason = f"'{program.name}' is in redundant coordinates"
     elif plan.row_at is None:

@@ -55,7 +55,9 @@ def define(
         """How runs are made, and the plan of one, which tells what is wrong with either."""
         run = _plain_run(model, how, vary, {name: float(each[0]) for name, each in values.items()})
         given = {key: value for key, value in arguments(run, vary, values).items() if key != "precision"}
-        return run, planned(model, metrics=asked, outputs=outputs, runs=1, **given)
+        found = planned(model, metrics=asked, outputs=outputs, runs=1, **given)
+        found.starts.check_possible()
+        return run, found
 
     run, plan = possible(design.block(0, min(design.runs, _TRIED)), tried)
     size = _block_size(block, design.runs, layout_of(plan, vary, design.runs, 1))

@@ -56,6 +56,12 @@ class StudyResults:
         """Names of the outputs whose histories are kept."""
         return tuple(self._definition.content["outputs"])
 
+    @property
+    def units(self) -> dict[str, str]:
+        """Units of what varies, of metrics and of outputs, by name."""
+        layout = self._definition.layout
+        return {each.name: each.units for each in (*layout.arrays, *layout.columns)}
+
     def status(self) -> Status:
         """How far it is: runs made, runs that failed and why."""
         found = finished_blocks(self._folder, self._definition.layout, self._definition.digest, patience=0.0)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -13,7 +11,7 @@ import numpy as np
 
 from armillary.ensembles.batch import Prepared
 from armillary.ensembles.metrics import Crossing, Histogram
-from armillary.ensembles.plan import FAILED, NOT_RUN, Plan
+from armillary.ensembles.plan import NOT_RUN, Plan
 from armillary.ensembles.plan import STATUS as ENDS
 from armillary.ensembles.result import Batch
 from armillary.ensembles.study.definition import Definition
@@ -149,55 +147,23 @@ class ModelRuns:
         self._preparing = threading.Lock()
 
     def __call__(self, values: Values, first: int) -> Made:
-        self._be_ready(values)
-        layout, runs = self._layout, _length(values)
-        columns = np.full((len(layout.columns), runs), np.nan)
-        arrays = tuple(np.full((runs, array.size), np.nan) for array in layout.arrays)
-        failed: list[tuple[int, str]] = []
-        for place, batch in self._batches(values, 0):
-            here = slice(place, place + (1 if isinstance(batch, ArmillaryError) else batch.runs))
-            for row, column in zip(columns, layout.columns, strict=True):
-                row[here] = values[column.name][here] if column.kind == VARIED else _numbers(batch, column)
-            if isinstance(batch, ArmillaryError):
-                failed.append((first + place, _of_run(batch, first + place)))
-                continue
-            found = {**batch.histories, **batch.metrics}
-            for array, room in zip(layout.arrays, arrays, strict=True):
-                room[here] = found[array.name]
-            for i in batch.failed.tolist():
-                failed.append((first + place + i, batch.messages.get(i) or str(batch.status[i])))
+        batch, runs = self._batch(values), _length(values)
+        columns = np.empty((len(self._layout.columns), runs))
+        for row, column in zip(columns, self._layout.columns, strict=True):
+            row[:] = values[column.name] if column.kind == VARIED else _numbers(batch, column)
+        found = {**batch.histories, **batch.metrics}
+        arrays = tuple(np.ascontiguousarray(found[array.name]) for array in self._layout.arrays)
+        failed = ((first + i, batch.messages.get(i) or str(batch.status[i])) for i in batch.failed.tolist())
         return Made(columns, arrays, tuple(failed))
 
-    def _batches(self, values: Values, place: int) -> Iterator[tuple[int, Batch | ArmillaryError]]:
-        """Batches of all runs that can start, and the errors of those that cannot, each with its place.
-
-        One run that cannot start refuses the whole batch, so that is halved until it stands alone.
-        """
-        runs = _length(values)
-        try:
-            yield place, self._batch(values)
-        except ArmillaryError as error:
-            if runs == 1:
-                yield place, error
-                return
-            half = runs // 2
-            yield from self._batches({name: each[:half] for name, each in values.items()}, place)
-            yield from self._batches({name: each[half:] for name, each in values.items()}, place + half)
-
     def _batch(self, values: Values) -> Batch:
-        prepared = self._prepared or self._prepare(values)
+        with self._preparing:
+            prepared = self._prepared = self._prepared or self._prepare(values)
         starts: dict[str, Any] = {kind: self._arguments(values).get(kind) for kind in KINDS}
         batch = prepared(**starts, runs=_length(values), threads=self._threads)
         if np.any(batch.status == ENDS[NOT_RUN]):
             raise KeyboardInterrupt  # a batch keeps what it has; of a block only the whole counts
         return batch
-
-    def _be_ready(self, values: Values) -> None:
-        """The batch prepared, unless no run of this block is possible; other errors are of no single run."""
-        with self._preparing:
-            if self._prepared is None:
-                with suppress(ParameterError):
-                    self._prepared = possible(values, self._prepare)
 
     def _prepare(self, values: Values) -> Prepared:
         kept = {"metrics": self._content["metrics"], "outputs": self._content["outputs"]}
@@ -212,18 +178,11 @@ def _length(values: Values) -> int:
     return len(next(iter(values.values())))
 
 
-def _numbers(batch: Batch | ArmillaryError, column: Column) -> Any:
-    """The numbers of a column, from a batch or of one run that could not start."""
-    if isinstance(batch, ArmillaryError):
-        return FAILED if column.kind == STATUS else np.nan
+def _numbers(batch: Batch, column: Column) -> np.ndarray:
+    """The numbers of a column, from a batch."""
     if column.kind == METRIC:
         return batch.metrics[column.name]
     if column.kind == STOP:
         return batch.t_stop
     kinds, which = np.unique(batch.status, return_inverse=True)
     return np.array([_CODES[str(word)] for word in kinds])[which]
-
-
-def _of_run(error: ArmillaryError, number: int) -> str:
-    """Why a run could not start; the only run of a batch is called 0 there."""
-    return re.sub(r"\brun 0\b", f"run {number}", str(error).removeprefix("run 0: "))

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arithmetic import plain_float
 from armillary.errors import ArmillaryError, nearest
 from armillary.runtime.integrators import dop853, dopri5, midpoint, projected, rk4, staggered
 from armillary.runtime.integrators.driving import CompiledRun, drive
@@ -49,6 +50,9 @@ def check_run(method: str, t0: float, t_end: float, step: float | None) -> None:
         raise ArmillaryError(
             f"no integration method '{method}'{nearest(method, METHODS)}; there are {', '.join(METHODS)}"
         )
+    for what, value in (("t0", t0), ("t_end", t_end), ("step", step)):
+        if value is not None and plain_float(value) is None:
+            raise ArmillaryError(f"{what} must be a number of seconds, not {value!r}")
     if not (isfinite(t0) and isfinite(t_end) and t0 <= t_end):
         raise ArmillaryError(f"a run must lead from one finite time to a later one, not from {t0} to {t_end}")
     if step is None and not METHODS[method].adaptive:
@@ -104,7 +108,7 @@ def integrate(
     """
     check_run(method, t0, t_end, step)
     chosen = METHODS[method]
-    _check_kind(chosen, stepping)
+    check_kind(chosen, stepping is not None)
     tolerances = check_tolerances(rtol, atol, max_step, functions.n_states)
     samples = SampleTimes(sample, float(t0), float(t_end))
     check_rows(samples, None if chosen.adaptive else step, functions.n_outputs)
@@ -127,12 +131,12 @@ def integrate(
     return drive(CompiledRun(functions, chosen.tableau, **arguments, stepping=stepping), max_steps, progress)
 
 
-def _check_kind(method: Method, stepping: Stepping | None) -> None:
+def check_kind(method: Method, redundant: bool) -> None:
     """An error for a method that does not fit the coordinates."""
-    if method.redundant == (stepping is not None):
+    if method.redundant == redundant:
         return
-    fitting = ", ".join(m.name for m in _METHODS if m.redundant == (stepping is not None))
-    kind = "redundant coordinates" if stepping else "equations without redundant coordinates"
+    fitting = ", ".join(m.name for m in _METHODS if m.redundant == redundant)
+    kind = "redundant coordinates" if redundant else "equations without redundant coordinates"
     raise ArmillaryError(f"method '{method.name}' is not for {kind}; there are {fitting}")
 
 

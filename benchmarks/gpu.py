@@ -1,0 +1,163 @@
+"""Batches on the GPU at hand: rates of evaluations beside the card's ceilings, and beside MuJoCo's own batches.
+
+    python benchmarks/gpu.py                 # prints tables, writes gpu_results.json
+    python benchmarks/gpu.py --quick         # a tenth of the time
+
+Both ceilings are measured first: fused multiply-adds in registers, and a copy in the card's memory. Then for each
+model and precision: random starts on the card are compared with the CPU's, and the rate of derivative evaluations
+is that of RK4 as `simulate_batch` runs it, by the card's own clock. Flops are counted in the machine code of the
+loop over steps (a fused multiply-add is two), so that what the method and the sines cost is in them; operations are
+those of the model's equations alone, each function one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "src"), str(HERE.parent / "examples")]
+
+from armillary.ensembles.batch import Prepared  # noqa: E402
+from armillary.ensembles.plan import FINISHED  # noqa: E402
+from benchmarks.gpu_ceilings import ceilings  # noqa: E402
+from benchmarks.gpu_models import MODELS, Case, Scattered  # noqa: E402
+from benchmarks.gpu_mujoco import mujoco_batches  # noqa: E402
+from benchmarks.gpu_report import markdown  # noqa: E402
+from benchmarks.gpu_sass import STAGES, per_evaluation  # noqa: E402
+
+PRECISIONS = ("double", "single", "fast")
+STEPS = 400
+CHECKED = 64  # runs compared with the CPU's
+REPEATS = 5
+
+
+def main() -> None:
+    """All of it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="a tenth of the time")
+    parser.add_argument("--results", type=Path, default=HERE / "gpu_results.json")
+    options = parser.parse_args()
+    found: dict[str, Any] = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "ceilings": ceilings()}
+    print(json.dumps(found["ceilings"]), flush=True)
+    found["models"] = []
+    for case in MODELS:
+        for precision in PRECISIONS:
+            row = measured(case, precision, found["ceilings"], 0.1 if options.quick else 1.0)
+            found["models"].append(row)
+            print(json.dumps(row), flush=True)
+    found["user"] = million_cars()
+    print(json.dumps(found["user"]), flush=True)
+    found["mujoco"] = mujoco_batches(found["models"])
+    options.results.write_text(json.dumps(found, indent=1) + "\n")
+    print(markdown(found))
+
+
+def measured(case: Case, precision: str, ceiling: dict[str, Any], scale: float) -> dict[str, Any]:
+    """One model in one precision."""
+    model = case.model()
+    random = np.random.default_rng()  # fresh numbers every time
+    error = checked(case, model, precision, random)
+    engine = engine_of(model, case, STEPS, STEPS, precision)
+    runs = max(1, round(scale * case.runs))
+    starts = Scattered(engine.plan, runs, random)
+    engine(starts, 0, min(runs, 100_000))
+    rates = []
+    for _ in range(REPEATS):
+        evaluations, seconds = engine.evaluations, engine.seconds
+        outcome = engine(starts, 0, runs)
+        rates.append((engine.evaluations - evaluations) / (engine.seconds - seconds))
+    if not (np.all(outcome.status == FINISHED) and np.all(np.isfinite(outcome.rows))):
+        raise SystemExit(f"{case.name}: runs failed")
+    return report(model, case, engine, float(np.median(rates)), ceiling) | {
+        "precision": precision,
+        "runs": runs,
+        "error": error,
+        "spread": (max(rates) - min(rates)) / float(np.median(rates)),
+    }
+
+
+def engine_of(model: Any, case: Case, steps: int, sample: int, precision: str | None) -> Any:
+    """The engine for all outputs at every ``sample`` steps, or one output where those are the ends alone."""
+    outputs = None if sample < steps else [model.output_names[0]]
+    device = {"device": "gpu", "precision": precision} if precision else {}
+    prepared = Prepared(
+        model, steps * case.step, step=case.step, sample=sample * case.step, outputs=outputs, runs=2, **device
+    )
+    return prepared.work
+
+
+def checked(case: Case, model: Any, precision: str, random: np.random.Generator) -> float:
+    """The largest difference of all outputs from the CPU's, over 200 steps of random starts, relative to a
+    column's largest value. What the card does not write is NaN and fails.
+    """
+    card = engine_of(model, case, 200, 10, precision)
+    starts = Scattered(card.plan, CHECKED, random)
+    found, wanted = (e(starts, 0, CHECKED) for e in (card, engine_of(model, case, 200, 10, None)))
+    size = np.maximum(np.max(np.abs(wanted.rows), axis=(0, 2)), 1e-6)
+    worst = float(np.max(np.max(np.abs(found.rows - wanted.rows), axis=(0, 2)) / size))
+    if not worst < (1e-12 if precision == "double" else 1e-3):
+        raise SystemExit(f"{case.name} in {precision} precision is off by {worst:.2g}")
+    return worst
+
+
+def report(model: Any, case: Case, engine: Any, rate: float, ceiling: dict[str, Any]) -> dict[str, Any]:
+    """A rate beside what the card can do, and what the compiler made of the model."""
+    real = "double" if engine.precision == "double" else "float"
+    counted = per_evaluation(engine.kernel.text, real)
+    operations = model.equations.operations
+    found: dict[str, Any] = {
+        "model": case.name,
+        "formalism": model.formalism,
+        "states": len(model.equations.program.state),
+        "evaluations_per_second": rate,
+        **{name: engine.info[name] for name in ("registers", "local_bytes", "block", "occupancy")},
+        "operations": str(operations),
+        "operations_share": operations.total * rate / ceiling[real],
+    }
+    if counted:
+        arithmetic = counted["fma"] + counted["mul"] + counted["add"]
+        flops = arithmetic + counted["fma"]
+        # Start and end of a run, once in all its steps.
+        moved = engine.bytes_per_run / (STEPS * STAGES)
+        found |= {
+            "instructions": counted,
+            "flops": flops,
+            "flops_per_second": flops * rate,
+            "peak_share": flops * rate / ceiling[real],
+            "pipe_share": 2 * arithmetic * rate / ceiling[real],
+            "flops_per_byte": flops / moved,
+            "ridge": ceiling[real] / ceiling["copy"],
+        }
+    return found
+
+
+def million_cars() -> dict[str, Any]:
+    """A million runs of the car, 2 s, with a parameter that differs and two metrics, as a user asks for them."""
+    case = next(c for c in MODELS if c.name.startswith("car"))
+    model = case.model()
+    steer = np.random.default_rng(1).uniform(0.5, 1.5, 1_000_000)
+    metrics = {"peak": "maximum(r)", "rms": "rms(Ay)"}
+    found = {}
+    for precision in ("double", "single"):
+        batch = model.simulate_batch(
+            2.0, step=0.005, parameters={"STEER": steer}, metrics=metrics, device="gpu", precision=precision
+        ).check()
+        evaluations = len(steer) * 400 * 4
+        found[precision] = {
+            "seconds": batch.info["seconds"],
+            "on_card": evaluations / batch.info["evaluations_per_second"],
+        }
+    return found
+
+
+if __name__ == "__main__":
+    main()

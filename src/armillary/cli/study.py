@@ -1,0 +1,280 @@
+"""`armillary study`: many runs of a model, from a study file to tables and charts."""
+
+from __future__ import annotations
+
+import shlex
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import click
+
+from armillary.cli import options, show
+
+
+@click.group(
+    cls=options.Group,
+    epilog="""
+    armillary study run car_study.toml
+    armillary study show car_study --plot charts
+    armillary study status car_study --json
+    armillary study rerun car_study 123 -o run123.nc
+    """,
+)
+def study() -> None:
+    """Many runs of a model, varied and kept in a folder; resumed where they stopped."""
+
+
+_folder_argument = click.argument("folder", metavar="FOLDER", type=click.Path(file_okay=False))
+trust_option = click.option("--trust", is_flag=True, help="Load the FMUs that the model names, machine code.")
+
+
+@study.command(
+    cls=options.Command,
+    epilog="""
+    armillary study run car_study.toml
+    armillary study run car_study.toml --runs 16384 --threads 8 --folder studies/large
+    armillary study run car_study.toml --scheduler tcp://node1:8786
+    armillary study run studies/large
+    """,
+)
+@click.argument("source", metavar="STUDY_FILE|FOLDER", type=click.Path())
+@click.option("--runs", type=int, help="Number of runs; more than the folder has extends it.")
+@click.option("--seed", type=int, help="Seed of the design.")
+@click.option("--folder", type=click.Path(), help="Folder of the study, in place of the file's.")
+@options.settings_option
+@click.option("--threads", type=click.IntRange(min=1), help="Threads in this process; all cores by default.")
+@click.option("--device", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True)
+@click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler, such as tcp://node1:8786.")
+@trust_option
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+def run(
+    source: str,
+    runs: int | None,
+    seed: int | None,
+    folder: str | None,
+    assignments: tuple[str, ...],
+    threads: int | None,
+    device: str,
+    scheduler: str | None,
+    trust: bool,
+    quiet: bool,
+    json_wanted: bool,
+) -> int:
+    """Make the runs of a study file, or go on with those that are missing in a study's folder.
+
+    Whatever ends it, finished blocks of runs stay, and the same command makes the others. The folder has the
+    numbers of all runs in metrics.parquet and their histories in results.zarr.
+    """
+    if quiet:
+        warnings.simplefilter("ignore")  # until the command ends
+    began = time.perf_counter()
+    settings = {"study.runs": runs, "study.seed": seed, "study.folder": folder}
+    made = _opened(source, settings, assignments, trust)
+    try:
+        made.run(scheduler, progress=not (quiet or json_wanted), threads=threads, device=device)
+    except KeyboardInterrupt:
+        return _interrupted(made, json_wanted)
+    status = made.status()
+    if json_wanted:
+        seconds = time.perf_counter() - began
+        click.echo(show.as_json({"ok": True, **_data("study run", made), "seconds": seconds}))
+    elif not quiet:
+        from armillary.cli.study_tables import metrics_table
+
+        click.echo(f"{made!r}\n{metrics_table(made)}".rstrip())
+        click.echo(show.faint(f"  {show.seconds(time.perf_counter() - began)}"))
+        click.echo(f"  in {made.path}; see 'armillary study show {shlex.quote(str(made.path))}'")
+    return 1 if status.failed == status.runs else 0
+
+
+def _opened(source: str, settings: dict[str, Any], assignments: tuple[str, ...], trust: bool) -> Any:
+    """The study of a file, or the one in a folder, with as many runs as the command asks for."""
+    from armillary.errors import ArmillaryError
+
+    if not Path(source).is_dir():
+        loading = {"trust": True} if trust else {}
+        return options.study_setup(source, loading, settings, assignments).study()
+    from armillary.ensembles.study import open_study
+
+    runs = settings.pop("study.runs")
+    given = [name.removeprefix("study.") for name, value in settings.items() if value is not None]
+    if given or assignments:
+        raise ArmillaryError(
+            f"'{source}' is the folder of a study, in which {given[0] if given else 'a value'} cannot be "
+            "changed; give its study file, and another folder with --folder"
+        )
+    study = open_study(source, trust=trust)
+    return study if runs in (None, study.runs) else study.extend(runs)
+
+
+def _interrupted(made: Any, json_wanted: bool) -> int:
+    status = made.status()
+    if json_wanted:
+        click.echo(show.as_json({"ok": False, **_data("study run", made), "status": "interrupted"}))
+    click.echo(
+        f"{click.style('armillary:', fg='yellow')} interrupted; {status.made} of {status.runs} runs are kept "
+        f"in '{made.path}'. Give the same command again to go on.",
+        err=True,
+    )
+    return 130
+
+
+def _data(command: str, made: Any) -> dict[str, Any]:
+    from armillary.cli.study_tables import spreads
+
+    status = made.status()
+    return {
+        "command": command,
+        "folder": str(made.path),
+        "complete": status.complete,
+        "runs": status.runs,
+        "made": status.made,
+        "failed": status.failed,
+        "failures": [{"run": number, "why": why} for number, why in status.told],
+        "blocks": status.blocks,
+        "finished": status.finished,
+        "varied": list(made.varied),
+        "outputs": list(made.outputs),
+        "metrics": spreads(made) if status.made else {},
+        "units": made.units,
+    }
+
+
+@study.command(cls=options.Command, epilog="armillary study status car_study")
+@_folder_argument
+def status(folder: str, json_wanted: bool) -> int:
+    """Tell how far a study is: runs made, runs that failed and why. A study that runs can be asked, too."""
+    from armillary.ensembles.study import open_study
+
+    made = open_study(folder)
+    lines = [repr(made)]
+    if not made.status().complete:
+        lines.append(f"  to go on: armillary study run {shlex.quote(folder)}")
+    show.emit(json_wanted, _data("study status", made), "\n".join(lines))
+    return 0
+
+
+@study.command(
+    "show",
+    cls=options.Command,
+    epilog="""
+    armillary study show car_study
+    armillary study show car_study "peak yaw rate" --plot charts
+    """,
+)
+@_folder_argument
+@click.argument("metrics", metavar="[METRIC]...", nargs=-1)
+@click.option("--plot", type=click.Path(file_okay=False), help="Folder for charts of metrics and outputs.")
+@click.option(
+    "--sensitivity/--no-sensitivity", default=True, show_default=True, help="What metrics depend on."
+)
+def show_(
+    folder: str, metrics: tuple[str, ...], plot: str | None, sensitivity: bool, json_wanted: bool
+) -> int:
+    """Sum up a study: metrics of all runs, and what they depend on.
+
+    With --plot: histograms of metrics, fan charts of outputs over time, metrics over what varies, and bars
+    of sensitivities. From a saltelli design those are Sobol' indices, from a morris design Morris screening,
+    from any other the part of the variance that each quantity explains.
+    """
+    from armillary.cli.study_tables import draw, metrics_table, sensitivities
+    from armillary.ensembles.study import open_study
+
+    made = open_study(folder)
+    names = _known(made, metrics)
+    found, unknown = sensitivities(made, names) if sensitivity else ({}, {})
+    written = draw(made, Path(plot), names, found) if plot is not None else []
+    if json_wanted:
+        told = {
+            name: {"method": s.method, "names": list(s.names), "runs": s.runs}
+            | {column: values.tolist() for column, values in s.values.items()}
+            for name, s in found.items()
+        }
+        data = {**_data("study show", made), "sensitivity": told, "files": list(map(str, written))}
+        click.echo(show.as_json({"ok": True, **data}))
+        return 0
+    click.echo(f"{made!r}\n{metrics_table(made, names)}".rstrip())
+    for each in found.values():
+        click.echo(f"\n{each}")
+    for name, why in unknown.items():
+        click.echo(show.faint(f"\n{name}: {why}"))
+    for path in written:
+        click.echo(f"wrote {path}")
+    return 0
+
+
+def _known(made: Any, metrics: tuple[str, ...]) -> list[str]:
+    from armillary.errors import ArmillaryError, nearest
+
+    for name in metrics:
+        if name not in made.metrics:
+            near = nearest(name, made.metrics) or f"; it has {', '.join(made.metrics) or 'none'}"
+            raise ArmillaryError(f"study '{made.path}' has no metric '{name}'{near}")
+    return list(metrics or made.metrics)
+
+
+@study.command(
+    cls=options.Command,
+    epilog="""
+    armillary study rerun car_study 123
+    armillary study rerun car_study 123 --sample 0.001 -o run123.nc --plot run123.png
+    """,
+)
+@_folder_argument
+@click.argument("number", metavar="RUN", type=int)
+@click.option("--sample", type=float, help="Time between rows, in seconds; else every step.")
+@click.option("-o", "--output", type=click.Path(), help="Results: .csv, .nc, .parquet or .erd.")
+@click.option("--plot", type=click.Path(), help="Draw the model's outputs: .png, .svg, .pdf or .html.")
+@trust_option
+def rerun(
+    folder: str,
+    number: int,
+    sample: float | None,
+    output: str | None,
+    plot: str | None,
+    trust: bool,
+    json_wanted: bool,
+) -> int:
+    """Make one run of a study again, by itself and with all outputs, and save it.
+
+    Runs are numbered from 0, as in the tables. The results go to FOLDER-RUN.csv unless a file is named.
+    """
+    from armillary.cli.study_tables import row
+    from armillary.ensembles.study import open_study
+    from armillary.errors import SimulationError
+
+    made = open_study(folder, trust=trust)
+    values = made.values(number)
+    target = Path(output) if output is not None else Path(f"{made.path.resolve().name}-{number}.csv")
+    failure = None
+    try:
+        again = made.rerun(number, progress=False, **({} if sample is None else {"sample": sample}))
+    except SimulationError as error:
+        if error.run is None:
+            raise
+        failure, again = error, error.run
+    again.save(target)
+    written = [target]
+    if plot is not None:
+        from armillary.results import plot as drawn
+
+        drawn([again], path=plot)
+        written.append(Path(plot))
+    if failure is not None:
+        told = str(failure).removesuffix("; the data so far are in the error's .run")
+        raise SimulationError(f"{told}; the data so far are in '{target}'")
+    metrics = row(made, number)
+    data = {
+        "command": "study rerun",
+        "run": number,
+        "values": values,
+        "metrics": metrics,
+        "units": made.units,
+        "files": list(map(str, written)),
+    }
+    rows = [[name, f"{value:.6g}", made.units[name]] for name, value in {**values, **metrics}.items()]
+    lines = [f"run {number} of the study in '{made.path}'", show.columns(rows, header=False)]
+    show.emit(json_wanted, data, "\n".join([*lines, *(f"wrote {path}" for path in written)]))
+    return 0
