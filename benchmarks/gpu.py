@@ -1,13 +1,13 @@
-"""Batches on the GPU at hand: rates of evaluations beside the card's ceilings, and beside MuJoCo's own batches.
+"""Batches on the GPU at hand: rates beside the card's ceilings, and beside MuJoCo's own batches.
 
     python benchmarks/gpu.py                 # prints tables, writes gpu_results.json
-    python benchmarks/gpu.py --quick         # a tenth of the time
+    python benchmarks/gpu.py --quick         # a tenth of the runs
 
-Both ceilings are measured first: fused multiply-adds in registers, and a copy in the card's memory. Then for each
-model and precision: random starts on the card are compared with the CPU's, and the rate of derivative evaluations
-is that of RK4 as `simulate_batch` runs it, by the card's own clock. Flops are counted in the machine code of the
-loop over steps (a fused multiply-add is two), so that what the method and the sines cost is in them; operations are
-those of the model's equations alone, each function one.
+Both ceilings are measured first: fused multiply-adds in registers, and a copy in the card's memory. Then for
+each model and precision: random starts on the card are compared with the CPU's, and the rate of derivative
+evaluations is that of RK4 as `simulate_batch` runs it, by the card's own clock. Flops are counted in the
+machine code of the loop over steps (a fused multiply-add is two), so that the method and the sines are in
+them; operations are those of the model's equations alone, each function one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="a tenth of the time")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
     parser.add_argument("--results", type=Path, default=HERE / "gpu_results.json")
     options = parser.parse_args()
     found: dict[str, Any] = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "ceilings": ceilings()}
@@ -56,7 +56,8 @@ def main() -> None:
             print(json.dumps(row), flush=True)
     found["user"] = million_cars()
     print(json.dumps(found["user"]), flush=True)
-    found["mujoco"] = mujoco_batches(found["models"])
+    found["mujoco"] = mujoco_batches()
+    print(json.dumps(found["mujoco"]), flush=True)
     options.results.write_text(json.dumps(found, indent=1) + "\n")
     print(markdown(found))
 
@@ -127,7 +128,7 @@ def report(model: Any, case: Case, engine: Any, rate: float, ceiling: dict[str, 
         arithmetic = counted["fma"] + counted["mul"] + counted["add"]
         flops = arithmetic + counted["fma"]
         # Start and end of a run, once in all its steps.
-        moved = engine.bytes_per_run / (STEPS * STAGES)
+        moved = 2 * engine.bytes_per_run / (STEPS * STAGES)
         found |= {
             "instructions": counted,
             "flops": flops,
@@ -141,7 +142,7 @@ def report(model: Any, case: Case, engine: Any, rate: float, ceiling: dict[str, 
 
 
 def million_cars() -> dict[str, Any]:
-    """A million runs of the car, 2 s, with a parameter that differs and two metrics, as a user asks for them."""
+    """A million runs of the car, 2 s, with a parameter that differs and two metrics, as a user has them."""
     case = next(c for c in MODELS if c.name.startswith("car"))
     model = case.model()
     steer = np.random.default_rng(1).uniform(0.5, 1.5, 1_000_000)

@@ -31,7 +31,7 @@ _TURNS = 4000
 
 
 def ceilings() -> dict[str, Any]:
-    """Flops per second in double and single precision, bytes per second read and written, and the card's name."""
+    """Flops per second in double and single precision, bytes per second read and written, names."""
     import cupy
 
     properties = cupy.cuda.runtime.getDeviceProperties(0)

@@ -35,8 +35,8 @@ MODELS = (
     Case("Stanford arm", _example("stanford_arm"), 1e-3, 2_000_000),
     Case("Stanford arm, momenta", _example("stanford_arm", "momentum"), 1e-3, 2_000_000),
     Case("Spacecraft 2", _example("spacecraft_2"), 1e-3, 1_500_000),
-    Case("car, small variables", _small_car, 5e-3, 10_000_000),
-    Case("spinning boom, 4 modes", _example("spinning_boom"), 1e-3, 6_000_000),
+    Case("car, small variables", _small_car, 5e-3, 4_000_000),
+    Case("spinning boom, 4 modes", _example("spinning_boom"), 1e-3, 3_000_000),
     Case("hub and 7 panels", _example("hub_and_panels"), 1e-3, 1_000_000),
 )
 

@@ -26,14 +26,24 @@ def per_evaluation(text: str, real: str, architecture: str = "sm_90") -> dict[st
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "kernel.cu"
         source.write_text(text)
-        command = [nvcc, "-cubin", f"-arch={architecture}", *_OPTIONS[real], str(source), "-o", f"{source}bin"]
+        command = [
+            nvcc,
+            "-cubin",
+            f"-arch={architecture}",
+            *_OPTIONS[real],
+            str(source),
+            "-o",
+            f"{source}bin",
+        ]
         subprocess.run(command, check=True, capture_output=True)
-        listing = subprocess.run([dump, "--dump-sass", f"{source}bin"], check=True, capture_output=True, text=True)
+        listing = subprocess.run(
+            [dump, "--dump-sass", f"{source}bin"], check=True, capture_output=True, text=True
+        )
     return counted(listing.stdout)
 
 
 def counted(listing: str) -> dict[str, float]:
-    """Counts per evaluation. The loop over steps is the longest; a loop over stages inside it counts four times."""
+    """Counts per evaluation. The loop over steps is the longest; one over stages in it counts four times."""
     lines = [(int(m[1], 16), m[2].partition(".")[0], m[3]) for m in _LINE.finditer(listing)]
     loops = []
     for place, name, operands in lines:

@@ -54,6 +54,8 @@ GROUPS = {
     "armillary.runtime.fmu": "Models and runs in files",
     "armillary.simulation": "Models and runs in files",
     "armillary.results": "Results",
+    "armillary.analysis": "Sensitivities and fits",
+    "armillary.ensembles": "Ensembles",
     "armillary.errors": "Errors",
 }
 # Classes whose members are listed: where their objects come from, and attributes that are not in a docstring.
@@ -78,11 +80,14 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
         ("momentum_names",),
     ),
     (armillary.Run, "Made by `CompiledModel.simulate`.", ()),
+    (armillary.Sensitivities, "Made by `CompiledModel.sensitivities`.", ()),
+    (armillary.Fit, "Made by `fit`.", ()),
 )
 # Methods that other parts of the runtime call, and no user.
 INTERNAL = {
     "place_at_start", "inside", "ends_a_leg", "run_functions", "second_half", "mass_centre_starts",
-    "all_gravities", "all_loads", "modal_forces", "composites", "felt",
+    "all_gravities", "all_loads", "modal_forces", "composites", "felt", "further_states", "along", "in_mode",
+    "start_tail",
 }  # fmt: skip
 EXAMPLES_HEAD = """# Examples
 

@@ -88,13 +88,13 @@ def test_bouncing_ball_has_its_closed_form() -> None:
 def test_arm_is_that_of_differences() -> None:
     model = stanford_arm.system().derive().compile()
     of = ["A.q1", "B.u1", "C.q1"]
-    assert_derivatives(model, 1.0, ["K1", "MC", "C.u1"], of, 1e-6, sample=0.1, **TIGHT)
+    assert_derivatives(model, 1.0, ["MC", "C.u1"], of, 1e-6, sample=0.1, **TIGHT)
 
 
 def test_spacecraft_is_that_of_differences_and_keeps_its_momentum() -> None:
     model = spacecraft_2.system().derive().compile()
     how: dict[str, Any] = {"initial": spacecraft_2.START, "sample": 5.0, "rtol": 1e-12, "atol": 1e-16}
-    s = assert_derivatives(model, 100.0, ["K", "M2", "W.u6"], ["A1.q1", "W.u4"], 1e-6, also=["hz"], **how)
+    s = assert_derivatives(model, 100.0, ["K", "W.u6"], ["A1.q1", "W.u4"], 1e-6, also=["hz"], **how)
     assert np.ptp(s["hz", "W.u6"]) < 1e-10 * s["hz", "W.u6"][0]  # what is conserved, is so for every start
     assert np.max(np.abs(s.scaled["hz", "K"])) < 1e-13  # and no spring inside changes it
 
@@ -103,7 +103,7 @@ def test_closed_loop_moves_with_its_lengths() -> None:
     """The assembled start, too: the other cranks follow A.q1 and the lengths."""
     model = four_bar.system().derive().compile()
     of = ["A.q1", "B.q1", "C.q1", "C.u1", "pull"]
-    to = ["K", "L1", "L4", "A.q1", "A.u1"]
+    to = ["L1", "A.q1", "A.u1"]
     initial = {"A.q1": -0.5, "A.u1": 0.2}
     also = ["gap along ground.x"]
     s = assert_derivatives(model, 1.0, to, of, NEAR, also, initial=initial, sample=0.05, **TIGHT)

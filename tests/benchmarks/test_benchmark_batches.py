@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from benchmarks.rollouts import measure_rollouts
 from benchmarks.targets import batch_targets
 
 EXAMPLE = "spinning_boom"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_vectors_end_where_runs_one_by_one_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,3 +105,23 @@ def test_verdicts_on_batches() -> None:
     assert batch_targets(results)[1].verdict == "not measured"
     assert "not available: zarr is not installed" in batches.studies_text(results["studies"])  # type: ignore[arg-type]
     assert batches.batch_tables({}) == "Batches: not measured"
+
+
+def test_figures_of_batches_in_the_readme_are_those_of_the_benchmark() -> None:
+    results = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))["batches"]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\| ([^|]+?) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", readme, flags=re.MULTILINE)
+    gains = [
+        (r["title"], *(f"{r['gain'][width]:.1f}" for width in ("2", "4", "8"))) for r in results["lanes"]
+    ]
+    assert [row for row in shown if row[0] in {gain[0] for gain in gains}] == gains
+    text = " ".join(readme.split())
+    fine, coarse = (f"{r['seconds']:.1f} s" for r in results["million"])
+    assert f"take {fine} with 400 steps of RK4 each, and {coarse} with the 80 midpoint steps" in text
+    threads = results["threads"]
+    gain = threads["batch"][-1]["efficiency"] * threads["processors"]
+    assert f"Two threads make {gain:.2f} times the runs of one." in text
+    ratios = [r["steps_per_second"] / r["mujoco_steps_per_second"] for r in results["rollouts"]]
+    assert f"ours makes {ratios[0]:.0f} times the steps per second of MuJoCo's own batch" in text
+    assert f"on one thread and {ratios[-1]:.0f} times on two" in text
+    assert f"{results['studies']['overhead_milliseconds']:.1f} ms per block besides its runs" in text

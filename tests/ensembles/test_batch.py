@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -264,8 +263,12 @@ def test_runs_that_cannot_start_do_not_keep_the_others_from_it() -> None:
 
 def test_momenta_as_states() -> None:
     """The start of each run is placed by itself: momenta depend on masses."""
-    model = import_module("examples.momentum_tree").system().derive("momentum").compile()
-    given = {"initial": {"B1.u1": np.array([0.1, 0.2, 0.3])}}
+    s = arm.System("two links")
+    A = s.body("A", joint=arm.Revolute("z"), com=(0, -1, 0), mass="m", inertia=(0.1, 0.1, 0.1))
+    s.body("B", A, arm.Revolute("x"), at=(0, -2, 0), com=(0, -1, 0), mass=1, inertia=(0.1, 0.2, 0.3))
+    s.gravity(9.81, -s.ground.y)
+    model = s.derive("momentum").compile()
+    given = {"parameters": {"m": np.array([1.0, 2.0, 3.0])}, "initial": {"B.u1": np.array([0.1, 0.2, 0.3])}}
     assert worst_difference(model, 0.1, given, [0, 1, 2], step=0.01) < 1e-12
     assert worst_difference(model, 0.1, given, [0, 2], sample=0.05) < 1e-12
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.analysis.experiments import Measured, measured
-from armillary.analysis.outcome import Fit, Solution
+from armillary.analysis.outcome import Fit, Solution, outcome
 from armillary.analysis.residuals import Residuals
 from armillary.analysis.statistics import LOSSES, spread
 from armillary.analysis.unknowns import Unknown, Wanted, assignments, unknowns
@@ -85,11 +85,14 @@ def fit(
     sensitive = base.with_sensitivities(
         tuple(dict.fromkeys(u.name for u in found)), columns, ignore_jumps=ignore_jumps
     )
-    residuals = Residuals(sensitive, experiments, found, how, _spreads(experiments, columns))
+    inner = how.copy()
+    if "atol" in how:
+        inner["atol"] = sensitive.tolerances(how["atol"])
+    residuals = Residuals(sensitive, experiments, found, inner, _spreads(experiments, columns))
     with _line(progress) as report:
         solution = _solved(residuals, told, loss, max_evaluations, report)
     runs = tuple(_run(base, m, i, found, solution.x, how) for i, m in enumerate(experiments))
-    return Fit.of(base, experiments, found, solution, runs, time.perf_counter() - began)
+    return outcome(base, experiments, found, solution, runs, time.perf_counter() - began)
 
 
 def _told(experiments: Sequence[Measured]) -> bool:

@@ -71,56 +71,6 @@ class Fit:
     residuals: tuple[dict[str, np.ndarray], ...]  # model − data by experiment and column; NaN where missing
     _unknowns: tuple[Unknown, ...] = field(repr=False)
 
-    @classmethod
-    def of(
-        cls,
-        model: CompiledModel,
-        experiments: Sequence[Measured],
-        unknowns: Sequence[Unknown],
-        solution: Solution,
-        runs: Sequence[Run],
-        seconds: float,
-    ) -> Fit:
-        """The statistics of a solution."""
-        names = [u.label for u in unknowns]
-        held = np.array([_held(u, v) for u, v in zip(unknowns, solution.x, strict=True)])
-        count, free = len(solution.residuals), int(np.sum(~held))
-        known = solution.told and solution.loss == "linear"
-        scale = 1.0 if known else variance(solution.residuals, free, solution.loss)
-        covariance = np.full((len(names), len(names)), np.nan)
-        inner, groups = inverse(solution.jacobian[:, ~held])
-        with np.errstate(invalid="ignore"):
-            covariance[np.ix_(~held, ~held)] = np.where(np.isinf(inner), np.inf, inner * scale)
-        errors = np.sqrt(np.diag(covariance))
-        half = _quantile(count - free, solution.told) * errors
-        x = solution.x.tolist()
-        told = np.flatnonzero(~held)
-        groups_by_name = [[names[told[j]] for j in group] for group in groups]
-        notes = _warnings(unknowns, held, groups_by_name, correlation(covariance), solution, count - free)
-        sigma = {} if solution.told else {c: s * float(np.sqrt(scale)) for c, s in solution.scale.items()}
-        squares = float(np.sum(solution.residuals**2))
-        return cls(
-            system=model.equations.system.name,
-            names=tuple(names),
-            values=dict(zip(names, x, strict=True)),
-            standard_errors=dict(zip(names, errors.tolist(), strict=True)),
-            intervals={n: (v - float(h), v + float(h)) for n, v, h in zip(names, x, half, strict=True)},
-            units={u.label: u.units for u in unknowns},
-            starts={u.label: u.start for u in unknowns},
-            covariance=covariance,
-            chi2=squares if solution.told else squares / (scale or 1.0),
-            dof=count - free,
-            sigma=sigma,
-            warnings=tuple(notes),
-            converged=solution.converged,
-            evaluations=solution.evaluations,
-            seconds=seconds,
-            experiments=tuple(experiments),
-            runs=tuple(runs),
-            residuals=_by_experiment(experiments, solution.plain),
-            _unknowns=tuple(unknowns),
-        )
-
     @property
     def correlation(self) -> np.ndarray:
         """Correlations of the unknowns, in the order of ``names``."""
@@ -183,6 +133,55 @@ class Fit:
 
     def __repr__(self) -> str:
         return self.report()
+
+
+def outcome(
+    model: CompiledModel,
+    experiments: Sequence[Measured],
+    unknowns: Sequence[Unknown],
+    solution: Solution,
+    runs: Sequence[Run],
+    seconds: float,
+) -> Fit:
+    """The statistics of a solution."""
+    names = [u.label for u in unknowns]
+    held = np.array([_held(u, v) for u, v in zip(unknowns, solution.x, strict=True)])
+    count, free = len(solution.residuals), int(np.sum(~held))
+    known = solution.told and solution.loss == "linear"
+    scale = 1.0 if known else variance(solution.residuals, free, solution.loss)
+    covariance = np.full((len(names), len(names)), np.nan)
+    inner, groups = inverse(solution.jacobian[:, ~held])
+    with np.errstate(invalid="ignore"):
+        covariance[np.ix_(~held, ~held)] = np.where(np.isinf(inner), np.inf, inner * scale)
+    errors = np.sqrt(np.diag(covariance))
+    half = _quantile(count - free, solution.told) * errors
+    x = solution.x.tolist()
+    told = np.flatnonzero(~held)
+    groups_by_name = [[names[told[j]] for j in group] for group in groups]
+    notes = _warnings(unknowns, held, groups_by_name, correlation(covariance), solution, count - free)
+    sigma = {} if solution.told else {c: s * float(np.sqrt(scale)) for c, s in solution.scale.items()}
+    squares = float(np.sum(solution.residuals**2))
+    return Fit(
+        system=model.equations.system.name,
+        names=tuple(names),
+        values=dict(zip(names, x, strict=True)),
+        standard_errors=dict(zip(names, errors.tolist(), strict=True)),
+        intervals={n: (v - float(h), v + float(h)) for n, v, h in zip(names, x, half, strict=True)},
+        units={u.label: u.units for u in unknowns},
+        starts={u.label: u.start for u in unknowns},
+        covariance=covariance,
+        chi2=squares if solution.told else squares / (scale or 1.0),
+        dof=count - free,
+        sigma=sigma,
+        warnings=tuple(notes),
+        converged=solution.converged,
+        evaluations=solution.evaluations,
+        seconds=seconds,
+        experiments=tuple(experiments),
+        runs=tuple(runs),
+        residuals=_by_experiment(experiments, solution.plain),
+        _unknowns=tuple(unknowns),
+    )
 
 
 def _held(u: Unknown, value: float) -> bool:

@@ -40,6 +40,8 @@ def sensitivities(
 ) -> Sensitivities:
     """The derivatives of a run; see ``CompiledModel.sensitivities``."""
     made = model.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
+    if "atol" in how:
+        how["atol"] = made.tolerances(how["atol"])
     return split(made, made.simulate(t_end, **how))
 
 

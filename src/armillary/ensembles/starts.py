@@ -23,9 +23,10 @@ from armillary.model.unit_system import state_factor
 from armillary.runtime.compiled import CompiledModel
 from armillary.runtime.initial import initial_memory, initial_values
 from armillary.runtime.instance import Instance
-from armillary.runtime.parameters import check_physical, parameter_table
+from armillary.runtime.parameters import ParameterTable, check_physical, parameter_table
 
 Given = Mapping[str, Any]
+Quantities = tuple[str, tuple[str, ...], Any]  # of a body: where, what they are, and their values
 
 
 class Starts:
@@ -43,8 +44,8 @@ class Starts:
     ) -> None:
         """``like``: other starts of the same model, from which what does not differ is taken."""
         self.model, self.t0 = model, t0
-        self.table = like.table if like else parameter_table(model.equations)
-        self.quantities = like.quantities if like else _quantities(model)
+        self.table: ParameterTable = like.table if like else parameter_table(model.equations)
+        self.quantities: list[Quantities] = like.quantities if like else _quantities(model)
         self.failed: dict[int, str] = {}  # runs that cannot start, and why
         self._parameters = _named("parameters", parameters)
         self._initial = _by_name(model, initial)
@@ -285,7 +286,7 @@ class Starts:
         four /= np.where(length == 0.0, 1.0, length)
 
 
-def _quantities(model: CompiledModel) -> list[tuple[str, tuple[str, ...], Any]]:
+def _quantities(model: CompiledModel) -> list[Quantities]:
     """Mass and moments of inertia of each body, to be evaluated for many runs: names and a function."""
     names = ("mass", *(f"moment of inertia about {axis}" for axis in "xyz"))
     found = []

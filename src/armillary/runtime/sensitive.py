@@ -104,6 +104,11 @@ class SensitiveModel(CompiledModel):
         rows = np.zeros((len(self.directions), len(kept))) if moved is None else moved[:, kept]
         return np.concatenate([memory, rows.ravel()])
 
+    def tolerances(self, atol: float | Sequence[float]) -> float | Sequence[float]:
+        """Tolerances of a state with derivatives, from those of one without: the same for each derivative."""
+        count = len(self.base.equations.program.state)
+        return np.tile(atol, 1 + len(self.directions)).tolist() if np.shape(atol) == (count,) else atol
+
     # ------------------------------------------------------------ where a run starts, and goes on
 
     def place_at_start(

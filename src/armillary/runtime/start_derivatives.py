@@ -28,6 +28,7 @@ from armillary.runtime.place import Place
 Initial = Mapping[str, float] | Sequence[float] | None
 _MOVED = 1e-9
 _RANK = 1e-9
+_MISFIT = 1e-7  # of derivatives that constraints allow
 
 
 class StartDerivatives:
@@ -141,30 +142,45 @@ class Derived:
     # ------------------------------------------------------------ closed loops
 
     def _close(self, initial: Initial) -> None:
-        setting, place = self._starts.equations.setting, self._place
+        equations, place = self._starts.equations, self._place
         geometry = self._instance.geometry(place.memory)
-        layout, here = geometry.layout, geometry.at(place.t, place.q)
-        q, u, named = initial_values(self._starts.equations, initial)
-        kept = [i for i, name in enumerate(self._starts.coordinates) if name in named]
-        moving = _moving(
-            geometry, movable(geometry, setting, np.zeros(layout.speeds, bool), positions=True), q, place.q
-        )
-        rates = self._rates(geometry)
-        gaps = list(layout.gaps)
-        matrix = np.vstack([here.jacobian[gaps], here.rates[kept]])[:, moving]
-        right = [np.concatenate([-r.gap, np.zeros(len(kept))]) for r in rates]
-        steps = self._solved(matrix, right, "coordinates", moving)
-        self.q += steps @ here.rates[:, moving].T
+        here = geometry.at(place.t, place.q)
+        q, u, named = initial_values(equations, initial)
+        self._close_positions(geometry, here, np.abs(place.q - q) > _MOVED, named)
         self._on_sphere()
         held = np.array([name in named for name in self._starts.speeds])
-        options = movable(geometry, setting, held)
-        unchanged = [m for m in options if not np.any(np.abs(place.u - u)[~m] > _MOVED)]
-        moving = (unchanged or options)[0]
+        changed = np.abs(place.u - u) > _MOVED
         right = [
             -(here.jacobian @ du + r.jacobian @ place.u + r.known)
             for r, du in zip(self._rates(geometry), self.u, strict=True)
         ]
-        self.u[:, moving] += self._solved(here.jacobian[:, moving], right, "speeds", moving)
+        options = [m for m in movable(geometry, equations.setting, held) if not np.any(changed & ~m)]
+        moving, steps = self._chosen([(m, here.jacobian, right) for m in options], "speeds")
+        self.u[:, moving] += steps
+
+    def _close_positions(
+        self, geometry: Geometry, here: Figures, changed: np.ndarray, named: set[str]
+    ) -> None:
+        """With the speeds moving that assembly may have moved, and what is named kept; of more names than the
+        loops leave free, those of dependent coordinates are first guesses.
+        """
+        setting, names = self._starts.equations.setting, self._starts.coordinates
+        varied = {d.name for d in self._starts.directions}
+        guessed = {q.data.name for q in setting.corrections} - varied
+        gaps, rates = list(geometry.layout.gaps), self._rates(geometry)
+        cases = []
+        for known in (named, named - guessed):
+            kept = [i for i, name in enumerate(names) if name in known]
+            matrix = np.vstack([here.jacobian[gaps], here.rates[kept]])
+            right = [np.concatenate([-r.gap, np.zeros(len(kept))]) for r in rates]
+            free = np.zeros(geometry.layout.speeds, dtype=bool)
+            for moving in movable(geometry, setting, free, positions=True):
+                reached = np.zeros(len(names), dtype=bool)
+                reached[[i for i, j in geometry.layout.rates if moving[j]]] = True
+                if not np.any(changed & ~reached):
+                    cases.append((moving, matrix, right))
+        moving, steps = self._chosen(cases, "coordinates")
+        self.q += steps @ here.rates[:, moving].T
 
     def _on_sphere(self) -> None:
         """Without what leads off unit Euler parameters, which rounding may leave."""
@@ -178,21 +194,37 @@ class Derived:
         numbers = self._starts.geometry(self._values, self._moved())
         return [geometry.figures(column) for column in numbers.T]
 
-    def _solved(
-        self, matrix: np.ndarray, right: list[np.ndarray], what: str, moving: np.ndarray
-    ) -> np.ndarray:
-        """A row of motions per direction; an error where the constraints leave them open."""
-        if not matrix.shape[1]:
-            return np.zeros((len(right), 0))
-        if np.linalg.matrix_rank(matrix, _RANK * np.max(np.abs(matrix), initial=1.0)) < matrix.shape[1]:
-            free = [name for name, may in zip(self._starts.speeds, moving, strict=True) if may]
-            system = self._starts.equations.system.name
-            raise ParameterError(
-                f"the initial {what} do not tell in what way the loops of '{system}' "
-                f"are closed (any of the joints of {', '.join(free)} may move), so the start has no "
-                "derivatives; name in initial= as many as the system has degrees of freedom"
+    def _chosen(
+        self, cases: Sequence[tuple[np.ndarray, np.ndarray, list[np.ndarray]]], what: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The first case whose equations tell how the speeds that may move do: which these are, and a row of
+        motions for each direction.
+        """
+        system, problem = self._starts.equations.system.name, ""
+        for moving, whole, right in cases:
+            matrix = whole[:, moving]
+            wanted = np.array(right).T
+            rank = (
+                np.linalg.matrix_rank(matrix, _RANK * np.max(np.abs(matrix), initial=1.0))
+                if matrix.size
+                else 0
             )
-        return np.linalg.lstsq(matrix, np.array(right).T, rcond=None)[0].T
+            if rank < matrix.shape[1]:
+                free = [name for name, may in zip(self._starts.speeds, moving, strict=True) if may]
+                problem = problem or (
+                    f"the initial {what} do not tell in what way the loops of '{system}' are closed (any of "
+                    f"the joints of {', '.join(free)} may move), so the start has no derivatives; name in "
+                    "initial= as many as the system has degrees of freedom"
+                )
+                continue
+            steps = np.linalg.lstsq(matrix, wanted, rcond=None)[0]
+            if np.max(np.abs(matrix @ steps - wanted), initial=0.0) <= _MISFIT * (1 + np.max(np.abs(wanted))):
+                return moving, steps.T
+        raise ParameterError(
+            problem
+            or f"the initial {what} of '{system}' that are named cannot be varied each by itself, because "
+            "its loops do not leave them all free; name fewer, in to= and in initial="
+        )
 
     # ------------------------------------------------------------ what follows from all else
 
@@ -209,16 +241,3 @@ class Derived:
         for i, expression in self._starts.started.items():
             if given[i] == memories[i].initial:
                 self.memory[:, i] = expression(self._values, self._moved())[0]
-
-
-def _moving(
-    geometry: Geometry, options: list[np.ndarray], before: np.ndarray, after: np.ndarray
-) -> np.ndarray:
-    """The first of several sets of speeds that explains how coordinates moved in assembly."""
-    changed = np.abs(after - before) > _MOVED
-    for moving in options:
-        within = np.zeros(len(after), dtype=bool)
-        within[[i for i, j in geometry.layout.rates if moving[j]]] = True
-        if not np.any(changed & ~within):
-            return moving
-    return options[-1]

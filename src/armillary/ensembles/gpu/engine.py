@@ -189,7 +189,7 @@ def _refused(plan: Plan) -> Tableau:
         reason = f"'{program.name}' has events"
     elif len(program.events.results) > _MOST_EVENTS:
         reason = f"'{program.name}' has more than {_MOST_EVENTS} constraints to watch"
-    elif program.stepping or method.redundant:
+    elif method.redundant or plan.model.equations.formalism == "redundant":
         reason = f"'{program.name}' is in redundant coordinates"
     elif plan.row_at is None:
         reason = "samples lie inside steps; let sample= be a multiple of step="

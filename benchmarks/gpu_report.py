@@ -1,0 +1,72 @@
+"""The results of benchmarks/gpu.py as Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """Tables for people."""
+    return "\n\n".join([_ceilings(found["ceilings"]), _models(found["models"]), _user(found), _mujoco(found)])
+
+
+def _ceilings(ceiling: dict[str, Any]) -> str:
+    return (
+        f"{ceiling['card']}: fused multiply-adds at {ceiling['double'] / 1e12:.1f} TFLOP/s in double and "
+        f"{ceiling['float'] / 1e12:.1f} in single precision, copies at {ceiling['copy'] / 1e12:.2f} TB/s."
+    )
+
+
+def _models(rows: list[dict[str, Any]]) -> str:
+    head = [
+        "model", "precision", "evaluations/s", "TFLOP/s", "of peak", "pipe busy", "operations of peak",
+        "registers", "local bytes", "occupancy", "flop/byte (ridge)", "error",
+    ]  # fmt: skip
+    lines = [_row(head), _row(["---", "---", *["---:"] * (len(head) - 2)])]
+    for r in rows:
+        counted = "flops" in r
+        lines.append(
+            _row(
+                [
+                    r["model"],
+                    r["precision"],
+                    f"{r['evaluations_per_second']:.3g}",
+                    f"{r['flops_per_second'] / 1e12:.1f}" if counted else "",
+                    f"{r['peak_share']:.0%}" if counted else "",
+                    f"{r['pipe_share']:.0%}" if counted else "",
+                    f"{r['operations_share']:.0%}",
+                    str(r["registers"]),
+                    str(r["local_bytes"]),
+                    f"{r['occupancy']:.0%}",
+                    f"{r['flops_per_byte']:.0f} ({r['ridge']:.0f})" if counted else "",
+                    f"{r['error']:.0e}",
+                ]
+            )
+        )
+    return "\n".join(lines)
+
+
+def _user(found: dict[str, Any]) -> str:
+    return "\n".join(
+        f"A million runs of the car (2 s, 400 steps, two metrics at every step) in {precision} precision: "
+        f"{user['seconds']:.2f} s in all, {user['on_card'] * 1e3:.0f} ms of it on the card."
+        for precision, user in found["user"].items()
+    )
+
+
+def _mujoco(found: dict[str, Any]) -> str:
+    rows = found["mujoco"]
+    best = rows["Armillary double"]["evaluations_per_second"]
+    lines = [_row(["batch of the arm without controller", "evaluations/s", "ours in double is", "error"])]
+    lines.append(_row(["---", "---:", "---:", "---:"]))
+    for name, r in rows.items():
+        if "reason" in r:
+            lines.append(_row([name, r["reason"], "", ""]))
+            continue
+        rate = r["evaluations_per_second"]
+        lines.append(_row([name, f"{rate:.3g}", f"{best / rate:.3g} times", f"{r['error']:.0e}"]))
+    return "\n".join(lines)
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
