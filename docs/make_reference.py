@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import armillary
+from armillary.ensembles.screening import Sensitivity
 from armillary.mechanics.contribution import Contribution
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.cost import Operations

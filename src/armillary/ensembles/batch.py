@@ -92,7 +92,7 @@ class Prepared:
         if device == "gpu":
             from armillary.ensembles.gpu import Gpu
 
-            self.name, self.work = "gpu", Gpu(self.plan, precision)
+            self.name, self.work, self.again = "gpu", Gpu(self.plan, precision), Singly(self.plan)
         else:
             self.name, self.work, self.again = engine_for(self.plan)
         self.seconds = time.perf_counter() - began
@@ -119,7 +119,9 @@ class Prepared:
 
     def made(self, starts: Starts, threads: int | None, progress: bool | Callable[[int], None]) -> Batch:
         """All runs of some starts."""
-        count = 1 if self.name in ("gpu", "singly") else min(_threads(threads), starts.runs)
+        # Of two threads with a GPU one prepares and fetches while the card computes for the other.
+        fixed = {"gpu": 2, "singly": 1}.get(self.name)
+        count = fixed or min(_threads(threads), starts.runs)
         began = time.perf_counter()
         plan = replace(self.plan, starts=starts)
         outcome = _all(plan, self.work, count, progress)
@@ -244,8 +246,9 @@ class _Crew:
             if self.taken >= self.runs:
                 return None
             left = self.runs - self.taken
-            # Toward the end chunks become small, so that all threads end together.
-            size = max(1, min(self.chunk, -(-left // self.count)))
+            # Toward the end chunks become small, so that all threads end together; but not those of an
+            # engine that must be filled.
+            size = min(self.chunk, left if self.fixed else -(-left // self.count))
             i0, self.taken = self.taken, self.taken + size
             return i0, i0 + size
 

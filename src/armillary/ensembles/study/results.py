@@ -60,7 +60,7 @@ class StudyResults:
     def units(self) -> dict[str, str]:
         """Units of what varies, of metrics and of outputs, by name."""
         layout = self._definition.layout
-        return {each.name: each.units for each in (*layout.arrays, *layout.columns)}
+        return {a.name: a.units for a in layout.arrays} | {c.name: c.units for c in layout.columns}
 
     def status(self) -> Status:
         """How far it is: runs made, runs that failed and why."""
