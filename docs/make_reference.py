@@ -81,6 +81,10 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
         ("momentum_names",),
     ),
     (armillary.Run, "Made by `CompiledModel.simulate`.", ()),
+    (armillary.Batch, "Made by `CompiledModel.simulate_batch`.", ()),
+    (armillary.Study, "", ()),
+    (armillary.Design, "", ("kind", "seed", "runs", "names", "distributions")),
+    (Sensitivity, "Made by `Study.sensitivity`.", ()),
     (armillary.Sensitivities, "Made by `CompiledModel.sensitivities`.", ()),
     (armillary.Fit, "Made by `fit`.", ()),
 )

@@ -10,10 +10,8 @@ Estimation, chapter 4).
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +24,7 @@ from armillary.analysis.unknowns import Unknown, Wanted, assignments, unknowns
 from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run
 from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.progress import shown_line
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -39,7 +38,6 @@ _ROUNDS = 20  # of weighing columns
 _SETTLED = 1e-3  # relative change of σ
 _EXACT = 1e-7  # of the spread of a column: what is left is the integrator's, not noise
 _POINTS = 400  # of a curve beside the data
-_PATIENCE = 1.0  # seconds without a word
 
 
 def fit(
@@ -89,7 +87,7 @@ def fit(
     if "atol" in how:
         inner["atol"] = sensitive.tolerances(how["atol"])
     residuals = Residuals(sensitive, experiments, found, inner, _spreads(experiments, columns))
-    with _line(progress) as report:
+    with shown_line(progress, _words) as report:
         solution = _solved(residuals, told, loss, max_evaluations, report)
     runs = tuple(_run(base, m, i, found, solution.x, how) for i, m in enumerate(experiments))
     return outcome(base, experiments, found, solution, runs, time.perf_counter() - began)
@@ -201,28 +199,5 @@ def _run(
     )
 
 
-@contextmanager
-def _line(wanted: Progress) -> Iterator[Callable[[int, float], None] | None]:
-    """A function to call with evaluations and the root mean square of residuals: the user's, one that writes
-    a line on a terminal once a fit takes long, or None.
-    """
-    if callable(wanted):
-        yield wanted
-        return
-    if not wanted or not sys.stderr.isatty():
-        yield None
-        return
-    started, shown = time.monotonic(), False
-
-    def report(evaluations: int, size: float) -> None:
-        nonlocal shown
-        if time.monotonic() - started > _PATIENCE:
-            sys.stderr.write(f"\r  fit: evaluation {evaluations}, residuals {size:.4g} of sigma ")
-            sys.stderr.flush()
-            shown = True
-
-    try:
-        yield report
-    finally:
-        if shown:
-            sys.stderr.write("\r" + " " * 60 + "\r")
+def _words(_: float, evaluations: int, size: float) -> str:
+    return f"  fit: evaluation {evaluations}, residuals {size:.4g} of sigma "

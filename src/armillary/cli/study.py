@@ -71,31 +71,38 @@ def run(
         warnings.simplefilter("ignore")  # until the command ends
     began = time.perf_counter()
     settings = {"study.runs": runs, "study.seed": seed, "study.folder": folder}
-    made = _opened(source, settings, assignments, trust)
+    made, title = _opened(source, settings, assignments, trust)
     try:
         made.run(scheduler, progress=not (quiet or json_wanted), threads=threads, device=device)
     except KeyboardInterrupt:
         return _interrupted(made, json_wanted)
     status = made.status()
+    nothing = status.failed == status.runs
     if json_wanted:
         seconds = time.perf_counter() - began
-        click.echo(show.as_json({"ok": True, **_data("study run", made), "seconds": seconds}))
+        click.echo(show.as_json({"ok": not nothing, **_data("study run", made), "seconds": seconds}))
     elif not quiet:
         from armillary.cli.study_tables import metrics_table
 
-        click.echo(f"{made!r}\n{metrics_table(made)}".rstrip())
+        click.echo("\n".join([*title, repr(made), metrics_table(made)]).rstrip())
         click.echo(show.faint(f"  {show.seconds(time.perf_counter() - began)}"))
         click.echo(f"  in {made.path}; see 'armillary study show {shlex.quote(str(made.path))}'")
-    return 1 if status.failed == status.runs else 0
+    return 1 if nothing else 0
 
 
-def _opened(source: str, settings: dict[str, Any], assignments: tuple[str, ...], trust: bool) -> Any:
-    """The study of a file, or the one in a folder, with as many runs as the command asks for."""
+def _opened(
+    source: str, settings: dict[str, Any], assignments: tuple[str, ...], trust: bool
+) -> tuple[Any, list[str]]:
+    """The study of a file, or the one in a folder, with as many runs as the command asks for; and its title,
+    where it has one.
+    """
     from armillary.errors import ArmillaryError
 
     if not Path(source).is_dir():
         loading = {"trust": True} if trust else {}
-        return options.study_setup(source, loading, settings, assignments).study()
+        setup = options.study_setup(source, loading, settings, assignments)
+        title = setup.file.title
+        return setup.study(), [click.style(title, bold=True)] if title else []
     from armillary.ensembles.study import open_study
 
     runs = settings.pop("study.runs")
@@ -106,7 +113,7 @@ def _opened(source: str, settings: dict[str, Any], assignments: tuple[str, ...],
             "changed; give its study file, and another folder with --folder"
         )
     study = open_study(source, trust=trust)
-    return study if runs in (None, study.runs) else study.extend(runs)
+    return study if runs in (None, study.runs) else study.extend(runs), []
 
 
 def _interrupted(made: Any, json_wanted: bool) -> int:

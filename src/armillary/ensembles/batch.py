@@ -13,14 +13,13 @@ import numpy as np
 
 from armillary.algebra.arithmetic import plain_float
 from armillary.ensembles import lanes, scalar
-from armillary.ensembles.counting import count_line
-from armillary.ensembles.metrics import Metrics
 from armillary.ensembles.plan import FAILED, Outcome, Plan
 from armillary.ensembles.planning import plan as planned
 from armillary.ensembles.result import Batch, batch_of
 from armillary.ensembles.singly import Singly
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, nearest
+from armillary.runtime.progress import left, shown_line
 
 if TYPE_CHECKING:
     from armillary.runtime.compiled import CompiledModel
@@ -36,31 +35,12 @@ def simulate_batch(
     model: CompiledModel,
     t_end: float,
     *,
-    step: float | None = None,
-    method: str | None = None,
-    parameters: Any = None,
-    initial: Any = None,
-    memory: Any = None,
-    t0: float = 0.0,
-    sample: float | Sequence[float] | None = None,
-    outputs: Sequence[str] | None = None,
-    metrics: Metrics | None = None,
-    runs: int | None = None,
-    rtol: float = 1e-9,
-    atol: float | Sequence[float] = 1e-11,
-    max_step: float = float("inf"),
-    max_steps: int = 1_000_000_000,
     threads: int | None = None,
-    device: str = "cpu",
-    precision: str = "double",
     progress: bool | Callable[[int], None] = True,
+    **how: Any,
 ) -> Batch:
     """Many runs from ``t0`` to ``t_end``; see ``CompiledModel.simulate_batch``."""
-    prepared = Prepared(
-        model, t_end, step=step, method=method, parameters=parameters, initial=initial, memory=memory, t0=t0,
-        sample=sample, outputs=outputs, metrics=metrics, runs=runs, rtol=rtol, atol=atol, max_step=max_step,
-        max_steps=max_steps, device=device, precision=precision,
-    )  # fmt: skip
+    prepared = Prepared(model, t_end, **how)
     prepared.plan.starts.check_possible()
     return prepared.made(prepared.plan.starts, threads, progress)
 
@@ -173,7 +153,12 @@ def _one_of(what: str, value: str, known: Sequence[str]) -> None:
 def _all(plan: Plan, work: Work, threads: int, progress: bool | Callable[[int], None]) -> Outcome:
     """All runs, in chunks by several threads. Chunks leave no trace in the numbers."""
     outcome = Outcome.empty(plan, plan.runs)
-    with count_line(progress, plan.runs) as report:
+
+    def words(seconds: float, done: int) -> str:
+        rate = f"{done / seconds:,.3g} per second, {left(seconds, done / plan.runs)}"
+        return f"  {done:,} of {plan.runs:,} runs, {rate}"
+
+    with shown_line(progress, words) as report:
         crew = _Crew(plan.starts, work, outcome, threads, report)
         try:
             crew.work()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armillary.backends.jit import engine, prepared
 from armillary.ensembles.plan import Outcome, Plan
 from armillary.ensembles.starts import Starts
+
+if TYPE_CHECKING:
+    from armillary.ensembles.lanes_frame import LaneFrame
 
 
 def suits(plan: Plan) -> bool:
@@ -37,7 +40,7 @@ def lanes() -> int:
     return 8 if features.get("avx512f") else 4 if features.get("avx") else 2
 
 
-def compiled(texts: tuple[str, str]) -> Any:
+def _engine(texts: tuple[str, str]) -> Any:
     """A loop linked with what it calls, as machine code."""
 
     def module() -> Any:
@@ -57,20 +60,32 @@ def compiled(texts: tuple[str, str]) -> Any:
     return engine(name, module, 2, options)
 
 
+class _Loop:
+    """A compiled loop; its code is freed with it."""
+
+    def __init__(self, frame: LaneFrame) -> None:
+        self._engine = _engine(frame.texts())
+        self._room_size, self._wholes = frame.room_size, frame.wholes
+        kinds = [ctypes.c_int64] * frame.wholes + [ctypes.c_void_p] * (len(frame.given) - frame.wholes)
+        self._runs = ctypes.CFUNCTYPE(None, *kinds)(self._engine.get_function_address("runs"))
+
+    def __call__(self, *given: Any) -> None:
+        """Whole numbers, then arrays."""
+        wholes, arrays = given[: self._wholes], (*given[self._wholes :], _aligned(self._room_size))
+        self._runs(*wholes, *(a.ctypes.data for a in arrays))
+
+
 class Lanes:
     """The engine for one plan with fixed steps."""
 
     def __init__(self, plan: Plan, width: int | None = None) -> None:
-        from armillary.ensembles.lanes_fixed import ADDRESSES, KEPT, LOOKED, WHOLES, FixedSteps
-        from armillary.ensembles.lanes_frame import ARRAYS
+        from armillary.ensembles.lanes_fixed import KEPT, LOOKED, FixedSteps
 
         assert plan.method.tableau is not None and plan.row_at is not None
         self.plan, self.width = plan, width or lanes()
-        loop = FixedSteps(plan.program, plan.method.tableau, plan.looks, plan.history, self.width)
-        self._engine, self._room = compiled(loop.texts()), loop.room_size
-        addresses = [ctypes.c_void_p] * (len(ADDRESSES) + len(ARRAYS) + 1)
-        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(WHOLES), *addresses)
-        self._runs = kind(self._engine.get_function_address("runs"))
+        self._loop = _Loop(
+            FixedSteps(plan.program, plan.method.tableau, plan.looks, plan.history, self.width)
+        )
         due = plan.row_at >= 0
         rows = plan.row_at[due]
         self._due = np.zeros(len(plan.row_at))
@@ -83,38 +98,27 @@ class Lanes:
         parameters, state, memory = (_padded(a, stride) for a in starts.block(i0, i1))
         outcome = Outcome.empty(plan, stride)
         slots = np.ascontiguousarray(np.tile(plan.slots[:, None], (1, stride)))
-        status, stops = np.empty(stride), np.empty(stride)
-        room, rows = aligned(self._room), outcome.rows
+        status, stops, rows = np.empty(stride), np.empty(stride), outcome.rows
         assert plan.grid is not None and plan.steps is not None
-        arrays = (
-            plan.grid, plan.steps, self._due, parameters, state, memory, rows, slots, status, stops, room,
+        self._loop(
+            blocks, stride, len(plan.grid) - 1,
+            plan.grid, plan.steps, self._due, parameters, state, memory, rows, slots, status, stops,
         )  # fmt: skip
-        self._runs(blocks, stride, len(plan.grid) - 1, *(a.ctypes.data for a in arrays))
-        return Outcome(
-            status[:n].astype(np.int8),
-            stops[:n],
-            state[:, :n],
-            memory[:, :n],
-            rows[..., :n],
-            slots[:, :n],
-            {},
-        )
+        found = (status.astype(np.int8), stops, state, memory, rows, slots)
+        return Outcome(*(array[..., :n] for array in found), {})
 
 
 class AdaptiveLanes:
     """The engine for one plan with an adaptive method."""
 
     def __init__(self, plan: Plan, width: int | None = None) -> None:
-        from armillary.ensembles.lanes_adaptive import ADDRESSES, KEPT, LOOKED, WHOLES, AdaptiveSteps
-        from armillary.ensembles.lanes_frame import ARRAYS
+        from armillary.ensembles.lanes_adaptive import KEPT, LOOKED, AdaptiveSteps
 
         assert plan.method.tableau is not None
         self.plan, self.width = plan, width or lanes()
-        loop = AdaptiveSteps(plan.program, plan.method.tableau, plan.looks, plan.history, self.width)
-        self._engine, self._room = compiled(loop.texts()), loop.room_size
-        addresses = [ctypes.c_void_p] * (len(ADDRESSES) + len(ARRAYS) + 1)
-        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(WHOLES), *addresses)
-        self._runs = kind(self._engine.get_function_address("runs"))
+        self._loop = _Loop(
+            AdaptiveSteps(plan.program, plan.method.tableau, plan.looks, plan.history, self.width)
+        )
         # After the last row there is one that never comes.
         want = np.where(plan.kept, KEPT, 0.0) + np.where(plan.looked, LOOKED, 0.0)
         self._rows = (
@@ -128,12 +132,11 @@ class AdaptiveLanes:
         parameters, state, memory = (np.ascontiguousarray(a) for a in starts.block(i0, i1))
         outcome = Outcome.empty(plan, n)
         slots = np.ascontiguousarray(np.tile(plan.slots[:, None], (1, n)))
-        status, stops, room = np.empty(n), np.empty(n), aligned(self._room)
-        arrays = (
-            self._settings, self._atol, *self._rows, parameters, state, memory, outcome.rows, slots, status,
-            stops, room,
+        status, stops = np.empty(n), np.empty(n)
+        self._loop(
+            n, n, self._settings, self._atol, *self._rows, parameters, state, memory, outcome.rows, slots,
+            status, stops,
         )  # fmt: skip
-        self._runs(n, n, *(a.ctypes.data for a in arrays))
         return Outcome(status.astype(np.int8), stops, state, memory, outcome.rows, slots, {})
 
 
@@ -145,7 +148,7 @@ def _padded(array: np.ndarray, columns: int) -> np.ndarray:
     return np.ascontiguousarray(array)
 
 
-def aligned(count: int) -> np.ndarray:
+def _aligned(count: int) -> np.ndarray:
     """Room for so many numbers, where a cache line begins."""
     raw = np.zeros(count + 8)
     start = (-raw.ctypes.data // 8) % 8

@@ -54,6 +54,7 @@ class LaneFrame(Code):
         self.module = ir.Module("lanes")
         function = ir.Function(self.module, ir.FunctionType(NOTHING, kinds), "runs")
         super().__init__(function, lanes)
+        self.wholes = len(wholes)
         self.given = dict(zip(names, function.args, strict=True))
         self.places, place = {}, 0
         for name, size in rooms.items():

@@ -160,7 +160,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "second_order": (lambda value: isinstance(value, bool), "must be true or false"),
     "block": (_whole(1), "must be a whole number, at least 1"),
-    "precision": (lambda value: isinstance(value, str), 'must be text, "double" or "single"'),
+    "precision": (lambda value: isinstance(value, str), 'must be text, "double", "single" or "fast"'),
     "folder": (
         lambda value: isinstance(value, str) and bool(value.strip()) and "\0" not in value,
         "must be the name of a folder",

@@ -65,7 +65,7 @@ _STUDY: dict[str, dict[str, Any]] = {
     },
     "second_order": {"type": "boolean", "description": "indices of pairs too, of a saltelli design"},
     "block": {**_COUNT, "description": "runs that are made and written together"},
-    "precision": {"enum": ["double", "single"], "description": "single for GPUs"},
+    "precision": {"enum": ["double", "single", "fast"], "description": "single and fast are for GPUs"},
     "folder": {"type": "string", "description": "of the results, relative to this file"},
 }
 

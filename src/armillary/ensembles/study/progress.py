@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.ensembles.counting import clock
 from armillary.ensembles.study.layout import Layout
 from armillary.ensembles.study.records import Record
+from armillary.runtime.progress import clock, shown_line
 
-_PATIENCE = 1.0  # seconds without a word
-_BETWEEN = 0.2  # seconds between two looks of the line
 _NAMED = 3  # failed runs named in a summary
 _LONGEST = 80  # letters of a reason there
 
@@ -99,32 +96,10 @@ class Progress:
 @contextmanager
 def reporting(wanted: bool | Callable[[Status], Any], progress: Progress) -> Iterator[Callable[[], None]]:
     """A function to call after each block: it tells the user's own function the status, or shows a line."""
-    if callable(wanted):
-        yield lambda: wanted(progress.status)
-        return
-    if not wanted or not sys.stderr.isatty():
-        yield lambda: None
-        return
-    first = last = time.monotonic()
-    shown = 0
 
-    def show() -> None:
-        nonlocal last, shown
-        now = time.monotonic()
-        if now - first < _PATIENCE or now - last < _BETWEEN:
-            return
-        last = now
-        status = progress.status
-        share = 100.0 * status.made / status.runs
-        line = f"  {share:5.1f} %  {str(status).partition(chr(10))[0]}"
-        line += f", {status.failed} failed" if status.failed else ""
-        sys.stderr.write(f"\r{line:<{shown}}")
-        sys.stderr.flush()
-        shown = len(line)
+    def words(_: float, status: Status) -> str:
+        line = f"  {100.0 * status.made / status.runs:5.1f} %  {str(status).partition(chr(10))[0]}"
+        return line + (f", {status.failed} failed" if status.failed else "")
 
-    try:
-        yield show
-    finally:
-        if shown:
-            sys.stderr.write("\r" + " " * shown + "\r")
-            sys.stderr.flush()
+    with shown_line(wanted, words) as report:
+        yield lambda: report(progress.status) if report else None

@@ -247,7 +247,7 @@ class Study(StudyResults):
             run_there(client, job, values, missing, lock, done)
 
     def extend(self, runs: int) -> Study:
-        """The same study with more runs, of a design that begins with the runs it has: random, sobol, halton,
+        """The same study with more runs, of a design that begins with the runs it has: random, sobol,
         morris, saltelli. ``run`` then makes the new ones; a last block that was not full is made again.
         """
         folder, design = self._folder, self._require_design()
