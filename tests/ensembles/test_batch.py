@@ -294,7 +294,30 @@ def test_whole_states_quantities_and_numbers_in_units() -> None:
         0.3, initial={"bob.q1": states[:, 0], "bob.u1": states[:, 1]}, parameters={"c": 0.1}, **how
     )
     np.testing.assert_array_equal(whole["height"], named["height"])
-    assert plain.units["height"] == "cm" and plain.units["L"] == "m"
+    assert plain.units["height"] == "cm" and metres.units["L"] == "m"
+    np.testing.assert_allclose(metres.parameters["L"], length, rtol=1e-15)
+
+
+@pytest.mark.parametrize("how", [{"step": 0.01}, {"method": "scipy:Radau", "sample": 0.1}])
+def test_a_series_is_taken_by_position(how: dict[str, Any]) -> None:
+    pd = pytest.importorskip("pandas")
+    series = pd.Series([0.5, 0.6, 0.7, 0.8]).sort_values(ascending=False)
+    chosen = series[series > 0.55]
+    given: dict[str, Any] = {
+        "initial": {"bob.q1": 1.0},
+        "metrics": {"end": "final(height)"},
+        "progress": False,
+    }
+    found = pendulum_model().simulate_batch(0.1, parameters={"L": chosen, "c": 0.0}, **given, **how)
+    plain = pendulum_model().simulate_batch(0.1, parameters={"L": [0.8, 0.7, 0.6], "c": 0.0}, **given, **how)
+    np.testing.assert_array_equal(found["end"], plain["end"])
+    np.testing.assert_array_equal(found["L"], [0.8, 0.7, 0.6])
+
+
+def test_the_number_of_steps_may_be_limited() -> None:
+    batch = oscillator().simulate_batch(1.0, step=0.1, runs=3, max_steps=5, outputs=["A.q1"], progress=False)
+    assert set(batch.status) == {"too many steps"} and set(batch.t_stop) == {0.5}
+    assert np.all(np.isfinite(batch["A.q1"][:, :6])) and np.all(np.isnan(batch["A.q1"][:, 6:]))
 
 
 def test_euler_parameters_are_made_unit() -> None:
@@ -329,6 +352,8 @@ BAD = [
     ({"runs": 2, "metrics": ["maximum(heigt)"]}, r"no output 'heigt'; did you mean 'height'"),
     ({"runs": 2, "metrics": ["maxmum(height)"]}, r"no metric; did you mean 'maximum'"),
     ({"runs": 2, "metrics": {"height": "max(height)"}, "outputs": ["height"]}, r"has the name of an output"),
+    ({"parameters": {"L": [0.5, 0.6]}, "metrics": {"L": "max(height)"}}, r"has the name of what differs"),
+    ({"runs": 2, "metrics": {"status": "max(height)"}}, r"a metric cannot be called 'status'"),
     ({"runs": 2, "threads": 0}, r"threads= must be a positive whole number"),
     ({"runs": 2, "device": "tpu"}, r"device='tpu'"),
     ({"runs": 2, "precision": "single"}, r"precision='single' is for device='gpu'"),

@@ -263,7 +263,7 @@ def test_another_version_is_refused(tmp_path: Path, key: str, value: Any, told: 
             "'L' is varied, and given in parameters= too",
         ),
         ({"parameters": {"m": [1.0, 2.0]}}, "has several values: give them in vary="),
-        ({"metrics": {"L": "maximum(height)"}}, "metric 'L' has the name of what is varied"),
+        ({"metrics": {"L": "maximum(height)"}}, "metric 'L' has the name of what differs"),
         ({"outputs": ["heigth"]}, "no output 'heigth'; did you mean 'height'"),
         ({"block": 0}, "block= must be a positive whole number"),
         ({"runs": 0}, "runs must be a whole number of 1 or more"),

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import armillary as arm
+from armillary.ensembles.study_file import StudyFile
+from armillary.ensembles.study_setup import StudySetup
 from armillary.simulation.execute import Simulation
 from armillary.simulation.run_file import RunFile
 from examples import bump_stop, four_bar, pendulum, slosh, stanford_arm
@@ -71,6 +73,37 @@ def test_run_files(tmp_path: Path) -> None:
     (tmp_path / "swing.toml").write_bytes(RUN_FILE)
     prepare(tmp_path / "swing.toml")
     assert not complaints(prepare, {"swing.toml": RUN_FILE}, 600, tmp_path)
+
+
+STUDY_FILE = (
+    RUN_FILE.replace(b'L = "60 cm"\n', b"").replace(b'file = "swing.csv"\n', b"")
+    + b"""
+[vary]
+L = { normal = ["60 cm", "1 cm"], low = "50 cm" }
+bob.u1 = [0, 0.1, 0.2]
+[metrics]
+top = "maximum(bob.q1)"
+middle = "crossing(bob.q1, 0, falling)"
+[study]
+design = "sobol"
+runs = 64
+seed = 3
+folder = "swings"
+"""
+)
+
+
+def test_study_files(tmp_path: Path) -> None:
+    def prepare(path: Path) -> None:
+        """All that a study does with its file before it derives."""
+        setup = StudySetup(StudyFile.read(path))
+        setup.arguments()
+        setup.check_places()
+
+    pendulum.system().save(tmp_path / "pendulum.toml")
+    (tmp_path / "swings.toml").write_bytes(STUDY_FILE)
+    prepare(tmp_path / "swings.toml")
+    assert not complaints(prepare, {"swings.toml": STUDY_FILE}, 400, tmp_path)
 
 
 @pytest.mark.parametrize(("suffix", "count"), [(".csv", 500), (".erd", 500), (".parquet", 500)])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.backends.jit import engine, prepared
-from armillary.ensembles.plan import Outcome, Plan
+from armillary.ensembles.plan import FINISHED, TOO_MANY_STEPS, Outcome, Plan
 from armillary.ensembles.starts import Starts
 
 if TYPE_CHECKING:
@@ -100,12 +100,14 @@ class Lanes:
         slots = np.ascontiguousarray(np.tile(plan.slots[:, None], (1, stride)))
         status, stops, rows = np.empty(stride), np.empty(stride), outcome.rows
         assert plan.grid is not None and plan.steps is not None
+        last = min(len(plan.steps), plan.max_steps)
         self._loop(
-            blocks, stride, len(plan.grid) - 1,
+            blocks, stride, last,
             plan.grid, plan.steps, self._due, parameters, state, memory, rows, slots, status, stops,
         )  # fmt: skip
-        found = (status.astype(np.int8), stops, state, memory, rows, slots)
-        return Outcome(*(array[..., :n] for array in found), {})
+        if last < len(plan.steps):
+            status[status == FINISHED] = TOO_MANY_STEPS
+        return Outcome(status.astype(np.int8), stops, state, memory, rows, slots, {}).first(n)
 
 
 class AdaptiveLanes:

@@ -89,6 +89,9 @@ class Plan:
         return [sum(sizes[:i]) for i in range(len(sizes))]
 
 
+_ARRAYS = ("status", "t_stop", "state", "memory", "rows", "slots")
+
+
 @dataclass(eq=False)
 class Outcome:
     """What came of runs i0 … i1 − 1 of a plan: a column per run."""
@@ -115,9 +118,14 @@ class Outcome:
             {},
         )
 
+    def first(self, n: int) -> Outcome:
+        """The first n runs alone."""
+        arrays = {name: getattr(self, name)[..., :n] for name in _ARRAYS}
+        return Outcome(**arrays, messages=self.messages)
+
     def put(self, i0: int, part: Outcome) -> None:
         """The runs of a part in their place among all."""
         n = len(part.status)
-        for name in ("status", "t_stop", "state", "memory", "rows", "slots"):
+        for name in _ARRAYS:
             getattr(self, name)[..., i0 : i0 + n] = getattr(part, name)
         self.messages |= {i0 + i: text for i, text in part.messages.items()}

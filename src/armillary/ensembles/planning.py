@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -59,6 +59,7 @@ def plan(
             raise ArmillaryError(f"metric '{name}' has the name of an output whose history is kept")
     columns = tuple(dict.fromkeys([*history, *(m.output for m in asked.values())]))
     starts = Starts(model, parameters, initial, memory, runs, float(t0))
+    _check_names(asked, starts)
     fixed = None if found.adaptive else step
     if fixed and (t_end - t0) / fixed > _MOST_STEPS:
         raise ArmillaryError(
@@ -90,6 +91,20 @@ def plan(
         steps=steps,
         row_at=row_at,
     )
+
+
+def _check_names(asked: Iterable[str], starts: Starts) -> None:
+    """An error for a metric with the name of something else in the results."""
+    varied = {name for found in starts.given().values() for name in found}
+    for name in asked:
+        if name in varied:
+            raise ArmillaryError(
+                f"metric '{name}' has the name of what differs between the runs; give it another"
+            )
+        if name in ("run", "time", "status", "t_stop"):
+            raise ArmillaryError(
+                f"a metric cannot be called '{name}': tables of runs have a column of that name"
+            )
 
 
 def _history(model: CompiledModel, outputs: Sequence[str] | None, reduced: bool) -> list[str]:

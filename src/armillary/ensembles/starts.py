@@ -50,6 +50,7 @@ class Starts:
         self._parameters = _named("parameters", parameters)
         self._initial = _by_name(model, initial)
         self._memory = _named("memory", memory)
+        self._given = {"parameters": self._parameters, "initial": self._initial, "memory": self._memory}
         self.columns = self._columns()  # inside the model's units
         self.runs = _count(self._lengths(), runs)
         self._check()
@@ -62,34 +63,37 @@ class Starts:
         return tuple(name for name in self._parameters if (name in self.columns["parameters"]))
 
     def _columns(self) -> dict[str, dict[str, np.ndarray]]:
-        """The values that differ between runs, by kind and name, in the model's own units."""
+        """The values that differ between runs, by kind and name, in the model's own units. Where they were
+        given, plain arrays in stated units take their place.
+        """
         table, system = self.table, self.model.equations.system
         found: dict[str, dict[str, np.ndarray]] = {"parameters": {}, "initial": {}, "memory": {}}
+
+        def put(kind: str, name: str, where: str, factor: float, dimension: Any) -> None:
+            given = self._given[kind]
+            given[name] = _column(given[name], where, factor, system.units, dimension)
+            found[kind][name] = given[name] * factor
+
         for name, value in self._parameters.items():
             if name not in table.names:
                 raise ParameterError(f"there is no parameter '{name}'{nearest(name, table.names)}")
             if _many(value):
                 i = table.names.index(name)
                 dimension = parse_unit(table.units[i]).dimension if table.units[i] else None
-                where = f"parameter '{name}'"
-                found["parameters"][name] = _column(value, where, table.factors[i], system.units, dimension)
+                put("parameters", name, f"parameter '{name}'", table.factors[i], dimension)
         known = {s.data.name: s for s in system.initial}
         for name, value in self._initial.items():
             if _many(value) and name in known:  # what is unknown or prescribed is told by the single start
-                symbol, where = known[name], f"the initial value of '{name}'"
-                found["initial"][name] = _column(
-                    value, where, state_factor(symbol), system.units, symbol.dimension
-                )
+                factor, dimension = state_factor(known[name]), known[name].dimension
+                put("initial", name, f"the initial value of '{name}'", factor, dimension)
             elif _many(value):
                 initial_values(self.model.equations, {name: 0.0})
         for name, value in self._memory.items():
             if _many(value):
                 if name not in system.memories:
                     raise ParameterError(f"there is no memory '{name}'{nearest(name, system.memories)}")
-                record, where = system.memories[name], f"memory '{name}'"
-                found["memory"][name] = _column(
-                    value, where, record.factor, system.units, record.symbol.dimension
-                )
+                record = system.memories[name]
+                put("memory", name, f"memory '{name}'", record.factor, record.symbol.dimension)
         return found
 
     def _lengths(self) -> dict[str, int]:
@@ -102,15 +106,13 @@ class Starts:
 
     def shared(self, kind: str) -> dict[str, Any]:
         """What is the same in all runs, as it was given."""
-        given = {"parameters": self._parameters, "initial": self._initial, "memory": self._memory}[kind]
-        return {name: value for name, value in given.items() if not _many(value)}
+        return {name: value for name, value in self._given[kind].items() if not _many(value)}
 
     def given(self) -> dict[str, dict[str, np.ndarray]]:
-        """What differs between runs, in stated units (quantities without them)."""
-        kinds = {"parameters": self._parameters, "initial": self._initial, "memory": self._memory}
+        """What differs between runs, by kind and name, in stated units."""
         return {
-            kind: {n: np.asarray(v.magnitude if is_quantity(v) else v) for n, v in found.items() if _many(v)}
-            for kind, found in kinds.items()
+            kind: {name: values for name, values in found.items() if _many(values)}
+            for kind, found in self._given.items()
         }
 
     def single(self, i: int) -> dict[str, Any]:
@@ -120,9 +122,7 @@ class Starts:
             return value[i] if _many(value) else value
 
         return {
-            "parameters": {name: of(value) for name, value in self._parameters.items()},
-            "initial": {name: of(value) for name, value in self._initial.items()},
-            "memory": {name: of(value) for name, value in self._memory.items()},
+            kind: {name: of(value) for name, value in found.items()} for kind, found in self._given.items()
         }
 
     def _check(self) -> None:
@@ -306,6 +306,8 @@ def _many(value: Any) -> bool:
     """Whether a value is one per run."""
     if isinstance(value, str):
         return False
+    if isinstance(value, list | tuple):
+        return True
     return bool(np.ndim(value.magnitude if is_quantity(value) else value))
 
 
@@ -333,12 +335,14 @@ def _by_name(model: CompiledModel, initial: Any) -> dict[str, Any]:
 
 
 def _column(value: Any, where: str, factor: float, units: Any, dimension: Any) -> np.ndarray:
-    """One number per run, in the model's own units."""
+    """One number per run, in stated units, of which ``factor`` makes the model's own."""
     if is_quantity(value):
         size, own = magnitude_in_si(value)
         if dimension is not None and own is not dimension:
             raise UnitsError(f"{where} has dimension [{dimension}], but what is given has [{own}]")
-        value, factor = np.asarray(size, dtype=float) / units.scale(own), 1.0
+        value = np.asarray(size, dtype=float) / units.scale(own) / factor
+    if isinstance(value, list | tuple) and any(is_quantity(v) for v in value):
+        raise ParameterError(f"{where} is a list of quantities; give one quantity with an array of numbers")
     try:
         column = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -348,7 +352,7 @@ def _column(value: Any, where: str, factor: float, units: Any, dimension: Any) -
     strange = np.flatnonzero(~np.isfinite(column))
     if strange.size:
         raise ParameterError(f"{where} is {column[strange[0]]} in run {strange[0]}; give finite numbers")
-    return column * factor
+    return column
 
 
 def _count(lengths: dict[str, int], runs: int | None) -> int:

@@ -75,8 +75,6 @@ def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> Lay
         columns.append(Column(name, name, VARIED, units.get(name, ""), texts.get(name, "")))
     for look in plan.looks:
         metric, name = look.metric, look.name
-        if name in vary:
-            raise ArmillaryError(f"metric '{name}' has the name of what is varied; give it another")
         if isinstance(metric, Histogram):
             edges = tuple(metric.edges.tolist())
             arrays.append(Array(name, name, f"{name} bin", metric.size, "1", str(metric), edges))
