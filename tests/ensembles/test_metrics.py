@@ -31,6 +31,7 @@ def test_metrics_of_a_short_history(text: str, expected: float) -> None:
 
 def test_histograms_close_their_last_bin() -> None:
     assert read_metric("histogram(x, -1, 3, 2)").of(TIME, VALUES).tolist() == [2.0, 2.0]
+    assert read_metric("histogram(x, 0, 3, 1)").of(TIME, VALUES).tolist() == [3.0]
 
 
 def test_a_value_that_starts_on_the_level_has_not_crossed_it() -> None:

@@ -51,9 +51,9 @@ class Metric:
         """The metric of a history: a number, or an array for a histogram."""
         t, y = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
         if not len(t):
-            return nan if self.size == 1 else np.full(self.size, nan)
+            return np.full(self.size, nan) if isinstance(self, Histogram) else nan
         found = self.value(np.array(self.seen(t, y))[:, None], float(t[0]))[0]
-        return float(found) if self.size == 1 else found
+        return found if isinstance(self, Histogram) else float(found)
 
     def __str__(self) -> str:
         others = [getattr(self, f.name) for f in fields(self)[1:]]

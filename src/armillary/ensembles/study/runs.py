@@ -17,7 +17,7 @@ from armillary.ensembles.result import Batch
 from armillary.ensembles.study.definition import Definition
 from armillary.ensembles.study.layout import METRIC, RUN, STATUS, STOP, VARIED, Array, Column, Layout, Made
 from armillary.ensembles.study.work import Values
-from armillary.errors import ArmillaryError, ParameterError, nearest
+from armillary.errors import ParameterError, nearest
 from armillary.results.files import netcdf_label
 from armillary.results.record import distinct
 from armillary.runtime.compiled import CompiledModel
