@@ -11,6 +11,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from armillary.ensembles.study.lock import StudyLock
 from armillary.ensembles.study.records import Record, read_record
 from armillary.ensembles.study.runs import ModelRuns
 from armillary.ensembles.study.work import Values, Work
-from armillary.errors import ArmillaryError, require
+from armillary.errors import ArmillaryError, outside, require
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
@@ -114,6 +115,12 @@ def run_there(
     """The given blocks made by the workers of a client; ``values`` where they cannot find them themselves."""
     distributed = require("distributed", extra="cluster", purpose="Clusters")
     waiting = iter(blocks)
+    if not client.ncores():
+        address = client.scheduler.address if client.scheduler else "its address"
+        warnings.warn(
+            f"the scheduler has no workers yet; the study waits for them: dask worker {address}",
+            stacklevel=outside(),
+        )
     running = distributed.as_completed()
     room, asked = 0, -_ASKED
     on_their_way: set[Any] = set()
