@@ -86,6 +86,8 @@ class Starts:
             if _many(value) and name in known:  # what is unknown or prescribed is told by the single start
                 factor, dimension = state_factor(known[name]), known[name].dimension
                 put("initial", name, f"the initial value of '{name}'", factor, dimension)
+            elif _many(value) and self.model.equations.formalism == "redundant":
+                raise ParameterError(f"there is no coordinate or speed '{name}'{nearest(name, known)}")
             elif _many(value):
                 initial_values(self.model.equations, {name: 0.0})
         for name, value in self._memory.items():

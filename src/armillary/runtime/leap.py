@@ -25,11 +25,14 @@ _MIDDLE = 0.46
 # Radians or lengths of motion that one step passes: its stages far enough from the place, its order near
 # enough.
 _STRIDE = 0.25
+_AHEAD = (1e-3, 1e-4, 1e-5)  # radians or lengths of motion from which a forecast is made
+_FAR = 1.0  # and how far it is believed
 _SOON = 0.15  # share of the time to the place that may be left when the step across begins
 _ANY = 1e6  # a tolerance that accepts the step
 _BLIND = 0.1  # share of the step to either side of the place in which rows are not computed from states
 _AROUND = (0.0, 0.12, 0.24, 0.34, 0.58, 0.7, 0.84, 1.0)  # where they are computed instead
 _TORN = 1e-6  # a gap after the step that tells that it failed
+_ROUGH = 2e-7  # an error of the step, by its own estimate, that is too large
 
 
 @dataclass(frozen=True)
@@ -61,27 +64,51 @@ class Forecast:
         return (self.singular - t) / _MIDDLE
 
 
-def forecast(instance: Instance, place: Place) -> Forecast | None:
-    """What is ahead of a place if the strength of the constraints goes on to fall as it does."""
-    y = instance.packed(place)
-    rate = instance.derivatives(place.t, y, place.memory)
-    fast = float(np.max(np.abs(rate[: len(place.q)]), initial=0.0))
-    if not 0.0 < fast < np.inf:
-        return None
-    dt = 1e-4 / fast
-    here = instance.strength(place.t, y, place.memory) ** 0.5
-    there = instance.strength(place.t + dt, y + dt * rate, place.memory) ** 0.5
-    if there >= here:
-        return None
-    ahead = here * dt / (here - there)
-    return Forecast(place.t + ahead, min(horizon(instance, place, _STRIDE), ahead / _MIDDLE))
+class RoughStepError(ArmillaryError):
+    """A step across that was too long for its motion: a shorter one may do."""
 
 
-def found(instance: Instance, place: Place, singular: float) -> Forecast:
+def forecast(instance: Instance, place: Place, share: float = 1.0) -> Forecast | None:
+    """What is ahead of a place if the strength of the constraints goes on to fall as it does, with its
+    slope and bend: from rest there is no slope. ``share``: of the usual step across.
+    """
+    y, memory = instance.packed(place), place.memory
+    rate = instance.derivatives(place.t, y, memory)
+    if not np.all(np.isfinite(rate)):
+        return None
+
+    def strength(ahead: float) -> float:
+        later = instance.derivatives(place.t + ahead, y + ahead * rate, memory)
+        return instance.strength(place.t + ahead, y + 0.5 * ahead * (rate + later), memory) ** 0.5
+
+    here = strength(0.0)
+    for distance in _AHEAD:
+        dt = horizon(instance, place, distance)
+        if not 0.0 < dt < np.inf:
+            return None
+        soon, later = strength(dt), strength(2 * dt)
+        slope, bend = (4 * soon - 3 * here - later) / (2 * dt), (here - 2 * soon + later) / (2 * dt * dt)
+        ahead = _first_root(here, slope, bend)
+        if (ahead is None and soon >= here) or (ahead is not None and ahead > 4 * dt):
+            break  # else the place was passed in looking for it: look less far
+    if ahead is None or ahead > horizon(instance, place, _FAR):
+        return None
+    return Forecast(place.t + ahead, min(horizon(instance, place, share * _STRIDE), ahead / _MIDDLE))
+
+
+def _first_root(c: float, b: float, a: float) -> float | None:
+    """The first time t > 0 at which c + b t + a t², falling from c > 0, is zero."""
+    under = b * b - 4 * a * c
+    if under < 0:
+        return None
+    denominator = -b + np.sqrt(under)  # of the nearer root: 2c / (−b + √…)
+    return 2 * c / denominator if denominator > 0 else None
+
+
+def found(instance: Instance, place: Place, singular: float, share: float = 1.0) -> Forecast:
     """The step across a place ahead whose time is known."""
-    return Forecast(
-        singular, min(horizon(instance, place, _STRIDE), (singular - place.t) / _MIDDLE), certain=True
-    )
+    usual = horizon(instance, place, share * _STRIDE)
+    return Forecast(singular, min(usual, (singular - place.t) / _MIDDLE), certain=True)
 
 
 def horizon(instance: Instance, place: Place, distance: float) -> float:
@@ -112,8 +139,10 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
     )
     solver.step()
     final = instance.closed(end, solver.y, memory)
-    if not np.max(np.abs(final - solver.y), initial=0.0) <= _TORN:
-        raise ArmillaryError(
+    scale = 1.0 + np.maximum(np.abs(solver.y_old), np.abs(solver.y))
+    rough = solver._estimate_error_norm(solver.K, h, scale)
+    if not (rough <= _ROUGH and np.max(np.abs(final - solver.y), initial=0.0) <= _TORN):
+        raise RoughStepError(
             f"the constraints of '{instance.equations.system.name}' lose rank near t = {place.t:.6g} s "
             "and the motion could not be carried across; if directions of close_loop() are fixed in "
             "different bodies, they may have become parallel: give directions of one body"

@@ -20,10 +20,11 @@ from armillary.program.roots import FLIP, LOST, RANK, WATCHMEN
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import METHODS, Integration, integrate
 from armillary.runtime.integrators.sampling import SampleTimes
-from armillary.runtime.leap import Forecast, forecast, found, horizon, leap
+from armillary.runtime.leap import Forecast, RoughStepError, forecast, found, horizon, leap
 from armillary.runtime.modes import Modes, asks_for_mode
 from armillary.runtime.place import Place
 
+_SHORTEST = 0.05  # of the usual steps across, the least that is tried
 _NEAR = 0.15  # radians or lengths of motion to either side of a place that one step jumped over
 
 
@@ -120,6 +121,7 @@ class Traveller:
         self.mode = modes.suitable(place, modes.first)
         self.journey = Journey(modes[self.mode])
         self.stride = 0.0
+        self.share = 1.0  # of the usual step across
         self.ahead: Forecast | None = None
         self.brief = np.inf
         self.slow: Slow | None = None
@@ -145,7 +147,15 @@ class Traveller:
             self._look_ahead(instance)
         origin, end = self.place, self._leg_end()
         due = self.times[(self.times > self.shown) & (self.times <= end)]
-        result = leap(instance, origin, end, due) if self.stride else self._run(instance, end, due)
+        if not self.stride:
+            result = self._run(instance, end, due)
+        else:
+            try:
+                result = leap(instance, origin, end, due)
+            except RoughStepError as error:
+                self._shorten(error)
+                return True
+            self.share = 1.0
         watched = instance.equations.targets.watched
         happened = [watched[k] for t, k in result.events if t == result.t_stop]
         if any(e.name == FLIP for e in happened) and result.t_stop > origin.t:
@@ -174,6 +184,14 @@ class Traveller:
             return False
         self._change(changing)
         return True
+
+    def _shorten(self, error: RoughStepError) -> None:
+        """A shorter step across, from nearer by; the error is told where that is of no use any more."""
+        self.share /= 2
+        if self.share < _SHORTEST:
+            raise error
+        self.stride, self.ahead = 0.0, None
+        self.journey.notes.pop()
 
     def _check(self, instance: Instance, reached: Place, result: Integration) -> None:
         """An error where a constraint is broken at the end of a leg; rows are kept as far as all hold."""
@@ -221,7 +239,7 @@ class Traveller:
         Where these jump over it again, no other choice of dependent speeds was better: rank is lost there.
         """
         if self.slow is not None and self.slow.begin <= result.t_stop <= self.slow.end:
-            self.ahead = found(instance, self.place, result.t_stop)
+            self.ahead = found(instance, self.place, result.t_stop, self.share)
             return
         near = min(horizon(instance, self.place, _NEAR), self.t_end - self.t0)
         self.slow = Slow(max(self.place.t, result.t_stop - near), result.t_stop + near, near / 6)
@@ -253,7 +271,7 @@ class Traveller:
         if self.ahead is None or not self.ahead.certain:
             strength = instance.strength(t, instance.packed(self.place), self.place.memory)
             weak = strength <= LOST * (1 + 1e-6)
-            self.ahead = forecast(instance, self.place) if weak else None
+            self.ahead = forecast(instance, self.place, self.share) if weak else None
             self.brief = horizon(instance, self.place, _NEAR) if weak and self.ahead is None else np.inf
         if self.ahead is None or not self.ahead.at_hand(t):
             return

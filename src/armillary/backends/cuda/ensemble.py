@@ -45,13 +45,15 @@ BLOCKS = {"double": 2, "float": 3}
 # not fit into the instruction cache is slower, and takes four times as long to compile.
 _UNROLLED = 900
 
+_CONSTANT_BYTES = 60_000
+
 # Nodes beyond which the pieces of long functions are called, not put in: NVRTC would take minutes.
 _APART = 6000
 
 _RESERVED = (
     *("shared", "given", "turn", "reciprocal", "sine", "cosine", "sine_cosine", "sines_cosines", "method"),
-    *("STATES", "MEMORY", "OUTPUTS", "STAGES", "SLOTS", "OWN", "RUNNING", "FINISHED", "DIVERGED", "FAST"),
-    *("runs", "step", "varied", "count", "CONSTANT", "DEVICE", "APART", "UNROLL", "ROLLED"),
+    *("STATES", "MEMORY", "OUTPUTS", "STAGES", "SLOTS", "OWN", "RUNNING", "FINISHED", "DIVERGED", "LEFT"),
+    *("runs", "step", "varied", "count", "CONSTANT", "DEVICE", "APART", "UNROLL", "ROLLED", "FAST"),
     *(f"{name}_{k}" for name in ("sines", "cosines") for k in range(1, 33)),
 )  # fmt: skip
 
@@ -169,6 +171,7 @@ class _Writer:
             "stages": str(stages),
             "slots": str(len(looking.places)),
             "own": str(len(self.own)),
+            "shared_space": "CONSTANT" if self._fits_constant_memory() else "__device__",
             "shared_room": str(max(1, len(self.shared))),
             "given_room": str(max(1, len(self.given))),
             "arithmetic": template(__package__, "arithmetic.txt"),
@@ -205,6 +208,10 @@ class _Writer:
         has = {name for name, present in features.items() if present}
         text = fill(template(__package__, "ensemble.cu.txt"), values, has)
         return Kernel(text, self.shared, self.given, self.varied)
+
+    def _fits_constant_memory(self) -> bool:
+        """Whether the card's 64 KiB of it are enough; what does not fit is read through caches."""
+        return 8 * (len(self.shared) + len(self.given)) < _CONSTANT_BYTES
 
     def helpers(self, text: str) -> str:
         """The functions that a text calls."""

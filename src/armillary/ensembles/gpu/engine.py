@@ -29,7 +29,7 @@ _MOST_EVENTS = 64  # one bit each
 _SPEED = 1e13  # nodes of a program that a large card computes in a second: for the size of chunks alone
 _SECONDS = 1.0  # of a chunk, and so until Ctrl-C is heard
 _SHARE = 0.4  # of the card's free memory that a chunk may take: two threads make one each
-_MOST_RUNS = 1 << 22  # of a chunk, for the sake of the host's memory
+_MOST_RUNS = 1 << 18  # of a chunk: more leave the card waiting for the host
 
 
 class Gpu:
@@ -182,11 +182,12 @@ class Gpu:
 def _refused(plan: Plan) -> Tableau:
     """The method of a plan; an error for what the GPU does not do."""
     program, method = plan.program, plan.method
+    handled = [e.name for e in plan.model.equations.targets.watched if e.name not in WATCHMEN]
     reason = ""
     if method.adaptive or method.tableau is None:
         reason = f"method '{method.name}' chooses its own steps; give a step, for rk4 or midpoint"
-    elif any(event.name not in WATCHMEN for event in plan.model.equations.targets.watched):
-        reason = f"'{program.name}' has events"
+    elif handled:
+        reason = f"'{program.name}' has the event '{handled[0]}'"
     elif len(program.events.results) > _MOST_EVENTS:
         reason = f"'{program.name}' has more than {_MOST_EVENTS} constraints to watch"
     elif method.redundant or plan.model.equations.formalism == "redundant":

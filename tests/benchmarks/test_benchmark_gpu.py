@@ -1,0 +1,65 @@
+"""The stored results of a GPU meet the targets and read well; instructions are counted in a listing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.gpu_report import markdown
+from benchmarks.gpu_sass import counted
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def stored() -> dict[str, Any]:
+    return json.loads((ROOT / "benchmarks" / "gpu_results.json").read_text())
+
+
+def test_targets_are_met(stored: dict[str, Any]) -> None:
+    """3e10 evaluations of the arm per second in double, 8e10 in single precision; 40 % of the card's peak for
+    all; 50 times MuJoCo's own batches.
+    """
+    rates = {(r["model"], r["precision"]): r["evaluations_per_second"] for r in stored["models"]}
+    assert rates["Stanford arm", "double"] > 3e10
+    assert rates["Stanford arm, momenta", "fast"] > 8e10
+    assert min(r["peak_share"] for r in stored["models"]) > 0.4
+    assert max(r["error"] for r in stored["models"] if r["precision"] == "double") < 1e-12
+    peers = {name: r["evaluations_per_second"] for name, r in stored["mujoco"].items() if "MuJoCo" in name}
+    assert len(peers) == 3
+    assert stored["mujoco"]["Armillary double"]["evaluations_per_second"] > 50 * max(peers.values())
+
+
+def test_tables(stored: dict[str, Any]) -> None:
+    text = markdown(stored)
+    assert "| Stanford arm | double | 3." in text and "| MuJoCo Batch |" in text
+    assert "A million runs of the car" in text
+    missing = stored["mujoco"] | {"MuJoCo Batch": {"reason": "no mujoco"}}
+    assert "| MuJoCo Batch | no mujoco |" in markdown(stored | {"mujoco": missing})
+
+
+LISTING = """
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0010*/                   DMUL R2, R4, R6 ;
+        /*0020*/                   DFMA R2, R4, R6, R8 ;
+        /*0030*/                   DADD R2, R4, R6 ;
+        /*0040*/                   DADD R2, R4, R6 ;
+        /*0050*/              @!P0 BRA 0x20 ;
+        /*0060*/                   DMUL R2, R4, R6 ;
+        /*0070*/               @P1 BRA 0x10 ;
+        /*0080*/                   EXIT ;
+"""
+
+
+def test_instructions_of_a_loop_over_stages_count_four_times() -> None:
+    assert counted(LISTING) == {
+        "fma": 1,
+        "mul": 0.5,
+        "add": 2,
+        "special": 0,
+        "local": 0,
+        "all": 19 / 4,
+    }
