@@ -71,7 +71,7 @@ def measured(case: Case, precision: str, ceiling: dict[str, Any], scale: float) 
     began = time.perf_counter()
     engine = engine_of(model, case, STEPS, STEPS, precision)
     compiled = time.perf_counter() - began
-    runs = max(1, round(scale * case.runs))
+    runs = engine.chunk * max(1, round(scale * case.runs / engine.chunk))  # no wave of threads half full
     starts = Scattered(engine.plan, runs, random)
     engine(starts, 0, min(runs, 100_000))
     rates = []

@@ -22,7 +22,7 @@ from benchmarks.models import stanford_arm
 
 STEP, STEPS, CHECKED = 1e-3, 100, 256
 GRAVITY = 9.81
-OURS = 2_000_000
+OURS = 1 << 21
 
 
 def starts(n: int) -> np.ndarray:

@@ -150,6 +150,33 @@ def test_runs_that_change_their_mode_are_made_again() -> None:
     assert any("modes" in info for info in single)  # else this tested nothing
 
 
+def test_memory_at_the_end_whatever_made_the_run() -> None:
+    """Renewed every step, in runs on lanes, of the scalar loop, one by one, and made again after a change of
+    mode.
+    """
+    s = five_bar()
+    s.memory("worst", update="max(worst, A.u1)", units="rad/s")
+    changing = s.derive().compile()
+    speeds = np.array([0.0, 1.0, 6.0])
+    cases: list[tuple[Any, dict[str, Any], str]] = [
+        (everything(), {"step": 0.01}, "lanes"),
+        (everything(), {"sample": 0.1}, "scalar"),
+        (everything(), {"method": "scipy:RK45", "sample": 0.1}, "singly"),
+        (changing, {"sample": 0.1}, "scalar"),
+    ]
+    for model, how, engine in cases:
+        batch = model.simulate_batch(0.5, initial={"A.u1": speeds}, progress=False, **how).check()
+        assert batch.info["engine"].startswith(engine)
+        for i in (0, 2):
+            run = model.simulate(0.5, initial={"A.u1": speeds[i]}, **how)
+            worst = batch["worst"][i] if model is changing else batch["seen"][i]
+            assert worst[-1] == pytest.approx(run["worst" if model is changing else "seen"][-1], rel=1e-12)
+            # The last row has the memory that a further step would begin with.
+            assert worst[-2] * (1 - 1e-12) <= batch.final_memory[i][0] <= worst[-1] * (1 + 1e-12)
+            names = (*model.coordinate_names, *model.speed_names)
+            assert batch.final_state[i] == pytest.approx([run[n][-1] for n in names], rel=1e-9, abs=1e-12)
+
+
 def test_other_methods_and_redundant_coordinates_run_one_by_one() -> None:
     model = pendulum_model()
     given = {"parameters": {"c": np.array([0.0, 0.1])}, "initial": {"bob.q1": np.array([0.1, 1.0])}}
@@ -207,7 +234,7 @@ def test_an_event_ends_runs_at_their_own_times() -> None:
     np.testing.assert_allclose(batch["speed"], -9.81 * batch.t_stop, rtol=1e-12)
     assert np.all(np.isnan(batch["ball.q1"][0][batch.time > fall[0]]))
     assert np.all(np.isfinite(batch["ball.q1"][0][batch.time < fall[0]]))
-    assert batch.failed.size == 0
+    assert batch.failed.size == 0 and batch.ended_by.tolist() == ["floor"] * 3 + [""]
 
 
 def test_a_run_that_diverges_does_not_disturb_its_neighbours() -> None:
@@ -330,6 +357,9 @@ def test_euler_parameters_are_made_unit() -> None:
         initial={names[0]: np.array([1.0, 2.0]), names[1]: 1.0, "A.u5": rest["A.u5"]},
         progress=False,
     )
+    zero = {names[0]: np.array([0.0, 1.0]), names[1]: "0/2"}
+    of_two = model.simulate_batch(0.0, step=0.1, initial=zero, progress=False)
+    assert of_two.failed.tolist() == [0] and "all zero" in of_two.messages[0]
     for i, first in enumerate((1.0, 2.0)):
         single = model.simulate(0.0, step=0.1, initial={names[0]: first, names[1]: 1.0, "A.u5": 2.0})
         np.testing.assert_allclose([batch[n][i, 0] for n in names], [single[n][0] for n in names], rtol=1e-15)
@@ -348,6 +378,15 @@ BAD = [
     ({"initial": np.zeros((3, 5))}, r"array of shape \(runs, 2\), not one of shape \(3, 5\)"),
     ({"memory": {"x": [1.0, 2.0]}}, r"no memory 'x'"),
     ({"runs": 0}, r"runs= must be a positive whole number"),
+    ({"runs": np.nan}, r"runs= must be a positive whole number"),
+    ({"runs": 2, "threads": np.inf}, r"threads= must be a positive whole number"),
+    ({"runs": 2, "max_steps": 1.5}, r"max_steps must be a positive whole number"),
+    ({"runs": 2, "sample": ["a"]}, r"sample times must be numbers"),
+    ({"runs": 2, "rtol": "1e-3", "step": None}, r"rtol must be a number"),
+    ({"initial": [[1.0], [2.0, 0.0]]}, r"initial states must be numbers, 2 for each run"),
+    ({"runs": 2, "metrics": ["histogram(height, 0, 1, nan)"]}, r"whole number of bins"),
+    ({"runs": 2, "metrics": {"": "max(height)"}}, r"a metric needs a name"),
+    ({"parameters": {"L": [0.5, "long"]}}, r"parameter 'L' needs numbers, one per run"),
     ({"runs": 2, "outputs": ["heigt"]}, r"no output 'heigt'; did you mean 'height'"),
     ({"runs": 2, "metrics": ["maximum(heigt)"]}, r"no output 'heigt'; did you mean 'height'"),
     ({"runs": 2, "metrics": ["maxmum(height)"]}, r"no metric; did you mean 'maximum'"),

@@ -28,12 +28,13 @@ def test_every_number_is_that_of_the_single_run(finished: Study) -> None:
     table, data = finished.table(), finished.dataset()
     assert len(table) == RUNS and set(table["status"]) == {"finished"}
     for number in (0, BLOCK - 1, BLOCK, RUNS - 1):
-        run = finished.rerun(number)
+        run = finished.rerun(number, sample=None)
         row, kept = table.loc[number], data.isel(run=number)
         assert run.parameters["L"] == row["L"] and run["bob.q1"][0] == row["bob.q1"]
         # The lanes of a batch and the loop of a single run round alike but for fused operations.
         assert row["peak"] == pytest.approx(np.max(run["bob.u1"]), rel=1e-12)
         assert row["end"] == pytest.approx(run.final["height"], rel=1e-12)
+        assert finished.rerun(number).time.tolist() == kept["time"].to_numpy().tolist()
         assert kept["bob.q1"].to_numpy() == pytest.approx(run["bob.q1"][::10], rel=1e-11, abs=1e-13)
         assert kept["spread"].sum() == len(run)
         assert kept["spread"].to_numpy().tolist() == np.histogram(run["bob.q1"], 4, (-1, 1))[0].tolist()

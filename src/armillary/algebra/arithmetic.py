@@ -38,6 +38,14 @@ def number_power(value: float, exponent: float) -> float:
     return whole(result)
 
 
+def positive_whole(value: Any) -> int | None:
+    """A positive whole number that a user gave; None for whatever else."""
+    number = None if isinstance(value, bool) else plain_float(value)
+    return (
+        int(number) if number is not None and math.isfinite(number) and number == int(number) >= 1 else None
+    )
+
+
 def plain_float(value: Any) -> float | None:
     """A number that a user gave, as a float; None for text and whatever else is no number."""
     if isinstance(value, str):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arithmetic import plain_float
+from armillary.algebra.arithmetic import positive_whole
 from armillary.ensembles import lanes, scalar
 from armillary.ensembles.plan import FAILED, Outcome, Plan
 from armillary.ensembles.planning import plan as planned
@@ -132,17 +132,19 @@ def engine_for(plan: Plan) -> tuple[str, Work, Singly | None]:
 def _made_again(outcome: Outcome, singly: Singly, starts: Starts) -> None:
     """Runs that need a change of mode."""
     for i in np.flatnonzero(outcome.status == scalar.AGAIN):
-        for array in (outcome.rows, outcome.slots):
+        for array in (outcome.rows, outcome.slots, outcome.state, outcome.memory, outcome.t_stop):
             array[..., i] = np.nan
+        outcome.event[i] = -1
         singly.one(starts, int(i), int(i), outcome)
 
 
 def _threads(threads: int | None) -> int:
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if plain_float(threads) is None or isinstance(threads, bool) or int(threads) != threads or threads < 1:
+    count = positive_whole(threads)
+    if count is None:
         raise ArmillaryError(f"threads= must be a positive whole number, not {threads!r}")
-    return int(threads)
+    return count
 
 
 def _one_of(what: str, value: str, known: Sequence[str]) -> None:

@@ -127,7 +127,10 @@ class AdaptiveLanes:
             np.append(plan.times, np.inf), np.append(want, 0.0), np.append(np.cumsum(plan.kept) - 1.0, 0.0),
         )  # fmt: skip
         settings = (plan.t0, plan.t_end, plan.step or 0.0, plan.rtol, plan.max_step, float(plan.max_steps))
-        self._settings, self._atol = np.array(settings), np.array(plan.atol)
+        self._settings, self._atol = (
+            np.array(settings),
+            np.broadcast_to(plan.atol, len(plan.program.state)).copy(),
+        )
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         plan, n = self.plan, i1 - i0

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from armillary.algebra.arithmetic import positive_whole
 from armillary.errors import ArmillaryError, nearest
 
 DIRECTIONS = {"rising": 1, "falling": -1, "either": 0}
@@ -179,12 +180,13 @@ class Histogram(Metric):
             raise ArmillaryError(
                 f"the histogram of '{self.output}' needs bounds low < high, not {self.low} and {self.high}"
             )
-        if int(self.bins) != self.bins or not 0 < self.bins <= 200:
+        bins = positive_whole(self.bins)
+        if bins is None or bins > 200:
             raise ArmillaryError(
                 f"the histogram of '{self.output}' needs a whole number of bins from 1 to 200, "
                 f"not {self.bins}"
             )
-        object.__setattr__(self, "bins", int(self.bins))
+        object.__setattr__(self, "bins", bins)
 
     @property
     def edges(self) -> np.ndarray:

@@ -6,7 +6,7 @@ vector registers and GPUs want them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class Plan:
     t_end: float
     step: float | None
     rtol: float
-    atol: np.ndarray
+    atol: np.ndarray  # one number, or one per state
     max_step: float
     max_steps: int
     times: np.ndarray
@@ -89,7 +89,7 @@ class Plan:
         return [sum(sizes[:i]) for i in range(len(sizes))]
 
 
-_ARRAYS = ("status", "t_stop", "state", "memory", "rows", "slots")
+_ARRAYS = ("status", "t_stop", "state", "memory", "rows", "slots", "event")
 
 
 @dataclass(eq=False)
@@ -103,6 +103,13 @@ class Outcome:
     rows: np.ndarray  # (samples, history columns, n); NaN where a run did not get
     slots: np.ndarray  # (slots, n)
     messages: dict[int, str]  # of runs that failed, counted from i0
+    event: np.ndarray = field(
+        default_factory=lambda: np.empty(0)
+    )  # (n,): number of that which ended it, or −1
+
+    def __post_init__(self) -> None:
+        if self.event.size != self.status.size:
+            self.event = np.full(self.status.size, -1, dtype=np.int32)
 
     @classmethod
     def empty(cls, plan: Plan, n: int) -> Outcome:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arithmetic import positive_whole
 from armillary.ensembles.metrics import Metrics, read_metrics
 from armillary.ensembles.plan import Look, Plan
 from armillary.ensembles.starts import Starts
@@ -50,6 +51,9 @@ def plan(
     check_run(chosen, t0, t_end, step)
     found = METHODS[chosen]
     check_kind(found, model.equations.formalism == "redundant")
+    most = positive_whole(max_steps)
+    if most is None:
+        raise ArmillaryError(f"max_steps must be a positive whole number, not {max_steps!r}")
     tolerances = check_tolerances(rtol, atol, max_step, len(model.equations.program.state))
     asked = read_metrics(metrics)
     history = _history(model, outputs, bool(asked))
@@ -78,9 +82,9 @@ def plan(
         t_end=float(t_end),
         step=step,
         rtol=float(rtol),
-        atol=np.broadcast_to(tolerances, len(model.equations.program.state)),
+        atol=tolerances,
         max_step=float(max_step),
-        max_steps=max_steps,
+        max_steps=most,
         times=times,
         kept=kept,
         looked=looked,
@@ -101,6 +105,8 @@ def _check_names(asked: Iterable[str], starts: Starts) -> None:
             raise ArmillaryError(
                 f"metric '{name}' has the name of what differs between the runs; give it another"
             )
+        if not name.strip():
+            raise ArmillaryError("a metric needs a name")
         if name in ("run", "time", "status", "t_stop"):
             raise ArmillaryError(
                 f"a metric cannot be called '{name}': tables of runs have a column of that name"

@@ -30,6 +30,7 @@ class Batch:
         batch["peak"]              a metric, one number per run
         batch["tip height"]        histories, a row per run, at ``batch.time``
         batch.status, batch.failed how runs ended, and the numbers of those that did not get to an end
+        batch.ended_by             the event that ended a run
         batch.to_xarray(), batch.to_pandas(), batch.save("batch.nc")
 
     Metrics and later samples of failed runs are NaN. After a run that an event ended, samples are NaN, and
@@ -42,6 +43,7 @@ class Batch:
     metrics: Mapping[str, np.ndarray]
     histories: Mapping[str, np.ndarray]
     status: np.ndarray  # of texts
+    ended_by: np.ndarray  # the event that ended each run, "" where none did
     t_stop: np.ndarray
     final_state: np.ndarray  # (runs, states), inside the model's own units
     final_memory: np.ndarray
@@ -123,7 +125,11 @@ class Batch:
         pd = require("pandas", extra="data", purpose="Tables")
         flat = {name: values for name, values in self.metrics.items() if values.ndim == 1}
         columns = {**self.parameters, **self.initial, **flat, "status": self.status, "t_stop": self.t_stop}
-        return pd.DataFrame(columns, index=pd.RangeIndex(self.runs, name="run"))
+        table = pd.DataFrame(columns, index=pd.RangeIndex(self.runs, name="run"))
+        table.attrs["units"] = {name: self.units.get(name, "") for name in columns if name in self} | {
+            "t_stop": "s"
+        }
+        return table
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """A file of the batch: NetCDF (.nc), or the table alone (.csv, .parquet)."""
@@ -194,6 +200,7 @@ def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
             plan.columns[column]: outcome.rows[:, place].T for place, column in enumerate(plan.history)
         },
         status=np.array(STATUS)[outcome.status],
+        ended_by=np.array([*(e.name for e in model.equations.targets.watched), ""])[outcome.event],
         t_stop=outcome.t_stop,
         final_state=outcome.state.T,
         final_memory=outcome.memory.T,
@@ -202,7 +209,7 @@ def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
         units=units,
         definitions={look.name: look.metric for look in plan.looks},
         messages=outcome.messages,
-        info={"method": plan.method.name, "step": plan.step or 0.0, **info},
+        info={"method": plan.method.name, **({"step": plan.step} if plan.step else {}), **info},
     )
 
 

@@ -84,9 +84,9 @@ class Scalar:
         self._runs = kind(self._engine.get_function_address("runs"))
         self._due = np.where(plan.kept, KEPT, 0.0) + np.where(plan.looked, LOOKED, 0.0)
         watched = model.equations.targets.watched
-        self._asks = np.array(
-            [float(e.name in WATCHMEN or asks_for_mode(e, model.equations)) for e in watched] or [0.0]
-        )
+        asking = [e.name in WATCHMEN or asks_for_mode(e, model.equations) for e in watched]
+        self._asks = np.array([*asking, False], dtype=float)
+        self._stopping = np.array([*(e.stop for e in watched), False], dtype=float)
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         """The runs; those that a change of mode interrupts are marked AGAIN."""
@@ -102,15 +102,16 @@ class Scalar:
         fresh.log, fresh.log_capacity = log.ctypes.data, len(log)
         fresh.constants, fresh.budget = constants.ctypes.data, plan.max_steps
         control = Control()
-        status, stops = np.empty(n), np.empty(n)
+        status, stops, ended = np.empty(n), np.empty(n), np.empty(n)
         room = np.empty_like(self._first.workspace)
         given = np.empty(max(len(parameters), 1))
         out, own_slots = np.empty(max(columns, 1)), np.empty(max(len(plan.slots), 1))
         arrays = (
             self._first.workspace, room, parameters, state, memory, outcome.rows, outcome.slots, status,
-            stops, given, constants, out, own_slots, self._due, self._asks,
+            stops, given, constants, out, own_slots, self._due, self._asks, self._stopping, ended,
         )  # fmt: skip
         addresses = [ctypes.addressof(fresh), ctypes.addressof(control), *(a.ctypes.data for a in arrays)]
         code = [self._drive.address, plan.model.address("precompute"), self._functions.outputs]
         self._runs(n, n, len(plan.times), *addresses, *code)
-        return Outcome(status.astype(np.int8), stops, state, memory, outcome.rows, outcome.slots, {})
+        status, ended = status.astype(np.int8), ended.astype(np.int32)
+        return Outcome(status, stops, state, memory, outcome.rows, outcome.slots, {}, ended)

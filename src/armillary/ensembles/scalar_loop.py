@@ -20,8 +20,8 @@ from armillary.runtime.shape import FIELDS, Reason, Shape
 # model's functions.
 ARGUMENTS = (
     "fresh_control", "control", "fresh_room", "room", "parameters", "states", "memory", "kept", "slots",
-    "status", "stops", "given", "constants", "out", "own_slots", "due", "asks", "drive", "precompute",
-    "outputs",
+    "status", "stops", "given", "constants", "out", "own_slots", "due", "asks", "stopping", "ended",
+    "drive", "precompute", "outputs",
 )  # fmt: skip
 KEPT, LOOKED = 1.0, 2.0  # in ``due``, one number per row
 
@@ -167,13 +167,18 @@ class _Runs(Code):
         self.column(self.shape.memory, "memory", run, self.room("memory"), back=True)
         self.column(len(self.plan.slots), "slots", run, self.array("own_slots"), back=True)
         status = Variable(self, (self.reason.get() - 1).to_real())
+        ended = Variable(self, self.real(-1.0))
         if self.shape.events:
             log, asks = Vector(self, self.field("log", ADDRESS).raw), self.array("asks")
             with self.each(self.field("logged", WHOLE)) as i:
                 event = Value(self, self.builder.fptosi(log[i * 2 + 1].raw, WHOLE))
-                with self.when(log[i * 2].equals(self.field("t")) & asks[event].differs(0.0)):
+                now = log[i * 2].equals(self.field("t"))
+                with self.when(now & self.array("stopping")[event].differs(0.0)):
+                    ended.set(log[i * 2 + 1])
+                with self.when(now & asks[event].differs(0.0)):
                     status.set(self.real(self.again))
         self.array("status")[run] = status.get()
+        self.array("ended")[run] = ended.get()
         self.array("stops")[run] = self.field("t")
 
 

@@ -6,11 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from armillary.ensembles.plan import EVENT, FAILED, FINISHED, STATUS, Outcome, Plan
+from armillary.ensembles.plan import (
+    ACCUMULATES,
+    DIVERGED,
+    EVENT,
+    FAILED,
+    FINISHED,
+    STATUS,
+    TOO_MANY_STEPS,
+    TOO_SMALL,
+    Outcome,
+    Plan,
+)
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.model.unit_system import state_factor
 from armillary.results import Run
+
+# How a run that had to stop may say so itself; else it has failed.
+_FAILURES = [STATUS[i] for i in (DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS)]
 
 
 class Singly:
@@ -36,7 +50,8 @@ class Singly:
             "max_steps": plan.max_steps,
         }
         if plan.method.adaptive:
-            how |= {"rtol": plan.rtol, "atol": plan.atol, "max_step": plan.max_step}
+            atol = plan.atol if plan.atol.ndim else float(plan.atol)
+            how |= {"rtol": plan.rtol, "atol": atol, "max_step": plan.max_step}
         run: Run | None
         try:
             run = plan.model.simulate(plan.t_end, t0=plan.t0, progress=False, **starts.single(i), **how)
@@ -51,7 +66,7 @@ class Singly:
         if run is None or not len(run):
             return
         said = str(run.info["status"])
-        if status == FAILED and said in STATUS:
+        if status == FAILED and said in _FAILURES:
             outcome.status[column] = STATUS.index(said)
         self.record(run, status, column, outcome)
 
@@ -80,3 +95,10 @@ class Singly:
         known = [s for s in symbols if s.data.name in run]
         if len(known) == len(symbols):
             outcome.state[:, column] = [run[s.data.name][-1] * state_factor(s) for s in known]
+        memories = plan.model.equations.system.memories
+        outcome.memory[:, column] = [
+            run[name][-1] * m.factor if name in run else np.nan for name, m in memories.items()
+        ]
+        watched = [e.name for e in plan.model.equations.targets.watched]
+        if status == EVENT and run.events and run.events[-1].name in watched:
+            outcome.event[column] = watched.index(run.events[-1].name)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arithmetic import plain_float
+from armillary.algebra.arithmetic import positive_whole
 from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import as_expr
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
@@ -21,7 +21,7 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
 from armillary.model.unit_system import state_factor
 from armillary.runtime.compiled import CompiledModel
-from armillary.runtime.initial import initial_memory, initial_values
+from armillary.runtime.initial import initial_memory, initial_values, state_number
 from armillary.runtime.instance import Instance
 from armillary.runtime.parameters import ParameterTable, check_physical, parameter_table
 
@@ -133,7 +133,7 @@ class Starts:
         values = table.values(self._first_parameters)
         one = self.single(0)
         if equations.formalism != "redundant":  # there, only the run itself knows the joints' coordinates
-            initial_values(equations, one["initial"])
+            initial_values(equations, self._first_initial)
         initial_memory(equations, one["memory"], self.t0)
         if not self.columns["parameters"]:
             check_physical(equations.system, table, values)
@@ -267,20 +267,25 @@ class Starts:
 
     @cached_property
     def _first_initial(self) -> dict[str, Any]:
-        """Initial values with those of the first run where they differ; Euler parameters as described, which
-        are replaced before they are made unit.
+        """Initial values of the first run, without Euler parameters that differ: those are made unit run by
+        run.
         """
-        return self.single(0)["initial"]
+        names = self.model.base.coordinate_names
+        fours = {names[q + k] for q in self.model.equations.program.quaternions for k in range(4)}
+        varied = fours & set(self.columns["initial"])
+        return {name: value for name, value in self.single(0)["initial"].items() if name not in varied}
 
     def _unit(self, four: np.ndarray, name: str, i0: int) -> None:
         """Euler parameters made unit, as many runs as there are columns."""
         given = self.single(i0)["initial"]
-        described = {s.data.name: x for s, x in self.model.equations.system.initial.items()}
+        described = {s.data.name: (s, x) for s, x in self.model.equations.system.initial.items()}
         first = self.model.coordinate_names.index(name)
         for k in range(4):
             own = self.model.coordinate_names[first + k]
             if own not in self.columns["initial"]:
-                four[k] = float(given.get(own, described[own]))
+                symbol, value = described[own]
+                where = f"the initial value of '{own}'"
+                four[k] = state_number(symbol, given[own], where) if own in given else value
         length = np.sqrt(np.sum(four**2, axis=0))
         if np.any(length == 0.0):
             for i in np.flatnonzero(length == 0.0):
@@ -327,7 +332,10 @@ def _by_name(model: CompiledModel, initial: Any) -> dict[str, Any]:
     if isinstance(initial, Mapping):
         return {str(name): value for name, value in initial.items()}
     names = [*model.coordinate_names, *model.speed_names]
-    states = np.asarray(initial, dtype=float)
+    try:
+        states = np.asarray(initial, dtype=float)
+    except (TypeError, ValueError):
+        raise ArmillaryError(f"initial states must be numbers, {len(names)} for each run") from None
     if states.ndim not in (1, 2) or states.shape[-1] != len(names):
         raise ArmillaryError(
             f"initial states must be {len(names)} numbers or an array of shape (runs, {len(names)}), "
@@ -361,9 +369,10 @@ def _count(lengths: dict[str, int], runs: int | None) -> int:
     """How many runs there are; an error where the arrays do not agree."""
     found = dict(lengths)
     if runs is not None:
-        if plain_float(runs) is None or isinstance(runs, bool) or int(runs) != runs or runs < 1:
+        wanted = positive_whole(runs)
+        if wanted is None:
             raise ArmillaryError(f"runs= must be a positive whole number, not {runs!r}")
-        found["runs="] = int(runs)
+        found["runs="] = wanted
     if not found:
         raise ArmillaryError(
             "nothing differs between the runs: give an array of parameters or initial values, or runs="

@@ -29,7 +29,7 @@ _MOST_EVENTS = 64  # one bit each
 _SPEED = 1e13  # nodes of a program that a large card computes in a second: for the size of chunks alone
 _SECONDS = 1.0  # of a chunk, and so until Ctrl-C is heard
 _SHARE = 0.4  # of the card's free memory that a chunk may take: two threads make one each
-_MOST_RUNS = 1 << 18  # of a chunk: more leave the card waiting for the host
+_MOST_RUNS = 1 << 19  # of a chunk: more leave the card waiting for the host, fewer cost waves half full
 
 
 class Gpu:
@@ -117,12 +117,13 @@ class Gpu:
     def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
         plan, cupy, real, n = self.plan, self.device.cupy, self._real, i1 - i0
         parameters, state, memory = starts.block(i0, i1)
-        rounded = state.astype(real)
+        rounded = np.ascontiguousarray(state, real)
+        lost = state - rounded if real.itemsize == 4 else np.zeros(1)
         on_card = {
             "varied": cupy.asarray(np.ascontiguousarray(parameters[list(self.kernel.varied)])),
             "state": cupy.asarray(rounded),
-            "lost": cupy.asarray((state - rounded).astype(real)),
-            "memory": cupy.asarray(memory.astype(real)),
+            "lost": cupy.asarray(np.ascontiguousarray(lost, real)),
+            "memory": cupy.asarray(np.ascontiguousarray(memory, real)),
             "rows": cupy.full((len(plan.samples), len(plan.history), n), np.nan, real),
             "slots": cupy.zeros((len(plan.slots), n)) + cupy.asarray(plan.slots)[:, None],
             "stops": cupy.full(n, np.nan),

@@ -154,7 +154,7 @@ class Study(StudyResults):
                 try:
                     self._run(lock, on, progress, threads, device)
                 except BaseException as error:
-                    folder.note(f"stopped: {type(error).__name__}: {error}")
+                    folder.note(f"stopped: {_why(error)}")
                     raise
         except OSError as error:
             raise ArmillaryError(
@@ -279,12 +279,18 @@ class Study(StudyResults):
         return self._require_design().block(first, end)
 
     def rerun(self, run: int, **changed: Any) -> Run:
-        """One run of the study made again by itself, with all outputs; ``changed`` are arguments of
-        ``simulate``, such as ``sample``.
+        """One run of the study made again by itself, with all outputs, at the times of the study's
+        histories; ``changed`` are arguments of ``simulate``, such as ``sample`` (None: every step).
         """
         content = self._definition.content
-        how = {key: value for key, value in content["run"].items() if key not in ("sample", "precision")}
+        how = {key: value for key, value in content["run"].items() if key != "precision"}
         return self.model.simulate(**(arguments(how, content["vary"], self.values(run)) | changed))
+
+
+def _why(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "by Ctrl-C"
+    return f"{type(error).__name__}: {error}"
 
 
 def open_study(

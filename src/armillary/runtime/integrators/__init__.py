@@ -63,6 +63,9 @@ def check_run(method: str, t0: float, t_end: float, step: float | None) -> None:
 
 def check_tolerances(rtol: float, atol: Any, max_step: float, states: int) -> np.ndarray:
     """The absolute tolerances; errors for those that cannot be met and for a step that cannot be taken."""
+    for what, value in (("rtol", rtol), ("max_step", max_step)):
+        if plain_float(value) is None:
+            raise ArmillaryError(f"{what} must be a number, not {value!r}")
     if not max_step > 0.0:
         raise ArmillaryError(f"the largest step must be positive, not {max_step}")
     tolerances = np.array(atol, dtype=float)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import floor, inf, log10
+from typing import Any
 
 import numpy as np
 
@@ -66,7 +67,7 @@ class SampleTimes:
         if sample is None:
             return
         if np.ndim(sample):
-            self.given = _checked(np.array(sample, dtype=float), t0, t_end)
+            self.given = _checked(sample, t0, t_end)
             self.count = len(self.given)
         else:
             self.interval = float(np.asarray(sample))
@@ -109,7 +110,11 @@ class SampleTimes:
         return (times == self.t_end) | (times < self.t_end - 2 * SNAP * step)
 
 
-def _checked(times: np.ndarray, t0: float, t_end: float) -> np.ndarray:
+def _checked(given: Any, t0: float, t_end: float) -> np.ndarray:
+    try:
+        times = np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        raise ArmillaryError(f"sample times must be numbers of seconds, not {given!r}") from None
     if times.ndim != 1 or not np.all(np.diff(times) > 0):
         raise ArmillaryError("sample times must be a one-dimensional array of increasing numbers")
     if len(times) and not (times[0] >= t0 and times[-1] <= t_end):
