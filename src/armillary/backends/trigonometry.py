@@ -3,7 +3,7 @@
 Every angle is reduced by the nearest multiple n of π/2 to r + e (``vector_math/quarter_turns.py``). The
 minimax polynomials of fdlibm (Sun Microsystems 1993, k_sin.c, k_cos.c) give sin and cos of r + e, to first
 order in e, and n mod 4 tells which is which and their signs. Below 1 ulp for |x| < 8·10⁵ (tested; without e
-it is up to 1.7); sin(−0) is +0. Of a larger angle, infinity or NaN the library's functions are asked; the
+it is up to 1.7). Of a larger angle, infinity or NaN the library's functions are asked; the
 others in the group do not notice.
 
 A library call takes one angle at a time and saves registers around it; here a vector holds all of a group's
@@ -56,7 +56,8 @@ def _sine_cosine(v: Vectors, x: str) -> list[str]:
     n = v.as_bits(shifted)
     exchanged = odd(v, n)
     s, c = v.choose(exchanged, cosine, sine), v.choose(exchanged, sine, cosine)
-    return [_signed(v, s, n), _signed(v, c, v.integer("add", n, 1))]
+    sine = v.choose(v.compare("oeq", x, 0.0), x, _signed(v, s, n))  # the sign of zero is lost in r + e
+    return [sine, _signed(v, c, v.integer("add", n, 1))]
 
 
 def _kernels(v: Vectors, r: str, e: str) -> tuple[str, str]:

@@ -225,8 +225,8 @@ class _Crew:
 
     def _mark(self, part: Outcome, i0: int, i1: int) -> None:
         """Runs that could not start, and why."""
-        for i in [i for i in self.starts.failed if i0 <= i < i1]:
-            part.status[i - i0], part.messages[i - i0] = FAILED, self.starts.failed[i]
+        for k in np.flatnonzero(self.starts.unable[i0:i1]).tolist():
+            part.status[k], part.messages[k] = FAILED, self.starts.failed[i0 + k]
 
     def _next(self) -> tuple[int, int] | None:
         with self.lock:

@@ -46,13 +46,14 @@ class Starts:
         self.model, self.t0 = model, t0
         self.table: ParameterTable = like.table if like else parameter_table(model.equations)
         self.quantities: list[Quantities] = like.quantities if like else _quantities(model)
-        self.failed: dict[int, str] = {}  # runs that cannot start, and why
+        self.failed: dict[int, str] = {}  # why runs cannot start; threads add to it, so it is only asked
         self._parameters = _named("parameters", parameters)
         self._initial = _by_name(model, initial)
         self._memory = _named("memory", memory)
         self._given = {"parameters": self._parameters, "initial": self._initial, "memory": self._memory}
         self.columns = self._columns()  # inside the model's units
         self.runs = _count(self._lengths(), runs)
+        self.unable = np.zeros(self.runs, dtype=bool)  # which these are
         self._check()
 
     # ------------------------------------------------------------ what was given
@@ -146,14 +147,16 @@ class Starts:
         for where, quantities, evaluated in self.quantities:
             for value, what in zip(evaluated(inside), quantities, strict=True):
                 sizes = np.broadcast_to(value, self.runs)
-                for i in np.flatnonzero(sizes < 0):
-                    self.failed.setdefault(
-                        int(i), f"{where}: its {what} is {sizes[i]:g} with these parameters"
-                    )
+                for i in np.flatnonzero((sizes < 0) & ~self.unable):
+                    self._fail(int(i), f"{where}: its {what} is {sizes[i]:g} with these parameters")
+
+    def _fail(self, i: int, why: str) -> None:
+        self.failed[i] = why
+        self.unable[i] = True
 
     def check_possible(self) -> None:
         """An error where no run can start."""
-        if len(self.failed) == self.runs:
+        if np.all(self.unable):
             raise ParameterError(
                 f"{self.failed[0]}, in all {self.runs} runs" if self.runs > 1 else self.failed[0]
             )
@@ -172,9 +175,7 @@ class Starts:
         for name, column in self.columns["parameters"].items():
             parameters[table.names.index(name)] = column[i0:i1]
         state, memory = self._placed(i0, i1)
-        for i in self.failed:
-            if i0 <= i < i1:
-                state[:, i - i0] = np.nan  # whatever runs on it ends at once
+        state[:, self.unable[i0:i1]] = np.nan  # whatever runs on it ends at once
         return parameters, state, memory
 
     @cached_property
@@ -210,7 +211,7 @@ class Starts:
         try:
             return self._one(i)
         except ArmillaryError as error:
-            self.failed[i] = str(error)
+            self._fail(i, str(error))
             return np.full(len(program.state), np.nan), np.full(len(program.memory), np.nan)
 
     @cached_property
@@ -287,9 +288,8 @@ class Starts:
                 where = f"the initial value of '{own}'"
                 four[k] = state_number(symbol, given[own], where) if own in given else value
         length = np.sqrt(np.sum(four**2, axis=0))
-        if np.any(length == 0.0):
-            for i in np.flatnonzero(length == 0.0):
-                self.failed[i0 + int(i)] = f"the Euler parameters from '{name}' on are all zero"
+        for i in np.flatnonzero(length == 0.0):
+            self._fail(i0 + int(i), f"the Euler parameters from '{name}' on are all zero")
         four /= np.where(length == 0.0, 1.0, length)
 
 
