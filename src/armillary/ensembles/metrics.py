@@ -220,9 +220,13 @@ def read_metric(text: str) -> Metric:
     """
     kind, bracket, rest = text.strip().partition("(")
     kind = _SHORT.get(kind.strip(), kind.strip())
-    if kind not in KINDS or not bracket or not rest.endswith(")"):
+    if kind not in KINDS:
+        first = _SHORT.get(kind.split()[0], kind.split()[0]) if kind.split() else ""
         known = ", ".join(f"{name}(output)" for name in KINDS)
-        raise ArmillaryError(f"'{text}' is no metric{nearest(kind, KINDS) or f'; write one of {known}'}")
+        hint = f"; write {first}(output)" if first in KINDS else nearest(kind, KINDS)
+        raise ArmillaryError(f"'{text}' is no metric{hint or f'; write one of {known}'}")
+    if not bracket or not rest.endswith(")"):
+        raise ArmillaryError(f"'{text}' is no metric; write {kind}(output), with nothing behind the bracket")
     chosen, inside = KINDS[kind], rest[:-1]
     if chosen is Crossing:
         return _crossing(text, inside)
@@ -236,9 +240,10 @@ def read_metric(text: str) -> Metric:
 
 
 def _crossing(text: str, inside: str) -> Crossing:
-    parts = inside.rsplit(",", 2)
-    direction = "either"
-    if parts[-1].strip() in DIRECTIONS:
+    parts, direction = inside.rsplit(",", 2), "either"
+    if len(parts) == 3 and _is_number(parts[1]) and not _is_number(parts[2]):
+        direction = parts.pop().strip()  # whose own check tells what it may be
+    elif parts[-1].strip() in DIRECTIONS:
         direction = parts.pop().strip()
     else:
         parts = inside.rsplit(",", 1)
@@ -253,11 +258,20 @@ def _name(part: str, text: str) -> str:
     return part.strip()
 
 
-def _number(part: str, text: str) -> float:
+def _is_number(part: str) -> bool:
     try:
-        return float(part)
+        float(part)
     except ValueError:
-        raise ArmillaryError(f"'{text}': '{part.strip()}' is no number") from None
+        return False
+    return True
+
+
+def _number(part: str, text: str) -> float:
+    if not _is_number(part):
+        raise ArmillaryError(
+            f"'{text}': '{part.strip()}' is no number; give a plain one, in the units of the output"
+        )
+    return float(part)
 
 
 Metrics = Mapping[str, Metric | str] | Sequence[Metric | str]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
+import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import inf
@@ -22,7 +25,7 @@ from armillary.runtime.shape import SNAP
 
 _ROWS = 1000  # that metrics see of an adaptive run whose sampling was not said
 _MOST_STEPS = 2e7  # of fixed size in a run: their times are kept, in a gigabyte by then
-_MOST_BYTES = 16 * 2**30  # of histories and metrics; more is a mistake rather than a wish
+_LISTED = 10  # names in a message
 
 
 def plan(
@@ -54,6 +57,8 @@ def plan(
     most = positive_whole(max_steps)
     if most is None:
         raise ArmillaryError(f"max_steps must be a positive whole number, not {max_steps!r}")
+    if tiled := getattr(model, "tolerances", None):  # of a model with sensitivities
+        atol = tiled(atol)
     tolerances = check_tolerances(rtol, atol, max_step, len(model.equations.program.state))
     asked = read_metrics(metrics)
     history = _history(model, outputs, bool(asked))
@@ -70,8 +75,11 @@ def plan(
             f"step={step:g} means {(t_end - t0) / fixed:.3g} steps per run, more than {_MOST_STEPS:g}: use "
             "a larger step or an adaptive method"
         )
+    program = model.equations.program
+    others = len(program.state) + len(program.memory) + len(program.parameters)
+    others += sum(m.size + len(m.start) for m in asked.values())
+    _check_size(starts.runs, _samples(t0, t_end, sample, fixed), len(history), others)
     times, kept, looked = _rows(float(t0), float(t_end), sample, fixed, bool(history), bool(asked))
-    _check_size(starts.runs, int(np.sum(kept)) * len(history) + sum(m.size for m in asked.values()))
     grid, steps, row_at = _grid(float(t0), float(t_end), fixed, times) if fixed else (None, None, None)
     return Plan(
         model=model,
@@ -118,14 +126,24 @@ def _history(model: CompiledModel, outputs: Sequence[str] | None, reduced: bool)
     if outputs is None:
         return [] if reduced else list(model.output_names)
     names = [outputs] if isinstance(outputs, str) else [str(name) for name in outputs]
+    found: list[str] = []
     for name in names:
-        _known(model, name, "outputs=")
-    return list(dict.fromkeys(names))
+        matches = [name] if name in model.output_names else fnmatch.filter(model.output_names, name)
+        if not matches:
+            _known(model, name, "outputs=")
+        found += matches
+    return list(dict.fromkeys(found))
 
 
 def _known(model: CompiledModel, name: str, where: str) -> None:
-    if name not in model.output_names:
-        raise ArmillaryError(f"{where}: there is no output '{name}'{nearest(name, model.output_names)}")
+    if name in model.output_names:
+        return
+    expression = re.search(r"[-+*/(]", name)
+    hint = f"; an expression becomes one by s.output('…', '{name}')" if expression else ""
+    hint = hint or nearest(name, model.output_names)
+    known = f"; there are {', '.join(model.output_names[:_LISTED])}"
+    more = f" and {len(model.output_names) - _LISTED} others" if len(model.output_names) > _LISTED else ""
+    raise ArmillaryError(f"{where}: there is no output '{name}'{hint or known + more}")
 
 
 def _restricted(program: Program, names: Sequence[str], columns: Sequence[str]) -> Program:
@@ -163,6 +181,13 @@ def _rows(
     return times, kept, np.isin(times, every)
 
 
+def _samples(t0: float, t_end: float, sample: Any, step: float | None) -> float:
+    """How many samples there will be, known without making them."""
+    if sample is None:
+        return (t_end - t0) / step + 1 if step else _ROWS + 1
+    return SampleTimes(sample, float(t0), float(t_end)).count
+
+
 def _grid_points(t0: float, t_end: float, step: float) -> np.ndarray:
     """Ends of fixed steps as the single run's loop takes them: the last one, up to rounding, is the end."""
     count = int(np.ceil((t_end - t0) / step - SNAP)) if t_end > t0 else 0
@@ -190,11 +215,25 @@ def _grid(
     return points, np.where(whole, step, steps), row_at
 
 
-def _check_size(runs: int, numbers: int) -> None:
-    size = 8.0 * runs * numbers
-    if size > _MOST_BYTES:
+def _check_size(runs: int, samples: float, history: int, others: int) -> None:
+    """An error for results that do not fit into memory; ``others``: numbers of a run besides histories."""
+    numbers = samples * history + others
+    size, most = 8.0 * (runs * numbers + samples), _room()
+    if size > most:
         raise ArmillaryError(
-            f"{runs} runs with {numbers} numbers each would take {size / 2**30:.3g} GiB; keep fewer samples "
-            "(sample=), fewer outputs (outputs=), reduce them on the fly (metrics=), or use a Study, which "
-            "writes to disk"
+            f"{runs} runs with {numbers:,.0f} numbers each would take {_gibibytes(size)} of memory, more "
+            f"than {_gibibytes(most)}; keep fewer samples (sample=), fewer outputs (outputs=), reduce them on "
+            "the fly (metrics=), or use a Study, which writes to disk"
         )
+
+
+def _room() -> float:
+    """How much memory results may take: half of what the machine has."""
+    try:
+        return 0.5 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 8.0 * 2**30
+
+
+def _gibibytes(size: float) -> str:
+    return f"{size / 2**30:,.0f} GiB" if size >= 2**30 * 10 else f"{size / 2**30:.2g} GiB"

@@ -19,6 +19,7 @@ from armillary.version import VERSION
 if TYPE_CHECKING:
     import pandas
     import xarray
+    from matplotlib.figure import Figure
 
 _SHOWN = 6
 
@@ -32,6 +33,7 @@ class Batch:
         batch.status, batch.failed how runs ended, and the numbers of those that did not get to an end
         batch.ended_by             the event that ended a run
         batch.to_xarray(), batch.to_pandas(), batch.save("batch.nc")
+        batch.histogram("peak"), batch.scatter(), batch.fan("tip height")
 
     Metrics and later samples of failed runs are NaN. After a run that an event ended, samples are NaN, and
     metrics are those of the motion up to there.
@@ -49,28 +51,34 @@ class Batch:
     final_memory: np.ndarray
     parameters: Mapping[str, np.ndarray]  # those that differ between runs, as given
     initial: Mapping[str, np.ndarray]
+    memory: Mapping[str, np.ndarray]
     units: Mapping[str, str]
     definitions: Mapping[str, Metric]
     messages: Mapping[int, str]
     info: Mapping[str, Any]
 
     def __getitem__(self, name: str) -> np.ndarray:
-        for group in (self.metrics, self.histories, self.parameters, self.initial):
+        for group in (self.metrics, self.histories, self.varied):
             if name in group:
                 return group[name]
-        known = [*self.metrics, *self.histories, *self.parameters, *self.initial]
+        known = [*self.metrics, *self.histories, *self.varied]
         raise ArmillaryError(
             f"the batch of '{self.system}' has no '{name}'{nearest(name, known)}; it holds {', '.join(known)}"
         )
 
     def __contains__(self, name: object) -> bool:
-        return any(name in g for g in (self.metrics, self.histories, self.parameters, self.initial))
+        return any(name in g for g in (self.metrics, self.histories, self.varied))
 
     def __iter__(self) -> Iterator[str]:
         return iter([*self.metrics, *self.histories])
 
     def __len__(self) -> int:
         return self.runs
+
+    @property
+    def varied(self) -> dict[str, np.ndarray]:
+        """What differs between the runs: parameters, initial values and memory."""
+        return {**self.parameters, **self.initial, **self.memory}
 
     @property
     def failed(self) -> np.ndarray:
@@ -112,7 +120,7 @@ class Batch:
                 )
             else:
                 variables[name] = (("run",), values, notes)
-        for name, values in {**self.parameters, **self.initial}.items():
+        for name, values in self.varied.items():
             label = f"varied {name}" if name in variables else name  # where its history is kept too
             coordinates[label] = ("run", values, {"units": self.units.get(name, "")})
         variables["status"] = (("run",), self.status.astype(str))
@@ -124,7 +132,7 @@ class Batch:
         """A table with a row per run: what differs, metrics, status. Histograms and histories do not fit."""
         pd = require("pandas", extra="data", purpose="Tables")
         flat = {name: values for name, values in self.metrics.items() if values.ndim == 1}
-        columns = {**self.parameters, **self.initial, **flat, "status": self.status, "t_stop": self.t_stop}
+        columns = {**self.varied, **flat, "status": self.status, "t_stop": self.t_stop}
         table = pd.DataFrame(columns, index=pd.RangeIndex(self.runs, name="run"))
         table.attrs["units"] = {name: self.units.get(name, "") for name in columns if name in self} | {
             "t_stop": "s"
@@ -149,6 +157,47 @@ class Batch:
                 self.to_pandas().to_parquet(temporary)
         return target
 
+    # ------------------------------------------------------------ pictures
+
+    def fan(self, output: str, **options: Any) -> Figure:
+        """The spread of an output over time: median, bands of runs, some single runs.
+
+        ``options``: ``bands=(0.5, 0.9)``, ``singles=5``, ``title``, ``path`` of a file to save it.
+        """
+        from armillary.ensembles import charts
+
+        if output not in self.histories:
+            hint = nearest(output, self.histories) or "; ask for it by outputs="
+            raise ArmillaryError(f"the batch of '{self.system}' has no history of '{output}'{hint}")
+        return charts.fan(
+            self.time, self.histories[output], name=output, units=self.units.get(output, ""), **options
+        )
+
+    def histogram(self, name: str, **options: Any) -> Figure:
+        """How often a metric has which value; ``options``: ``bins``, ``title``, ``path``."""
+        from armillary.ensembles import charts
+
+        return charts.histogram(self._single(name), name=name, units=self.units.get(name, ""), **options)
+
+    def scatter(self, *names: str, **options: Any) -> Figure:
+        """Metrics over what differs: the named ones, or all; ``options``: ``title``, ``path``."""
+        from armillary.ensembles import charts
+
+        shown = {name: self._single(name) for name in names}
+        flat = {name: values for name, values in self.metrics.items() if values.ndim == 1}
+        groups = [
+            {name: values for name, values in group.items() if name in shown} or group
+            for group in (self.varied, flat)
+        ]
+        return charts.scatter(*groups, units=self.units, **options)
+
+    def _single(self, name: str) -> np.ndarray:
+        """What has one number per run."""
+        values = self[name]
+        if values.ndim > 1:
+            raise ArmillaryError(f"'{name}' has more than one number per run")
+        return values
+
     def __repr__(self) -> str:
         lines = [f"Batch of {self.runs} runs of '{self.system}'"]
         failed = self.failed
@@ -156,7 +205,7 @@ class Batch:
             lines.append(f"  {failed.size} failed: {'; '.join(self._story(int(i)) for i in failed[:3])}")
         for name, values in list(self.metrics.items())[:_SHOWN]:
             units = self.units.get(name, "")
-            lines.append(f"  {name} = {self.definitions[name]}: {_spread(values)} {units}".rstrip())
+            lines.append(f"  {name} = {self.definitions[name]}: {_spread(values, units)}")
         if self.histories:
             names = ", ".join(list(self.histories)[:_SHOWN])
             more = f" and {len(self.histories) - _SHOWN} others" if len(self.histories) > _SHOWN else ""
@@ -164,7 +213,7 @@ class Batch:
         return "\n".join(lines)
 
 
-def _spread(values: np.ndarray) -> str:
+def _spread(values: np.ndarray, units: str) -> str:
     """A few words on many numbers."""
     if values.ndim > 1:
         return f"{values.shape[1]} bins"
@@ -173,7 +222,7 @@ def _spread(values: np.ndarray) -> str:
         return "none"
     low, middle, high = np.min(known), np.median(known), np.max(known)
     missing = f", {values.size - known.size} without" if known.size < values.size else ""
-    return f"{low:.4g} … {middle:.4g} … {high:.4g}{missing}"
+    return f"{low:.4g} … {middle:.4g} … {high:.4g} {units}".rstrip() + missing
 
 
 def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
@@ -191,6 +240,8 @@ def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
     given = plan.starts.given()
     units |= {name: model.equations.parameter_units.get(name, "") for name in given["parameters"]}
     units |= {name: columns[name].units for name in given["initial"] if name in columns}
+    memories = model.equations.system.memories
+    units |= {name: memories[name].symbol.data.units or "" for name in given["memory"]}
     return Batch(
         system=model.equations.system.name,
         runs=plan.runs,
@@ -206,6 +257,7 @@ def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
         final_memory=outcome.memory.T,
         parameters=given["parameters"],
         initial=given["initial"],
+        memory=given["memory"],
         units=units,
         definitions={look.name: look.metric for look in plan.looks},
         messages=outcome.messages,

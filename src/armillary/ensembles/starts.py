@@ -77,13 +77,19 @@ class Starts:
 
         for name, value in self._parameters.items():
             if name not in table.names:
-                raise ParameterError(f"there is no parameter '{name}'{nearest(name, table.names)}")
+                states = {s.data.name for s in system.initial}
+                hint = "; it is a coordinate or speed: give it in initial=" if name in states else ""
+                raise ParameterError(f"there is no parameter '{name}'{hint or nearest(name, table.names)}")
             if _many(value):
                 i = table.names.index(name)
                 dimension = parse_unit(table.units[i]).dimension if table.units[i] else None
                 put("parameters", name, f"parameter '{name}'", table.factors[i], dimension)
         known = {s.data.name: s for s in system.initial}
         for name, value in self._initial.items():
+            if name in table.names:
+                raise ParameterError(
+                    f"'{name}' is a parameter, without initial value: give it in parameters="
+                )
             if _many(value) and name in known:  # what is unknown or prescribed is told by the single start
                 factor, dimension = state_factor(known[name]), known[name].dimension
                 put("initial", name, f"the initial value of '{name}'", factor, dimension)
@@ -320,7 +326,7 @@ def _many(value: Any) -> bool:
 
 def _named(what: str, given: Any) -> dict[str, Any]:
     """Values by name, of symbols too."""
-    if given is not None and not isinstance(given, Mapping):
+    if given is not None and not hasattr(given, "items"):
         raise ArmillaryError(f"{what}= must hold values by name, {{'name': values, …}}, not {given!r}")
     return {str(name): value for name, value in (given or {}).items()}
 
@@ -329,7 +335,7 @@ def _by_name(model: CompiledModel, initial: Any) -> dict[str, Any]:
     """Initial values by name, from a mapping or from whole states, a row per run."""
     if initial is None:
         return {}
-    if isinstance(initial, Mapping):
+    if hasattr(initial, "items"):
         return {str(name): value for name, value in initial.items()}
     names = [*model.coordinate_names, *model.speed_names]
     try:

@@ -26,7 +26,7 @@ _VARIED = {
     "anyOf": [
         _distribution("uniform", ["low", "high"]),
         _distribution("normal", ["mean", "sd"], low=_NUMBER, high=_NUMBER),
-        _distribution("lognormal", ["median", "sigma"]),
+        _distribution("lognormal", ["median", "sigma"], low=_NUMBER, high=_NUMBER),
         _distribution("triangular", ["low", "mode", "high"]),
         {
             "type": "object",

@@ -1,80 +1,130 @@
-"""Conditions at which expressions jump: found by numbers, on both sides of each.
+"""Places at which expressions jump: looked for by numbers, on both sides of each switch.
 
 A choice such as select(x > 0, k x, 0) has a kink where its condition changes, and that does a derivative no
 harm. select(t > T, F, 0) jumps, and then the derivative of a motion by T is not what the derivatives of its
-rates say. Which is which is told by numbers: at places where the condition changes, the expressions are
-computed with it held true and held false.
+rates say. Which is which is told by numbers: along one of its variables a switch is followed to where it
+changes, and the expressions are computed just before, just after and a little farther off. What differs
+across the switch as much as it does beyond it jumps.
+
+This is a search from typical values, not a proof: a jump that hides behind other conditions, or lies farther
+off than the search goes, is not seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from armillary.algebra.calculus import evaluator
-from armillary.algebra.expression import ZERO, Expr, symbol
+from armillary.algebra.expression import ZERO, Expr
+from armillary.algebra.tables import Piecewise
 from armillary.algebra.tangents import tangents
-from armillary.algebra.walk import operands_first, symbols, transform
+from armillary.algebra.walk import operands_first, symbols
 
-_SIDES = {"lt": (0.0, 1.0), "le": (0.0, 1.0), "gt": (0.0, 1.0), "ge": (0.0, 1.0), "sign": (-1.0, 1.0)}
-_PLACES = 3  # where each condition is looked at
-_JUMP = 1e-6  # of the size of what jumps
-_REACH = np.concatenate([-np.geomspace(100, 0.01, 13), [0.0], np.geomspace(0.01, 100, 13)])
+_COMPARED = ("lt", "le", "gt", "ge")
+_PLACES = 8  # where each switch is looked at
+_REACH = np.geomspace(1e-6, 1e6, 241)  # how far from a typical value, in terms of it or of one
+_REACH = np.concatenate([-_REACH[::-1], [0.0], _REACH])
+_NEAR = 1e-15  # of a variable: just before and just after a switch, past its rounding
+_BESIDE = 1e-8  # of a variable, or of one: where a kink has moved on, and a jump has not
+_SHARE = 1e-3  # of what differs beside a switch that a jump differs across it
+_JUMP = 1e-9  # of the size of what jumps
+_BREAKS = 8  # of a table
+_COLUMNS = 256  # computed at once
 
 
 def jumps(
-    expressions: Sequence[Expr], moving: Mapping[Expr, Expr], typical: Mapping[Expr, float]
+    expressions: Sequence[Expr],
+    moving: Mapping[Expr, Expr],
+    lasting: Sequence[Expr],
+    typical: Mapping[Expr, float],
 ) -> list[Expr]:
-    """Conditions that change as ``moving`` symbols do, and at which one of the expressions jumps.
+    """Calls that switch at instants which move as ``moving`` symbols do, and where an expression jumps.
 
+    ``lasting`` symbols change all the time, others at instants of their own, with which no switch moves.
     ``typical`` has a value for every symbol, near which places are looked for.
     """
-    conditions = [n for n in operands_first(expressions) if n.kind == "call" and n.data in _SIDES]
-    gaps = [n.args[0] if n.data == "sign" else n.args[0] - n.args[1] for n in conditions]
-    watched = [k for k, rate in enumerate(tangents(gaps, moving)) if rate is not ZERO]
-    if not watched:
-        return []
-    held = {n: symbol(f"condition {k}") for k, n in enumerate(conditions)}
-    values = evaluator(transform(expressions, held.get))
-    natural = evaluator(conditions)
+    switches = list(_switches(expressions))
+    rates = tangents([gap for _, gap, _ in switches], moving)
     chance = np.random.default_rng(1990)
-
-    def jump(k: int, at: Mapping[Any, float]) -> bool:
-        known = {**at, **dict(zip(held.values(), natural(at), strict=True))}
-        one, other = (np.array(values({**known, held[conditions[k]]: c})) for c in _SIDES[conditions[k].data])
-        difference, size = np.abs(one - other), np.maximum(np.abs(one), np.abs(other))
-        return bool(np.any(difference > _JUMP * np.maximum(size, 1e-9)))
-
-    found = []
+    nodes: list[Expr] = []
+    places: list[dict[Expr, np.ndarray]] = []
     with np.errstate(all="ignore"):
-        for k in watched:
-            places = (_zero(gaps[k], moving, typical, chance) for _ in range(_PLACES))
-            if any(jump(k, at) for at in places if at is not None):
-                found.append(conditions[k])
-    return found
+        for (node, gap, side), rate in zip(switches, rates, strict=True):
+            ways = [s for s in symbols(gap) if s in lasting]
+            if rate is ZERO or not ways:
+                continue
+            found = [_across(side, ways, typical, chance) for _ in range(_PLACES)]
+            places += [at for at in found if at is not None]
+            nodes += [node] * (len(places) - len(nodes))
+        if not places:
+            return []
+        values = _computed(expressions, places)
+    size = np.maximum(np.nanmax(np.abs(values), axis=(1, 2), initial=0.0), 1e-6)
+    across = np.abs(values[:, :, 2] - values[:, :, 1])
+    beside = np.maximum(np.abs(values[:, :, 1] - values[:, :, 0]), np.abs(values[:, :, 3] - values[:, :, 2]))
+    far = (across > _JUMP * size[:, None]) & (across > _SHARE * beside)
+    return list(dict.fromkeys(node for node, jumped in zip(nodes, far.any(axis=0), strict=True) if jumped))
 
 
-def _zero(
-    gap: Expr, moving: Mapping[Expr, Expr], typical: Mapping[Expr, float], chance: np.random.Generator
-) -> dict[Expr, float] | None:
-    """Values near typical ones at which a gap is zero, found along one of the moving symbols in it."""
+def _switches(expressions: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
+    """Calls that may jump, each with what is zero where they do, and what is positive on one side only."""
+    for node in operands_first(expressions):
+        if node.kind != "call":
+            continue
+        if node.data in _COMPARED:
+            yield node, node.args[0] - node.args[1], node
+        elif node.data in ("sign", "atan2"):
+            yield node, node.args[0], node.args[0]
+        elif isinstance(node.data, Piecewise) and node.data.arity == 1:
+            for x in _steps(node.data):
+                yield node, node.args[0] - x, node.args[0] - x
+
+
+def _steps(table: Piecewise) -> list[float]:
+    """Where a table jumps; of many such places some."""
+    x = table.breaks[0]
+    left, right = (table.value(np.nextafter(x, side)) for side in (-np.inf, np.inf))
+    found = x[np.abs(right - left) > _JUMP * np.max(np.abs(table.coefficients), initial=0.0)]
+    return [float(b) for b in found[:: max(1, len(found) // _BREAKS)]]
+
+
+def _across(
+    side: Expr, ways: Sequence[Expr], typical: Mapping[Expr, float], chance: np.random.Generator
+) -> dict[Expr, np.ndarray] | None:
+    """Values near typical ones, four of each: before, just before, just after and after a switch."""
     at = {
         s: x if s.data.role == "parameter" else x + float(chance.normal(scale=0.3))
         for s, x in typical.items()
     }
-    size: Callable[..., Any] = evaluator([gap])
-    for s in (s for s in symbols(gap) if s in moving):
+    computed = evaluator([side])
+    for s in ways:
         points = at[s] + max(abs(at[s]), 1.0) * _REACH
-        sizes = np.array([float(size({**at, s: float(x)})[0]) for x in points])
-        crossed = np.flatnonzero(np.sign(sizes[:-1]) * np.sign(sizes[1:]) < 0)
-        if crossed.size:
+        while True:
+            above = np.broadcast_to(computed({**at, s: points})[0] > 0, points.shape)
+            crossed = np.flatnonzero(above[:-1] != above[1:])
+            if not crossed.size:
+                break
             i = crossed[np.argmin(np.abs(points[crossed] - at[s]))]
-            low, high, sign = float(points[i]), float(points[i + 1]), np.sign(sizes[i])
-            for _ in range(60):
-                middle = 0.5 * (low + high)
-                same = np.sign(float(size({**at, s: middle})[0])) == sign
-                low, high = (middle, high) if same else (low, middle)
-            return {**at, s: low}
+            low, high = points[i : i + 2]
+            if high - low <= 0.5 * _NEAR * max(abs(low), 1e-3):
+                near, beside = _NEAR * max(abs(low), 1e-3), _BESIDE * max(abs(low), 1.0)
+                four = low + np.array([-beside, -near, near, beside])
+                return {**{name: np.full(4, x) for name, x in at.items()}, s: four}
+            points = np.linspace(low, high, 65)
     return None
+
+
+def _computed(expressions: Sequence[Expr], places: Sequence[Mapping[Expr, np.ndarray]]) -> np.ndarray:
+    """Values by expression, place and side."""
+    values = evaluator(expressions)
+    found = []
+    step = _COLUMNS // 4
+    for i in range(0, len(places), step):
+        some = places[i : i + step]
+        shape = (4 * len(some),)
+        at = {s: np.concatenate([place[s] for place in some]) for s in some[0]}
+        rows = [np.broadcast_to(np.asarray(x, dtype=float), shape) for x in values(at)]
+        found.append(np.array(rows).reshape(len(expressions), len(some), 4))
+    return np.concatenate(found, axis=1)

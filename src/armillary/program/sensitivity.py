@@ -261,9 +261,9 @@ def _check_jumps(equations: Equations, moving: Mapping[Expr, Expr]) -> None:
     typical |= dict.fromkeys([*t.coordinates, *t.speeds], 0.0) | {t.time: 0.5}
     typical |= {plain(s): value for s, value in system.initial.items() if plain(s) in typical}
     typical |= {m: memory.initial for m, memory in zip(t.memory, system.memories.values(), strict=True)}
-    if found := jumps(t.rates, moving, typical):
+    if found := jumps(t.rates, moving, [*t.coordinates, *t.speeds, t.time], typical):
         raise ArmillaryError(
-            f"the rates of '{system.name}' jump where '{found[0]}' changes, and what that adds to the "
+            f"the rates of '{system.name}' jump with '{found[0]}', and what that adds to the "
             "derivatives of the motion is not in the equations; make it an event that sets a memory "
             "(s.memory, s.event), or smooth it, or pass ignore_jumps=True if no run comes there"
         )

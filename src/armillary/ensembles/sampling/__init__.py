@@ -8,7 +8,7 @@ kinds of design and `streams.py` the random numbers that are found by their numb
 from __future__ import annotations
 
 from armillary.ensembles.sampling.correlated import Correlated
-from armillary.ensembles.sampling.design import KINDS, Design
+from armillary.ensembles.sampling.design import KINDS, OPEN_ENDED, Design
 from armillary.ensembles.sampling.distributions import (
     Choice,
     Distribution,
@@ -20,6 +20,7 @@ from armillary.ensembles.sampling.distributions import (
 
 __all__ = [
     "KINDS",
+    "OPEN_ENDED",
     "Choice",
     "Correlated",
     "Design",

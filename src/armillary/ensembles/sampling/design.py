@@ -11,7 +11,7 @@ import numpy as np
 
 from armillary.algebra.arithmetic import plain_float
 from armillary.ensembles.sampling.correlated import Correlated
-from armillary.ensembles.sampling.distributions import Choice, Distribution, Normal
+from armillary.ensembles.sampling.distributions import Choice, Distribution, LogNormal, Normal
 from armillary.ensembles.sampling.numbers import factor
 from armillary.ensembles.sampling.own import Own
 from armillary.ensembles.sampling.points import (
@@ -27,6 +27,7 @@ from armillary.ensembles.sampling.reading import as_distribution
 from armillary.errors import ParameterError, nearest, outside
 
 KINDS = ("random", "lhs", "sobol", "grid", "list", "morris", "saltelli")
+OPEN_ENDED = ("random", "sobol", "morris", "saltelli")  # more runs of them begin with those of fewer
 MOST = 2**30  # runs: what a Sobol' sequence of SciPy's and a permutation here can number
 _LEVELS = 4  # of Morris' grid, his own choice
 
@@ -87,7 +88,7 @@ class Design:
     @property
     def open_ended(self) -> bool:
         """Whether a design of more runs begins with the runs of this one."""
-        return self.kind not in ("lhs", "grid", "list")
+        return self.kind in OPEN_ENDED
 
     @property
     def portable(self) -> bool:
@@ -222,19 +223,25 @@ class Design:
     def _check_groups(self, runs: int) -> None:
         groups, rest = divmod(runs, self.group)
         if rest or (not groups and self.group > 1):
-            low, high = max(groups, 1) * self.group, (groups + 1) * self.group
-            near = f"{low} or {high}" if low < high else f"{high}"
+            best = self._powers(groups) if self.kind == "saltelli" else (groups, groups + 1)
+            near = " or ".join(f"{self.group * count}" for count in best if count)
+            told = ", best as many of them as a power of two" if self.kind == "saltelli" else ""
             raise ParameterError(
-                f"runs of a {self.kind} design of {len(self.names)} names come in groups of {self.group}: "
-                f"{runs} is no multiple; use {near}"
+                f"runs of a {self.kind} design of {len(self.names)} names come in groups of {self.group}"
+                f"{told}: {runs} is no multiple; use {near}"
             )
         if self.kind in ("sobol", "saltelli") and groups & (groups - 1):
-            powers = [self.group * 2 ** (groups.bit_length() - 1 + i) for i in (0, 1)]
+            low, high = (self.group * count for count in self._powers(groups))
             warnings.warn(
                 f"{runs} runs of a {self.kind} design are less evenly spread than a power of two"
-                f"{f' times {self.group}' if self.group > 1 else ''}: {powers[0]} or {powers[1]}",
+                f"{f' times {self.group}' if self.group > 1 else ''}: {low} or {high}",
                 stacklevel=outside(),
             )
+
+    @staticmethod
+    def _powers(count: int) -> tuple[int, int]:
+        """The powers of two around a number; 0 and 1 around none."""
+        return (0, 1) if count == 0 else (2 ** (count.bit_length() - 1), 2 ** count.bit_length())
 
     def _unit_points(self) -> Points | None:
         if self.kind == "sobol":
@@ -297,7 +304,9 @@ def _data_of(name: str, distribution: Distribution) -> dict[str, Any]:
 
 
 def _remedy(distribution: Distribution) -> str:
-    return "; give it low= and high=" if isinstance(distribution, Normal) else ""
+    if isinstance(distribution, Normal | LogNormal):
+        return "; give it low and high"
+    return "; use one that has bounds, such as Uniform"
 
 
 def _whole(value: Any, what: str, *, least: int) -> int:

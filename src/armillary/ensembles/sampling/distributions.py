@@ -84,6 +84,13 @@ class Distribution:
         numbers, units = in_one_unit(given, self.units, type(self).__name__)
         self._settle(**self._one_each(numbers), units=units)
 
+    def _bounds_or_none(self) -> None:
+        """A bound given as None is none."""
+        self._settle(
+            low=-math.inf if self.low is None else self.low,
+            high=math.inf if self.high is None else self.high,
+        )
+
     def _one_each(self, numbers: dict[str, Any]) -> dict[str, Any]:
         """The numbers, if each is one; but for lists of values and weights."""
         for name, number in numbers.items():
@@ -140,10 +147,7 @@ class Normal(Distribution):
     sized = ("mean", "sd", "low", "high")
 
     def __post_init__(self) -> None:
-        if self.low is None:
-            self._settle(low=-math.inf)
-        if self.high is None:
-            self._settle(high=math.inf)
+        self._bounds_or_none()
         self._read()
         self._require_finite("mean", "sd")
         self._require(self.sd > 0, "the standard deviation sd must be positive")
@@ -174,27 +178,38 @@ class Normal(Distribution):
 class LogNormal(Distribution):
     """A positive quantity whose logarithm is normal: half the values below `median`, and about two thirds
     of them between median/exp(sigma) and median·exp(sigma).
+
+    With `low` or `high` it is truncated there, as a normal one; median and sigma are those of the whole.
     """
 
     median: float
     sigma: float
+    low: float = -math.inf  # none: 0
+    high: float = math.inf
     units: str = ""
     word = "lognormal"
     main = ("median", "sigma")
-    sized = ("median",)
+    sized = ("median", "low", "high")
 
     def __post_init__(self) -> None:
         self._settle(**self._one_each(in_one_unit({"sigma": self.sigma}, "", "LogNormal")[0]))
+        self._bounds_or_none()
         self._read()
-        self._settle(low=0.0, high=math.inf)
         self._require_finite("median", "sigma")
         self._require(self.median > 0, "the median must be positive")
         self._require(self.sigma > 0, "sigma, the standard deviation of the logarithm, must be positive")
+        self._require(self.low >= 0 or _infinite(self.low), "low must not be negative")
+        self._settle(low=max(self.low, 0.0))
+        self._require_order()
+
+    def _options(self) -> dict[str, Any]:
+        return {name: value for name, value in super()._options().items() if name != "low" or value > 0}
 
     def ppf(self, u: Any) -> np.ndarray:
-        from scipy.special import ndtri
-
-        return self.median * np.exp(self.sigma * ndtri(np.asarray(u, dtype=float)))
+        with np.errstate(divide="ignore"):  # log 0 of no lower bound
+            low, high = np.log([self.low / self.median, self.high / self.median]).tolist()
+        values = self.median * np.exp(Normal(0.0, self.sigma, low, high).ppf(u))
+        return np.clip(values, self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

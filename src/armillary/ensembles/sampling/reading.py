@@ -23,7 +23,11 @@ from armillary.errors import ArmillaryError, ParameterError, nearest
 _BY_WORD: dict[str, type[Distribution]] = {
     kind.word: kind for kind in (Uniform, Normal, LogNormal, Triangular, Choice)
 }
-_OPTIONS = {"normal": ("low", "high", "units"), "choice": ("weights", "units")}
+_OPTIONS = {
+    "normal": ("low", "high", "units"),
+    "lognormal": ("low", "high", "units"),
+    "choice": ("weights", "units"),
+}
 
 
 def as_distribution(value: Any, name: str) -> Distribution:

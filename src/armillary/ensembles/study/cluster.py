@@ -1,9 +1,11 @@
 """The blocks of a study as tasks of a Dask cluster.
 
-A task is a folder and the number of a block. Each worker process reads the study from the shared folder once,
-builds and compiles its model once, finds the values of its blocks from the design, and writes chunks and
-records itself: only the record comes back. A few tasks per thread are on their way at a time, so that the
-scheduler holds no more than those, however many blocks there are.
+A task is a folder and the numbers of some blocks. Each worker process reads the study from the shared folder
+once, builds and compiles its model once, finds the values of its blocks from the design, and writes chunks
+and records itself, block by block: only the records come back. A few tasks per thread are on their way at a
+time, so that the scheduler holds no more than those, however many blocks there are. A task costs the
+scheduler and the client some milliseconds, as much as a short block: as many of those go into one as take
+about half a second.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ import socket
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from armillary.ensembles.sampling import Design
 
 _EACH = 2  # tasks on their way per thread: one that runs, and one that waits for it
+_TASK = 0.5  # seconds that a task of several blocks should take
 _KEPT = 4  # studies whose models a worker keeps
 _CONNECT = 20.0  # seconds to find a scheduler
 _ASKED = 5.0  # seconds between two looks at how many workers there are
@@ -64,8 +68,12 @@ _prepared: dict[Job, _Prepared] = {}
 _preparing = threading.Lock()
 
 
-def run_block(job: Job, number: int, values: Values | None = None) -> Record:
-    """A task: a block made and written by this worker, unless another has done it meanwhile."""
+def run_blocks(
+    job: Job, numbers: Sequence[int], values: Sequence[Values] | None = None
+) -> tuple[list[Record], float]:
+    """A task: blocks made and written by this worker, unless another has done so meanwhile; and the seconds
+    that took, without those for the model.
+    """
     with _preparing:
         if job not in _prepared:
             made = _prepare(job)
@@ -73,6 +81,13 @@ def run_block(job: Job, number: int, values: Values | None = None) -> Record:
                 _prepared.pop(next(iter(_prepared)))
             _prepared[job] = made
         prepared = _prepared[job]
+    started = time.perf_counter()
+    given = [None] * len(numbers) if values is None else values
+    records = [_one(prepared, job, *each) for each in zip(numbers, given, strict=True)]
+    return records, time.perf_counter() - started
+
+
+def _one(prepared: _Prepared, job: Job, number: int, values: Values | None) -> Record:
     work, design = prepared.work, prepared.design
     if (found := read_record(work.folder, work.layout, job.digest, number)) is not None:
         return found[0]
@@ -114,7 +129,7 @@ def run_there(
 ) -> None:
     """The given blocks made by the workers of a client; ``values`` where they cannot find them themselves."""
     distributed = require("distributed", extra="cluster", purpose="Clusters")
-    waiting = iter(blocks)
+    waiting = deque(blocks)
     if not client.ncores():
         address = client.scheduler.address if client.scheduler else "its address"
         warnings.warn(
@@ -122,34 +137,36 @@ def run_there(
             stacklevel=outside(),
         )
     running = distributed.as_completed()
-    room, asked = 0, -_ASKED
+    room, asked, size = 0, -_ASKED, 1
     on_their_way: set[Any] = set()
     try:
         while True:
             lock.check()
             if time.monotonic() - asked > _ASKED:
                 room, asked = _room(client), time.monotonic()
-            for number in _first(waiting, room - len(on_their_way)):
-                given = None if values is None else values(number)
-                future = client.submit(run_block, job, number, given, pure=False, key=_key(job, number))
+            while waiting and len(on_their_way) < room:
+                share = max(len(waiting) // room, 1)  # the last ones are spread over all workers
+                numbers = [waiting.popleft() for _ in range(min(size, share))]
+                given = None if values is None else [values(number) for number in numbers]
+                future = client.submit(run_blocks, job, numbers, given, pure=False, key=_key(job, numbers))
                 on_their_way.add(future)
                 running.add(future)
             if not on_their_way:
                 return
             future = next(running)
             on_their_way.discard(future)
-            done(_result(future, job))
+            records, seconds = _result(future, job)
+            size = _fitting(size, len(records), seconds)
+            for record in records:
+                done(record)
     finally:
         if on_their_way:
             client.cancel(list(on_their_way))
 
 
-def _first(waiting: Iterator[int], count: int) -> Iterator[int]:
-    for _ in range(count):
-        number = next(waiting, None)
-        if number is None:
-            return
-        yield number
+def _fitting(size: int, made: int, seconds: float) -> int:
+    """Blocks for the next tasks, where so many took so long: no more than twice those of the last."""
+    return max(1, min(2 * size, int(_TASK * made / max(seconds, 1e-9))))
 
 
 def _room(client: Any) -> int:
@@ -157,11 +174,11 @@ def _room(client: Any) -> int:
     return max(_EACH * sum(client.ncores().values()), 2 * _EACH)
 
 
-def _key(job: Job, number: int) -> str:
-    return f"armillary-block-{number}-{job.digest[:8]}-{time.time_ns():x}"
+def _key(job: Job, numbers: Sequence[int]) -> str:
+    return f"armillary-blocks-{numbers[0]}-{numbers[-1]}-{job.digest[:8]}-{time.time_ns():x}"
 
 
-def _result(future: Any, job: Job) -> Record:
+def _result(future: Any, job: Job) -> tuple[list[Record], float]:
     if future.status == "error":
         error = future.exception()
         if isinstance(error, ArmillaryError):
@@ -172,12 +189,12 @@ def _result(future: Any, job: Job) -> Record:
         ) from error
     if future.status != "finished":
         raise ArmillaryError(
-            f"study '{job.folder}': the cluster gave up a block ({future.status}); finished blocks are kept: "
+            f"study '{job.folder}': the cluster gave up a task ({future.status}); finished blocks are kept: "
             "run it again to go on"
         )
-    record = future.result()
+    made: tuple[list[Record], float] = future.result()
     future.release()
-    return record
+    return made
 
 
 @contextmanager
@@ -192,7 +209,8 @@ def connected(on: Any) -> Iterator[Any]:
     try:
         client = distributed.Client(on, timeout=_CONNECT)
     except (OSError, ValueError) as error:
-        raise ArmillaryError(f"there is no Dask scheduler at '{on}': {error}") from error
+        port = "; give its port too, such as tcp://node1:8786" if "port" in str(error) else ""
+        raise ArmillaryError(f"there is no Dask scheduler at '{on}': {error}{port}") from error
     try:
         yield client
     finally:

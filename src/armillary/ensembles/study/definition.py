@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from armillary.ensembles.sampling import OPEN_ENDED
 from armillary.ensembles.study.files import Folder, write_json
 from armillary.ensembles.study.layout import Layout
 from armillary.errors import ArmillaryError
@@ -53,6 +54,9 @@ class Definition:
 
     def with_runs(self, runs: int, design: Mapping[str, Any]) -> Definition:
         return replace(self, content={**self.content, "runs": runs, "design": dict(design)})
+
+    def with_block(self, block: int) -> Definition:
+        return replace(self, content={**self.content, "block": block})
 
     def write(self, folder: Folder) -> None:
         write_json(folder.study, {"armillary_study": FORMAT, **self.content})
@@ -119,16 +123,26 @@ def check_same(there: Definition, here: Definition, folder: Folder) -> None:
         f"\n  {_told(path)}: {_value(old)} there, {_value(new)} here" for path, old, new in found[:_SHOWN]
     ]
     lines += [f"\n  and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
-    more = [path for path, _, _ in found] == ["runs"]
-    remedy = (
-        "open_study(…).extend(…) makes more runs of it"
-        if more
-        else "give another folder, or what is there; open_study reads it"
-    )
+    if [path for path, _, _ in found] == ["runs"]:
+        raise ArmillaryError(
+            f"study '{folder.root}' has {there.runs} runs, and {here.runs} are asked for; nothing is "
+            f"overwritten: {_other_number(there, here, folder)}"
+        )
     raise ArmillaryError(
-        f"the folder '{folder.root}' holds another study, of '{there.system}'; nothing is overwritten: "
-        f"{remedy}{''.join(lines)}"
+        f"the folder '{folder.root}' holds another study, of '{there.system}'; nothing is overwritten: give "
+        f"another folder (--folder on the command line), or the values that are there{''.join(lines)}"
     )
+
+
+def _other_number(there: Definition, here: Definition, folder: Folder) -> str:
+    """What to do where only the number of runs is another."""
+    as_it_is = f"open_study('{folder.root}') has it as it is, and 'armillary study run {folder.root}'"
+    if here.runs < there.runs:
+        return f"ask for {there.runs}; {as_it_is}"
+    kind = here.content["design"]["kind"]
+    if kind in OPEN_ENDED:
+        return f"open_study('{folder.root}').extend({here.runs}) makes the others"
+    return f"of a {kind} design all runs depend on their number, so give another folder; {as_it_is}"
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -155,7 +169,6 @@ _WORDS = {
     "run.initial": "initial value of",
     "run.memory": "memory",
     "runs": "number of runs",
-    "block": "runs in a block",
 }
 
 

@@ -48,9 +48,9 @@ class Study(StudyResults):
 
     ``vary`` names parameters and initial values with their distributions; ``design``, ``runs``, ``seed``,
     ``levels`` and ``second_order`` are those of ``Design``. Histories of ``outputs`` are kept at ``sample``
-    times, all else are the arguments of ``simulate_batch``. ``block`` runs are made and written together: a
-    study that is interrupted, by whatever, goes on behind the last whole block when it is run again. A folder
-    of another study is refused. ``build`` ("package.module:function") tells the workers of a cluster how to
+    times, all else are the arguments of ``simulate_batch``. ``block`` runs are made and written together (a
+    study that is there keeps its number): one that is interrupted, by whatever, goes on behind the last whole
+    block when it is run again. A folder of another study is refused. ``build`` ("package.module:function") tells the workers of a cluster how to
     build a model that no text can say.
     """
 
@@ -94,12 +94,11 @@ class Study(StudyResults):
         given = {key: value for key, value in how.items() if not _usual(key, value)}
         folder = Folder(Path(path))
         there = read_definition(folder)
-        if there is not None and block is None:
-            block = there.layout.block  # by default it depends on the runs, and there may be more now
         definition, times = define(model, chosen, given, metrics, outputs, block)
-        self._be(folder, definition, chosen, model, build, trust=True, times=times)
         if there is not None:
+            definition = definition.with_block(there.layout.block)
             check_same(there, definition, folder)
+        self._be(folder, definition, chosen, model, build, trust=True, times=times)
 
     def _be(
         self,
