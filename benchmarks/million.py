@@ -58,8 +58,8 @@ def measure_million(runs: int = RUNS, repeats: int = 2) -> list[dict[str, Any]]:
 
 def _wrong(compiled: Any, parameters: dict[str, np.ndarray], batch: Any, how: dict[str, Any]) -> str:
     """What is wrong with a batch: a run that failed, or one that a single run of its values contradicts."""
-    if np.any(batch.failed):
-        return f"{np.count_nonzero(batch.failed)} runs failed"
+    if batch.failed.size:
+        return f"{batch.failed.size} runs failed"
     for i in (0, batch.runs // 2, batch.runs - 1):
         values = {name: float(column[i]) for name, column in parameters.items()}
         run = compiled.simulate(DURATION, step=how["step"], method=how["method"], parameters=values)

@@ -1,4 +1,4 @@
-"""Rows of texts as lines whose columns stand in line, for every table that people read."""
+"""Rows of texts as lines whose columns stand in line, for every table that people read; and counts."""
 
 from __future__ import annotations
 
@@ -22,3 +22,8 @@ def aligned(
         cells = [s + c if side == ">" else c + s for c, s, side in zip(row, spaces, sides, strict=True)]
         lines.append((" " * gap).join(cells).rstrip())
     return lines
+
+
+def counted(number: int, noun: str) -> str:
+    """How many there are, in words: 1 event, 2 events."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

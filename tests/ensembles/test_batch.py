@@ -443,3 +443,19 @@ def test_a_batch_in_other_forms(tmp_path: Any) -> None:
     seen: list[int] = []
     oscillator().simulate_batch(1.0, step=0.01, runs=5, metrics=["final(A.q1)"], progress=seen.append)
     assert seen[-1] == 5
+
+
+def test_metrics_do_not_depend_on_the_samples_of_histories() -> None:
+    """x = cos 20t: extremes between two looks are missed by ω² dt²/8."""
+    how: dict[str, Any] = {"initial": {"A.q1": 1.0}, "parameters": {"w": [20.0, 20.0]}, "progress": False}
+    metrics = {"low": "min(A.q1)", "zero": "crossing(A.q1, 0)", "mean": "mean(A.q1)"}
+    plain = oscillator().simulate_batch(2.0, metrics=metrics, **how)
+    sparse = oscillator().simulate_batch(2.0, metrics=metrics, outputs=["A.q1"], sample=0.5, **how)
+    fine = oscillator().simulate_batch(2.0, metrics=metrics, watch=1e-4, **how)
+    assert sparse["A.q1"].shape == (2, 5) and sparse.time.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]
+    for name in metrics:
+        np.testing.assert_array_equal(plain[name], sparse[name])
+    assert 0.0 <= plain["low"][0] + 1.0 < 400 * 0.002**2 / 8 and 0.0 <= fine["low"][0] + 1.0 < 400 * 1e-8 / 8
+    assert abs(fine["zero"][0] - np.pi / 40) < 1e-8
+    fixed = oscillator().simulate_batch(2.0, step=0.001, watch=0.25, metrics={"low": "min(A.q1)"}, **how)
+    assert fixed["low"][0] == pytest.approx(np.min(np.cos(20 * np.arange(9) / 4)), abs=1e-6)

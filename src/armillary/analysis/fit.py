@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.arithmetic import positive_whole
 from armillary.analysis.experiments import Measured, measured
 from armillary.analysis.outcome import Fit, Solution, outcome
 from armillary.analysis.residuals import Residuals
 from armillary.analysis.statistics import LOSSES, spread
 from armillary.analysis.unknowns import Unknown, Wanted, assignments, unknowns
+from armillary.columns import counted
 from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run
 from armillary.runtime.compiled import CompiledModel
@@ -69,6 +71,9 @@ def fit(
         raise ArmillaryError(f"fit() needs a compiled model, not {model!r}; give s.derive().compile()")
     if loss not in LOSSES:
         raise ArmillaryError(f"no loss '{loss}'{nearest(loss, LOSSES)}; there are {', '.join(LOSSES)}")
+    most = positive_whole(max_evaluations)
+    if most is None:
+        raise ArmillaryError(f"max_evaluations must be a positive whole number, not {max_evaluations!r}")
     began = time.perf_counter()
     base = model.base
     experiments = measured(base, data, outputs, sigma)
@@ -76,19 +81,17 @@ def fit(
     found = unknowns(base, parameters, initial, experiments)
     count = sum(m.count for m in experiments)
     if count < len(found):
+        listed = ", ".join(u.label for u in found)
         raise ArmillaryError(
-            f"{count} measurements cannot tell {len(found)} unknowns ({', '.join(u.label for u in found)})"
+            f"{counted(count, 'measurement')} cannot tell {counted(len(found), 'unknown')} ({listed})"
         )
     columns = tuple(dict.fromkeys(c for m in experiments for c in m.columns))
     sensitive = base.with_sensitivities(
         tuple(dict.fromkeys(u.name for u in found)), columns, ignore_jumps=ignore_jumps
     )
-    inner = how.copy()
-    if "atol" in how:
-        inner["atol"] = sensitive.tolerances(how["atol"])
-    residuals = Residuals(sensitive, experiments, found, inner, _spreads(experiments, columns))
+    residuals = Residuals(sensitive, experiments, found, how, _spreads(experiments, columns))
     with shown_line(progress, _words) as report:
-        solution = _solved(residuals, told, loss, max_evaluations, report)
+        solution = _solved(residuals, told, loss, most, report)
     runs = tuple(_run(base, m, i, found, solution.x, how) for i, m in enumerate(experiments))
     return outcome(base, experiments, found, solution, runs, time.perf_counter() - began)
 

@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 
     from armillary.analysis.outcome import Fit
 
+_PALE = "#9aa4ad"
+
 
 def fit_plot(fit: Fit, columns: Sequence[str], path: str | os.PathLike[str] | None, show: bool) -> Figure:
-    """Points for measurements, a line for the model, a colour for each experiment."""
+    """Pale points for measurements, a line over them for the model; a colour for each experiment."""
     known = list(dict.fromkeys(c for m in fit.experiments for c in m.columns))
     for c in columns:
         if c not in known:
             raise ArmillaryError(f"no data of '{c}' were fitted{nearest(c, known)}")
-    shown = list(columns) or known
+    shown, several = list(columns) or known, len(fit.experiments) > 1
     if path is not None:
         check_suffix(path, FIGURES)
     with matplotlib().rc_context(STYLE):
@@ -41,11 +43,18 @@ def fit_plot(fit: Fit, columns: Sequence[str], path: str | os.PathLike[str] | No
             for i, (m, run) in enumerate(zip(fit.experiments, fit.runs, strict=True)):
                 if c in m.columns:
                     colour = COLOURS[i % len(COLOURS)]
-                    ax.plot(run.time, run[c], color=colour)
-                    ax.plot(m.time, m.columns[c], ".", color=colour, markersize=4, label=literal(m.name))
+                    points = {"color": colour, "alpha": 0.35} if several else {"color": _PALE}
+                    ax.plot(m.time, m.columns[c], ".", markersize=4, zorder=2, **points)
+                    ax.plot(
+                        run.time,
+                        run[c],
+                        color=colour,
+                        zorder=3,
+                        label=literal(m.name) if several else "model",
+                    )
             ax.set_ylabel(literal(axis_label(c, fit.runs[0].units[c])))
-        if len(fit.experiments) > 1:
-            axes[0].legend(loc="best")
+            ax.plot([], [], ".", color=_PALE, markersize=4, label="data")
+        axes[0].legend(loc="best")
         axes[0].set_title(literal(fit.system))
         axes[-1].set_xlabel("time (s)")
         figure.align_ylabels(axes)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armillary.analysis.experiments import Measured
-from armillary.analysis.statistics import alike, correlation, inverse, variance
+from armillary.analysis.statistics import alike, correlation, inverse, spread, variance
 from armillary.analysis.unknowns import Unknown
-from armillary.columns import aligned
+from armillary.columns import aligned, counted
 from armillary.results import Run
 from armillary.results.units import label_units
 from armillary.runtime.compiled import CompiledModel
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ALIKE = 0.99  # correlation from which on two unknowns are said to be hardly told apart
+_PLAIN = 1e7  # from where on numbers are written with exponents
+_EXPLAINED = 0.95  # of the spread of the data: residuals as large as this explain nothing of them
+_MOST = 12  # digits of a number that is known exactly
 _AT_BOUND = 1e-8  # of the distance between bounds, or of the value
 
 
@@ -98,28 +102,28 @@ class Fit:
         of = f"{len(self.experiments)} experiments" if len(self.experiments) > 1 else self.experiments[0].name
         end = "converged" if self.converged else "not converged"
         lines = [
-            f"Fit of '{self.system}' to {of}: {count} measurements, {len(self.names)} unknowns; "
-            f"{end} after {self.evaluations} evaluations"
+            f"Fit of '{self.system}' to {of}: {counted(count, 'measurement')}, "
+            f"{counted(len(self.names), 'unknown')}; {end} after {counted(self.evaluations, 'evaluation')}"
         ]
         rows = [["", "value", "standard error", "95 % interval", "", "started at", ""]]
         for n in self.names:
-            digits = _digits(self.values[n], self.standard_errors[n])
-            low, high = (f"{x:.{digits}g}" for x in self.intervals[n])
-            error = f"{self.standard_errors[n]:.3g}"
-            known = [f"{self.values[n]:.{digits}g}", error, low, high, f"{self.starts[n]:.6g}"]
-            rows.append([n, *known, label_units(self.units[n])])
+            error = self.standard_errors[n]
+            value, low, high = (shown(x, error) for x in (self.values[n], *self.intervals[n]))
+            rows.append(
+                [n, value, f"{error:.3g}", low, high, f"{self.starts[n]:.6g}", label_units(self.units[n])]
+            )
         lines += [f"  {line}" for line in aligned(rows, "<>>>>><")]
         lines += ["", *(f"  {line}" for line in aligned(self._columns(), "<>>" + ">" * bool(self.sigma)))]
         if not self.sigma and self.dof > 0:
             ratio = self.chi2 / self.dof
-            lines.append(f"\n  chi2 / degrees of freedom: {self.chi2:.5g} / {self.dof} = {ratio:.4g}")
+            lines.append(
+                f"\n  chi2 / degrees of freedom: {self.chi2:.5g} / {self.dof} = {f'{ratio:#.5g}'.rstrip('.')}"
+            )
         return "\n".join([*lines, *(f"  warning: {note}" for note in self.warnings)])
 
     def _columns(self) -> list[list[str]]:
         rows = [["", "measurements", "rms residual", *(["estimated sigma"] if self.sigma else []), ""]]
-        for c in dict.fromkeys(c for left in self.residuals for c in left):
-            parts = [left[c][np.isfinite(left[c])] for left in self.residuals if c in left]
-            left = np.concatenate(parts)
+        for c, left in _by_column(self.residuals).items():
             rms = float(np.sqrt(np.mean(left**2)))
             sigma = [f"{self.sigma[c]:.4g}"] if self.sigma else []
             rows.append([c, str(len(left)), f"{rms:.4g}", *sigma, label_units(self.runs[0].units[c])])
@@ -159,6 +163,13 @@ def outcome(
     told = np.flatnonzero(~held)
     groups_by_name = [[names[told[j]] for j in group] for group in groups]
     notes = _warnings(unknowns, held, groups_by_name, correlation(covariance), solution, count - free)
+    residuals = _by_experiment(experiments, solution.plain)
+    for c in _unexplained(experiments, residuals, solution.loss):
+        units = label_units(runs[0].units[c])
+        notes.append(
+            f"the model explains nothing of '{c}': what is left of it varies as much as the data do; "
+            f"are they in {units or 'its units'}, and is the start close?"
+        )
     sigma = {} if solution.told else {c: s * float(np.sqrt(scale)) for c, s in solution.scale.items()}
     squares = float(np.sum(solution.residuals**2))
     return Fit(
@@ -179,7 +190,7 @@ def outcome(
         seconds=seconds,
         experiments=tuple(experiments),
         runs=tuple(runs),
-        residuals=_by_experiment(experiments, solution.plain),
+        residuals=residuals,
         _unknowns=tuple(unknowns),
     )
 
@@ -225,6 +236,24 @@ def _warnings(
     return notes
 
 
+def _unexplained(
+    experiments: Sequence[Measured], residuals: Sequence[Mapping[str, np.ndarray]], loss: str
+) -> list[str]:
+    """Columns whose residuals are no smaller than the deviations of the data from their middle."""
+    middle = np.mean if loss == "linear" else np.median
+    data = _by_column([m.columns for m in experiments])
+    left = _by_column(residuals)
+    apart = {c: spread(values - middle(values), loss) for c, values in data.items()}
+    return [c for c in data if 0 < apart[c] * _EXPLAINED <= spread(left[c], loss)]
+
+
+def _by_column(tables: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The numbers of each column, of all experiments together."""
+    names = dict.fromkeys(c for table in tables for c in table)
+    parts = {c: np.concatenate([table[c] for table in tables if c in table]) for c in names}
+    return {c: values[np.isfinite(values)] for c, values in parts.items()}
+
+
 def _by_experiment(experiments: Sequence[Measured], left: np.ndarray) -> tuple[dict[str, np.ndarray], ...]:
     found, place = [], 0
     for m in experiments:
@@ -238,8 +267,14 @@ def _by_experiment(experiments: Sequence[Measured], left: np.ndarray) -> tuple[d
     return tuple(found)
 
 
-def _digits(value: float, error: float) -> int:
-    """Digits that show a value down to two of its standard error."""
-    if not (np.isfinite(error) and error > 0 and value != 0):
-        return 6
-    return int(np.clip(np.ceil(np.log10(abs(value) / error)) + 2, 2, 12))
+def shown(value: float, error: float) -> str:
+    """A value down to two digits of its standard error."""
+    if not (math.isfinite(error) and error > 0 and math.isfinite(value)):
+        return f"{value:.6g}"
+    last = math.floor(math.log10(error)) - 1  # the place of the last digit
+    digits = math.floor(math.log10(max(abs(value), error))) - last + 1
+    if digits > _MOST:
+        return f"{value:.{_MOST}g}"
+    if last >= -9 and abs(value) < _PLAIN:
+        return f"{round(value, -last) + 0.0:.{max(0, -last)}f}"
+    return f"{value:.{digits - 1}e}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.columns import aligned
+from armillary.columns import aligned, counted
 from armillary.errors import ArmillaryError, nearest, require
 from armillary.program.directions import quotient
 from armillary.program.sensitivity import derivative_name
@@ -40,8 +40,6 @@ def sensitivities(
 ) -> Sensitivities:
     """The derivatives of a run; see ``CompiledModel.sensitivities``."""
     made = model.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
-    if "atol" in how:
-        how["atol"] = made.tolerances(how["atol"])
     return split(made, made.simulate(t_end, **how))
 
 
@@ -85,8 +83,9 @@ class Sensitivities:
     of: tuple[str, ...]
     to: tuple[str, ...]
     values: np.ndarray  # (time, of, to)
-    per: Mapping[str, str]  # units of ``to``; empty where changes are relative
+    per: Mapping[str, str]  # units of a change of ``to``; none where it is relative
     at: Mapping[str, float]  # values of ``to`` at which the derivatives are taken
+    relative: bool = False  # whether they are per relative change
 
     @property
     def time(self) -> np.ndarray:
@@ -121,10 +120,13 @@ class Sensitivities:
     def scaled(self) -> Sensitivities:
         """The same times the values of ``to``: the change of an output per relative change of a parameter,
         in the units of the output, so that parameters can be compared. What is zero has no relative change:
-        there one unit is taken.
+        its derivatives stay as they are, per unit.
         """
+        if self.relative:
+            return self
         sizes = np.array([abs(self.at[name]) or 1.0 for name in self.to])
-        return replace(self, values=self.values * sizes, per=dict.fromkeys(self.to, ""))
+        per = {name: "" if self.at[name] else units for name, units in self.per.items()}
+        return replace(self, values=self.values * sizes, per=per, relative=True)
 
     # ------------------------------------------------------------ handed on
 
@@ -191,13 +193,13 @@ class Sensitivities:
 
     def __repr__(self) -> str:
         """The largest change of each output per relative change of each parameter."""
-        shown = self.of[-_SHOWN:]
-        scaled = self.scaled if any(self.per.values()) else self
-        rows = [["", *self.to, ""]]
+        shown, scaled = self.of[-_SHOWN:], self.scaled
+        by_unit = {name: f"{name} (per {scaled.per[name] or 1})" for name in self.to if not self.at[name]}
+        rows = [["", *(by_unit.get(name, name) for name in self.to), ""]]
         for o in shown:
             largest = np.max(np.abs(scaled[o]), axis=0, initial=0.0)
             rows.append([o, *(f"{x:.4g}" for x in largest), label_units(self.run.units[o])])
         more = len(self.of) - len(shown)
         lines = [f"Sensitivities of '{self.run.system}', largest change per relative change:"]
         lines += [f"  {line}" for line in aligned(rows, "<" + ">" * len(self.to))]
-        return "\n".join([*lines, *([f"  and {more} outputs more"] if more else [])])
+        return "\n".join([*lines, *([f"  and {counted(more, 'output')} more"] if more else [])])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,14 +38,14 @@ def unknowns(
 ) -> tuple[Unknown, ...]:
     """All numbers to be found: parameters are shared, initial values are those of each experiment."""
     found: list[Unknown] = []
-    for name, given in _named(parameters, model.parameters, "parameter").items():
+    states = [*model.coordinate_names, *(u.data.name for u in model.equations.system.speeds)]
+    for name, given in _named(parameters, model.parameters, "parameter", states).items():
         if fixed := [m.name for m in experiments if name in map(str, m.experiment.parameters)]:
             raise ParameterError(f"'{name}' is to be fitted, but {fixed[0]} gives it a value")
         (d,) = directions(model.equations, [name])
         found.append(_unknown(model, d, name, None, given, model.parameters[name]))
-    states = [*model.coordinate_names, *(u.data.name for u in model.equations.system.speeds)]
     described = {s.data.name: value for s, value in model.equations.system.initial.items()}
-    for name, given in _named(initial, states, "coordinate or speed").items():
+    for name, given in _named(initial, states, "coordinate or speed", model.parameters).items():
         (d,) = directions(model.equations, [name])
         for i, m in enumerate(experiments):
             label = name if len(experiments) == 1 else f"{name} of {m.name}"
@@ -57,7 +57,7 @@ def unknowns(
     return tuple(found)
 
 
-def _named(wanted: Wanted, known: Any, what: str) -> dict[str, Any]:
+def _named(wanted: Wanted, known: Collection[str], what: str, others: Collection[str]) -> dict[str, Any]:
     """What is wanted by name, with what is said of its start and bounds."""
     if isinstance(wanted, Mapping):
         named = {str(name): given for name, given in wanted.items()}
@@ -67,8 +67,14 @@ def _named(wanted: Wanted, known: Any, what: str) -> dict[str, Any]:
             raise ParameterError(f"{what} '{twice[0]}' is to be fitted twice")
         named = dict.fromkeys(names)
     for name in named:
-        if name not in known:
-            raise ParameterError(f"there is no {what} '{name}' to be fitted{nearest(name, known)}")
+        if name in known:
+            continue
+        hint = nearest(name, known)
+        if name in others:
+            hint = "; it is a parameter: name it in parameters=[…]"
+            if what == "parameter":
+                hint = "; it is a coordinate or speed: name it in initial=[…]"
+        raise ParameterError(f"there is no {what} '{name}' to be fitted{hint}")
     return named
 
 

@@ -157,9 +157,12 @@ def status(folder: str, json_wanted: bool) -> int:
 
     made = open_study(folder)
     lines = [repr(made)]
-    if not made.status().complete:
+    if by := made.run_by:
+        lines.append(f"  being run by {by}")
+    elif not made.status().complete:
         lines.append(f"  to go on: armillary study run {shlex.quote(folder)}")
-    show.emit(json_wanted, _data("study status", made), "\n".join(lines))
+    data = {**_data("study status", made), "run_by": by or None}
+    show.emit(json_wanted, data, "\n".join(lines))
     return 0
 
 
@@ -195,7 +198,7 @@ def show_(
     written = draw(made, Path(plot), names, found) if plot is not None else []
     if json_wanted:
         told = {
-            name: {"method": s.method, "names": list(s.names), "runs": s.runs}
+            name: {"method": s.method, "names": list(s.names), "runs": s.runs, "correlated": s.correlated}
             | {column: values.tolist() for column, values in s.values.items()}
             for name, s in found.items()
         }
@@ -231,7 +234,7 @@ def _known(made: Any, metrics: tuple[str, ...]) -> list[str]:
 )
 @_folder_argument
 @click.argument("number", metavar="RUN", type=int)
-@click.option("--sample", type=float, help="Time between rows, in seconds; else every step.")
+@click.option("--sample", type=float, help="Time between rows, in seconds; else as in the study.")
 @click.option("-o", "--output", type=click.Path(), help="Results: .csv, .nc, .parquet or .erd.")
 @click.option("--plot", type=click.Path(), help="Draw the model's outputs: .png, .svg, .pdf or .html.")
 @trust_option

@@ -73,7 +73,7 @@ def draw(study: Study, folder: Path, names: Sequence[str], found: Mapping[str, S
     charts: dict[str, Callable[..., Any]] = {
         f"fan {name}": partial(study.fan, name) for name in study.outputs
     }
-    charts |= {f"histogram {name}": partial(study.histogram, name) for name in shown}
+    charts |= {f"histogram {name}": partial(study.histogram, name) for name in names}
     charts |= {f"sensitivity {name}": each.plot for name, each in found.items()}
     if shown:
         charts["scatter"] = partial(study.scatter, *study.varied, *shown)

@@ -149,7 +149,7 @@ def _threads(threads: int | None) -> int:
 
 def _one_of(what: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
-        raise ArmillaryError(f"{what}='{value}'{nearest(value, known)}; there is {', '.join(known)}")
+        raise ArmillaryError(f"{what}={value!r}{nearest(str(value), known)}; there is {', '.join(known)}")
 
 
 def _all(plan: Plan, work: Work, threads: int, progress: bool | Callable[[int], None]) -> Outcome:

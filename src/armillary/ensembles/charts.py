@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +42,7 @@ _AT_ONCE = 8_000_000  # numbers of a fan chart in memory: 64 MB
 _DENSITY = ("#c9dff0", "#6aaed6", "#0072b2", "#08306b")  # few to many; the few still stand out from white
 _CLOUD = 3000  # points beyond which a panel of the matrix shows a density instead
 _MOST_BINS = 80
+_LINE = 110  # letters of a note below bars
 
 
 def fan(
@@ -123,6 +125,41 @@ def histogram(
     return figure
 
 
+def mean_histogram(
+    counts: Any,
+    edges: Sequence[float],
+    *,
+    name: str,
+    output: str,
+    units: str = "",
+    title: str | None = None,
+    path: Path | None = None,
+) -> Figure:
+    """How often an output has which value in a run: the mean over all runs of their histograms, given as
+    counts (runs, bins), and the range of 90 % of the runs in each bin.
+    """
+    given = np.asarray(counts, dtype=float)
+    found = given[np.isfinite(given).all(axis=1)]
+    if not len(found):
+        raise ArmillaryError(f"'{name}' has no finite counts in {len(given)} runs: there is nothing to show")
+    low, high = np.quantile(found, (0.05, 0.95), axis=0)
+    places = np.asarray(edges, dtype=float)
+    middle = (places[1:] + places[:-1]) / 2
+    with _figure((8.0, 4.0), path) as figure:
+        axes = figure.subplots()
+        axes.bar(
+            middle, found.mean(axis=0), np.diff(places), color=_tint(0.75), edgecolor="white", linewidth=0.4,
+            label="mean over all runs",
+        )  # fmt: skip
+        axes.vlines(middle, low, high, color=_INK, lw=1, label="90 % of runs")
+        axes.set_xlabel(literal(axis_label(output, units)))
+        axes.set_ylabel("samples of a run")
+        axes.margins(x=0.02)
+        axes.legend(loc="best", **_BOX)
+        _head(axes, title if title is not None else name, _count(len(given), len(given) - len(found)))
+    return figure
+
+
 def scatter(
     parameters: Mapping[str, Any],
     metrics: Mapping[str, Any],
@@ -184,6 +221,12 @@ def bars(sensitivity: Sensitivity, *, title: str | None = None, path: Path | Non
         units = sensitivity.units if "mu_star" in shown else ""
         axes.set_xlabel(literal(axis_label(_AXES[next(iter(shown))], units)))
         axes.legend(loc="lower right", **_BOX)
+        if sensitivity.overlap:
+            # Below the axis's own label, however high the figure is.
+            axes.annotate(
+                literal("\n".join(wrap(sensitivity.overlap, _LINE))), (0, 0), (0, -38), va="top",
+                xycoords="axes fraction", textcoords="offset points", fontsize=8.5, color=_GREY,
+            )  # fmt: skip
         told = title if title is not None else f"{sensitivity.metric}: {sensitivity.method}"
         _head(axes, told, _count(sensitivity.runs + sensitivity.left_out, sensitivity.left_out))
     return figure

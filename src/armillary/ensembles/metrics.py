@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from armillary.algebra.arithmetic import positive_whole
+from armillary.algebra.arithmetic import plain_float, positive_whole
 from armillary.errors import ArmillaryError, nearest
 
 DIRECTIONS = {"rising": 1, "falling": -1, "either": 0}
@@ -151,8 +151,8 @@ class Crossing(Metric):
                 f"a crossing is {', '.join(DIRECTIONS)}, not '{self.direction}'"
                 f"{nearest(self.direction, DIRECTIONS)}"
             )
-        if not isfinite(self.level):
-            raise ArmillaryError(f"the level of a crossing must be a finite number, not {self.level}")
+        if plain_float(self.level) is None or not isfinite(self.level):
+            raise ArmillaryError(f"the level of a crossing must be a finite number, not {self.level!r}")
 
     @property
     def start(self) -> tuple[float, ...]:
@@ -176,7 +176,8 @@ class Histogram(Metric):
     kind: ClassVar[str] = "histogram"
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.low) and isfinite(self.high) and self.low < self.high):
+        bounds = (plain_float(self.low), plain_float(self.high))
+        if any(x is None or not isfinite(x) for x in bounds) or not self.low < self.high:
             raise ArmillaryError(
                 f"the histogram of '{self.output}' needs bounds low < high, not {self.low} and {self.high}"
             )

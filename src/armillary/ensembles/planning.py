@@ -39,6 +39,7 @@ def plan(
     memory: Any = None,
     t0: float = 0.0,
     sample: float | Sequence[float] | None = None,
+    watch: float | None = None,
     outputs: Sequence[str] | None = None,
     metrics: Metrics | None = None,
     runs: int | None = None,
@@ -57,9 +58,7 @@ def plan(
     most = positive_whole(max_steps)
     if most is None:
         raise ArmillaryError(f"max_steps must be a positive whole number, not {max_steps!r}")
-    if tiled := getattr(model, "tolerances", None):  # of a model with sensitivities
-        atol = tiled(atol)
-    tolerances = check_tolerances(rtol, atol, max_step, len(model.equations.program.state))
+    tolerances = check_tolerances(rtol, model.tolerances(atol), max_step, len(model.equations.program.state))
     asked = read_metrics(metrics)
     history = _history(model, outputs, bool(asked))
     for name, metric in asked.items():
@@ -79,7 +78,9 @@ def plan(
     others = len(program.state) + len(program.memory) + len(program.parameters)
     others += sum(m.size + len(m.start) for m in asked.values())
     _check_size(starts.runs, _samples(t0, t_end, sample, fixed), len(history), others)
-    times, kept, looked = _rows(float(t0), float(t_end), sample, fixed, bool(history), bool(asked))
+    if watch is not None:
+        _check_size(1, _samples(t0, t_end, watch, fixed), len(asked), 0)
+    times, kept, looked = _rows(float(t0), float(t_end), sample, watch, fixed, bool(history), bool(asked))
     grid, steps, row_at = _grid(float(t0), float(t_end), fixed, times) if fixed else (None, None, None)
     return Plan(
         model=model,
@@ -155,30 +156,50 @@ def _restricted(program: Program, names: Sequence[str], columns: Sequence[str]) 
 
 
 def _rows(
-    t0: float, t_end: float, sample: Any, step: float | None, history: bool, metrics: bool
+    t0: float,
+    t_end: float,
+    sample: Any,
+    watch: float | None,
+    step: float | None,
+    history: bool,
+    metrics: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times of all rows, which of them are kept as histories, and which the metrics see.
 
-    Metrics see every grid point of fixed steps; with an adaptive method the sample times, a thousand
-    intervals unless they are given. Histories are kept at the sample times, by default the same.
+    Metrics see every grid point of fixed steps, or a thousand intervals with an adaptive method, or what
+    ``watch`` says; and in any case the samples of histories. Those are kept at the sample times, by default
+    the times that metrics see.
     """
-    if sample is None and step is None and t_end > t0:
-        sample = (t_end - t0) / _ROWS
+    usual = _grid_points(t0, t_end, step) if step else _even(t0, t_end, (t_end - t0) / _ROWS)
+    watched = usual if watch is None else _even(t0, t_end, watch)
     given = SampleTimes(sample, t0, t_end)
-    every = _grid_points(t0, t_end, step) if step else np.array([t0, t_end])[: 1 + (t_end > t0)]
-    samples = every if given.every_step else given.times(0, given.count)
-    if not (metrics and step):
-        return samples, np.full(len(samples), history), np.full(len(samples), metrics)
-    near = SNAP * step
-    place = np.clip(np.searchsorted(every, samples), 0, len(every) - 1)
-    before = np.maximum(place - 1, 0)
-    place = np.where(np.abs(every[before] - samples) < np.abs(every[place] - samples), before, place)
-    on_grid = np.abs(every[place] - samples) <= near
-    every = every.copy()
-    every[place[on_grid]] = samples[on_grid]
-    times = np.union1d(every, samples)
-    kept = np.isin(times, samples) if history else np.zeros(len(times), dtype=bool)
-    return times, kept, np.isin(times, every)
+    samples = usual if given.every_step else given.times(0, given.count)
+    samples = samples if history else samples[:0]
+    if not metrics:
+        return samples, np.ones(len(samples), dtype=bool), np.zeros(len(samples), dtype=bool)
+    # Times that differ by rounding alone are one: that of the sample.
+    near = SNAP * (step or (t_end - t0) / _ROWS)
+    watched = watched[~_close_to(watched, samples, near)]
+    times = np.union1d(watched, samples)
+    return times, np.isin(times, samples), np.ones(len(times), dtype=bool)
+
+
+def _even(t0: float, t_end: float, interval: float) -> np.ndarray:
+    """Times an interval apart, and the end."""
+    if t_end == t0:
+        return np.array([t0])
+    even = SampleTimes(interval, t0, t_end)
+    times = even.times(0, even.count)
+    return times if times[-1] == t_end else np.append(times, t_end)
+
+
+def _close_to(times: np.ndarray, others: np.ndarray, near: float) -> np.ndarray:
+    """Which times have one of the others beside them."""
+    if not len(others):
+        return np.zeros(len(times), dtype=bool)
+    after = np.clip(np.searchsorted(others, times), 0, len(others) - 1)
+    before = np.maximum(after - 1, 0)
+    return np.minimum(np.abs(others[after] - times), np.abs(others[before] - times)) <= near
 
 
 def _samples(t0: float, t_end: float, sample: Any, step: float | None) -> float:
@@ -222,7 +243,7 @@ def _check_size(runs: int, samples: float, history: int, others: int) -> None:
     if size > most:
         raise ArmillaryError(
             f"{runs} runs with {numbers:,.0f} numbers each would take {_gibibytes(size)} of memory, more "
-            f"than {_gibibytes(most)}; keep fewer samples (sample=), fewer outputs (outputs=), reduce them on "
+            f"than {_gibibytes(most)}; keep fewer samples (sample=), fewer outputs (outputs=), reduce on "
             "the fly (metrics=), or use a Study, which writes to disk"
         )
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from armillary.atomic import replacing
 from armillary.ensembles.metrics import Crossing, Histogram, Metric
-from armillary.ensembles.plan import EVENT, FINISHED, STATUS, Outcome, Plan
+from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, STATUS, Outcome, Plan
 from armillary.errors import ArmillaryError, nearest, require
 from armillary.version import VERSION
 
@@ -200,7 +200,10 @@ class Batch:
 
     def __repr__(self) -> str:
         lines = [f"Batch of {self.runs} runs of '{self.system}'"]
-        failed = self.failed
+        made = self.runs - np.count_nonzero(self.status == STATUS[NOT_RUN])
+        if made < self.runs:
+            lines.append(f"  interrupted: {made} runs made")
+        failed = self.failed[self.status[self.failed] != STATUS[NOT_RUN]]
         if failed.size:
             lines.append(f"  {failed.size} failed: {'; '.join(self._story(int(i)) for i in failed[:3])}")
         for name, values in list(self.metrics.items())[:_SHOWN]:

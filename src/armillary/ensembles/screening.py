@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.columns import aligned
-from armillary.ensembles.explained import rank_correlation, variance_explained
+from armillary.ensembles.explained import correlated_pairs, rank_correlation, variance_explained
 from armillary.ensembles.sampling import Design
 from armillary.errors import ArmillaryError, require
 from armillary.results.chart import axis_label
@@ -27,6 +27,8 @@ GIVEN = "variance explained"
 _RESAMPLES = 100  # of a bootstrap
 _RESAMPLED = 10_000_000  # numbers it may hold at once: fewer resamples of very many runs
 _FEWEST = 20  # runs, or groups of them, from which anything can be told
+_SHOWN = 3  # pairs of correlated quantities in a sentence
+_WEAK = 0.1  # correlation whose square, the part of one that goes with the other, is too small to matter
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Sensitivity:
 
     `second` has the part of variance that two quantities cause only together, where that was asked for.
     `left_out` runs had a metric that is no finite number, or belong to a group with such a one.
+    `correlated` has pairs of quantities and the correlation of their ranks: their parts of the variance
+    overlap, and add up to more than there is.
     """
 
     method: str
@@ -59,6 +63,7 @@ class Sensitivity:
     metric: str = "metric"
     units: str = ""
     level: float = 0.95
+    correlated: tuple[tuple[str, str, float], ...] = ()
     second: np.ndarray | None = field(default=None, repr=False)
     second_confidence: np.ndarray | None = field(default=None, repr=False)
 
@@ -67,6 +72,13 @@ class Sensitivity:
         """The numbers of the names, the most important first."""
         main = {SOBOL: "total", MORRIS: "mu_star", GIVEN: "explained"}[self.method]
         return np.argsort(-self.values[main], kind="stable")
+
+    @property
+    def overlap(self) -> str:
+        """What is to be known of parts of the variance where quantities are correlated, else ""."""
+        told = [f"{one} and {other} ({rank:.2f})" for one, other, rank in self.correlated[:_SHOWN]]
+        more = f" and {len(self.correlated) - _SHOWN} other pairs" if len(self.correlated) > _SHOWN else ""
+        return f"correlated: {', '.join(told)}{more}; their parts overlap, and do not add up" if told else ""
 
     def to_pandas(self) -> Any:
         """A table with a row for each quantity; the half widths of intervals are in columns named "… ±"."""
@@ -97,6 +109,8 @@ class Sensitivity:
                 for part, i, j in sorted(pairs, reverse=True)
             ]
             lines += ["only together", *(f"  {line}" for line in aligned(told_pairs, "<>"))]
+        if self.overlap:
+            lines.append(self.overlap)
         if self.left_out:
             lines.append(f"{self.left_out} runs are left out: {_WHY[self.method]}")
         return "\n".join(lines)
@@ -134,10 +148,12 @@ def sensitivity(
         raise ArmillaryError(f"'{metric}' needs a value for each of {design.runs} runs, not shape {y.shape}")
     complete = np.isfinite(y).reshape(-1, design.group).all(axis=1)
     count = int(complete.sum())
-    if count < _FEWEST and not (design.kind == "morris" and count > 1):
+    fewest = 2 if design.kind == "morris" else _FEWEST
+    if count < fewest:
         what = {"saltelli": "complete groups", "morris": "complete trajectories"}.get(design.kind, "runs")
         raise ArmillaryError(
-            f"'{metric}' is known in {count} {what} of {complete.size}: too few to tell what it depends on"
+            f"'{metric}' is known in {count} {what} of {complete.size}: too few to tell what it depends on; "
+            f"{fewest} are needed at least"
         )
     kept = np.repeat(complete, design.group)
     if np.ptp(y[kept]) == 0:
@@ -209,11 +225,13 @@ def _given(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> dic
     y = (y[kept] - y[kept].mean()) / y[kept].std()
     found = [variance_explained(x[kept], y, level) for x in inputs.values()]
     ranks = [rank_correlation(x[kept], y, level) for x in inputs.values()]
+    correlated = correlated_pairs({name: x[kept] for name, x in inputs.items()}, _WEAK)
     explained, explained_half, rank, rank_half = np.column_stack([found, ranks]).T
     return {
         "method": GIVEN,
         "values": {"explained": explained, "rank": rank},
         "confidence": {"explained": explained_half, "rank": rank_half},
+        "correlated": correlated,
     }
 
 

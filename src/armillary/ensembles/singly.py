@@ -63,11 +63,13 @@ class Singly:
             run, status = None, FAILED
             outcome.messages[column] = str(error)
         outcome.status[column] = status
-        if run is None or not len(run):
+        if run is None:
             return
         said = str(run.info["status"])
         if status == FAILED and said in _FAILURES:
             outcome.status[column] = STATUS.index(said)
+        if not len(run):
+            return
         self.record(run, status, column, outcome)
 
     def record(self, run: Run, status: int, column: int, outcome: Outcome) -> None:

@@ -12,7 +12,7 @@ off than the search goes, is not seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -37,7 +37,7 @@ _COLUMNS = 256  # computed at once
 def jumps(
     expressions: Sequence[Expr],
     moving: Mapping[Expr, Expr],
-    lasting: Sequence[Expr],
+    lasting: Container[Expr],
     typical: Mapping[Expr, float],
 ) -> list[Expr]:
     """Calls that switch at instants which move as ``moving`` symbols do, and where an expression jumps.

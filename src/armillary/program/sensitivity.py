@@ -257,11 +257,12 @@ def _check_jumps(equations: Equations, moving: Mapping[Expr, Expr]) -> None:
     t, system, plain = equations.targets, equations.system, equations.setting.plain
     if any(memory.hidden for memory in system.memories.values()):
         return  # imported FMUs can be called in runs only
+    lasting = dict.fromkeys([*t.coordinates, *t.speeds, t.time], 0.0)
     typical = {plain(p): default_value(p) or 1.0 for p in system.parameters.values()}
-    typical |= dict.fromkeys([*t.coordinates, *t.speeds], 0.0) | {t.time: 0.5}
-    typical |= {plain(s): value for s, value in system.initial.items() if plain(s) in typical}
+    typical |= lasting | {t.time: 0.5}
+    typical |= {plain(s): value for s, value in system.initial.items() if plain(s) in lasting}
     typical |= {m: memory.initial for m, memory in zip(t.memory, system.memories.values(), strict=True)}
-    if found := jumps(t.rates, moving, [*t.coordinates, *t.speeds, t.time], typical):
+    if found := jumps(t.rates, moving, lasting, typical):
         raise ArmillaryError(
             f"the rates of '{system.name}' jump with '{found[0]}', and what that adds to the "
             "derivatives of the motion is not in the equations; make it an event that sets a memory "

@@ -292,8 +292,8 @@ class CompiledModel:
         if sample is None and adaptive and t_end > t0:
             sample = (t_end - t0) / _SAMPLES
         how: dict[str, Any] = {
-            "step": step, "sample": sample, "rtol": rtol, "atol": atol, "max_step": max_step,
-            "max_steps": max_steps,
+            "step": step, "sample": sample, "rtol": rtol, "atol": self.tolerances(atol),
+            "max_step": max_step, "max_steps": max_steps,
         }  # fmt: skip
         with progress_line(progress, t0, t_end) as report:
             how["progress"] = report
@@ -321,6 +321,7 @@ class CompiledModel:
         memory: Mapping[str, Any] | None = None,
         t0: float = 0.0,
         sample: float | Sequence[float] | None = None,
+        watch: float | None = None,
         outputs: Sequence[str] | None = None,
         metrics: Metrics | None = None,
         runs: int | None = None,
@@ -338,11 +339,11 @@ class CompiledModel:
         ``parameters``, ``initial`` and ``memory`` hold numbers, shared by all runs, and arrays, one number
         per run; ``initial`` may also be an array of whole states, a row per run. ``metrics`` are reduced on
         the fly, by name: "final(x)", "minimum(x)", "maximum(x)", "mean(x)", "rms(x)", "crossing(x, level,
-        rising)", "histogram(x, low, high, bins)" of outputs x; they see every fixed step, or the sample times
-        of an adaptive method. ``outputs`` are those whose histories are kept, at the times of ``sample``: all
-        where no metrics are asked for, else none unless named. Steps, methods and tolerances are those of
-        ``simulate``, and so are the numbers, to rounding, whatever the number of runs and ``threads`` (all
-        cores by default).
+        rising)", "histogram(x, low, high, bins)" of outputs x. They see every fixed step, or a thousand
+        intervals of an adaptive method; ``watch`` is another time between two looks. ``outputs`` are those
+        whose histories are kept, at the times of ``sample``: all where no metrics are asked for, else none
+        unless named. Steps, methods and tolerances are those of ``simulate``, and so are the numbers, to
+        rounding, whatever the number of runs and ``threads`` (all cores by default).
 
         A run that diverges does not disturb the others: ``batch.status`` tells, its metrics are NaN.
         ``device="gpu"`` makes the runs on a CUDA GPU, with ``precision`` "double" or "single".
@@ -351,10 +352,14 @@ class CompiledModel:
 
         return simulate_batch(
             self, t_end, step=step, method=method, parameters=parameters, initial=initial, memory=memory,
-            t0=t0, sample=sample, outputs=outputs, metrics=metrics, runs=runs, rtol=rtol, atol=atol,
-            max_step=max_step, max_steps=max_steps, threads=threads, device=device, precision=precision,
-            progress=progress,
+            t0=t0, sample=sample, watch=watch, outputs=outputs, metrics=metrics, runs=runs, rtol=rtol,
+            atol=atol, max_step=max_step, max_steps=max_steps, threads=threads, device=device,
+            precision=precision, progress=progress,
         )  # fmt: skip
+
+    def tolerances(self, atol: float | Sequence[float]) -> float | Sequence[float]:
+        """Tolerances of all states, from those of coordinates and speeds."""
+        return atol
 
     @property
     def _changes_mode(self) -> bool:

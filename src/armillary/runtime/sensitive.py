@@ -105,7 +105,7 @@ class SensitiveModel(CompiledModel):
         return np.concatenate([memory, rows.ravel()])
 
     def tolerances(self, atol: float | Sequence[float]) -> float | Sequence[float]:
-        """Tolerances of a state with derivatives, from those of one without: the same for each derivative."""
+        """Tolerances of all states, from those of coordinates and speeds: the same for each derivative."""
         count = len(self.base.equations.program.state)
         return np.tile(atol, 1 + len(self.directions)).tolist() if np.shape(atol) == (count,) else atol
 

@@ -136,13 +136,16 @@ def check_same(there: Definition, here: Definition, folder: Folder) -> None:
 
 def _other_number(there: Definition, here: Definition, folder: Folder) -> str:
     """What to do where only the number of runs is another."""
-    as_it_is = f"open_study('{folder.root}') has it as it is, and 'armillary study run {folder.root}'"
+    as_it_is = (
+        f"or take it as it is: open_study('{folder.root}'), on the command line 'armillary study run "
+        f"{folder.root}'"
+    )
     if here.runs < there.runs:
-        return f"ask for {there.runs}; {as_it_is}"
+        return f"ask for {there.runs}, {as_it_is}"
     kind = here.content["design"]["kind"]
     if kind in OPEN_ENDED:
         return f"open_study('{folder.root}').extend({here.runs}) makes the others"
-    return f"of a {kind} design all runs depend on their number, so give another folder; {as_it_is}"
+    return f"of a {kind} design all runs depend on their number, so give another folder, {as_it_is}"
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:

@@ -36,6 +36,7 @@ class Array:
     units: str = ""
     about: str = ""
     edges: tuple[float, ...] = ()  # of bins
+    edge_units: str = ""
 
     def chunk_bytes(self, block: int) -> int:
         return 8 * block * self.size

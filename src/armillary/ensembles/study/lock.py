@@ -48,16 +48,15 @@ class StudyLock:
                 self._thread = threading.Thread(target=self._keep_touching, daemon=True)
                 self._thread.start()
                 return self
-            owner = _read(self.path)
-            if owner is None:
+            found = _read(self.path)
+            if found is None:
                 continue  # given back just now
-            if not self._is_stale(owner):
+            if not _is_stale(self.path, found, self._stale):
                 raise ArmillaryError(
-                    f"study '{self.path.parent}' is being run by process {owner.get('pid', '?')} on "
-                    f"{owner.get('host', 'some machine')}, since {owner.get('since', 'just now')}: wait for "
-                    "it, or end it; open_study reads a study that runs"
+                    f"study '{self.path.parent}' is being run by {_told(found)}: wait for it, or end it; "
+                    f"{self._if_dead(found)}open_study reads a study that runs"
                 )
-            self._remove(owner)
+            self._remove(found)
         raise ArmillaryError(f"study '{self.path.parent}': its lock '{self.path}' changes hands all the time")
 
     def __exit__(
@@ -66,8 +65,8 @@ class StudyLock:
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
-        owner = _read(self.path)
-        if owner is not None and owner.get("token") == self._token:
+        found = _read(self.path)
+        if found is not None and found.get("token") == self._token:
             with suppress(OSError):
                 self.path.unlink()
 
@@ -106,16 +105,16 @@ class StudyLock:
             ) from error
         return True
 
-    def _is_stale(self, owner: dict[str, Any]) -> bool:
-        here = owner.get("host") == socket.gethostname() and owner.get("processes") == _processes()
-        if here and not _alive(owner.get("pid")):
-            return True
-        try:
-            return _disk_time(self.path.parent) - self.path.stat().st_mtime > self._stale
-        except OSError:  # given back just now
-            return False
+    def _if_dead(self, found: dict[str, Any]) -> str:
+        """When a study can be taken over from a process that cannot be looked for: on another machine."""
+        if _is_here(found) or (age := _age(self.path)) is None:
+            return ""
+        return (
+            f"if it was killed, run this again in {max(1, round(self._stale - age))} s: whoever is not heard "
+            f"of for {self._stale:g} s is taken for dead; "
+        )
 
-    def _remove(self, owner: dict[str, Any]) -> None:
+    def _remove(self, found: dict[str, Any]) -> None:
         """A stale lock moved away. Another may have done so before and made his own: that one is put back."""
         aside = self.path.with_name(f".{NAME}-{self._token}")
         try:
@@ -123,7 +122,7 @@ class StudyLock:
         except OSError:
             return
         moved = _read(aside)
-        if moved is not None and moved.get("token") != owner.get("token"):
+        if moved is not None and moved.get("token") != found.get("token"):
             with suppress(OSError):
                 os.link(aside, self.path)
         with suppress(OSError):
@@ -131,12 +130,46 @@ class StudyLock:
 
     def _keep_touching(self) -> None:
         while not self._ended.wait(self._beat):
-            owner = _read(self.path)
-            if owner is None or owner.get("token", self._token) != self._token:
+            found = _read(self.path)
+            if found is None or found.get("token", self._token) != self._token:
                 self._lost = True
                 return
             with suppress(OSError):
                 os.utime(self.path)
+
+
+def owner(folder: Path) -> str:
+    """Who runs the study in a folder, and since when; "" where nobody does."""
+    path = folder / NAME
+    found = _read(path)
+    return "" if found is None or _is_stale(path, found, STALE) else _told(found)
+
+
+def _told(found: dict[str, Any]) -> str:
+    return (
+        f"process {found.get('pid', '?')} on {found.get('host', 'some machine')}, since "
+        f"{found.get('since', 'just now')}"
+    )
+
+
+def _is_here(found: dict[str, Any]) -> bool:
+    """Whether an owner is a process that this one could see."""
+    return found.get("host") == socket.gethostname() and found.get("processes") == _processes()
+
+
+def _is_stale(path: Path, found: dict[str, Any], stale: float) -> bool:
+    if _is_here(found) and not _alive(found.get("pid")):
+        return True
+    age = _age(path)
+    return age is not None and age > stale
+
+
+def _age(path: Path) -> float | None:
+    """Seconds since a lock was touched; None where it was given back just now."""
+    try:
+        return _disk_time(path.parent) - path.stat().st_mtime
+    except OSError:
+        return None
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -175,6 +208,8 @@ def _disk_time(folder: Path) -> float:
     try:
         probe.touch(exist_ok=False)
         return probe.stat().st_mtime
+    except OSError:  # who only reads may not write
+        return time.time()
     finally:
         with suppress(OSError):
             probe.unlink()

@@ -36,14 +36,20 @@ class Status:
     def __str__(self) -> str:
         lines = [f"{self.made} of {self.runs} runs made, in {self.finished} of {self.blocks} blocks"]
         if self.rate:
-            lines[0] += f", {self.rate:.3g} runs/s"
+            lines[0] += f", {_three_digits(self.rate)} runs/s"
         if self.seconds_left:
-            lines[0] += f", about {clock(self.seconds_left)} left"
+            lines[0] += f", about {clock(max(self.seconds_left, 1.0))} left"
         if self.failed:
             named = "; ".join(f"run {run}: {_short(why)}" for run, why in self.told[:_NAMED])
             more = "; …" if self.failed > min(len(self.told), _NAMED) else ""
             lines.append(f"{self.failed} failed ({named}{more})")
         return "\n".join(lines)
+
+
+def _three_digits(rate: float) -> str:
+    """A rate as people write it: 0.0123, 12.3, 12300."""
+    rough = f"{rate:.3g}"
+    return f"{float(rough):.0f}" if rate >= 100 else rough
 
 
 def _short(reason: str) -> str:

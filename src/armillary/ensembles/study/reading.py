@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from armillary.ensembles.plan import NOT_RUN
 from armillary.ensembles.study.consolidate import is_consolidated, words
 from armillary.ensembles.study.definition import Definition
 from armillary.ensembles.study.files import Folder
-from armillary.ensembles.study.layout import METRIC, RUN, STATUS, VARIED
+from armillary.ensembles.study.layout import METRIC, RUN, STATUS, VARIED, Array, Layout
 from armillary.ensembles.study.records import read_numbers
 from armillary.errors import ArmillaryError, nearest, require
 
@@ -50,22 +51,27 @@ def dataset(folder: Folder, definition: Definition, **options: Any) -> xarray.Da
     for array in layout.arrays:
         if array.edges:
             edges = np.array(array.edges)
-            coordinates[array.along] = (array.along, (edges[1:] + edges[:-1]) / 2)
+            middle = (edges[1:] + edges[:-1]) / 2
+            coordinates[array.along] = (array.along, middle, {"units": array.edge_units})
     varied = [column.label for column in layout.columns if column.kind == VARIED]
     shown = [each.label for each in layout.arrays] + [column.label for column in layout.columns]
     return found[shown].assign_coords(coordinates).set_coords(varied)
 
 
 def table(folder: Folder, definition: Definition) -> pandas.DataFrame:
-    """A pandas table with a row per run: varied values, metrics, how it ended."""
+    """A pandas table with a row per run: varied values, metrics, how it ended; units in its ``attrs``."""
     pd = require("pandas", extra="data", purpose="Tables")
     layout = definition.layout
     if is_consolidated(folder, definition):
-        return pd.read_parquet(folder.table).set_index(RUN)
-    _require_results(folder)
-    rows = zip(layout.table_names, layout.columns, numbers(folder, definition), strict=True)
-    columns = {name: words(row) if column.kind == STATUS else row for name, column, row in rows}
-    return pd.DataFrame(columns, index=pd.RangeIndex(layout.runs, name=RUN))
+        found = pd.read_parquet(folder.table).set_index(RUN)
+    else:
+        _require_results(folder)
+        rows = zip(layout.table_names, layout.columns, numbers(folder, definition), strict=True)
+        columns = {name: words(row) if column.kind == STATUS else row for name, column, row in rows}
+        found = pd.DataFrame(columns, index=pd.RangeIndex(layout.runs, name=RUN))
+    pairs = zip(layout.table_names, layout.columns, strict=True)
+    found.attrs["units"] = {name: column.units for name, column in pairs if column.kind != STATUS}
+    return found
 
 
 class Numbers(NamedTuple):
@@ -86,10 +92,28 @@ def columns_of(folder: Folder, definition: Definition, *names: str) -> dict[str,
     for name in names:
         if name not in known:
             raise ArmillaryError(
-                f"study '{folder.root}' has no numbers '{name}'{nearest(name, known)}; it has "
-                f"{', '.join(known)}"
+                f"study '{folder.root}' has no numbers '{name}'{_instead(name, layout, known)}"
             )
     return {name: Numbers(everything[known[name][0]].to_numpy(), known[name][1]) for name in names}
+
+
+def _instead(name: str, layout: Layout, known: Iterable[str]) -> str:
+    """The end of a sentence about a name that is not a number of each run."""
+    for array in layout.arrays:
+        if array.name == name:
+            drawn = "a histogram of each run, which histogram" if array.edges else "histories, which fan"
+            return f": it has {drawn}('{name}') draws and dataset()['{array.label}'] holds"
+    return f"{nearest(name, known)}; it has {', '.join(known)}"
+
+
+def counts_of(folder: Folder, definition: Definition, name: str) -> tuple[np.ndarray, Array] | None:
+    """The histograms (runs, bins) that a metric has of each run, and its bins; None where it has none."""
+    for array in definition.layout.arrays:
+        if array.name == name and array.edges:
+            _require_results(folder)
+            store = require("zarr", extra="study", purpose="Studies").open_group(folder.store, mode="r")
+            return store[array.label][:], array
+    return None
 
 
 def history(folder: Folder, definition: Definition, name: str) -> tuple[np.ndarray, Any, str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armillary.ensembles.metrics import read_metric
 from armillary.ensembles.sampling import Design
 from armillary.ensembles.study import reading
 from armillary.ensembles.study.definition import Definition
 from armillary.ensembles.study.files import Folder
 from armillary.ensembles.study.layout import METRIC, VARIED
+from armillary.ensembles.study.lock import owner
 from armillary.ensembles.study.progress import Progress, Status
 from armillary.ensembles.study.records import finished_blocks, read_record
 from armillary.errors import ArmillaryError
@@ -62,6 +64,11 @@ class StudyResults:
         layout = self._definition.layout
         return {a.name: a.units for a in layout.arrays} | {c.name: c.units for c in layout.columns}
 
+    @property
+    def run_by(self) -> str:
+        """Who runs it now, "process 1234 on node1, since …"; "" where nobody does."""
+        return owner(self.path)
+
     def status(self) -> Status:
         """How far it is: runs made, runs that failed and why."""
         found = finished_blocks(self._folder, self._definition.layout, self._definition.digest, patience=0.0)
@@ -90,7 +97,7 @@ class StudyResults:
         return reading.dataset(self._folder, self._definition, **options)
 
     def table(self) -> pandas.DataFrame:
-        """A table with a row per run: varied values, metrics, status."""
+        """A table with a row per run: varied values, metrics, status; ``attrs["units"]`` has their units."""
         return reading.table(self._folder, self._definition)
 
     def values(self, run: int) -> dict[str, float]:
@@ -117,9 +124,18 @@ class StudyResults:
         return charts.fan(times, values, name=output, units=units, **options)
 
     def histogram(self, metric: str, **options: Any) -> Figure:
-        """How often a metric has which value; ``options``: ``bins``, ``title``, ``path``."""
+        """How often a metric has which value; ``options``: ``bins``, ``title``, ``path``.
+
+        Of a metric that is a histogram of each run, the mean over all runs.
+        """
         from armillary.ensembles import charts
 
+        if (counted := reading.counts_of(self._folder, self._definition, metric)) is not None:
+            counts, bins = counted
+            output = read_metric(self._definition.content["metrics"][metric]).output
+            return charts.mean_histogram(
+                counts, bins.edges, name=metric, output=output, units=bins.edge_units, **options
+            )
         found = reading.columns_of(self._folder, self._definition, metric)[metric]
         return charts.histogram(found.values, name=metric, units=found.units, **options)
 

@@ -77,7 +77,8 @@ def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> Lay
         metric, name = look.metric, look.name
         if isinstance(metric, Histogram):
             edges = tuple(metric.edges.tolist())
-            arrays.append(Array(name, name, f"{name} bin", metric.size, "1", str(metric), edges))
+            unit = outputs[metric.output].units
+            arrays.append(Array(name, name, f"{name} bin", metric.size, "1", str(metric), edges, unit))
         else:
             unit = "s" if isinstance(metric, Crossing) else outputs[metric.output].units
             columns.append(Column(name, name, METRIC, unit, str(metric)))

@@ -82,7 +82,7 @@ def _create(
     codecs = require("zarr.codecs", extra="study", purpose="Studies")
     about: dict[str, Any] = {"long_name": of.about or of.name, "units": of.units, "name": of.name}
     if isinstance(of, Array) and of.edges:
-        about["edges"] = list(of.edges)
+        about |= {"edges": list(of.edges), "edge_units": of.edge_units}
     if isinstance(of, Column):
         about["kind"] = of.kind
     group.create_array(

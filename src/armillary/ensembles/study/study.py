@@ -50,8 +50,8 @@ class Study(StudyResults):
     ``levels`` and ``second_order`` are those of ``Design``. Histories of ``outputs`` are kept at ``sample``
     times, all else are the arguments of ``simulate_batch``. ``block`` runs are made and written together (a
     study that is there keeps its number): one that is interrupted, by whatever, goes on behind the last whole
-    block when it is run again. A folder of another study is refused. ``build`` ("package.module:function") tells the workers of a cluster how to
-    build a model that no text can say.
+    block when it is run again. A folder of another study is refused. ``build`` ("package.module:function")
+    tells the workers of a cluster how to build a model that no text can say.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class Study(StudyResults):
         metrics: Metrics | None = None,
         outputs: Sequence[str] | None = None,
         sample: float | Sequence[float] | None = None,
+        watch: float | None = None,
         block: int | None = None,
         build: str | None = None,
         step: float | None = None,
@@ -88,7 +89,7 @@ class Study(StudyResults):
         )
         how = {
             "t_end": t_end, "step": step, "method": method, "parameters": parameters, "initial": initial,
-            "memory": memory, "t0": t0, "sample": sample, "rtol": rtol, "atol": atol, "max_step": max_step,
+            "memory": memory, "t0": t0, "sample": sample, "watch": watch, "rtol": rtol, "atol": atol, "max_step": max_step,
             "max_steps": max_steps, "precision": precision,
         }  # fmt: skip
         given = {key: value for key, value in how.items() if not _usual(key, value)}
@@ -282,7 +283,7 @@ class Study(StudyResults):
         histories; ``changed`` are arguments of ``simulate``, such as ``sample`` (None: every step).
         """
         content = self._definition.content
-        how = {key: value for key, value in content["run"].items() if key != "precision"}
+        how = {key: value for key, value in content["run"].items() if key not in ("precision", "watch")}
         return self.model.simulate(**(arguments(how, content["vary"], self.values(run)) | changed))
 
 
