@@ -206,7 +206,7 @@ def test_progress_and_a_picture(tmp_path: Path) -> None:
         ({"time": [], "x": []}, {}, r"data has no rows"),
         ([], {}, r"no data to fit to"),
         (3, {}, r"int is no data"),
-        ({"time": [0.0], "x": [1.0]}, {}, r"1 measurements cannot tell 2 unknowns \(k, c\)"),
+        ({"time": [0.0], "x": [1.0]}, {}, r"1 measurement cannot tell 2 unknowns \(k, c\)"),
         ({"time": [0, 1], "x": [0, 1]}, {"parameters": ["kk"]}, r"no parameter 'kk' to be fitted; did you"),
         ({"time": [0, 1], "x": [0, 1]}, {"parameters": []}, r"nothing is to be fitted"),
         ({"time": [0, 1], "x": [0, 1]}, {"initial": ["b.q"]}, r"no coordinate or speed 'b.q' to be fitted"),

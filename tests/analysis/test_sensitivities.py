@@ -15,10 +15,7 @@ import pytest
 import armillary as arm
 from armillary.runtime.compiled import CompiledModel
 from examples import bouncing_ball, four_bar, slider_crank, spacecraft_2, stanford_arm
-from tests.analysis.differences import TIGHT, assert_derivatives
-
-# Central differences with δ = 1e-5 leave y''' δ²/6 ≈ 1e-10 and rounding of runs over δ, 1e-14/1e-5 ≈ 1e-9.
-NEAR = 1e-7
+from tests.analysis.differences import NEAR, TIGHT, assert_derivatives
 
 
 @cache

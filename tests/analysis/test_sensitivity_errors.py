@@ -11,6 +11,7 @@ import pytest
 import armillary as arm
 from armillary.errors import ArmillaryError, ParameterError
 from examples import array_deployment, pendulum, slider_crank
+from tests.analysis.differences import NEAR, TIGHT, assert_derivatives
 
 
 def pushed(force: Any) -> arm.System:
@@ -37,22 +38,59 @@ def test_names_are_checked(to: list[str], of: list[str] | None, said: str) -> No
         pushed("-k*b.q1").derive().compile().sensitivities(1.0, to, of)
 
 
-JUMPING = ["select(t < T, F, 0)", "-F*sign(b.u1)", "select(b.q1 > 0, -k*b.q1 - c*b.u1, 0)"]
+JUMPING = [
+    "select(t < T, F, 0)",
+    "-F*sign(b.u1)",
+    "select(b.q1 > 0, -k*b.q1 - c*b.u1, 0)",
+    "select(b.q1 >= 0, F, 0)",
+    "select(b.q1 > 0 and b.q1 < 1, -k*b.q1, 0)",  # at 1, not at 0
+    "select(sin(b.q1*k/F/20000) > 0.9, F, 0)",  # far from where it starts
+    "select(sin(250*b.q1*k/F) > 0.9, F, 0)",  # at every turn
+    "F*atan2(b.q1, T*b.u1)",  # from π to −π
+]
 
 
 @pytest.mark.parametrize("force", JUMPING)
 def test_forces_that_jump_are_refused(force: str) -> None:
     model = pushed(force).derive().compile()
-    with pytest.raises(ArmillaryError, match=r"rates of 'cart' jump where '.*' changes.*make it an event"):
+    with pytest.raises(ArmillaryError, match=r"rates of 'cart' jump with '.*', and .*make it an event"):
         model.with_sensitivities(["T"])
     assert model.with_sensitivities(["T"], ignore_jumps=True).directions == ("T",)
 
 
-@pytest.mark.parametrize(
-    "force", ["select(b.q1 > 0, -k*b.q1, 0)", "-k*max(b.q1, 0)", "select(t < 0.5, F, 0) - k*abs(b.q1)"]
-)
+CONTINUOUS = [
+    "select(b.q1 > 0, -k*b.q1, 0)",
+    "-k*max(b.q1, 0)",
+    "select(t < 0.5, F, 0) - k*abs(b.q1)",  # by the clock
+    "select(b.q1 > 0.3, -1e6*k*(b.q1 - 0.3), 0)",  # a stiff stop that acts alone, to rounding
+    "select(b.q1 > 0.1, F, select(b.q1 < 0.1, F, 0))",
+    "select(k > 4, F, 0)",  # no instant of it moves
+    "F*atan2(b.q1, T*abs(b.u1) + F/k)",
+]
+
+
+@pytest.mark.parametrize("force", CONTINUOUS)
 def test_kinks_and_switches_by_the_clock_are_not(force: str) -> None:
     pushed(force).derive().compile().with_sensitivities(["k"])
+
+
+def test_tables_that_jump_are_refused() -> None:
+    """A table of straight lines has kinks, its slope jumps."""
+    table = arm.Table([-1.0, 0.5, 2.0], [3.0, 1.0, 2.0], name="drop")
+    pushed(lambda b: 1.0 * table(b.q1)).derive().compile().with_sensitivities(["k"])
+    model = pushed(lambda b: 1.0 * table.derivative()(b.q1)).derive().compile()
+    with pytest.raises(ArmillaryError, match=r"jump with 'drop_dx\(b.q1\)'"):
+        model.with_sensitivities(["k"])
+
+
+def test_sampled_switches_are_not_refused() -> None:
+    """A thruster that a sampled command opens switches by the clock, whatever the parameters."""
+    s = pushed("-k*b.q1")
+    s.memory("command", 0.0, update="b.q1*k/F", every=0.25)
+    s.force("thrust", "F*select(command > 0.1, 1, 0)", s.ground.x, at=s.bodies["b"].com)
+    assert_derivatives(
+        s.derive().compile(), 1.9, ["F"], ["b.q1"], NEAR, initial={"b.q1": 0.5}, sample=0.1, **TIGHT
+    )
 
 
 def test_foreign_code_without_derivatives_is_named() -> None:

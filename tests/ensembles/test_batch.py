@@ -379,6 +379,7 @@ BAD = [
     ({"memory": {"x": [1.0, 2.0]}}, r"no memory 'x'"),
     ({"runs": 0}, r"runs= must be a positive whole number"),
     ({"runs": np.nan}, r"runs= must be a positive whole number"),
+    ({"runs": 10**12}, r"1,000,000,000,000 runs are more than a batch can hold"),
     ({"runs": 2, "threads": np.inf}, r"threads= must be a positive whole number"),
     ({"runs": 2, "max_steps": 1.5}, r"max_steps must be a positive whole number"),
     ({"runs": 2, "sample": ["a"]}, r"sample times must be numbers"),
@@ -453,8 +454,10 @@ def test_metrics_do_not_depend_on_the_samples_of_histories() -> None:
     sparse = oscillator().simulate_batch(2.0, metrics=metrics, outputs=["A.q1"], sample=0.5, **how)
     fine = oscillator().simulate_batch(2.0, metrics=metrics, watch=1e-4, **how)
     assert sparse["A.q1"].shape == (2, 5) and sparse.time.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]
+    odd = oscillator().simulate_batch(2.0, metrics=metrics, outputs=["A.q1"], sample=0.0137, **how)
     for name in metrics:
         np.testing.assert_array_equal(plain[name], sparse[name])
+        np.testing.assert_array_equal(plain[name], odd[name])
     assert 0.0 <= plain["low"][0] + 1.0 < 400 * 0.002**2 / 8 and 0.0 <= fine["low"][0] + 1.0 < 400 * 1e-8 / 8
     assert abs(fine["zero"][0] - np.pi / 40) < 1e-8
     fixed = oscillator().simulate_batch(2.0, step=0.001, watch=0.25, metrics={"low": "min(A.q1)"}, **how)

@@ -79,7 +79,7 @@ class Lanes:
     """The engine for one plan with fixed steps."""
 
     def __init__(self, plan: Plan, width: int | None = None) -> None:
-        from armillary.ensembles.lanes_fixed import KEPT, LOOKED, FixedSteps
+        from armillary.ensembles.lanes_fixed import FixedSteps
 
         assert plan.method.tableau is not None and plan.row_at is not None
         self.plan, self.width = plan, width or lanes()
@@ -89,7 +89,7 @@ class Lanes:
         due = plan.row_at >= 0
         rows = plan.row_at[due]
         self._due = np.zeros(len(plan.row_at))
-        self._due[due] = np.where(plan.kept[rows], KEPT, 0.0) + np.where(plan.looked[rows], LOOKED, 0.0)
+        self._due[due] = plan.uses[rows]
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         plan, n, width = self.plan, i1 - i0, self.width
@@ -114,7 +114,7 @@ class AdaptiveLanes:
     """The engine for one plan with an adaptive method."""
 
     def __init__(self, plan: Plan, width: int | None = None) -> None:
-        from armillary.ensembles.lanes_adaptive import KEPT, LOOKED, AdaptiveSteps
+        from armillary.ensembles.lanes_adaptive import AdaptiveSteps
 
         assert plan.method.tableau is not None
         self.plan, self.width = plan, width or lanes()
@@ -122,10 +122,8 @@ class AdaptiveLanes:
             AdaptiveSteps(plan.program, plan.method.tableau, plan.looks, plan.history, self.width)
         )
         # After the last row there is one that never comes.
-        want = np.where(plan.kept, KEPT, 0.0) + np.where(plan.looked, LOOKED, 0.0)
-        self._rows = (
-            np.append(plan.times, np.inf), np.append(want, 0.0), np.append(np.cumsum(plan.kept) - 1.0, 0.0),
-        )  # fmt: skip
+        places = np.cumsum(plan.kept) - 1.0
+        self._rows = (np.append(plan.times, np.inf), np.append(plan.uses, 0.0), np.append(places, 0.0))
         settings = (plan.t0, plan.t_end, plan.step or 0.0, plan.rtol, plan.max_step, float(plan.max_steps))
         self._settings, self._atol = (
             np.array(settings),

@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from math import inf
 
 from armillary.ensembles.lanes_frame import LaneFrame, lengths
-from armillary.ensembles.plan import DIVERGED, FINISHED, TOO_MANY_STEPS, TOO_SMALL, Look
+from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, LOOKED, TOO_MANY_STEPS, TOO_SMALL, Look
 from armillary.program.program import Program
 from armillary.runtime.code import WHOLE, Operand, Value, Variable
 from armillary.runtime.steps import EPSILON
 from armillary.runtime.tableau import Tableau
 
-KEPT, LOOKED = 1, 2  # what a row is for, in ``want``: one real per row
 WHOLES = ("count", "stride")
 ADDRESSES = ("settings", "atol", "times", "want", "place")
 SETTINGS = ("t0", "t_end", "step", "rtol", "max_step", "max_steps")

@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armillary.ensembles.lanes_frame import LaneFrame, lengths
-from armillary.ensembles.plan import DIVERGED, FINISHED, Look
+from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, LOOKED, Look
 from armillary.program.program import Program
 from armillary.runtime.code import Value, Variable, Vector
 from armillary.runtime.tableau import Tableau
 
-KEPT, LOOKED = 1, 2  # what a row is for, in ``due``: one real per grid point
 WHOLES = ("blocks", "stride", "last")
 ADDRESSES = ("grid", "steps", "due")
 
@@ -93,10 +92,10 @@ class FixedSteps(LaneFrame):
         with self.when(due > 0.0):
             self.outputs(t, "state", shown)
             if self.looks:
-                with self.when(due >= LOOKED):
+                with self.when(due >= float(LOOKED)):
                     self.look(t)
             if self.history:
-                with self.when(due.equals(KEPT) | due.equals(KEPT + LOOKED)):
+                with self.when(due.equals(float(KEPT)) | due.equals(float(KEPT + LOOKED))):
                     self.keep()
 
     def keep(self) -> None:

@@ -24,6 +24,9 @@ STATUS = (
 FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS, FAILED, NOT_RUN = range(len(STATUS))
 
 
+KEPT, LOOKED = 1, 2  # what a row is for: a history, metrics, or both (3)
+
+
 @dataclass(frozen=True)
 class Look:
     """A metric of a batch: its name, and the column of the output that it looks at."""
@@ -82,6 +85,11 @@ class Plan:
     def slots(self) -> np.ndarray:
         """The slots of all metrics before the first row."""
         return np.array([x for look in self.looks for x in look.metric.start], dtype=float)
+
+    @property
+    def uses(self) -> np.ndarray:
+        """What each row is for, as a real number that compiled code compares."""
+        return np.where(self.kept, float(KEPT), 0.0) + np.where(self.looked, float(LOOKED), 0.0)
 
     def slot_places(self) -> list[int]:
         """Where the slots of each metric begin."""

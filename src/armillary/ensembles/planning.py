@@ -167,8 +167,8 @@ def _rows(
     """Times of all rows, which of them are kept as histories, and which the metrics see.
 
     Metrics see every grid point of fixed steps, or a thousand intervals with an adaptive method, or what
-    ``watch`` says; and in any case the samples of histories. Those are kept at the sample times, by default
-    the times that metrics see.
+    ``watch`` says. Histories are kept at the sample times, by default every grid point or a thousand
+    intervals too.
     """
     usual = _grid_points(t0, t_end, step) if step else _even(t0, t_end, (t_end - t0) / _ROWS)
     watched = usual if watch is None else _even(t0, t_end, watch)
@@ -177,11 +177,9 @@ def _rows(
     samples = samples if history else samples[:0]
     if not metrics:
         return samples, np.ones(len(samples), dtype=bool), np.zeros(len(samples), dtype=bool)
-    # Times that differ by rounding alone are one: that of the sample.
-    near = SNAP * (step or (t_end - t0) / _ROWS)
-    watched = watched[~_close_to(watched, samples, near)]
+    watched = _snapped(watched, samples, SNAP * (step or (t_end - t0) / _ROWS))
     times = np.union1d(watched, samples)
-    return times, np.isin(times, samples), np.ones(len(times), dtype=bool)
+    return times, np.isin(times, samples), np.isin(times, watched)
 
 
 def _even(t0: float, t_end: float, interval: float) -> np.ndarray:
@@ -193,13 +191,15 @@ def _even(t0: float, t_end: float, interval: float) -> np.ndarray:
     return times if times[-1] == t_end else np.append(times, t_end)
 
 
-def _close_to(times: np.ndarray, others: np.ndarray, near: float) -> np.ndarray:
-    """Which times have one of the others beside them."""
+def _snapped(times: np.ndarray, others: np.ndarray, near: float) -> np.ndarray:
+    """Times, each moved to one of the others where they differ by rounding alone."""
     if not len(others):
-        return np.zeros(len(times), dtype=bool)
+        return times
     after = np.clip(np.searchsorted(others, times), 0, len(others) - 1)
     before = np.maximum(after - 1, 0)
-    return np.minimum(np.abs(others[after] - times), np.abs(others[before] - times)) <= near
+    nearest_one = np.where(np.abs(others[before] - times) < np.abs(others[after] - times), before, after)
+    found = others[nearest_one]
+    return np.where(np.abs(found - times) <= near, found, times)
 
 
 def _samples(t0: float, t_end: float, sample: Any, step: float | None) -> float:

@@ -36,7 +36,7 @@ class Scalar:
     """The engine for one plan."""
 
     def __init__(self, plan: Plan) -> None:
-        from armillary.ensembles.scalar_loop import ARGUMENTS, KEPT, LOOKED, scalar_modules
+        from armillary.ensembles.scalar_loop import ARGUMENTS, scalar_modules
 
         assert plan.method.tableau is not None
         self.plan = plan
@@ -82,7 +82,7 @@ class Scalar:
         self._engine = engine(f"scalar {loop} {metrics}", module, 2, options)
         kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * len(ARGUMENTS))
         self._runs = kind(self._engine.get_function_address("runs"))
-        self._due = np.where(plan.kept, KEPT, 0.0) + np.where(plan.looked, LOOKED, 0.0)
+        self._due = plan.uses
         watched = model.equations.targets.watched
         asking = [e.name in WATCHMEN or asks_for_mode(e, model.equations) for e in watched]
         self._asks = np.array([*asking, False], dtype=float)

@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from armillary.backends.writer import Module
 from armillary.ensembles.accumulating import look_function
-from armillary.ensembles.plan import Plan
+from armillary.ensembles.plan import KEPT, LOOKED, Plan
 from armillary.runtime.code import ADDRESS, NOTHING, REAL, WHOLE, Code, Value, Variable, Vector
 from armillary.runtime.shape import FIELDS, Reason, Shape
 
@@ -23,7 +23,6 @@ ARGUMENTS = (
     "status", "stops", "given", "constants", "out", "own_slots", "due", "asks", "stopping", "ended",
     "drive", "precompute", "outputs",
 )  # fmt: skip
-KEPT, LOOKED = 1.0, 2.0  # in ``due``, one number per row
 
 
 def scalar_modules(plan: Plan, shape: Shape, again: int) -> tuple[str, str]:
@@ -131,10 +130,10 @@ class _Runs(Code):
         self.seen = Variable(self, self.whole(0))
         with self.each(filled) as r:
             place = rows.at(r * outputs)
-            with self.when((r < self.row_count) & (due[r] >= LOOKED)):
+            with self.when((r < self.row_count) & (due[r] >= float(LOOKED))):
                 self.look(times[r], place)
                 latest.set(times[r])
-            flag = due[r].equals(KEPT) | due[r].equals(KEPT + LOOKED)
+            flag = due[r].equals(float(KEPT)) | due[r].equals(float(KEPT + LOOKED))
             with self.when((r < self.row_count) & flag):
                 for k, column in enumerate(history):
                     target = (kept.get() * len(history) + k) * self.stride + run

@@ -26,6 +26,7 @@ from armillary.runtime.instance import Instance
 from armillary.runtime.parameters import ParameterTable, check_physical, parameter_table
 
 Given = Mapping[str, Any]
+_MOST = 2**30  # runs of a batch
 Quantities = tuple[str, tuple[str, ...], Any]  # of a body: where, what they are, and their values
 
 
@@ -392,6 +393,8 @@ def _count(lengths: dict[str, int], runs: int | None) -> int:
                 else f"mismatched shapes: {first} has {count} values and {name} has {other}; "
                 "there must be one per run"
             )
+    if count > _MOST:
+        raise ArmillaryError(f"{count:,} runs are more than a batch can hold, {_MOST:,}; use a Study")
     if count == 0:
         raise ArmillaryError(f"{first} has no values: there are no runs to make")
     return count

@@ -184,9 +184,6 @@ class Code:
     def whole(self, number: int) -> Value:
         return Value(self, ir.Constant(WHOLE, number))
 
-    def as_real(self, value: Operand) -> Value:
-        return value if isinstance(value, Value) else self.real(value)
-
     def of_kind(self, kind: Any, value: Operand) -> Value:
         """A number as one of a type: a constant, as it is, or the same in all lanes."""
         if isinstance(value, Value):

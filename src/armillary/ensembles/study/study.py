@@ -89,8 +89,8 @@ class Study(StudyResults):
         )
         how = {
             "t_end": t_end, "step": step, "method": method, "parameters": parameters, "initial": initial,
-            "memory": memory, "t0": t0, "sample": sample, "watch": watch, "rtol": rtol, "atol": atol, "max_step": max_step,
-            "max_steps": max_steps, "precision": precision,
+            "memory": memory, "t0": t0, "sample": sample, "watch": watch, "rtol": rtol, "atol": atol,
+            "max_step": max_step, "max_steps": max_steps, "precision": precision,
         }  # fmt: skip
         given = {key: value for key, value in how.items() if not _usual(key, value)}
         folder = Folder(Path(path))
