@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.analysis.outcome import shown
 from armillary.errors import ArmillaryError
 from armillary.runtime.compiled import CompiledModel
 
 TRUE = {"k": 5.3, "c": 0.23, "b.q1": 0.4, "b.u1": -0.2}
 PARAMETERS, INITIAL = {"k": 5.3, "c": 0.23}, {"b.q1": 0.4, "b.u1": -0.2}
+NEARBY = {"k": 5.2, "c": 0.2}  # starts
 TIMES = np.linspace(0.0, 6.0, 61)
 
 
@@ -85,13 +87,8 @@ def test_standard_errors_are_those_of_200_experiments() -> None:
     """The spread of 200 fits is known to 5 %, so three times that is allowed; and 95 % of the intervals hold
     the truth, give or take three times 1.5 %.
     """
-    fits = [
-        arm.fit(
-            model(), arm.Experiment(noisy(seed), initial={"b.u1": -0.2}), ["k", "c"], ["b.q1"], outputs=["x"]
-        )
-        for seed in range(200)
-    ]
-    for name in ("k", "c", "b.q1"):
+    fits = [arm.fit(model(), noisy(seed), PARAMETERS, INITIAL, outputs=["x"]) for seed in range(200)]
+    for name in TRUE:
         spread = np.std([fit.values[name] for fit in fits], ddof=1)
         told = np.sqrt(np.mean([fit.standard_errors[name] ** 2 for fit in fits]))
         assert told == pytest.approx(spread, rel=0.15), name
@@ -144,12 +141,10 @@ def test_tables_of_every_make(tmp_path: Path) -> None:
         str(tmp_path / "run.nc"),
     ]
     for source in sources:
-        fit = arm.fit(model(), source, ["k"], outputs=["x"], initial={"b.q1": 0.4, "b.u1": -0.2})
-        assert fit.values["k"] > 4.5
+        fit = arm.fit(model(), source, NEARBY, ["b.q1", "b.u1"], outputs=["x"])
+        assert fit.values == pytest.approx(TRUE, rel=1e-7)
         assert fit.experiments[0].count == 61
-    metres = (
-        model().simulate(6.0, sample=TIMES, parameters=PARAMETERS, initial=INITIAL).to_xarray()[["x"]] / 1000
-    )
+    metres = run.to_xarray()[["x"]] / 1000
     metres["x"].attrs["units"] = "m"
     fit = arm.fit(model(), metres, ["k", "c"], ["b.q1", "b.u1"])
     assert fit.values == pytest.approx(TRUE, rel=1e-7)
@@ -160,7 +155,7 @@ def test_what_the_data_do_not_determine_is_named() -> None:
     assert any("only combinations of 'k', 'm', 'c'" in note for note in fit.warnings)
     assert fit.standard_errors["m"] == np.inf and fit.standard_errors["b.q1"] < 1e-6
     assert fit.values["k"] / fit.values["m"] == pytest.approx(5.3, rel=1e-6)
-    still = arm.fit(model(), {"time": [0.0, 1.0, 2.0], "x": [0.0, 0.0, 0.0]}, ["k"], ["b.q1"])
+    still = arm.fit(model(), {"time": range(5), "x": np.zeros(5)}, ["k", "c"], ["b.q1", "b.u1"])
     assert any("do not determine 'k'" in note for note in still.warnings)
 
 
@@ -183,10 +178,30 @@ def test_outliers_count_little_with_another_loss() -> None:
 def test_progress_and_a_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="needs armillary[plot]")
     said: list[int] = []
-    fit = arm.fit(model(), noisy(2), ["k"], ["b.q1"], progress=lambda n, size: said.append(n))
+    fit = arm.fit(model(), noisy(2), ["k", "c"], ["b.q1", "b.u1"], progress=lambda n, size: said.append(n))
     assert said and said[-1] <= fit.evaluations
-    fit.plot("x", path=tmp_path / "fit.png")
+    figure = fit.plot("x", path=tmp_path / "fit.png")
     assert (tmp_path / "fit.png").stat().st_size > 1000
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["model", "data"]
+
+
+def test_reports_show_as_many_digits_as_are_known() -> None:
+    assert [shown(24790.3, 320.0), shown(24160.0, 320.0), shown(2.294, 0.00277)] == [
+        "24790",
+        "24160",
+        "2.2940",
+    ]
+    assert [shown(5.3, 3e-16), shown(5.3, np.inf), shown(-7.46e9, 1e8)] == ["5.3", "5.3", "-7.46e+09"]
+    fit = arm.fit(model(), noisy(2), ["k", "c"], ["b.q1", "b.u1"], sigma={"x": 20.0, "v": 0.05})
+    ratio = float(fit.report().split("degrees of freedom:")[1].split("=")[1])
+    assert ratio == pytest.approx(fit.chi2 / fit.dof, rel=1e-4) and ratio != 1
+
+
+def test_a_model_that_explains_nothing_says_so() -> None:
+    """Metres where the output is in millimetres: no stiffness makes that of a motion that starts at 0.4 m."""
+    metres = {"time": TIMES, "x": clean()["x"] / 1000}
+    fit = arm.fit(model(), arm.Experiment(metres, initial=INITIAL), ["k", "c"])
+    assert any("explains nothing of 'x'" in note and "in mm" in note for note in fit.warnings)
 
 
 @pytest.mark.parametrize(
@@ -209,6 +224,9 @@ def test_progress_and_a_picture(tmp_path: Path) -> None:
         ({"time": [0.0], "x": [1.0]}, {}, r"1 measurement cannot tell 2 unknowns \(k, c\)"),
         ({"time": [0, 1], "x": [0, 1]}, {"parameters": ["kk"]}, r"no parameter 'kk' to be fitted; did you"),
         ({"time": [0, 1], "x": [0, 1]}, {"parameters": []}, r"nothing is to be fitted"),
+        ({"time": [0, 1], "x": [0, 1]}, {"parameters": ["b.q1"]}, r"a coordinate or speed: name it in"),
+        ({"time": [0, 1], "x": [0, 1]}, {"initial": ["k"]}, r"'k' to be fitted; it is a parameter:"),
+        ({"time": [0, 1], "x": [0, 1]}, {"max_evaluations": 0}, r"must be a positive whole number, not 0"),
         ({"time": [0, 1], "x": [0, 1]}, {"initial": ["b.q"]}, r"no coordinate or speed 'b.q' to be fitted"),
         ({"time": [0, 1], "x": [0, 1]}, {"parameters": {"k": (9, 0, 5)}}, r"start 9 lies outside .* 0 to 5"),
         ({"time": [0, 1], "x": [0, 1]}, {"parameters": {"k": (1, 5, 0)}}, r"lowest value 5 is not below"),

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.program.equations import Equations
 from armillary.runtime.compiled import CompiledModel
 from examples import bouncing_ball, four_bar, slider_crank, spacecraft_2, stanford_arm
 from tests.analysis.differences import NEAR, TIGHT, assert_derivatives
@@ -29,12 +30,13 @@ def oscillator() -> CompiledModel:
     return s.derive().compile()
 
 
+SPRING = ["k", "m", "b.q1", "b.u1"]
+
+
 def test_oscillator_has_its_closed_form() -> None:
     """x = x₀ cos ωt + (v₀/ω) sin ωt with ω² = k/m, here 100; m in grams and x in mm."""
     x0, v0, w, m = 0.3, 0.5, 10.0, 4.0
-    s = oscillator().sensitivities(
-        2.0, ["k", "m", "b.q1", "b.u1"], initial={"b.q1": x0, "b.u1": v0}, sample=0.01, **TIGHT
-    )
+    s = oscillator().sensitivities(2.0, SPRING, initial={"b.q1": x0, "b.u1": v0}, sample=0.01, **TIGHT)
     t = s.time
     by_w = -x0 * t * np.sin(w * t) + v0 * (t * np.cos(w * t) / w - np.sin(w * t) / w**2)
     expected = {
@@ -48,7 +50,8 @@ def test_oscillator_has_its_closed_form() -> None:
     units = {name: s.units["x", name] for name in s.to}
     assert units == {"k": "mm/(N/m)", "m": "mm/g", "b.q1": "mm/m", "b.u1": "mm/(m/s)"}
     assert s.run["x"] == pytest.approx(1e3 * (x0 * np.cos(w * t) + v0 / w * np.sin(w * t)), abs=1e-8)
-    assert s.scaled["x", "k"] == pytest.approx(400.0 * s["x", "k"])
+    assert s.scaled["x", "k"] == pytest.approx(400.0 * s["x", "k"]) and s.scaled.units["x", "k"] == "mm"
+    assert np.array_equal(s.scaled.scaled.values, s.scaled.values)
 
 
 def test_pendulum_of_small_swing_has_its_closed_form() -> None:
@@ -82,10 +85,17 @@ def test_bouncing_ball_has_its_closed_form() -> None:
         assert s["ball.q1", "ball.q1"] == pytest.approx(by_h, abs=1e-11)
 
 
+@cache
+def robot() -> CompiledModel:
+    return stanford_arm.system().derive().compile()
+
+
+ROBOT: tuple[list[str], list[str]] = (["K1", "MC", "C.u1"], ["A.q1", "B.u1", "C.q1"])
+
+
 def test_arm_is_that_of_differences() -> None:
-    model = stanford_arm.system().derive().compile()
-    of = ["A.q1", "B.u1", "C.q1"]
-    assert_derivatives(model, 1.0, ["MC", "C.u1"], of, 1e-6, sample=0.1, **TIGHT)
+    """With fixed steps both are derivatives of the same map."""
+    assert_derivatives(robot(), 1.0, *ROBOT, 1e-6, sample=0.1, step=0.002)
 
 
 def test_spacecraft_is_that_of_differences_and_keeps_its_momentum() -> None:
@@ -103,7 +113,7 @@ def test_closed_loop_moves_with_its_lengths() -> None:
     to = ["L1", "A.q1", "A.u1"]
     initial = {"A.q1": -0.5, "A.u1": 0.2}
     also = ["gap along ground.x"]
-    s = assert_derivatives(model, 1.0, to, of, NEAR, also, initial=initial, sample=0.05, **TIGHT)
+    s = assert_derivatives(model, 1.0, to, of, NEAR, also, initial=initial, sample=0.05, step=0.002)
     assert np.max(np.abs(s.scaled["gap along ground.x"])) < 1e-14  # the loop stays closed, whatever changes
 
 
@@ -117,12 +127,13 @@ def test_dependent_speeds_are_exchanged_on_the_way() -> None:
         1e-6,
         initial={"A.q1": 0.5, "A.u1": 20.0},
         sample=0.05,
-        **TIGHT,
+        step=0.0005,
     )
     assert "became independent" in s.run.info["modes"]
 
 
-def tumbler() -> arm.System:
+@cache
+def tumbler(formalism: str) -> Equations:
     """A top on a ball joint, with a lid on its inertia; Euler parameters."""
     s = arm.System("tumbler")
     s.parameter("J", 1.5, units="kg*m2")
@@ -131,7 +142,7 @@ def tumbler() -> arm.System:
     s.gravity(9.81, -s.ground.z)
     s.moment("drag", "-k*a.u1", a.x, on=a)
     s.output("height", arm.dot(arm.position(a.com), s.ground.z))
-    return s
+    return s.derive(formalism)
 
 
 TURNED = {"a.q1": 1.0, "a.q2": 0.5, "a.u1": 1.0, "a.u2": 0.5, "a.u3": 2.0}  # Euler parameters not yet unit
@@ -139,13 +150,12 @@ TURNED = {"a.q1": 1.0, "a.q2": 0.5, "a.u1": 1.0, "a.u2": 0.5, "a.u3": 2.0}  # Eu
 
 @pytest.mark.parametrize("formalism", ["kane", "momentum"])
 def test_euler_parameters_stay_on_their_sphere(formalism: str) -> None:
-    model = tumbler().derive(formalism).compile()
+    model = tumbler(formalism).compile()
     of = ["a.q1", "a.q3", "a.u2", "height"]
-    s = assert_derivatives(
-        model, 2.0, ["J", "k", "a.q2", "a.u3"], of, NEAR, initial=TURNED, sample=0.1, **TIGHT
-    )
-    s = model.sensitivities(2.0, ["J"], [f"a.q{i}" for i in (1, 2, 3, 4)], initial=TURNED, step=0.01)
-    off = sum(s.run[f"a.q{i}"] * s[f"a.q{i}", "J"] for i in (1, 2, 3, 4))
+    all_four = [f"a.q{i}" for i in (1, 2, 3, 4)]
+    to = ["J", "k", "a.q2", "a.u3"]
+    s = assert_derivatives(model, 2.0, to, of, NEAR, all_four, initial=TURNED, sample=0.1, **TIGHT)
+    off = sum(s.run[q] * s[q, "J"] for q in all_four)
     assert np.max(np.abs(off)) < 1e-14
 
 
@@ -197,7 +207,7 @@ def test_placed_mass_centres_and_angles_in_degrees() -> None:
     model = s.derive().compile()
     to, of = ["arm", "m", "panel.q1", "hub.u6"], ["hub.q1", "hub.u1", "panel.q1"]
     initial = {"panel.q1": 30.0, "hub.u6": 10.0}
-    found = assert_derivatives(model, 2.0, to, of, NEAR, initial=initial, sample=0.1, h=1e-4, **TIGHT)
+    found = assert_derivatives(model, 2.0, to, of, NEAR, initial=initial, sample=0.1, h=1e-4, step=0.01)
     assert found.units["panel.q1", "m"] == "deg/kg"
     assert found["panel.q1", "panel.q1"][0] == pytest.approx(1.0)
 
@@ -210,32 +220,31 @@ def test_drag_from_rest_has_derivatives() -> None:
     b = s.body("b", a, arm.Prismatic("y"), mass=1.0, inertia=0)
     s.force("drag", "-c*sqrt(a.u1^2 + b.u1^2)*a.u1", a.x, at=b.com)
     s.force("push", "3*sin(2*t)", a.x, at=b.com)
-    assert_derivatives(s.derive().compile(), 2.0, ["c"], ["a.q1", "a.u1"], 1e-6, sample=0.1, **TIGHT)
+    assert_derivatives(s.derive().compile(), 2.0, ["c"], ["a.q1", "a.u1"], 1e-6, sample=0.1, step=0.01)
 
 
 def test_batches_give_the_sensitivities_of_single_runs() -> None:
-    model = stanford_arm.system().derive().compile().with_sensitivities(["K1", "A.q1"], ["A.q1"])
+    model = robot().with_sensitivities(*ROBOT)
     gains, starts = np.linspace(2.0, 4.0, 5), np.linspace(-0.5, 0.5, 5)
     column = "d(A.q1)/d(K1)"
+    how: dict[str, Any] = {"step": 0.002, "sample": 0.1}
     batch = model.simulate_batch(
-        0.5, step=0.002, parameters={"K1": gains}, initial={"A.q1": starts}, outputs=[column], sample=0.1
+        0.5, parameters={"K1": gains}, initial={"C.u1": starts}, outputs=[column], **how
     )
     for i in (0, 3):
-        run = model.simulate(
-            0.5, step=0.002, parameters={"K1": gains[i]}, initial={"A.q1": starts[i]}, sample=0.1
-        )
+        run = model.simulate(0.5, parameters={"K1": gains[i]}, initial={"C.u1": starts[i]}, **how)
         assert batch[column][i] == pytest.approx(run[column], rel=1e-13)
 
 
 def test_tables_of_sensitivities() -> None:
     pytest.importorskip("xarray", reason="needs armillary[data]")
-    s = oscillator().sensitivities(1.0, ["k", "b.q1"], ["x"], initial={"b.q1": 0.2}, sample=0.5)
+    s = oscillator().sensitivities(1.0, SPRING, initial={"b.q1": 0.2}, sample=0.5)
     data = s.to_xarray()
-    assert data["x"].dims == ("time", "to") and list(data["per"].values) == ["N/m", "m"]
+    assert data["x"].dims == ("time", "to") and list(data["per"].values) == ["N/m", "g", "m", "m/s"]
     assert float(data["x"].sel(to="k").isel(time=-1)) == s.final["x", "k"]
     assert s.to_pandas()["x", "k"].to_numpy() == pytest.approx(s["x", "k"])
-    assert repr(s).splitlines()[1].split() == ["k", "b.q1"]
-    again = oscillator().with_sensitivities(["k"]).sensitivities(1.0, ["k"], sample=0.5)
+    assert repr(s).splitlines()[1].split() == ["k", "m", "b.q1", "b.u1", "(per", "m/s)"]  # b.u1 starts at 0
+    again = oscillator().with_sensitivities(["k"]).sensitivities(1.0, SPRING, sample=0.5)
     assert again.of == ("b.q1", "b.u1", "x")
 
 
@@ -252,7 +261,7 @@ def load(folder: Path) -> Any:
 def test_jax_differentiates_the_exported_rollout_to_the_same(tmp_path: Path) -> None:
     """There every step's projection is differentiated as it is taken: the two differ by O(h⁵)."""
     jax = pytest.importorskip("jax", reason="jax is not installed")
-    eom, step, steps = tumbler().derive(), 0.002, 200
+    eom, step, steps = tumbler("kane"), 0.002, 200
     module, model = load(eom.export("jax", tmp_path / "tumbler")), eom.compile()
     state, memory = jax.numpy.array(module.initial_state(TURNED)), module.initial_memory()
 

@@ -177,6 +177,23 @@ def test_memory_at_the_end_whatever_made_the_run() -> None:
             assert batch.final_state[i] == pytest.approx([run[n][-1] for n in names], rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.parametrize("how", [{"step": 0.01}, {"sample": 0.05}, {"method": "dopri5", "sample": 0.05}])
+def test_a_model_whose_motion_is_all_prescribed(how: dict[str, Any]) -> None:
+    s = arm.System("driven")
+    A = s.body("A", joint=arm.Revolute("z"), com=(1, 0, 0), mass=1, inertia=(0.1, 0.1, 0.1))
+    s.parameter("w", 2.0, units="rad/s")
+    s.prescribe(A.q1, "sin(w*t)")
+    s.output("angle", A.q1)
+    w = np.array([2.0, 3.0])
+    batch = (
+        s.derive()
+        .compile()
+        .simulate_batch(0.3, parameters={"w": w}, outputs=["angle"], progress=False, **how)
+    )
+    np.testing.assert_allclose(batch["angle"], np.sin(w[:, None] * batch.time), rtol=1e-14, atol=1e-16)
+    assert set(batch.status) == {"finished"}
+
+
 def test_other_methods_and_redundant_coordinates_run_one_by_one() -> None:
     model = pendulum_model()
     given = {"parameters": {"c": np.array([0.0, 0.1])}, "initial": {"bob.q1": np.array([0.1, 1.0])}}

@@ -63,7 +63,7 @@ def lanes_module(program: Program, lanes: int) -> Module:
         ("outputs", program.outputs),
         ("update", program.update),
     ):
-        if section.results:
+        if section.results or name == "derivatives":  # all may be prescribed
             _ordinary(module, name, section, places)
     if program.quaternions:
         _unit_length(module, program, "normalise", places)

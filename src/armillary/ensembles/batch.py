@@ -58,12 +58,7 @@ class Prepared:
         **how: Any,
     ) -> None:
         """``how`` are the arguments of ``simulate_batch``, with some values of all that will differ."""
-        _one_of("device", device, _DEVICES)
-        _one_of("precision", precision, _PRECISIONS)
-        if precision != "double" and device != "gpu":
-            raise ArmillaryError(
-                f"precision='{precision}' is for device='gpu'; on the CPU runs are in double precision"
-            )
+        check_device(device, precision)
         began = time.perf_counter()
         self.plan = planned(model, t_end, **how)
         self.device, self.precision = device, precision
@@ -101,7 +96,7 @@ class Prepared:
         """All runs of some starts."""
         # Of two threads with a GPU one prepares and fetches while the card computes for the other.
         fixed = {"gpu": 2, "singly": 1}.get(self.name)
-        count = fixed or min(_threads(threads), starts.runs)
+        count = fixed or min(thread_count(threads), starts.runs)
         began = time.perf_counter()
         plan = replace(self.plan, starts=starts)
         outcome = _all(plan, self.work, count, progress)
@@ -138,7 +133,22 @@ def _made_again(outcome: Outcome, singly: Singly, starts: Starts) -> None:
         singly.one(starts, int(i), int(i), outcome)
 
 
-def _threads(threads: int | None) -> int:
+def check_device(device: str, precision: str) -> None:
+    """An error for a device or a precision that there is not, or for two that do not go together."""
+    _one_of("device", device, _DEVICES)
+    check_precision(precision)
+    if precision != "double" and device != "gpu":
+        raise ArmillaryError(
+            f"precision='{precision}' is for device='gpu'; on the CPU runs are in double precision"
+        )
+
+
+def check_precision(precision: str) -> None:
+    _one_of("precision", precision, _PRECISIONS)
+
+
+def thread_count(threads: int | None) -> int:
+    """The number of threads: as asked for, or one for each core."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     count = positive_whole(threads)

@@ -91,7 +91,9 @@ def fan(
         axes.set_ylabel(literal(axis_label(name, units)))
         handles, labels = axes.get_legend_handles_labels()
         axes.legend(handles[::-1], labels[::-1], loc="best", **_BOX)
-        _head(axes, title if title is not None else name, _count(runs, runs - int(known.min())))
+        ended = int(known[0]) - int(known[-1])  # by events, or because they diverged
+        told = f", {ended:,} of them end before {time[-1]:g} s" if ended > 0 else ""
+        _head(axes, title if title is not None else name, _count(runs, runs - int(known[0])) + told)
     return figure
 
 

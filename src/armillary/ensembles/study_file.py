@@ -30,6 +30,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from armillary.ensembles.metrics import read_metric
@@ -41,7 +42,7 @@ from armillary.text.documents import Document, read_document
 from armillary.text.kinds import shown
 
 TABLES = ("vary", "metrics", "study")
-STUDY_KEYS = ("design", "runs", "seed", "levels", "second_order", "block", "precision", "folder")
+STUDY_KEYS = ("design", "runs", "seed", "levels", "second_order", "block", "watch", "precision", "folder")
 _RUN_KEYS = ("model", "title", *RUN_TABLES)
 
 
@@ -61,7 +62,13 @@ class StudyFile:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> StudyFile:
         """The study file at a path; what is wrong with it is told with its values, when it is run."""
-        return cls.of_document(read_document(path, "study file"))
+        document = read_document(path, "study file")
+        if "bodies" in document.data and "model" not in document.data:
+            raise ArmillaryError(
+                f"'{os.fspath(path)}' is a model; a study file names it, model = \"{Path(path).name}\", and "
+                "says what varies: armillary examples show car_study"
+            )
+        return cls.of_document(document)
 
     @classmethod
     def of_document(cls, document: Document) -> StudyFile:
@@ -160,6 +167,10 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "second_order": (lambda value: isinstance(value, bool), "must be true or false"),
     "block": (_whole(1), "must be a whole number, at least 1"),
+    "watch": (
+        lambda value: isinstance(value, int | float) and not isinstance(value, bool) and value > 0,
+        "must be a positive number of seconds",
+    ),
     "precision": (lambda value: isinstance(value, str), 'must be text, "double", "single" or "fast"'),
     "folder": (
         lambda value: isinstance(value, str) and bool(value.strip()) and "\0" not in value,

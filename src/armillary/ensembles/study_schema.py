@@ -65,6 +65,11 @@ _STUDY: dict[str, dict[str, Any]] = {
     },
     "second_order": {"type": "boolean", "description": "indices of pairs too, of a saltelli design"},
     "block": {**_COUNT, "description": "runs that are made and written together"},
+    "watch": {
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "description": "seconds between two looks of metrics with an adaptive method",
+    },
     "precision": {"enum": ["double", "single", "fast"], "description": "single and fast are for GPUs"},
     "folder": {"type": "string", "description": "of the results, relative to this file"},
 }

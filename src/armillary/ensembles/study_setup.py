@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.ensembles.metrics import read_metric
 from armillary.ensembles.sampling import Design
-from armillary.ensembles.study.definition import read_definition
+from armillary.ensembles.study.definition import definition_for_writing, read_definition
 from armillary.ensembles.study.files import Folder
 from armillary.ensembles.study.study import Study
 from armillary.ensembles.study_file import StudyFile
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from armillary.program.equations import Equations
 
 _DESIGN = ("runs", "seed", "levels", "second_order")  # keys of [study] that are arguments of Design
+_OTHERS = ("block", "watch", "precision")  # and of Study
 
 
 class StudySetup(Simulation):
@@ -52,7 +53,7 @@ class StudySetup(Simulation):
             "vary": self.vary,
             "metrics": self.metrics or None,
             "outputs": self.names if self.values.select else None,
-            **{name: given[name] for name in ("design", *_DESIGN, "block", "precision") if name in given},
+            **{name: given[name] for name in ("design", *_DESIGN, *_OTHERS) if name in given},
             **arguments,
         }
         wanted, there = self.design, read_definition(Folder(self.folder))
@@ -85,7 +86,7 @@ class StudySetup(Simulation):
 
     def check_places(self) -> None:
         """An error for a folder that holds something else, before anything is computed."""
-        read_definition(Folder(self.folder))
+        definition_for_writing(Folder(self.folder))
 
     def _folder(self) -> Path:
         entry = self.study_file.settings.get("folder")
@@ -169,5 +170,6 @@ class StudySetup(Simulation):
         return [*system.parameters, *(s.data.name for s in system.initial), *system.memories]
 
     def _units(self) -> dict[str, str]:
+        memories = {name: m.symbol.data.units or "" for name, m in self.system.memories.items()}
         states = {s.data.name: s.data.units or "" for s in self.system.initial}
-        return states | parameter_units(self.system)
+        return memories | states | parameter_units(self.system)

@@ -37,6 +37,10 @@ def as_distribution(value: Any, name: str) -> Distribution:
             return value
         if isinstance(value, Mapping):
             return distribution_from_data(value)
+        if isinstance(value, tuple) and len(value) == 2:
+            raise ParameterError(
+                f"{value!r} may be bounds or two values: give Uniform{value!r}, or the list {list(value)!r}"
+            )
         if isinstance(value, list | tuple | np.ndarray) or (is_quantity(value) and np.ndim(value.magnitude)):
             return Choice(value)
         if callable(getattr(value, "ppf", value)):

@@ -14,16 +14,20 @@ from armillary.ensembles.study.definition import Definition
 from armillary.ensembles.study.files import Folder
 from armillary.ensembles.study.layout import RUN, STATUS, Layout
 from armillary.ensembles.study.records import read_numbers
-from armillary.ensembles.study.store import GROUP
+from armillary.ensembles.study.seals import is_as_left, read_seals, write_seals
+from armillary.ensembles.study.store import GROUP, checksum, column_chunks, forget_columns
 from armillary.errors import ArmillaryError, require
 
 
 def consolidate(folder: Folder, definition: Definition) -> None:
-    """The table and the columns of the store, group by group of runs: memory for one group is enough."""
+    """The table and the columns of the store, group by group of runs: memory for one group is enough; and
+    last their seals.
+    """
     pa = require("pyarrow", extra="data", purpose="Parquet files")
     parquet = require("pyarrow.parquet", extra="data", purpose="Parquet files")
     zarr = require("zarr", extra="study", purpose="Studies")
     layout, store = definition.layout, zarr.open_group(folder.store, mode="r+")
+    forget_columns(folder, layout)
     about = {"study": definition.digest, "system": definition.system, "columns": layout.as_data()["columns"]}
     with replacing(folder.table) as temporary:
         schema = _schema(layout, json.dumps(about, ensure_ascii=False))
@@ -41,6 +45,8 @@ def consolidate(folder: Folder, definition: Definition) -> None:
                 writer.write_table(pa.Table.from_arrays([numbered, *cells], schema=schema))
                 for column, row in zip(layout.columns, numbers, strict=True):
                     store[column.label][first:end] = row
+    files = [folder.table, *column_chunks(folder, layout)]
+    write_seals(folder, definition.digest, layout.runs, files)
 
 
 def words(codes: np.ndarray) -> np.ndarray:
@@ -79,12 +85,17 @@ def _numbers(folder: Folder, definition: Definition, first: int, end: int) -> np
     return found
 
 
-def is_consolidated(folder: Folder, definition: Definition) -> bool:
-    """Whether the table is that of all runs of the study."""
-    parquet = require("pyarrow.parquet", extra="data", purpose="Parquet files")
+def is_consolidated(folder: Folder, definition: Definition, *, compare: bool = False) -> bool:
+    """Whether table and columns are there, of all runs, and as they were left; ``compare``: by content."""
+    seals = read_seals(folder, definition.digest, definition.runs)
+    return seals is not None and all(is_as_left(path, seals[path], compare=compare) for path in seals)
+
+
+def whole_table(folder: Folder, definition: Definition) -> bytes | None:
+    """The content of the table of all runs; None where there is none, or it is damaged."""
+    seals = read_seals(folder, definition.digest, definition.runs) or {}
     try:
-        about = parquet.read_metadata(folder.table)
-        told = json.loads(about.metadata[b"armillary_study"])
-    except (OSError, ValueError, KeyError, TypeError):  # ArrowInvalid is a ValueError
-        return False
-    return bool(about.num_rows == definition.runs and told["study"] == definition.digest)
+        content = folder.table.read_bytes()
+    except OSError:
+        return None
+    return content if folder.table in seals and seals[folder.table].crc == checksum(content) else None

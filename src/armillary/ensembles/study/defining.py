@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arithmetic import positive_whole
 from armillary.algebra.units import is_quantity
+from armillary.ensembles.batch import check_precision
 from armillary.ensembles.metrics import Metrics, read_metrics
 from armillary.ensembles.plan import Plan
 from armillary.ensembles.planning import plan as planned
@@ -46,8 +48,9 @@ def define(
     metrics: Metrics | None,
     outputs: Any,
     block: int | None,
-) -> tuple[Definition, np.ndarray]:
-    """A study's definition, and the times of its histories; ``how`` are arguments of ``simulate_batch``."""
+) -> Definition:
+    """A study's definition; ``how`` are arguments of ``simulate_batch``."""
+    check_precision(how.get("precision", "double"))
     vary = {name: kind_of(model, name) for name in design.names}
     asked = {name: str(metric) for name, metric in read_metrics(metrics).items()}
 
@@ -61,7 +64,7 @@ def define(
 
     run, plan = possible(design.block(0, min(design.runs, _TRIED)), tried)
     size = _block_size(block, design.runs, layout_of(plan, vary, design.runs, 1))
-    definition = make_definition(
+    return make_definition(
         system=model.equations.system.name,
         model=identity(model),
         run=run,
@@ -73,7 +76,6 @@ def define(
         block=size,
         stored=layout_of(plan, vary, design.runs, size).as_data(),
     )
-    return definition, plan.samples
 
 
 def _plain_run(
@@ -81,6 +83,9 @@ def _plain_run(
 ) -> dict[str, Any]:
     """How runs are made, as plain data: fixed values in their stated units."""
     run = {key: _data(value) for key, value in how.items() if key not in KINDS}
+    for kind in KINDS:
+        if not isinstance(how.get(kind) or {}, Mapping):
+            raise ParameterError(f"{kind}= of a study must be values by name, not {how[kind]!r}")
     fixed = {kind: {str(name): v for name, v in (how.get(kind) or {}).items()} for kind in KINDS}
     for kind, values in fixed.items():
         for name, value in values.items():
@@ -128,12 +133,13 @@ def _block_size(given: int | None, runs: int, layout: Layout) -> int:
         wanted = min(max(-(-runs // _BLOCKS), _FEWEST), _MOST, max(_BYTES // (8 * numbers), 1))
         vectors = -(-wanted // 64) * 64 if wanted > 64 else wanted
         return min(vectors, runs)
-    if isinstance(given, bool) or int(given) != given or given < 1:
+    block = positive_whole(given)
+    if block is None:
         raise ArmillaryError(f"block= must be a positive whole number of runs, not {given!r}")
-    largest = max((array.chunk_bytes(int(given)) for array in layout.arrays), default=0)
+    largest = max((array.chunk_bytes(block) for array in layout.arrays), default=0)
     if largest > LARGEST:
         raise ArmillaryError(
             f"a block of {given} runs would have chunks of {largest / 2**30:.3g} GiB, and 2 is the most: "
             "give a smaller block="
         )
-    return min(int(given), runs)
+    return min(block, runs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,10 @@ from armillary.version import VERSION
 
 FORMAT = 1
 _SHOWN = 5  # differences in one message
-_NOT_COMPARED = ("stored", "design.runs")  # they follow from the rest
+_NOT_COMPARED = ("stored", "design.runs", "model.probed")  # they follow from the rest
+
+
+_NOT_DIGESTED = {"design": ("runs",), "model": ("probed",)}
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,17 @@ class Definition:
 
     @property
     def digest(self) -> str:
-        """A digest of all but the number of runs: blocks count, whatever number was asked for."""
-        design = {key: value for key, value in self.content["design"].items() if key != "runs"}
-        data = {key: value for key, value in self.content.items() if key != "runs"} | {"design": design}
-        text = json.dumps(data, sort_keys=True)
+        """A digest of all but the number of runs, since blocks count, whatever number was asked for, and of
+        numbers that another machine may round otherwise.
+        """
+        data = {key: _without(value, _NOT_DIGESTED.get(key, ())) for key, value in self.content.items()}
+        text = json.dumps(_without(data, ("runs",)), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What the store tells of its study."""
+        return {"system": self.system, "armillary": self.content["armillary"], "study": self.digest}
 
     def with_runs(self, runs: int, design: Mapping[str, Any]) -> Definition:
         return replace(self, content={**self.content, "runs": runs, "design": dict(design)})
@@ -60,6 +69,10 @@ class Definition:
 
     def write(self, folder: Folder) -> None:
         write_json(folder.study, {"armillary_study": FORMAT, **self.content})
+
+
+def _without(data: Any, keys: tuple[str, ...]) -> Any:
+    return {key: value for key, value in data.items() if key not in keys} if keys else data
 
 
 def make_definition(**content: Any) -> Definition:
@@ -73,11 +86,10 @@ def plain(data: Any) -> Any:
 
 
 def read_definition(folder: Folder) -> Definition | None:
-    """The definition of the study in a folder; None where there is no folder, or nothing in it."""
+    """The definition of the study in a folder; None where there is none."""
     try:
         text = folder.study.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
-        _check_empty(folder)
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise ArmillaryError(f"cannot read the study '{folder.root}': {error}") from error
@@ -99,8 +111,17 @@ def read_definition(folder: Folder) -> Definition | None:
     return definition
 
 
+def definition_for_writing(folder: Folder) -> Definition | None:
+    """The same of a folder in which runs are to be made: one with other things in it is refused."""
+    if (found := read_definition(folder)) is None:
+        _check_empty(folder)
+    return found
+
+
 def _check_empty(folder: Folder) -> None:
     """An error for a folder with other things in it; a study that was just begun has a lock at most."""
+    if folder.root.is_symlink() and not folder.root.exists():
+        raise ArmillaryError(f"'{folder.root}' is a link to nowhere; give a folder for the study")
     if folder.root.exists() and not folder.root.is_dir():
         raise ArmillaryError(f"'{folder.root}' is a file; give a folder for the study")
     there = sorted(e.name for e in folder.root.iterdir()) if folder.root.is_dir() else []
@@ -112,15 +133,21 @@ def _check_empty(folder: Folder) -> None:
         )
 
 
-def check_same(there: Definition, here: Definition, folder: Folder) -> None:
-    """An error that names what differs between the study in a folder and the one that is asked for."""
+def check_same(
+    there: Definition, here: Definition, folder: Folder, equations: Callable[[], str] = str
+) -> None:
+    """An error that names what differs between the study in a folder and the one that is asked for;
+    ``equations`` tells how equations do, whose digests say nothing.
+    """
     found = list(differences(there.content, here.content))
     if not found:
         return
     if any(path == "armillary" for path, _, _ in found):
         found = [entry for entry in found if entry[0] == "armillary"]  # the rest may follow from it
     lines = [
-        f"\n  {_told(path)}: {_value(old)} there, {_value(new)} here" for path, old, new in found[:_SHOWN]
+        (path == "model.equations" and equations())
+        or f"\n  {_told(path)}: {_value(old)} there, {_value(new)} here"
+        for path, old, new in found[:_SHOWN]
     ]
     lines += [f"\n  and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
     if [path for path, _, _ in found] == ["runs"]:

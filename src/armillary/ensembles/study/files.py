@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from armillary.atomic import replacing
+from armillary.errors import ArmillaryError
 
 Bytes = bytes | memoryview
 
@@ -27,11 +28,19 @@ class Folder:
     results.zarr     histories and histograms, one chunk per block; at the end all numbers too
     blocks/          a record of every finished block: its numbers, and checksums of its chunks
     metrics.parquet  the numbers of all runs, once all are there
+    complete.json    checksums of that, and of the columns in the store
     log.txt          what happened when
     lock             while somebody runs it
     """
 
     root: Path
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str]) -> Folder:
+        """The folder at a path that a user gave."""
+        if "\0" in os.fspath(path):
+            raise ArmillaryError(f"{os.fspath(path)!r} cannot be the name of a folder")
+        return cls(Path(path))
 
     @property
     def study(self) -> Path:
@@ -58,6 +67,10 @@ class Folder:
         return self.root / "metrics.parquet"
 
     @property
+    def seals(self) -> Path:
+        return self.root / "complete.json"
+
+    @property
     def log(self) -> Path:
         return self.root / "log.txt"
 
@@ -73,6 +86,9 @@ class Folder:
     def make_ready(self) -> None:
         """The folders that blocks are written to, without what a killed process left."""
         shutil.rmtree(self.unfinished, ignore_errors=True)
+        for left in self.root.glob(".armillary-*.tmp"):
+            with suppress(OSError):
+                left.unlink()
         self.unfinished.mkdir(exist_ok=True)
         self.blocks.mkdir(exist_ok=True)
 

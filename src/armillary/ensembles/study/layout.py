@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ class Layout:
     arrays: tuple[Array, ...]
     runs: int
     block: int
+    times: np.ndarray = field(compare=False)  # of histories
 
     @property
     def blocks(self) -> int:
@@ -71,13 +72,32 @@ class Layout:
     def as_data(self) -> dict[str, Any]:
         """All but runs and block, as JSON keeps it."""
         columns = [vars(column).copy() for column in self.columns]
-        return {"columns": columns, "arrays": [{**vars(a), "edges": list(a.edges)} for a in self.arrays]}
+        arrays = [{**vars(a), "edges": list(a.edges)} for a in self.arrays]
+        return {"columns": columns, "arrays": arrays, "times": _times_as_data(self.times)}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any], runs: int, block: int) -> Layout:
         columns = tuple(Column(**entry) for entry in data["columns"])
         arrays = tuple(Array(**{**entry, "edges": tuple(entry["edges"])}) for entry in data["arrays"])
-        return cls(columns, arrays, runs, block)
+        return cls(columns, arrays, runs, block, _times_from_data(data["times"]))
+
+
+def _times_as_data(times: np.ndarray) -> Any:
+    """Times as JSON keeps them: {"even": [first, interval, last, count]} where that says all, or a list."""
+    if len(times) > 2:
+        even = {"even": [float(times[0]), float(times[1] - times[0]), float(times[-1]), len(times)]}
+        if np.array_equal(_times_from_data(even), times):
+            return even
+    return times.tolist()
+
+
+def _times_from_data(data: Any) -> np.ndarray:
+    if not isinstance(data, Mapping):
+        return np.array(data, dtype=float)
+    first, interval, last, count = data["even"]
+    times = first + np.arange(count) * interval
+    times[-1] = last
+    return times
 
 
 @dataclass(frozen=True, eq=False)

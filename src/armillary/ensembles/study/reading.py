@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from armillary.ensembles.plan import NOT_RUN
-from armillary.ensembles.study.consolidate import is_consolidated, words
+from armillary.ensembles.study.consolidate import is_consolidated, whole_table, words
 from armillary.ensembles.study.definition import Definition
 from armillary.ensembles.study.files import Folder
 from armillary.ensembles.study.layout import METRIC, RUN, STATUS, VARIED, Array, Layout
@@ -37,10 +39,16 @@ def dataset(folder: Folder, definition: Definition, **options: Any) -> xarray.Da
     xr = require("xarray", extra="data", purpose="Labelled datasets")
     require("zarr", extra="study", purpose="Studies")
     _require_results(folder)
-    layout = definition.layout
     # Undecoded: an output in "hours" is a number, not a timedelta.
     plain: dict[str, Any] = {"chunks": None, "decode_cf": False, "consolidated": False}
-    found = xr.open_zarr(folder.store, **(plain | options)).isel({RUN: slice(layout.runs)})
+    with _readable(folder):
+        return _labelled(xr.open_zarr(folder.store, **(plain | options)), folder, definition)
+
+
+def _labelled(found: xarray.Dataset, folder: Folder, definition: Definition) -> xarray.Dataset:
+    """A store as it is shown: numbers from records where the store has none yet, words for status."""
+    layout = definition.layout
+    found = found.isel({RUN: slice(layout.runs)})
     if not is_consolidated(folder, definition):
         for column, row in zip(layout.columns, numbers(folder, definition), strict=True):
             found[column.label] = (RUN, row, found[column.label].attrs)
@@ -48,6 +56,8 @@ def dataset(folder: Folder, definition: Definition, **options: Any) -> xarray.Da
         if column.kind == STATUS:
             found[column.label] = (RUN, words(found[column.label].to_numpy()), found[column.label].attrs)
     coordinates: dict[str, Any] = {RUN: np.arange(layout.runs)}
+    if len(layout.times):
+        coordinates["time"] = ("time", layout.times, {"units": "s", "long_name": "time"})
     for array in layout.arrays:
         if array.edges:
             edges = np.array(array.edges)
@@ -62,8 +72,8 @@ def table(folder: Folder, definition: Definition) -> pandas.DataFrame:
     """A pandas table with a row per run: varied values, metrics, how it ended; units in its ``attrs``."""
     pd = require("pandas", extra="data", purpose="Tables")
     layout = definition.layout
-    if is_consolidated(folder, definition):
-        found = pd.read_parquet(folder.table).set_index(RUN)
+    if (content := whole_table(folder, definition)) is not None:
+        found = pd.read_parquet(io.BytesIO(content)).set_index(RUN)
     else:
         _require_results(folder)
         rows = zip(layout.table_names, layout.columns, numbers(folder, definition), strict=True)
@@ -110,9 +120,7 @@ def counts_of(folder: Folder, definition: Definition, name: str) -> tuple[np.nda
     """The histograms (runs, bins) that a metric has of each run, and its bins; None where it has none."""
     for array in definition.layout.arrays:
         if array.name == name and array.edges:
-            _require_results(folder)
-            store = require("zarr", extra="study", purpose="Studies").open_group(folder.store, mode="r")
-            return store[array.label][:], array
+            return _stored(folder, array)[:], array
     return None
 
 
@@ -120,15 +128,36 @@ def history(folder: Folder, definition: Definition, name: str) -> tuple[np.ndarr
     """Times, histories (runs, samples) and units of an output; the store's own array where it is large."""
     for array in definition.layout.arrays:
         if array.name == name and not array.edges:
-            _require_results(folder)
-            store = require("zarr", extra="study", purpose="Studies").open_group(folder.store, mode="r")
-            found = store[array.label]
-            return store["time"][:], found[:] if found.nbytes <= _IN_MEMORY else found, array.units
+            found = _stored(folder, array)
+            values = found[:] if found.nbytes <= _IN_MEMORY else found
+            return definition.layout.times, values, array.units
     known = definition.content["outputs"]
     there = f"it has {', '.join(known)}" if known else "it keeps none; name them with outputs="
     raise ArmillaryError(f"study '{folder.root}' has no histories of '{name}'{nearest(name, known)}; {there}")
 
 
+def _stored(folder: Folder, array: Array) -> Any:
+    """An array of the store."""
+    zarr = require("zarr", extra="study", purpose="Studies")
+    _require_results(folder)
+    with _readable(folder):
+        return zarr.open_group(folder.store, mode="r")[array.label]
+
+
+@contextmanager
+def _readable(folder: Folder) -> Iterator[None]:
+    """A sentence in place of whatever zarr and xarray say of a store whose descriptions are damaged."""
+    try:
+        yield
+    except ArmillaryError:
+        raise
+    except Exception as error:
+        raise ArmillaryError(
+            f"the store '{folder.store}' cannot be read ({type(error).__name__}: {error}): run the study "
+            "again, which mends it"
+        ) from error
+
+
 def _require_results(folder: Folder) -> None:
-    if not folder.store.is_dir():
+    if not folder.blocks.is_dir():
         raise ArmillaryError(f"study '{folder.root}' has no results yet: run it")

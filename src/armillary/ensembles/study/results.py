@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armillary.algebra.arithmetic import plain_float
 from armillary.ensembles.metrics import read_metric
 from armillary.ensembles.sampling import Design
 from armillary.ensembles.study import reading
@@ -103,8 +104,11 @@ class StudyResults:
     def values(self, run: int) -> dict[str, float]:
         """The varied values of one run: as it was made, or as the design has them."""
         layout = self._definition.layout
+        if plain_float(run) is None or run != int(run):
+            raise ArmillaryError(f"runs are whole numbers from 0 on: there is no run {run!r}")
         if not 0 <= run < layout.runs:
             raise ArmillaryError(f"there is no run {run}: the study has runs 0 to {layout.runs - 1}")
+        run = int(run)
         found = read_record(self._folder, layout, self._definition.digest, run // layout.block)
         if found is None:
             return self._require_design().values(run)
@@ -131,6 +135,8 @@ class StudyResults:
         from armillary.ensembles import charts
 
         if (counted := reading.counts_of(self._folder, self._definition, metric)) is not None:
+            if options.pop("bins", None) is not None:
+                raise ArmillaryError(f"metric '{metric}' has its bins already: leave bins= out")
             counts, bins = counted
             output = read_metric(self._definition.content["metrics"][metric]).output
             return charts.mean_histogram(

@@ -51,7 +51,8 @@ def units_of(model: CompiledModel) -> dict[str, str]:
     system = model.equations.system
     columns = {column.name: column.units for column in model.equations.targets.columns}
     states = [s.data.name for s in system.initial]
-    return {name: columns.get(name, "") for name in states} | dict(model.equations.parameter_units)
+    found = {name: columns.get(name, "") for name in states} | dict(model.equations.parameter_units)
+    return {name: memory.symbol.data.units or "" for name, memory in system.memories.items()} | found
 
 
 def arguments(how: Mapping[str, Any], vary: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,7 +86,7 @@ def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> Lay
     ends = ", ".join(f"{number} {word}" for number, word in enumerate(ENDS))
     columns.append(Column(STATUS, STATUS, STATUS, "1", f"how the run ended: {ends}"))
     columns.append(Column(STOP, STOP, STOP, "s", "when the run ended"))
-    return _labelled(columns, arrays, runs, block)
+    return _labelled(Layout(tuple(columns), tuple(arrays), runs, block, plan.samples))
 
 
 def _texts(model: CompiledModel) -> dict[str, str]:
@@ -98,25 +99,17 @@ def _texts(model: CompiledModel) -> dict[str, str]:
     return texts | {name: node.data.about or "" for name, node in system.parameters.items()}
 
 
-def _labelled(columns: list[Column], arrays: list[Array], runs: int, block: int) -> Layout:
+def _labelled(layout: Layout) -> Layout:
     """Every column and array with a name of its own in the store; a history keeps the output's."""
-    histories = {array.name for array in arrays}
-    wished = [array.name for array in arrays]
-    wished += [
-        f"{column.kind} {column.name}" if column.name in histories else column.name for column in columns
+    histories = [array.name for array in layout.arrays]
+    wished = [
+        f"{column.kind} {column.name}" if column.name in histories else column.name
+        for column in layout.columns
     ]
-    labels = distinct(map(netcdf_label, wished), taken=("time", RUN))
-    return Layout(
-        tuple(
-            replace(column, label=label) for column, label in zip(columns, labels[len(arrays) :], strict=True)
-        ),
-        tuple(
-            replace(array, label=label, along=netcdf_label(array.along))
-            for array, label in zip(arrays, labels, strict=False)
-        ),
-        runs,
-        block,
-    )
+    labels = iter(distinct(map(netcdf_label, [*histories, *wished]), taken=("time", RUN)))
+    arrays = tuple(replace(a, label=next(labels), along=netcdf_label(a.along)) for a in layout.arrays)
+    columns = tuple(replace(column, label=next(labels)) for column in layout.columns)
+    return replace(layout, arrays=arrays, columns=columns)
 
 
 def possible(values: Values, make: Callable[[Values], Thing]) -> Thing:

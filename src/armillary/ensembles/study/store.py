@@ -37,24 +37,30 @@ class Chunk(NamedTuple):
     changed: int  # ns
 
 
-def create_store(path: Path, layout: Layout, time: np.ndarray, attributes: Mapping[str, Any]) -> None:
-    """A store without results, there whole or not at all; what is not computed reads as NaN."""
+def describe_store(folder: Folder, layout: Layout, attributes: Mapping[str, Any]) -> None:
+    """The descriptions of a store's arrays, and the times: made anew, and put in place where they are not as
+    they should be. What is not computed reads as NaN.
+    """
     zarr = require("zarr", extra="study", purpose="Studies")
-    making = path.with_name(f".{path.name}-{os.urandom(6).hex()}")
+    making = folder.unfinished / os.urandom(6).hex()
     try:
         group = zarr.open_group(making, mode="w-", zarr_format=3, attributes=dict(attributes))
-        if len(time):
+        if len(layout.times):
             about = {"units": "s", "long_name": "time"}
-            group.create_array("time", data=time, dimension_names=("time",), attributes=about)
+            group.create_array("time", data=layout.times, dimension_names=("time",), attributes=about)
         for array in layout.arrays:
             _create(group, array, (layout.runs, array.size), (layout.block, array.size), (RUN, array.along))
         for column in layout.columns:
             _create(group, column, (layout.runs,), (min(GROUP, layout.runs),), (RUN,))
         _tell_at_once(making)
-        os.rename(making, path)
-    except BaseException:
+        made = [file for file in making.rglob("*") if file.is_file()]
+        for file in made:
+            target = folder.store / file.relative_to(making)
+            if not target.is_file() or target.read_bytes() != file.read_bytes():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(file, target)
+    finally:
         shutil.rmtree(making, ignore_errors=True)
-        raise
 
 
 def _tell_at_once(path: Path) -> None:
@@ -65,15 +71,16 @@ def _tell_at_once(path: Path) -> None:
         zarr.consolidate_metadata(path)
 
 
-def extend_store(path: Path, layout: Layout) -> None:
-    """The arrays of a store made longer."""
-    zarr = require("zarr", extra="study", purpose="Studies")
-    group = zarr.open_group(path, mode="r+")
-    stored: tuple[Array | Column, ...] = (*layout.arrays, *layout.columns)
-    for each in stored:
-        array = group[each.label]
-        array.resize((layout.runs, *array.shape[1:]))
-    _tell_at_once(path)
+def forget_columns(folder: Folder, layout: Layout) -> None:
+    """The columns of a store without their numbers, which are made from records again."""
+    for column in layout.columns:
+        for chunk in (folder.store / column.label).glob("c.*"):
+            chunk.unlink()
+
+
+def column_chunks(folder: Folder, layout: Layout) -> list[Path]:
+    """The files that hold the columns; one whose numbers are all NaN has none."""
+    return sorted(path for c in layout.columns for path in (folder.store / c.label).glob("c.*"))
 
 
 def _create(

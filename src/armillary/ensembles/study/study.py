@@ -6,35 +6,43 @@ import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import inf
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.arithmetic import positive_whole
 from armillary.atomic import reason
+from armillary.ensembles.batch import check_device, thread_count
 from armillary.ensembles.metrics import Metrics
 from armillary.ensembles.sampling import Design
 from armillary.ensembles.study.consolidate import consolidate, is_consolidated
 from armillary.ensembles.study.defining import define
-from armillary.ensembles.study.definition import Definition, check_same, plain, read_definition
+from armillary.ensembles.study.definition import (
+    Definition,
+    check_same,
+    definition_for_writing,
+    plain,
+    read_definition,
+)
 from armillary.ensembles.study.design_file import read_design, write_design
 from armillary.ensembles.study.files import Folder
-from armillary.ensembles.study.identity import identity, rebuilt, save_model
+from armillary.ensembles.study.identity import identity, rebuilt, save_model, text_differences
 from armillary.ensembles.study.local import run_here
 from armillary.ensembles.study.lock import StudyLock
 from armillary.ensembles.study.progress import Progress, Status, reporting
 from armillary.ensembles.study.records import Record, finished_blocks
 from armillary.ensembles.study.results import StudyResults
 from armillary.ensembles.study.runs import ModelRuns, arguments, units_of
-from armillary.ensembles.study.store import create_store, extend_store
+from armillary.ensembles.study.store import describe_store, forget_columns
 from armillary.ensembles.study.work import Engine, Values, Work
 from armillary.errors import ArmillaryError, ModelError, require
+from armillary.runtime.compiled import CompiledModel
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
     from armillary.results import Run
-    from armillary.runtime.compiled import CompiledModel
 
 
 class Study(StudyResults):
@@ -84,6 +92,8 @@ class Study(StudyResults):
         max_steps: int = 1_000_000_000,
         precision: str = "double",
     ) -> None:
+        if not isinstance(model, CompiledModel):
+            raise ArmillaryError(f"Study() needs a compiled model, not {model!r}; give s.derive().compile()")
         chosen = Design(
             vary, design, runs, seed, levels=levels, second_order=second_order, units=units_of(model)
         )
@@ -93,13 +103,13 @@ class Study(StudyResults):
             "max_step": max_step, "max_steps": max_steps, "precision": precision,
         }  # fmt: skip
         given = {key: value for key, value in how.items() if not _usual(key, value)}
-        folder = Folder(Path(path))
-        there = read_definition(folder)
-        definition, times = define(model, chosen, given, metrics, outputs, block)
+        folder = Folder.at(path)
+        there = definition_for_writing(folder)
+        definition = define(model, chosen, given, metrics, outputs, block)
         if there is not None:
             definition = definition.with_block(there.layout.block)
-            check_same(there, definition, folder)
-        self._be(folder, definition, chosen, model, build, trust=True, times=times)
+            check_same(there, definition, folder, partial(text_differences, folder, model))
+        self._be(folder, definition, chosen, model, build, trust=True)
 
     def _be(
         self,
@@ -110,11 +120,9 @@ class Study(StudyResults):
         build: str | None,
         *,
         trust: bool,
-        times: np.ndarray | None = None,
     ) -> None:
         self._folder, self._definition, self._design = folder, definition, design
         self._model, self._build, self._trust = model, build, trust
-        self._times = times  # of histories, until the store has them
         self._unsaid = ""  # why the model has no text
 
     @property
@@ -147,6 +155,8 @@ class Study(StudyResults):
         same path. Whatever ends it, finished blocks stay; the next ``run`` makes the others.
         """
         folder = self._folder
+        check_device(device, self._definition.content["run"].get("precision", "double"))
+        thread_count(threads)
         try:
             folder.root.mkdir(parents=True, exist_ok=True)
             with StudyLock(folder.root) as lock:
@@ -171,21 +181,17 @@ class Study(StudyResults):
             raise ArmillaryError(
                 f"study '{self.path}' was made by Armillary {version}, and this is {VERSION}: go on with that"
             )
-        there = read_definition(folder)
+        there = definition_for_writing(folder)
         if there is None:
             definition.write(folder)
         else:
             check_same(there, definition, folder)
         if self._design is not None and not folder.design.is_file():
             write_design(folder, self._design)
-        if not folder.store.is_dir():
-            if self._times is None:
-                raise ArmillaryError(f"study '{self.path}' was never begun: make it with Study(…) again")
-            about = {"system": definition.system, "armillary": VERSION, "study": definition.digest}
-            create_store(folder.store, definition.layout, self._times, about)
+        folder.make_ready()
+        describe_store(folder, definition.layout, definition.about)
         if self._model is not None and not folder.model.is_file():
             self._unsaid = save_model(self._model, folder)
-        folder.make_ready()
 
     def _run(self, lock: StudyLock, on: Any, progress: Any, threads: int | None, device: str) -> None:
         folder, definition = self._folder, self._definition
@@ -211,7 +217,7 @@ class Study(StudyResults):
                 run_here(work, self._block_values, missing, lock, done)
             elif missing:
                 self._run_on(on, missing, lock, done, threads, device)
-        if missing or not is_consolidated(folder, definition):
+        if missing or not is_consolidated(folder, definition, compare=True):
             consolidate(folder, definition)
         status = count.status
         folder.note(f"complete: {status.runs} runs, {status.failed} failed, {len(missing)} blocks made now")
@@ -251,6 +257,8 @@ class Study(StudyResults):
         morris, saltelli. ``run`` then makes the new ones; a last block that was not full is made again.
         """
         folder, design = self._folder, self._require_design()
+        if positive_whole(runs) is None:
+            raise ArmillaryError(f"extend() needs a whole number of runs, not {runs!r}")
         if runs <= self.runs:
             raise ArmillaryError(
                 f"study '{self.path}' has {self.runs} runs; extend it to more, not to {runs}"
@@ -268,8 +276,9 @@ class Study(StudyResults):
         with StudyLock(folder.root):
             check_same(there, self._definition, folder)
             definition = self._definition.with_runs(larger.runs, larger.identity())
-            if folder.store.is_dir():
-                extend_store(folder.store, definition.layout)
+            folder.make_ready()
+            forget_columns(folder, definition.layout)  # whose chunks may be larger now
+            describe_store(folder, definition.layout, definition.about)
             write_design(folder, larger)
             definition.write(folder)
             folder.note(f"extended from {self.runs} to {runs} runs")
@@ -305,7 +314,7 @@ def open_study(
     Reading needs no model; for all else it is built from its text in the folder, unless ``model`` or
     ``build`` ("package.module:function") gives it. ``trust`` lets the text load FMUs: machine code.
     """
-    folder = Folder(Path(path))
+    folder = Folder.at(path)
     definition = read_definition(folder)
     if definition is None:
         raise ArmillaryError(f"there is no study in '{folder.root}'")
