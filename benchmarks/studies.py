@@ -3,8 +3,8 @@
     python -m benchmarks.studies                   # 10,000 blocks, in a folder that is removed again
     python -m benchmarks.studies --blocks 1000 --runs 64 --folder /some/disk
 
-Blocks are made by an engine that costs nothing, and then by a real one of a pendulum that takes a single
-step. A study of so many blocks is killed at its last block but one, and resumed: finished blocks must be
+Blocks are made by an engine that costs nothing, by a real one of a pendulum that takes a single step, and by
+that on a Dask cluster of one worker process per core, with scheduler and client beside them. A study of so many blocks is killed at its last block but one, and resumed: finished blocks must be
 recognised by their checksums within 10 s, and none made again.
 """
 
@@ -27,6 +27,7 @@ from armillary.ensembles.study import Study
 from armillary.ensembles.study.layout import VARIED, Made
 from armillary.ensembles.study.records import finished_blocks
 from armillary.simulation.models import example_system
+from benchmarks.cores import processors
 
 SAMPLES = 50
 ROOT = Path(__file__).resolve().parents[1]
@@ -95,6 +96,7 @@ def measure_studies(blocks: int, runs: int = 64, folder: Path | None = None) -> 
             "blocks": blocks,
             "runs": runs,
             **overhead(Path(place), blocks, runs),
+            **on_cluster(Path(place), blocks // 10, runs),
             **resuming(Path(place), blocks, runs),
         }
 
@@ -111,6 +113,24 @@ def overhead(place: Path, blocks: int, runs: int) -> dict[str, float]:
     assert real.table().equals(again.table())
     print(f"{blocks // 10} blocks of {runs} runs of one step: {one_step:.2f} ms per block")
     return {"overhead_milliseconds": nothing, "one_step_milliseconds": one_step}
+
+
+def on_cluster(place: Path, blocks: int, runs: int) -> dict[str, float]:
+    """Milliseconds per block on a cluster on this machine, from the first finished block to the table."""
+    from distributed import Client, LocalCluster
+
+    times: list[float] = []
+    workers = len(processors())
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as local,
+        Client(local) as client,
+    ):
+        made = study(Study, place / "cluster", blocks, runs, 0.01, 0.01)
+        made.run(client, progress=lambda status: times.append(time.perf_counter()))
+        found = 1e3 * (time.perf_counter() - times[0]) / (blocks - 1)
+    assert made.status().complete
+    print(f"{blocks} blocks of {runs} runs of one step on {workers} Dask workers: {found:.2f} ms per block")
+    return {"cluster_milliseconds": found, "cluster_workers": workers}
 
 
 def resuming(place: Path, blocks: int, runs: int) -> dict[str, float]:

@@ -200,7 +200,7 @@ def test_reports_show_as_many_digits_as_are_known() -> None:
 def test_a_model_that_explains_nothing_says_so() -> None:
     """Metres where the output is in millimetres: no stiffness makes that of a motion that starts at 0.4 m."""
     metres = {"time": TIMES, "x": clean()["x"] / 1000}
-    fit = arm.fit(model(), arm.Experiment(metres, initial=INITIAL), ["k", "c"])
+    fit = arm.fit(model(), arm.Experiment(metres, initial=INITIAL), {"k": (5, 4, 6), "c": (0.2, 0, 1)})
     assert any("explains nothing of 'x'" in note and "in mm" in note for note in fit.warnings)
 
 

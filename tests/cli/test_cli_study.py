@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tomllib
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from click.testing import CliRunner, Result
 import armillary as arm
 from armillary.cli.app import app
 from armillary.ensembles.sampling import KINDS
+from armillary.ensembles.study.lock import StudyLock
 from armillary.ensembles.study_file import STUDY_KEYS, TABLES
 from tests.simulation.swing import write_swing
 
@@ -147,6 +149,9 @@ def test_a_study_that_was_interrupted_goes_on(command: Command, monkeypatch: pyt
     told = command("status", "again")
     assert "32 of 64 runs made, in 2 of 4 blocks" in told.stdout
     assert "to go on: armillary study run again" in told.stdout
+    with StudyLock(Path("again")):
+        told = command("status", "again")
+    assert f"being run by process {os.getpid()} on" in told.stdout and "to go on" not in told.stdout
     partly = command("show", "again", "--json", "--no-sensitivity")
     assert json.loads(partly.stdout)["metrics"]["top"]["without"] == 0  # of those made
     done = command("run", "again")  # the folder itself will do
@@ -159,8 +164,11 @@ def test_more_runs_extend_a_study(command: Command) -> None:
     assert command("run", "swings.toml", "--runs", "128", "--quiet").exit_code == 0
     after = arm.open_study("swings").table()
     assert len(after) == 128 and after.iloc[:64].equals(before)
-    fewer = command("run", "swings.toml", "--runs", "32")
-    assert fewer.exit_code == 2 and "nothing is overwritten" in fewer.stderr
+    fewer = command("run", "swings.toml", "--runs", "8")
+    told = (
+        "study 'swings' has 128 runs, and 8 are asked for; nothing is overwritten: ask for 128, or take it as"
+    )
+    assert fewer.exit_code == 2 and told in fewer.stderr
 
 
 def test_another_study_is_not_written_over(command: Command) -> None:
@@ -206,7 +214,8 @@ def test_mistakes_are_told_together_with_their_lines(command: Command) -> None:
         'model = "swing.toml"\n[parameters]\nM = 1\nm = 2\n[run]\nduration = 1\nstep = 0.1\n[vary]\n'
         'm = { normla = [1, 2] }\nLL = [1, 2]\nL = { uniform = ["1 kg", "2 kg"] }\nc = 3\n'
         'bob.q1 = { uniform = [2, 1] }\n[metrics]\na = "maximun(height)"\nb = 3\n'
-        '[output]\nfile = "x.nc"\n[study]\ndesign = "sobl"\nruns = 1.5\nseeds = 1\n[other]\n',
+        '[output]\nfile = "x.nc"\n[study]\ndesign = "sobl"\nruns = 1.5\nseeds = 1\n'
+        "folder = 'x'\nwatch = 0\n[other]\n",
         encoding="utf-8",
     )
     done = command("run", "bad.toml", "--json")
@@ -224,8 +233,9 @@ def test_mistakes_are_told_together_with_their_lines(command: Command) -> None:
         18: "a study's results go to a folder: give [study] folder",
         20: "there is no design 'sobl'; did you mean 'sobol'?",
         21: "runs must be a whole number, at least 1, not 1.5",
+        24: "watch must be a positive number of seconds, not 0",
         22: "unknown key 'seeds' in [study]; did you mean 'seed'?",
-        23: "unknown key 'other'",
+        25: "unknown key 'other'",
     }
     assert set(told) == set(expected)
     assert not [line for line, message in expected.items() if message not in told[line]], told
@@ -237,6 +247,7 @@ def test_mistakes_are_told_together_with_their_lines(command: Command) -> None:
     [
         ("swings.toml", 2, "there is no command 'armillary study swings.toml'; there are run, status,"),
         ("run none.toml", 2, "none.toml: there is no such file"),
+        ("run swing.toml", 2, "'swing.toml' is a model; a study file names it, model = \"swing.toml\", and"),
         ("run swings.toml --set study.run=3", 2, "command line: there is no setting 'study.run'; did you"),
         ("run swings.toml --set m=1", 2, "swings.toml:14: 'm' is varied, and has a value at command line"),
         ("run swings --seed 6", 2, "'swings' is the folder of a study, in which seed cannot be changed"),

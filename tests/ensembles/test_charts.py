@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -71,12 +72,15 @@ def test_a_fan_reads_a_few_samples_at_a_time(monkeypatch):
 def test_runs_that_failed_do_not_count_from_then_on():
     broken = VALUES.copy()
     broken[:50, 20:] = np.nan
-    broken[:, 40] = np.inf
+    broken[:, 39] = np.inf
+    broken[7] = np.nan
     (axes,) = charts.fan(TIME, broken, name="x").axes
     shown = lines(axes, "median")[0].get_ydata()
-    assert shown[19:21] == pytest.approx([np.median(VALUES[:, 19]), np.median(VALUES[50:, 20])])
-    assert np.isnan(shown[40])
-    assert axes.get_title(loc="right") == "200 runs, 200 of them without a value"
+    rest = np.delete(VALUES, 7, axis=0)
+    assert shown[19:21] == pytest.approx([np.median(rest[:, 19]), np.median(VALUES[50:, 20])])
+    assert np.isnan(shown[39])
+    told = f"200 runs, 1 of them without a value, 49 of them end before {TIME[-1]:g} s"
+    assert axes.get_title(loc="right") == told
 
 
 def test_a_histogram_counts_every_finite_value():
@@ -87,6 +91,15 @@ def test_a_histogram_counts_every_finite_value():
     (median,) = [line for line in axes.lines if line.get_label().startswith("median")]
     assert median.get_xdata()[0] == np.median(values[:1000])
     assert axes.get_title(loc="right") == "1,002 runs, 2 of them without a value"
+
+
+def test_histograms_of_runs_are_shown_by_their_mean():
+    counts = np.array([[10, 0, 0], [8, 2, 0], [np.nan] * 3])
+    (axes,) = charts.mean_histogram(counts, [0, 1, 2, 4], name="h", output="x", units="m").axes
+    assert [bar.get_height() for bar in axes.patches] == [9, 1, 0]
+    assert [bar.get_width() for bar in axes.patches] == [1, 1, 2]
+    assert axes.get_xlabel() == "x (m)" and axes.get_ylabel() == "samples of a run"
+    assert axes.get_title(loc="right") == "3 runs, 1 of them without a value"
 
 
 def test_a_metric_that_never_varies_has_a_histogram():
@@ -121,6 +134,8 @@ def test_bars_stand_in_the_order_of_importance():
     assert [bar.get_width() for bar in axes.patches[:3]] == pytest.approx([0, 2, 5])
     assert axes.get_xlabel() == "effect over the whole range (m)"
     assert axes.get_title(loc="left") == "peak: Morris screening"
+    (axes,) = replace(found, correlated=(("a", "b", 0.8),)).plot().axes
+    assert axes.texts[0].get_text() == "correlated: a and b (0.80); their parts overlap, and do not add up"
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])

@@ -52,8 +52,20 @@ def test_distributions_are_those_of_scipy(ours, scipys):
     assert (ours.low, ours.high) == tuple(scipys.support())
 
 
+def test_the_logarithm_of_a_truncated_lognormal_is_a_truncated_normal():
+    ours = LogNormal(3, 0.5, low=2, high=5)
+    scipys = stats.truncnorm(*np.log([2 / 3, 5 / 3]) / 0.5, np.log(3), 0.5)
+    np.testing.assert_allclose(np.log(ours.ppf(U)), scipys.ppf(U), rtol=3e-15)
+    assert (ours.low, ours.high) == (2, 5)
+
+
 def test_bounds_are_met_and_kept():
-    for bounded in (Uniform(0.1, 0.7), Normal(1, 3, low=0.1, high=0.7), Triangular(0.1, 0.1, 0.7)):
+    for bounded in (
+        Uniform(0.1, 0.7),
+        Normal(1, 3, low=0.1, high=0.7),
+        LogNormal(0.2, 3, low=0.1, high=0.7),
+        Triangular(0.1, 0.1, 0.7),
+    ):
         ends = bounded.ppf([0.0, 1.0])
         assert ends == pytest.approx([0.1, 0.7], rel=1e-14)
         assert ends[0] >= 0.1 and ends[1] <= 0.7
@@ -72,6 +84,7 @@ def test_a_choice_gives_each_value_its_share():
         (Uniform(0.4, 1.0), {"uniform": [0.4, 1.0]}),
         (Normal(1000, 50, low=900), {"normal": [1000.0, 50.0], "low": 900.0}),
         (LogNormal("2 t", 0.1), {"lognormal": [2.0, 0.1], "units": "t"}),
+        (LogNormal("2 t", 0.1, high="3 t"), {"lognormal": [2.0, 0.1], "high": 3.0, "units": "t"}),
         (Triangular(1, 2, 3), {"triangular": [1.0, 2.0, 3.0]}),
         (Choice([1, 2], [3, 1]), {"choice": [1.0, 2.0], "weights": [3.0, 1.0]}),
     ],
@@ -297,6 +310,8 @@ def test_sobol_designs_off_a_power_of_two_are_warned_of():
         (lambda: Normal("50 kg", "1 m"), "sd is given in m, but is in kg"),
         (lambda: Normal("50 kgg", "1 kg"), "did you mean 'kg'"),
         (lambda: LogNormal(-1, 1), "median must be positive"),
+        (lambda: LogNormal(1, 1, low=-1), "low must not be negative"),
+        (lambda: LogNormal(1, 1, high=0), "low = 0 must be below high = 0"),
         (lambda: Triangular(1, 5, 3), "mode must lie between"),
         (lambda: Choice([]), "one value at least"),
         (lambda: Choice([1, np.nan]), "number 2 is nan"),
@@ -339,17 +354,28 @@ def test_impossible_distributions(make, told):
         (
             {"m": Normal(1, 1)},
             dict(kind="grid", levels=3),
-            r"Normal\(1, 1\), without bounds.* low=",
+            r"Normal\(1, 1\), without bounds.*; give it low and high",
         ),
         ({"m": Normal(1, 1)}, dict(kind="morris", runs=10), r"Normal\(1, 1\), without bounds"),
-        ({"m": stats.norm()}, dict(kind="morris", runs=10), "scipy.stats.norm', without bounds"),
+        ({"m": LogNormal(1, 1)}, dict(kind="morris", runs=10), "without bounds.*; give it low and high"),
+        (
+            {"m": stats.norm()},
+            dict(kind="morris", runs=10),
+            "norm', without bounds.*; use one that has bounds",
+        ),
+        ({"m": (300, 340)}, dict(runs=10), r"may be bounds or two values: give Uniform\(300, 340\), or the"),
         ({"a": UNIT}, dict(kind="grid"), "needs levels="),
         ({"a": UNIT}, dict(kind="grid", levels=1), "levels of 'a' must be a whole number of 2 or more"),
         ({"a": UNIT}, dict(kind="grid", levels={"b": 3}), "levels for 'b', which does not vary"),
         ({"a": UNIT}, dict(kind="random", runs=5, levels=3), "levels are of the designs grid and morris"),
         ({"a": UNIT}, dict(kind="morris", runs=10, levels=5), "even number of levels"),
         ({"a": UNIT, "b": UNIT}, dict(kind="morris", runs=10), "groups of 3: 10 is no multiple; use 9 or 12"),
-        ({"a": UNIT}, dict(kind="saltelli", runs=2), "groups of 3: 2 is no multiple; use 3"),
+        ({"a": UNIT}, dict(kind="saltelli", runs=2), "groups of 3, .*: 2 is no multiple; use 3$"),
+        (
+            dict.fromkeys("abc", UNIT),
+            dict(kind="saltelli", runs=4096),
+            "groups of 5, best as many of them as a power of two: 4096 is no multiple; use 2560 or 5120",
+        ),
         ({"a": [1, 2, 3], "b": [1, 2]}, dict(kind="list"), "'a' has 3 values, 'b' 2"),
         ({"a": [1, 2, 3]}, dict(kind="list", runs=4), "the list has 3 runs, not 4"),
         ({"a": UNIT}, dict(kind="list"), "a list design needs"),

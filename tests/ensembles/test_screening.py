@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from armillary.ensembles.sampling import Design, Normal, Uniform
+from armillary.ensembles.sampling import Correlated, Design, Normal, Uniform
 from armillary.ensembles.screening import GIVEN, MORRIS, SOBOL, sensitivity
 from armillary.errors import ArmillaryError, MissingExtraError
 
@@ -126,6 +126,21 @@ def test_morris_tells_interactions():
     assert found.values["sigma"] == pytest.approx(np.sqrt(20) / 3, abs=0.1)
 
 
+def test_parts_of_correlated_quantities_overlap_and_that_is_told():
+    """y = a + b with correlation 0.8: each alone explains (1 + 0.8)²/(2 + 2·0.8) = 0.9 of the variance."""
+    both = Correlated({"a": Normal(0, 1), "b": Normal(0, 1)}, [[1, 0.8], [0.8, 1]])
+    found = of(lambda x: x["a"] + x["b"], {"both": both, "c": Normal(0, 1)}, "random", 4000)
+    assert found.values["explained"] == pytest.approx([0.9, 0.9, 0], abs=0.02)
+    ((one, other, rank),) = found.correlated
+    # Spearman's of normal ones is 6/π·asin(0.8/2), by Pearson (1907).
+    assert (one, other) == ("a", "b") and rank == pytest.approx(6 / np.pi * np.arcsin(0.4), abs=0.02)
+    told = f"correlated: a and b ({rank:.2f}); their parts overlap, and do not add up"
+    assert str(found).split("\n")[-1] == told
+    listed = Design({"both": both}, runs=100).block(0, 100)  # of lists it is seen, too
+    assert of(lambda x: x["a"], listed, "list", None).correlated[0][:2] == ("a", "b")
+    assert of(linear, NORMALS, "random", 4000).correlated == ()
+
+
 # ---------------------------------------------------------------- runs that failed
 
 
@@ -161,7 +176,10 @@ def test_other_designs_lose_what_failed_and_no_more(kind, runs, lost):
     [
         (np.ones(99), r"'peak' needs a value for each of 100 runs, not shape \(99,\)"),
         (np.ones(100), "'peak' is 1 in all runs"),
-        (np.where(np.arange(100) < 90, np.nan, 1.0), "known in 10 runs of 100: too few"),
+        (
+            np.where(np.arange(100) < 90, np.nan, 1.0),
+            "known in 10 runs of 100: too few to tell what it depends on; 20 are needed at least",
+        ),
     ],
 )
 def test_metrics_that_tell_nothing(values, told):

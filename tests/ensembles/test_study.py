@@ -9,11 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.ensembles.sampling import Normal, Uniform
+from armillary.ensembles.sampling import Design, Normal, Uniform
 from armillary.ensembles.study import Status, Study, open_study
+from armillary.ensembles.study.definition import Definition
+from armillary.ensembles.study.design_file import write_design
+from armillary.ensembles.study.files import Folder
 from armillary.errors import ArmillaryError
+from armillary.model.joints import Revolute
+from armillary.model.system import System
 from armillary.text.loading import load
-from tests.ensembles.study_models import BLOCK, RUNS, hinged, pendulum_study, weighted
+from tests.ensembles.study_models import BLOCK, RUNS, hinged, pendulum, pendulum_study, weighted
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +69,8 @@ def test_table_is_plain_parquet(finished: Study) -> None:
     read = pandas.read_parquet(finished.path / "metrics.parquet")
     assert read["run"].tolist() == list(range(RUNS))
     assert list(read) == ["run", "L", "g", "bob.q1", "peak", "down", "end", "status", "t_stop"]
+    units = finished.table().attrs["units"]
+    assert units["L"] == "m" and units["peak"] == "rad/s" and units["down"] == units["t_stop"] == "s"
 
 
 def test_a_study_is_read_without_its_model(finished: Study) -> None:
@@ -92,9 +99,40 @@ def test_pictures_and_sensitivities_of_a_study(finished: Study, tmp_path: Path) 
     }.items():
         draw(tmp_path / f"{name}.png")
         assert (tmp_path / f"{name}.png").stat().st_size > 5000
+    finished.histogram("spread", path=tmp_path / "mean.png")  # a histogram of each run
+    assert (tmp_path / "mean.png").stat().st_size > 5000
+    with pytest.raises(ArmillaryError, match="metric 'spread' has its bins already"):
+        finished.histogram("spread", bins=4)
+    with pytest.raises(ArmillaryError, match=r"no numbers 'spread': .* which histogram\('spread'\) draws"):
+        finished.sensitivity("spread")
+    with pytest.raises(ArmillaryError, match=r"no numbers 'energy': it has histories, which fan\('energy'\)"):
+        finished.histogram("energy")
     found = finished.sensitivity("end")
     assert found.names == ("L", "g", "bob.q1") and found.units == "m"
     assert np.argmax(found.values["explained"]) == 0  # a height is in proportion to the length
+
+
+def test_a_status_in_words() -> None:
+    def told(rate: float, left: float) -> str:
+        return str(Status(100, 50, 0, (), 10, 5, rate, left))
+
+    assert told(5552.3, 0.2).endswith("5 of 10 blocks, 5550 runs/s, about 1 s left")
+    assert told(0.01234, 4000).endswith("0.0123 runs/s, about 1 h 6 min left")
+
+
+def test_memories_vary_in_their_units(tmp_path: Path) -> None:
+    s = System("thermostat")
+    s.parameter("k", 1.0)
+    rod = s.body("rod", joint=Revolute("z"), com=(1, 0, 0), mass=1, inertia=(0, 1, 1))
+    s.memory("target", 0.5, units="m")
+    s.output("reached", f"target + 0*{rod.q1}", units="m")
+    study = Study(
+        s.derive().compile(), tmp_path / "s", 0.1, step=0.05, metrics={"end": "final(reached)"}, runs=8,
+        vary={"target": Uniform("10 cm", "20 cm"), "k": Uniform(0, 1)},
+    ).run()  # fmt: skip
+    table = study.table()
+    assert table["target"].between(0.1, 0.2).all() and study.units["target"] == "m"
+    assert table["end"].to_numpy() == pytest.approx(table["target"].to_numpy(), rel=1e-14)
 
 
 def test_progress_tells_runs_rate_and_time_left(tmp_path: Path) -> None:
@@ -120,6 +158,22 @@ def test_failed_runs_are_results(tmp_path: Path) -> None:
     status, first = study.status(), int(np.flatnonzero(impossible)[0])
     assert status.failed == count and status.told[0][0] == first
     assert f"{count} failed (run {first}: body 'A': its mass is -" in str(status)
+
+
+def test_any_name_has_a_place_in_the_store(tmp_path: Path) -> None:
+    names = ["a\\b", "zarr.json", "x" * 300, "é" * 150, "a/b"]
+    metrics = {name: "maximum(bob.q1)" for name in names}
+    study = pendulum_study(tmp_path / "s", metrics=metrics, outputs=[], runs=BLOCK).run()
+    data, table = study.dataset(), study.table()
+    assert all((table[name] == table["a\\b"]).all() for name in names)
+    same = [name for name, each in data.items() if each.attrs.get("name") in names]
+    assert len(same) == len(names) and all((data[name] == data["a_b"]).all() for name in same)
+
+
+def test_an_extension_that_was_stopped_half_way(tmp_path: Path) -> None:
+    study = pendulum_study(tmp_path / "s", runs=40).run()
+    write_design(study._folder, Design.from_data({**study._design.as_data(), "runs": 80}))
+    assert open_study(tmp_path / "s").sensitivity("end").runs == 40
 
 
 def test_users_own_distributions(tmp_path: Path) -> None:
@@ -168,6 +222,42 @@ def test_a_model_without_a_text(tmp_path: Path) -> None:
     assert open_study(tmp_path / "s", model=model).rerun(1).final == by_function.rerun(1).final
 
 
+def test_a_study_does_not_go_on_with_another_model(tmp_path: Path) -> None:
+    """Neither with a changed text nor with a changed function, whatever changed in it."""
+    pendulum_study(tmp_path / "s", runs=2 * BLOCK).run()
+    text = tmp_path / "s" / "model.toml"
+    good = text.read_text(encoding="utf-8")
+    (tmp_path / "s" / "blocks" / "00000001").unlink()
+    for old, new, told in (
+        ("value = 0.5", "value = 0.6", r"parameter 'L' is 0\.6 in place of 0\.5"),
+        ("mass = 2.0", "mass = 2.5", "its equations of motion are others"),
+    ):
+        assert old in good
+        text.write_text(good.replace(old, new), encoding="utf-8")
+        for use in (Study.run, lambda study: study.rerun(0)):
+            with pytest.raises(
+                ArmillaryError, match=f"(?s)model.toml' holds another model.*: {told}.*remedy"
+            ):
+                use(open_study(tmp_path / "s"))
+    with pytest.raises(ArmillaryError, match=r"study_models:hinged' gives another model.*it has other param"):
+        open_study(tmp_path / "s", build="tests.ensembles.study_models:hinged").rerun(0)
+    text.write_text(good, encoding="utf-8")
+    assert open_study(tmp_path / "s").run().status().complete
+
+
+def test_models_with_sensitivities_are_built_again(tmp_path: Path) -> None:
+    model = pendulum().with_sensitivities(["L"], ["height"])
+    study = Study(
+        model, tmp_path / "s", 0.2, step=0.01, vary={"L": Uniform(0.5, 2.0)}, initial={"bob.q1": 0.5},
+        runs=20, block=10, metrics={"slope": "final(d(height)/d(L))"},
+    ).run()  # fmt: skip
+    slopes = study.table()["slope"]
+    (tmp_path / "s" / "blocks" / "00000001").unlink()
+    resumed = open_study(tmp_path / "s").run()
+    assert resumed.table()["slope"].to_numpy() == pytest.approx(slopes.to_numpy(), rel=1e-12)
+    assert resumed.rerun(3).final["d(height)/d(L)"] == pytest.approx(slopes[3], rel=1e-12)
+
+
 # ---------------------------------------------------------------- other folders
 
 
@@ -178,8 +268,12 @@ def test_a_folder_that_is_no_study_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ArmillaryError, match="is a file; give a folder"):
         pendulum_study(tmp_path / "precious.txt")
     assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
-    with pytest.raises(ArmillaryError, match="there is no study in"):
-        open_study(tmp_path / "nowhere")
+    for place in ("nowhere", "."):
+        with pytest.raises(ArmillaryError, match=r"there is no study in '[^']*'$"):
+            open_study(tmp_path / place)
+    (tmp_path / "dangling").symlink_to(tmp_path / "gone")
+    with pytest.raises(ArmillaryError, match="is a link to nowhere"):
+        pendulum_study(tmp_path / "dangling")
 
 
 @pytest.mark.parametrize(
@@ -195,8 +289,6 @@ def test_a_folder_that_is_no_study_is_left_alone(tmp_path: Path) -> None:
         ({"outputs": ["bob.q1"]}, "outputs"),
         ({"parameters": {"m": 2.0}, "model": weighted}, "name of the system: pendulum there, weighted here"),
         ({"initial": {"bob.u1": 0.5}}, r"initial value of 'bob\.u1': nothing there, 0\.5 here"),
-        ({"runs": 300}, r"extend\(…\) makes more runs of it\n  number of runs: 200 there, 300 here"),
-        ({"block": 10}, "runs in a block: 30 there, 10 here"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -218,11 +310,32 @@ def test_another_study_in_the_folder_is_told_apart(
     assert (finished.path / "study.json").read_bytes() == before
 
 
+def test_another_number_of_runs_is_told_with_what_to_do(finished: Study, tmp_path: Path) -> None:
+    folder = finished.path
+    for runs, told in (
+        (300, f"has 200 runs, and 300 are asked for; .* open_study\\('{folder}'\\)\\.extend\\(300\\)"),
+        (20, f"has 200 runs, and 20 are asked for; .* ask for 200, or .* 'armillary study run {folder}'"),
+    ):
+        with pytest.raises(ArmillaryError, match=told):
+            pendulum_study(folder, runs=runs, block=None)
+    pendulum_study(tmp_path / "latin", design="lhs", runs=40).run()
+    with pytest.raises(ArmillaryError, match="of a lhs design all runs depend on their number, so give anot"):
+        pendulum_study(tmp_path / "latin", design="lhs", runs=50)
+
+
+def test_a_study_keeps_its_blocks_whatever_is_asked_for(tmp_path: Path) -> None:
+    small = pendulum_study(tmp_path / "s", runs=20).run()
+    larger = small.extend(50).run()
+    assert larger.status().blocks == 3  # of 20 runs: there were no more when it was made
+    again = pendulum_study(tmp_path / "s", runs=50)
+    assert again.status().complete and again.table().equals(larger.table())
+
+
 def test_another_model_of_that_name_is_told_apart(finished: Study) -> None:
     text = (finished.path / "model.toml").read_text()
     for old, new, told in (
         ("value = 0.5", "value = 0.6", r"the model's own value of parameter 'L': 0\.5 there, 0\.6 here"),
-        ("mass = 2.0", "mass = 2.5", "equations of motion"),
+        ("mass = 2.0", "mass = 2.5", r"model: mass = 2\.0 \(there\); mass = 2\.5 \(here\)"),
     ):
         assert old in text
         changed = finished.path.parent / "changed.toml"
@@ -236,7 +349,8 @@ def test_another_model_of_that_name_is_told_apart(finished: Study) -> None:
     [
         ("armillary", "0.0.1", "version of Armillary: 0.0.1 there"),
         ("armillary_study", 99, "has format 99 and this Armillary reads 1: use the version that made it"),
-        ("stored", None, "is damaged"),
+        ("stored", None, "is damaged: its checksum does not fit"),
+        ("runs", 20, "is damaged: its checksum does not fit"),
     ],
 )
 def test_another_version_is_refused(tmp_path: Path, key: str, value: Any, told: str) -> None:
@@ -244,6 +358,10 @@ def test_another_version_is_refused(tmp_path: Path, key: str, value: Any, told: 
     file = tmp_path / "s" / "study.json"
     data = json.loads(file.read_text())
     file.write_text(json.dumps(data | {key: value}))
+    if key == "armillary":
+        folder = Folder(tmp_path / "s")
+        made = {key: value for key, value in data.items() if key not in ("armillary_study", "checksum")}
+        Definition({**made, "armillary": value}).write(folder)
     with pytest.raises(ArmillaryError, match=told):
         pendulum_study(tmp_path / "s", runs=BLOCK)
     if key == "armillary":
@@ -267,6 +385,10 @@ def test_another_version_is_refused(tmp_path: Path, key: str, value: Any, told: 
         ({"metrics": {"L": "maximum(height)"}}, "metric 'L' has the name of what differs"),
         ({"outputs": ["heigth"]}, "no output 'heigth'; did you mean 'height'"),
         ({"block": 0}, "block= must be a positive whole number"),
+        ({"block": float("nan")}, "block= must be a positive whole number"),
+        ({"initial": [1.0, 2.0]}, "initial= of a study must be values by name"),
+        ({"precision": "singel"}, "precision='singel'; did you mean 'single'"),
+        ({"model": None}, r"needs a compiled model, not None; give s\.derive\(\)\.compile\(\)"),
         ({"runs": 0}, "runs must be a whole number of 1 or more"),
         ({"design": "soboll"}, "did you mean 'sobol'"),
     ],
@@ -276,4 +398,18 @@ def test_bad_input_is_told_before_anything_is_written(
 ) -> None:
     with pytest.raises(ArmillaryError, match=told):
         pendulum_study(tmp_path / "s", **changed)
+    assert not (tmp_path / "s").exists()
+
+
+def test_bad_input_of_methods(finished: Study, tmp_path: Path) -> None:
+    for told, call in (
+        ("there is no run 1.5", lambda: finished.rerun(1.5)),  # type: ignore[arg-type]
+        ("there is no run 'a'", lambda: finished.values("a")),  # type: ignore[arg-type]
+        ("needs a whole number of runs, not '300'", lambda: finished.extend("300")),  # type: ignore[arg-type]
+        (r"'a\\x00' cannot be the name", lambda: open_study("a\0")),
+        ("threads= must be a positive", lambda: pendulum_study(tmp_path / "s").run(threads=0)),
+        ("is for device='gpu'", lambda: pendulum_study(tmp_path / "s", precision="single").run()),
+    ):
+        with pytest.raises(ArmillaryError, match=told):
+            call()
     assert not (tmp_path / "s").exists()

@@ -146,8 +146,42 @@ def test_few_small_tasks_are_on_their_way(
     monkeypatch.setattr(client, "submit", counted)
     monkeypatch.setattr(cluster, "_result", seen)
     pendulum_study(tmp_path / "s", runs=400, block=10).run(client)
-    assert most == 4 and len(back) == 40
-    assert max(len(distributed.protocol.serialize(record)[1][0]) for record in back) < 1000
+    records = [record for made, _ in back for record in made]
+    assert most == 4 and sorted(record.number for record in records) == list(range(40))
+    assert max(len(distributed.protocol.serialize(record)[1][0]) for record in records) < 1000
+    assert len(back) < 40  # short blocks go together
+
+
+def test_so_many_blocks_make_a_task() -> None:
+    """As many as take half a second, but no more than twice as many as before."""
+    assert [cluster._fitting(8, 8, seconds) for seconds in (0.01, 0.4, 4.0, 40.0)] == [16, 10, 1, 1]
+
+
+def test_a_worker_killed_within_a_task_leaves_what_it_finished(
+    client: Any, whole: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_fitting", lambda *_: 5)  # the first four blocks alone, then 4 to 8, …
+    client.run(deadly_block, 6, str(tmp_path / "died"))
+    study = pendulum_study(tmp_path / "s", **SLOW).run(client)
+    died = (tmp_path / "died").read_text()
+    assert_same(study, whole)
+    made_by = [json.loads(path.read_bytes().partition(b"\n")[0])["by"].split()[1] for path in records(study)]
+    assert made_by[4:6] == [died, died] and made_by[6] != died
+
+
+def deadly_block(number: int, note: str) -> None:
+    """This worker, and any other, ended at a block, the first time."""
+    from armillary.ensembles.study.work import Work
+
+    do = Work.do
+
+    def once(self: Work, block: int, values: Any) -> Any:
+        if block == number and not os.path.exists(note):
+            Path(note).write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGKILL)
+        return do(self, block, values)
+
+    Work.do = once  # type: ignore[method-assign]
 
 
 def test_models_without_a_text_need_a_function(client: Any, tmp_path: Path) -> None:
@@ -185,3 +219,5 @@ def test_places_that_are_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(cluster, "_CONNECT", 0.3)
     with pytest.raises(ArmillaryError, match=r"there is no Dask scheduler at 'tcp://127\.0\.0\.1:9'"):
         study.run("tcp://127.0.0.1:9")
+    with pytest.raises(ArmillaryError, match=r"missing port.*; give its port too, such as tcp://node1:8786"):
+        study.run("localhost")

@@ -116,7 +116,7 @@ def _prepare(job: Job) -> _Prepared:
         )
     model = rebuilt(folder, definition.content["model"], build=job.build, trust=job.trust)
     runs = ModelRuns(model, definition, threads=job.threads, device=job.device)
-    return _Prepared(Work.of(folder, definition, runs), read_design(folder))
+    return _Prepared(Work.of(folder, definition, runs), read_design(folder, job.runs))
 
 
 def run_there(

@@ -53,8 +53,7 @@ class Definition:
         numbers that another machine may round otherwise.
         """
         data = {key: _without(value, _NOT_DIGESTED.get(key, ())) for key, value in self.content.items()}
-        text = json.dumps(_without(data, ("runs",)), sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        return _checksum(_without(data, ("runs",)))
 
     @property
     def about(self) -> dict[str, str]:
@@ -68,7 +67,14 @@ class Definition:
         return replace(self, content={**self.content, "block": block})
 
     def write(self, folder: Folder) -> None:
-        write_json(folder.study, {"armillary_study": FORMAT, **self.content})
+        write_json(
+            folder.study, {"armillary_study": FORMAT, "checksum": _checksum(self.content), **self.content}
+        )
+
+
+def _checksum(data: Any) -> str:
+    text = json.dumps(data, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _without(data: Any, keys: tuple[str, ...]) -> Any:
@@ -95,7 +101,7 @@ def read_definition(folder: Folder) -> Definition | None:
         raise ArmillaryError(f"cannot read the study '{folder.root}': {error}") from error
     try:
         content = json.loads(text)
-        made_with = content.pop("armillary_study")
+        made_with, stated = content.pop("armillary_study"), content.pop("checksum")
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise ArmillaryError(f"'{folder.study}' is damaged, or not a study's: {error!r}") from error
     if made_with != FORMAT:
@@ -103,12 +109,12 @@ def read_definition(folder: Folder) -> Definition | None:
             f"study '{folder.root}' has format {made_with} and this Armillary reads {FORMAT}: use the "
             f"version that made it ({content.get('armillary', 'unknown')})"
         )
-    definition = Definition(content)
-    try:
-        _ = definition.layout, definition.system
-    except (KeyError, TypeError, ValueError) as error:
-        raise ArmillaryError(f"'{folder.study}' is damaged: {error!r}") from error
-    return definition
+    if _checksum(content) != stated:
+        raise ArmillaryError(
+            f"'{folder.study}' is damaged: its checksum does not fit; restore it from a copy, since it says "
+            "what the results are"
+        )
+    return Definition(content)
 
 
 def definition_for_writing(folder: Folder) -> Definition | None:

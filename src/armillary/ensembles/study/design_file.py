@@ -16,8 +16,8 @@ def write_design(folder: Folder, design: Design) -> None:
         write_json(folder.design, design.as_data())
 
 
-def read_design(folder: Folder) -> Design | None:
-    """The design of the study in a folder; None where it holds code of its user's."""
+def read_design(folder: Folder, runs: int) -> Design | None:
+    """The design of so many runs in a study's folder; None where it holds code of its user's."""
     try:
         data = json.loads(folder.design.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -26,4 +26,4 @@ def read_design(folder: Folder) -> Design | None:
         raise ArmillaryError(f"cannot read the design '{folder.design}': {error}") from error
     with warnings.catch_warnings():  # who made the study was warned
         warnings.simplefilter("ignore")
-        return Design.from_data(data)
+        return Design.from_data({**data, "runs": runs})  # an extension may have been stopped half-way

@@ -109,9 +109,10 @@ class StudyLock:
         """When a study can be taken over from a process that cannot be looked for: on another machine."""
         if _is_here(found) or (age := _age(self.path)) is None:
             return ""
+        wait = max(1, round(self._stale - max(age, 0.0)))
         return (
-            f"if it was killed, run this again in {max(1, round(self._stale - age))} s: whoever is not heard "
-            f"of for {self._stale:g} s is taken for dead; "
+            f"if it was killed, run this again in {wait} s: whoever is not heard of for {self._stale:g} s is "
+            "taken for dead; "
         )
 
     def _remove(self, found: dict[str, Any]) -> None:
@@ -161,7 +162,7 @@ def _is_stale(path: Path, found: dict[str, Any], stale: float) -> bool:
     if _is_here(found) and not _alive(found.get("pid")):
         return True
     age = _age(path)
-    return age is not None and age > stale
+    return age is not None and abs(age) > stale  # negative where a clock was set back since
 
 
 def _age(path: Path) -> float | None:

@@ -27,6 +27,7 @@ KINDS = (PARAMETER, INITIAL, MEMORY)
 
 Thing = TypeVar("Thing")
 
+_LONGEST = 200  # bytes of a name in the store; most disks take 255
 _CODES = {word: float(code) for code, word in enumerate(ENDS)}
 
 
@@ -106,10 +107,15 @@ def _labelled(layout: Layout) -> Layout:
         f"{column.kind} {column.name}" if column.name in histories else column.name
         for column in layout.columns
     ]
-    labels = iter(distinct(map(netcdf_label, [*histories, *wished]), taken=("time", RUN)))
+    labels = iter(distinct(map(_folder_name, [*histories, *wished]), taken=("time", RUN, "zarr.json")))
     arrays = tuple(replace(a, label=next(labels), along=netcdf_label(a.along)) for a in layout.arrays)
     columns = tuple(replace(column, label=next(labels)) for column in layout.columns)
     return replace(layout, arrays=arrays, columns=columns)
+
+
+def _folder_name(name: str) -> str:
+    """What an array is called in the store, where it is a folder: zarr takes a backslash for a slash."""
+    return netcdf_label(name).replace("\\", "_").encode()[:_LONGEST].decode(errors="ignore")
 
 
 def possible(values: Values, make: Callable[[Values], Thing]) -> Thing:

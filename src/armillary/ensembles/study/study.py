@@ -318,7 +318,7 @@ def open_study(
     definition = read_definition(folder)
     if definition is None:
         raise ArmillaryError(f"there is no study in '{folder.root}'")
-    study = _opened(folder, definition, read_design(folder), model, build, trust)
+    study = _opened(folder, definition, read_design(folder, definition.runs), model, build, trust)
     if model is not None:
         check_same(
             definition,
