@@ -151,7 +151,9 @@ def studies_text(record: dict[str, Any]) -> str:
         return f"Studies: not available: {record['missing']}"
     return (
         f"Studies, {record['blocks']:,} blocks of {record['runs']} runs: "
-        f"{record['overhead_milliseconds']:.2f} ms per block besides its runs; "
+        f"{record['overhead_milliseconds']:.2f} ms per block besides its runs; blocks of one-step runs take "
+        f"{record['one_step_milliseconds']:.2f} ms, {record['cluster_milliseconds']:.2f} ms with "
+        f"{record['cluster_workers']} Dask workers; "
         f"killed at the last one and resumed in {record['resume_seconds']:.2f} s; "
         f"{record['megabytes']:.0f} MB"
     )

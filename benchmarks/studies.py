@@ -4,8 +4,9 @@
     python -m benchmarks.studies --blocks 1000 --runs 64 --folder /some/disk
 
 Blocks are made by an engine that costs nothing, by a real one of a pendulum that takes a single step, and by
-that on a Dask cluster of one worker process per core, with scheduler and client beside them. A study of so many blocks is killed at its last block but one, and resumed: finished blocks must be
-recognised by their checksums within 10 s, and none made again.
+that on a Dask cluster of one worker process per core, with scheduler and client beside them. A study of so
+many blocks is killed at its last block but one, and resumed: finished blocks must be recognised by their
+checksums within 10 s, and none made again.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from armillary.ensembles.sampling import Normal, Uniform
 from armillary.ensembles.study import Study
 from armillary.ensembles.study.layout import VARIED, Made
 from armillary.ensembles.study.records import finished_blocks
+from armillary.errors import require
 from armillary.simulation.models import example_system
 from benchmarks.cores import processors
 
@@ -117,13 +119,12 @@ def overhead(place: Path, blocks: int, runs: int) -> dict[str, float]:
 
 def on_cluster(place: Path, blocks: int, runs: int) -> dict[str, float]:
     """Milliseconds per block on a cluster on this machine, from the first finished block to the table."""
-    from distributed import Client, LocalCluster
-
+    distributed = require("distributed", extra="cluster", purpose="Clusters")
     times: list[float] = []
     workers = len(processors())
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as local,
-        Client(local) as client,
+        distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as local,
+        distributed.Client(local) as client,
     ):
         made = study(Study, place / "cluster", blocks, runs, 0.01, 0.01)
         made.run(client, progress=lambda status: times.append(time.perf_counter()))

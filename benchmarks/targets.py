@@ -146,6 +146,7 @@ def batch_targets(results: dict[str, Any]) -> list[Target]:
             for r in results["rollouts"]
         ),
         Target("study: ms per block besides its runs", 5.0, studies.get("overhead_milliseconds")),
+        Target("study on Dask: ms per block of one-step runs", 5.0, studies.get("cluster_milliseconds")),
         Target("study killed and resumed: seconds", 10.0, studies.get("resume_seconds")),
     ]  # fmt: skip
 

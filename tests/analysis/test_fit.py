@@ -150,6 +150,22 @@ def test_tables_of_every_make(tmp_path: Path) -> None:
     assert fit.values == pytest.approx(TRUE, rel=1e-7)
 
 
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_dates_and_durations_are_seconds(zone: str | None) -> None:
+    pd = pytest.importorskip("pandas", reason="needs armillary[data]")
+    since = pd.to_timedelta(TIMES, unit="s")
+    dates = pd.Timestamp("2026-03-29 01:59:58", tz=zone) + since  # an hour is left out there in Berlin
+    tables = [
+        pd.DataFrame({"x": clean()["x"]}, index=dates),
+        {"time": dates.to_pydatetime(), "x": clean()["x"]},
+        {"time": since.to_numpy(), "x": clean()["x"]},
+    ]
+    for table in tables:
+        fit = arm.fit(model(), table, NEARBY, ["b.q1", "b.u1"])
+        assert fit.experiments[0].time == pytest.approx(TIMES, abs=1e-8)
+        assert fit.values["k"] == pytest.approx(5.3, rel=1e-6)
+
+
 def test_what_the_data_do_not_determine_is_named() -> None:
     fit = arm.fit(model(), clean(), ["k", "m", "c"], ["b.q1", "b.u1"], outputs=["x"])
     assert any("only combinations of 'k', 'm', 'c'" in note for note in fit.warnings)
@@ -233,6 +249,13 @@ def test_a_model_that_explains_nothing_says_so() -> None:
         ({"time": [0, 1], "x": [0, 1]}, {"parameters": {"k": (1, 5)}}, r"give a start or \(start, lowest"),
         ({"time": [0, 1], "x": [0, 1]}, {"sigma": 0.0}, r"sigma of 'x' of data must be positive"),
         ({"time": [0, 1], "x": [0, 1]}, {"sigma": {"v": 1.0}}, r"sigma: data has no column 'v'"),
+        ({"time": [0, 1], "x": [0, 1]}, {"parameters": 3}, r"what is to be fitted is named.*not 3"),
+        ({"time": [0, 1], "x": [0, 1]}, {"output": ["x"]}, r"takes no 'output'; did you mean 'outputs'"),
+        ({"time": [0, 1], "x": [0, 1]}, {"sample": 0.1}, r"takes no 'sample'; steps are told by step,"),
+        ({"time": [0, 1], "x": [0, 1j]}, {}, r"column 'x' of data holds what is no number"),
+        ({"time": [0, 1], "x": np.array([0, 1], "M8[s]")}, {}, r"column 'x' of data holds what is no number"),
+        ({"time": [0, 1], "x": [0, 1]}, {"sigma": 1e-300}, r"sum of squares is no number; are data"),
+        ({"time": [0, 1, 2], "x": [0, 0, 1e-200]}, {"initial": {"b.q1": 1}}, r"sum of squares is no number"),
         ({"time": [0, 1], "x": [0, 1]}, {"loss": "hubert"}, r"no loss 'hubert'; did you mean 'huber'"),
         ({"time": [0, 1], "x": [0, 1]}, {"parameters": {"m": -1.0}}, r"where the fit starts: .*mass is -1"),
         (

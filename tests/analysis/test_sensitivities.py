@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.errors import ParameterError
 from armillary.runtime.compiled import CompiledModel
 from examples import bouncing_ball, four_bar, slider_crank, spacecraft_2, stanford_arm
 from tests.analysis.differences import NEAR, TIGHT, assert_derivatives
@@ -158,6 +159,20 @@ def test_euler_parameters_stay_on_their_sphere(formalism: str, how: dict[str, An
     )
     off = sum(s.run[f"a.q{i}"] * s[f"a.q{i}", "J"] for i in (1, 2, 3, 4))
     assert np.max(np.abs(off)) < 1e-14
+
+
+def test_euler_parameters_that_close_a_loop() -> None:
+    """A tethered top of two freedoms: two names tell where it starts, one leaves it to how it is turned."""
+    s = arm.System("tethered top")
+    s.parameter("L", 0.9, units="m")
+    a = s.body("a", joint=arm.Spherical(), com=(0.3, 0.4, 0.1), mass=1.0, inertia=(1, 1.2, 0.7))
+    s.close_joint("distance", a.com, s.ground.point("hook", (1.0, -0.2, 0.3)), length="L")
+    model = s.derive().compile()
+    all_four = ["a.q1", "a.q2", "a.q3", "a.q4"]
+    initial = {"a.q2": 0.1, "a.q4": -0.2}
+    assert_derivatives(model, 0.0, ["L", "a.q2"], all_four, NEAR, initial=initial, step=0.01)
+    with pytest.raises(ParameterError, match=r"in what way the loops .* are closed .*values that close"):
+        model.sensitivities(0.0, ["a.q2"], all_four, initial={"a.q2": 0.1}, step=0.01)
 
 
 def test_memory_has_derivatives_of_its_own() -> None:

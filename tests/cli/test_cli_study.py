@@ -17,7 +17,7 @@ import armillary as arm
 from armillary.cli.app import app
 from armillary.ensembles.sampling import KINDS
 from armillary.ensembles.study.lock import StudyLock
-from armillary.ensembles.study_file import STUDY_KEYS, TABLES
+from armillary.ensembles.study.study_file import STUDY_KEYS, TABLES
 from tests.simulation.swing import write_swing
 
 pytest.importorskip("zarr", reason="studies need armillary[study]")

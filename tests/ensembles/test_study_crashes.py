@@ -126,6 +126,8 @@ def test_damage_is_found_by_checksums_and_mended(tmp_path: Path, whole: Study, m
     turn_bit(store / "energy" / "c.1.0", keep_time=True)  # found by its content alone
     with pytest.raises(Exception, match="checksum"):
         study.dataset()["energy"].load()  # nobody reads it unawares
+    with pytest.raises(ArmillaryError, match=r"(?s)checksum .* run the study again, which mends it"):
+        study.fan("energy")
     (store / "bob.q1" / "c.3.0").unlink()
     with open(store / "spread" / "c.4.0", "r+b") as file:
         file.truncate(20)

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import armillary as arm
-from armillary.ensembles.study_file import StudyFile
-from armillary.ensembles.study_setup import StudySetup
+from armillary.ensembles.study.study_file import StudyFile
+from armillary.ensembles.study.study_setup import StudySetup
 from armillary.simulation.execute import Simulation
 from armillary.simulation.run_file import RunFile
 from examples import bump_stop, four_bar, pendulum, slosh, stanford_arm

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, timedelta
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,10 @@ class Experiment:
     """Measured data and the circumstances under which they were taken.
 
     ``data`` is a run, a table by name with a "time" (a mapping, a pandas DataFrame, an xarray Dataset), or
-    the path of a file that ``load_run`` reads. ``parameters``, ``initial`` and ``memory`` hold what was
-    different in this experiment, as for ``simulate``, which starts at ``t0``. ``sigma`` is the standard
-    deviation of the measurements: a number for all, or by column a number or an array.
+    the path of a file that ``load_run`` reads; a time of dates counts from its first row on.
+    ``parameters``, ``initial`` and ``memory`` hold what was different in this experiment, as for
+    ``simulate``, which starts at ``t0``. ``sigma`` is the standard deviation of the measurements: a number
+    for all, or by column a number or an array.
     """
 
     data: Any
@@ -126,6 +128,8 @@ def _table(data: Any, name: str) -> tuple[Any, dict[str, Any], dict[str, str]]:
 
 def _numbers(values: Any, length: int | None, what: str) -> np.ndarray:
     try:
+        if np.asarray(values).dtype.kind in "cmM":  # of complex numbers and times floats are something else
+            raise TypeError
         found = np.array(values, dtype=float)
     except (TypeError, ValueError):
         raise ArmillaryError(f"{what} holds what is no number") from None
@@ -135,8 +139,26 @@ def _numbers(values: Any, length: int | None, what: str) -> np.ndarray:
     return found
 
 
+def _seconds(values: Any, t0: float) -> Any:
+    """Dates as seconds from the first on, which is t0, durations in seconds, and all else as it is."""
+    try:
+        found = np.asarray(values)
+        if found.ndim != 1 or not found.size:
+            return values
+        first = found[0]
+        if getattr(first, "tzinfo", None) is not None:  # within a zone, clocks are compared, which are set
+            found = np.array([x.astimezone(UTC).replace(tzinfo=None) for x in found], dtype=object)
+        if found.dtype.kind == "O" and isinstance(first, date | timedelta):
+            found = found.astype("M8[ns]" if isinstance(first, date) else "m8[ns]")
+    except (TypeError, ValueError, AttributeError):
+        return values
+    if found.dtype.kind == "M":
+        return (found - found[0]) / np.timedelta64(1, "s") + t0
+    return found / np.timedelta64(1, "s") if found.dtype.kind == "m" else values
+
+
 def _checked_time(values: Any, t0: float, name: str) -> np.ndarray:
-    time = _numbers(values, None, f"the time of {name}")
+    time = _numbers(_seconds(values, t0), None, f"the time of {name}")
     if not len(time):
         raise ArmillaryError(f"{name} has no rows")
     if not np.all(np.isfinite(time)):

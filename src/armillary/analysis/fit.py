@@ -20,18 +20,17 @@ from armillary.algebra.arithmetic import positive_whole
 from armillary.analysis.experiments import Measured, measured
 from armillary.analysis.outcome import Fit, Solution, outcome
 from armillary.analysis.residuals import Residuals
-from armillary.analysis.statistics import LOSSES, spread
+from armillary.analysis.statistics import LOSSES, rms, spread
 from armillary.analysis.unknowns import Unknown, Wanted, assignments, unknowns
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run
 from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.options import StepOptions
 from armillary.runtime.progress import shown_line
 
 if TYPE_CHECKING:
     from typing import Unpack
-
-    from armillary.runtime.options import StepOptions
 
 Progress = bool | Callable[[int, float], None]
 
@@ -39,6 +38,16 @@ _TOLERANCE = 1e-12  # of the sum of squares, of the unknowns and of the gradient
 _ROUNDS = 20  # of weighing columns
 _SETTLED = 1e-3  # relative change of σ
 _EXACT = 1e-7  # of the spread of a column: what is left is the integrator's, not noise
+_OPTIONS = (
+    "parameters",
+    "initial",
+    "outputs",
+    "sigma",
+    "loss",
+    "max_evaluations",
+    "ignore_jumps",
+    "progress",
+)
 _POINTS = 400  # of a curve beside the data
 
 
@@ -74,6 +83,10 @@ def fit(
     most = positive_whole(max_evaluations)
     if most is None:
         raise ArmillaryError(f"max_evaluations must be a positive whole number, not {max_evaluations!r}")
+    if unknown := [name for name in how if name not in StepOptions.__annotations__]:
+        steps = list(StepOptions.__annotations__)
+        hint = nearest(unknown[0], [*steps, *_OPTIONS]) or f"; steps are told by {', '.join(steps)}"
+        raise ArmillaryError(f"fit() takes no '{unknown[0]}'{hint}")
     began = time.perf_counter()
     base = model.base
     experiments = measured(base, data, outputs, sigma)
@@ -110,7 +123,7 @@ def _spreads(experiments: Sequence[Measured], columns: Sequence[str]) -> dict[st
     for c in columns:
         values = np.concatenate([m.columns[c] for m in experiments if c in m.columns])
         values = values[np.isfinite(values)]
-        found[c] = float(np.std(values)) or float(np.max(np.abs(values))) or 1.0
+        found[c] = rms(values - np.mean(values)) or float(np.max(np.abs(values))) or 1.0
     return found
 
 
@@ -123,6 +136,12 @@ def _solved(
 ) -> Solution:
     """The least squares, with columns weighed by what is left of them where σ is not told."""
     x = np.array([u.start for u in residuals.unknowns])
+    with np.errstate(over="ignore"):
+        if not np.isfinite(np.sum(residuals.values(x) ** 2)):
+            raise ArmillaryError(
+                "from where the fit starts: the model lies so far from the data, in terms of sigma, that the "
+                "sum of squares is no number; are data and sigma in the units of the outputs?"
+            )
     apart = dict(residuals.scale)
     for _ in range(_ROUNDS):
         result = _least_squares(residuals, x, loss, max_evaluations, report)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.analysis.experiments import Measured
-from armillary.analysis.statistics import alike, correlation, inverse, spread, variance
+from armillary.analysis.statistics import alike, correlation, inverse, rms, spread, variance
 from armillary.analysis.unknowns import Unknown
 from armillary.columns import aligned, counted
 from armillary.results import Run
@@ -124,9 +124,8 @@ class Fit:
     def _columns(self) -> list[list[str]]:
         rows = [["", "measurements", "rms residual", *(["estimated sigma"] if self.sigma else []), ""]]
         for c, left in _by_column(self.residuals).items():
-            rms = float(np.sqrt(np.mean(left**2)))
             sigma = [f"{self.sigma[c]:.4g}"] if self.sigma else []
-            rows.append([c, str(len(left)), f"{rms:.4g}", *sigma, label_units(self.runs[0].units[c])])
+            rows.append([c, str(len(left)), f"{rms(left):.4g}", *sigma, label_units(self.runs[0].units[c])])
         return rows
 
     def plot(self, *columns: str, path: str | os.PathLike[str] | None = None, show: bool = False) -> Figure:

@@ -23,10 +23,16 @@ _SHARE = 1e-4  # of a direction that is not determined, from which on an unknown
 _NORMAL = 1.4826  # of a normal distribution's median deviation to its standard deviation
 
 
+def rms(values: np.ndarray) -> float:
+    """The root mean square, also of numbers whose squares are too large or too small."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest > 0 else 0.0
+
+
 def spread(left: np.ndarray, loss: str) -> float:
     """The size of what is left of a column: its root mean square, or one that makes little of outliers."""
     if loss == "linear":
-        return float(np.sqrt(np.mean(left**2)))
+        return rms(left)
     return _NORMAL * float(np.median(np.abs(left)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +62,12 @@ def _named(wanted: Wanted, known: Collection[str], what: str, others: Collection
     if isinstance(wanted, Mapping):
         named = {str(name): given for name, given in wanted.items()}
     else:
-        names = [str(name) for name in ([wanted] if isinstance(wanted, str) else wanted or ())]
+        listed = [wanted] if isinstance(wanted, str) else () if wanted is None else wanted
+        if not isinstance(listed, Iterable):
+            raise ParameterError(
+                f"what is to be fitted is named, ['k', 'c'] or {{'k': start}}, not {wanted!r}"
+            )
+        names = [str(name) for name in listed]
         if twice := [name for name in names if names.count(name) > 1]:
             raise ParameterError(f"{what} '{twice[0]}' is to be fitted twice")
         named = dict.fromkeys(names)

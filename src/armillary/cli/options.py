@@ -232,8 +232,8 @@ def study_setup(
     source: str, loading: Mapping[str, Any], settings: Mapping[str, Any], assignments: tuple[str, ...] = ()
 ) -> Any:
     """The study file at a path, with what the command line says in place of its own."""
-    from armillary.ensembles.study_file import StudyFile
-    from armillary.ensembles.study_setup import StudySetup
+    from armillary.ensembles.study.study_file import StudyFile
+    from armillary.ensembles.study.study_setup import StudySetup
     from armillary.simulation.run_file import COMMAND_LINE, parse_setting
 
     given = {name: value for name, value in settings.items() if value is not None}

@@ -19,7 +19,7 @@ from armillary.cli import options, show
 def schema(kind: str, output: str | None, json_wanted: bool) -> int:
     """Print the JSON schema of model, run or study files, with which editors complete and check them."""
     from armillary.atomic import replacing
-    from armillary.ensembles.study_schema import study_schema
+    from armillary.ensembles.study.study_schema import study_schema
     from armillary.simulation.schema import run_schema
     from armillary.text.schema import model_schema
 

@@ -17,7 +17,7 @@ from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ParameterError
-from armillary.mechanics.assembly import Figures, Geometry
+from armillary.mechanics.assembly import Figures, Geometry, Layout
 from armillary.program.directions import Direction
 from armillary.program.equations import Equations
 from armillary.runtime.assembly import movable
@@ -167,18 +167,22 @@ class Derived:
         setting, names = self._starts.equations.setting, self._starts.coordinates
         varied = {d.name for d in self._starts.directions}
         guessed = {q.data.name for q in setting.corrections} - varied
+        wanted = self.q.copy()
+        self._on_sphere()  # of where the parameters are now; named ones are brought back to what is wanted
         gaps, rates = list(geometry.layout.gaps), self._rates(geometry)
+        seeded = np.any(wanted != 0, axis=0)
         cases = []
         for known in (named, named - guessed):
             kept = [i for i, name in enumerate(names) if name in known]
             matrix = np.vstack([here.jacobian[gaps], here.rates[kept]])
-            right = [np.concatenate([-r.gap, np.zeros(len(kept))]) for r in rates]
+            back = (wanted - self.q)[:, kept]
+            right = [np.concatenate([-r.gap, b]) for r, b in zip(rates, back, strict=True)]
             free = np.zeros(geometry.layout.speeds, dtype=bool)
             for moving in movable(geometry, setting, free, positions=True):
                 reached = np.zeros(len(names), dtype=bool)
                 reached[[i for i, j in geometry.layout.rates if moving[j]]] = True
                 if not np.any(changed & ~reached):
-                    cases.append((moving, matrix, right))
+                    cases.append((_turned(geometry.layout, moving, changed, seeded), matrix, right))
         moving, steps = self._chosen(cases, "coordinates")
         self.q += steps @ here.rates[:, moving].T
 
@@ -214,7 +218,7 @@ class Derived:
                 problem = problem or (
                     f"the initial {what} do not tell in what way the loops of '{system}' are closed (any of "
                     f"the joints of {', '.join(free)} may move), so the start has no derivatives; name in "
-                    "initial= as many as the system has degrees of freedom"
+                    "initial= as many as the system has degrees of freedom, or values that close the loops"
                 )
                 continue
             steps = np.linalg.lstsq(matrix, wanted, rcond=None)[0]
@@ -241,3 +245,21 @@ class Derived:
         for i, expression in self._starts.started.items():
             if given[i] == memories[i].initial:
                 self.memory[:, i] = expression(self._values, self._moved())[0]
+
+
+def _turned(layout: Layout, moving: np.ndarray, changed: np.ndarray, varied: np.ndarray) -> np.ndarray:
+    """The speeds that may move, and all others of joints that assembly has turned by them.
+
+    A joint with q̇ = N(q) u that turns about several axes in many small steps ends where their order leads
+    it, and one that turns about a single axis takes what is varied along. Both have derivatives only if the
+    equations tell where the joint ends by themselves, with all of its speeds free.
+    """
+    matrix = np.zeros((layout.coordinates, layout.speeds), dtype=bool)
+    matrix[tuple(np.array(layout.rates, dtype=int).reshape(-1, 2).T)] = True
+    found = moving.copy()
+    for row in matrix:
+        joint = matrix[matrix[:, row].any(axis=1)].any(axis=0)  # speeds that share coordinates
+        places = matrix[:, joint].any(axis=1)
+        if np.any(changed & places) and (np.sum(moving & joint) > 1 or np.any(varied & places)):
+            found |= joint
+    return found

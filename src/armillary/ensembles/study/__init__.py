@@ -2,7 +2,7 @@
 
 Enters: a model, what varies and how, what is kept. Leaves: ``results.zarr`` and ``metrics.parquet``, and a
 ``Study`` that reads them. Read ``study.py`` first, then ``records.py`` (when a block counts), ``store.py``
-(the Zarr chunks), ``cluster.py`` (the same on Dask).
+(the Zarr chunks), ``cluster.py`` (the same on Dask), and ``study_file.py`` (a study as a text file).
 """
 
 from __future__ import annotations

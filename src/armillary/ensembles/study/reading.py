@@ -120,7 +120,8 @@ def counts_of(folder: Folder, definition: Definition, name: str) -> tuple[np.nda
     """The histograms (runs, bins) that a metric has of each run, and its bins; None where it has none."""
     for array in definition.layout.arrays:
         if array.name == name and array.edges:
-            return _stored(folder, array)[:], array
+            with _readable(folder):
+                return _stored(folder, array)[:], array
     return None
 
 
@@ -128,8 +129,9 @@ def history(folder: Folder, definition: Definition, name: str) -> tuple[np.ndarr
     """Times, histories (runs, samples) and units of an output; the store's own array where it is large."""
     for array in definition.layout.arrays:
         if array.name == name and not array.edges:
-            found = _stored(folder, array)
-            values = found[:] if found.nbytes <= _IN_MEMORY else found
+            with _readable(folder):
+                found = _stored(folder, array)
+                values = found[:] if found.nbytes <= _IN_MEMORY else found
             return definition.layout.times, values, array.units
     known = definition.content["outputs"]
     there = f"it has {', '.join(known)}" if known else "it keeps none; name them with outputs="
@@ -140,13 +142,12 @@ def _stored(folder: Folder, array: Array) -> Any:
     """An array of the store."""
     zarr = require("zarr", extra="study", purpose="Studies")
     _require_results(folder)
-    with _readable(folder):
-        return zarr.open_group(folder.store, mode="r")[array.label]
+    return zarr.open_group(folder.store, mode="r")[array.label]
 
 
 @contextmanager
 def _readable(folder: Folder) -> Iterator[None]:
-    """A sentence in place of whatever zarr and xarray say of a store whose descriptions are damaged."""
+    """A sentence in place of whatever zarr and xarray say of a store that is damaged."""
     try:
         yield
     except ArmillaryError:

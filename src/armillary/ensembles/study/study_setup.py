@@ -14,8 +14,8 @@ from armillary.ensembles.sampling import Design
 from armillary.ensembles.study.definition import definition_for_writing, read_definition
 from armillary.ensembles.study.files import Folder
 from armillary.ensembles.study.study import Study
-from armillary.ensembles.study_file import StudyFile
-from armillary.errors import ArmillaryError, nearest
+from armillary.ensembles.study.study_file import StudyFile
+from armillary.errors import ArmillaryError, nearest, shortened
 from armillary.model.deduced import parameter_units
 from armillary.simulation.execute import Simulation
 from armillary.simulation.resolve import Resolved, resolve
@@ -78,7 +78,7 @@ class StudySetup(Simulation):
         for name, entry in self.study_file.metrics.items():
             output = read_metric(entry.value).output
             if output not in known:
-                told = f"metric '{name}': no output '{output}'{nearest(output, known)}"
+                told = shortened(f"metric '{name}': no output '{output}'{nearest(output, known)}")
                 problems.append(f"{entry.source}: {told}")
         if problems:
             raise RunFileError(problems)
