@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import _thread
+import threading
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.ensembles.batch import _Crew
 from armillary.ensembles.lanes import Lanes
 from armillary.ensembles.planning import plan
 from tests.ensembles.batch_systems import everything, example, stopping, worst_difference
@@ -479,3 +483,34 @@ def test_metrics_do_not_depend_on_the_samples_of_histories() -> None:
     assert abs(fine["zero"][0] - np.pi / 40) < 1e-8
     fixed = oscillator().simulate_batch(2.0, step=0.001, watch=0.25, metrics={"low": "min(A.q1)"}, **how)
     assert fixed["low"][0] == pytest.approx(np.min(np.cos(20 * np.arange(9) / 4)), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "model, how",
+    [
+        (oscillator, {"step": 1e-3}),
+        (oscillator, {"method": "dopri5", "max_step": 1e-5, "sample": 1e3}),
+        (stopping, {"method": "dopri5", "max_step": 1e-5, "sample": 1e3, "initial": {"ball.q1": 1e12}}),
+    ],
+    ids=["fixed", "adaptive", "events"],
+)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ctrl_c_is_heard_in_the_middle_of_a_run(
+    model: Any, how: dict[str, Any], threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch would take minutes; what was not finished is not run."""
+    metrics = [f"final({model().coordinate_names[0]})"]
+    work = _Crew.work
+
+    def interrupted(crew: _Crew) -> None:
+        threading.Timer(0.3, _thread.interrupt_main).start()
+        work(crew)
+
+    monkeypatch.setattr(_Crew, "work", interrupted)
+    began = time.perf_counter()
+    batch = model().simulate_batch(2e3, runs=20_000, metrics=metrics, threads=threads, progress=False, **how)
+    assert time.perf_counter() - began < 30.0
+    assert "not run" in batch.status and "interrupted" in repr(batch)
+    monkeypatch.setattr(_Crew, "work", work)
+    again = model().simulate_batch(0.01, runs=2, metrics=metrics, progress=False, **how | {"sample": 0.01})
+    assert set(again.status) == {"finished"}

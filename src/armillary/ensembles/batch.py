@@ -165,6 +165,8 @@ def _one_of(what: str, value: str, known: Sequence[str]) -> None:
 def _all(plan: Plan, work: Work, threads: int, progress: bool | Callable[[int], None]) -> Outcome:
     """All runs, in chunks by several threads. Chunks leave no trace in the numbers."""
     outcome = Outcome.empty(plan, plan.runs)
+    flag = getattr(work, "halt", np.zeros(1))  # that compiled loops look at now and then
+    flag[0] = 0.0
 
     def words(seconds: float, done: int) -> str:
         rate = f"{done / seconds:,.3g} per second, {left(seconds, done / plan.runs)}"
@@ -175,6 +177,7 @@ def _all(plan: Plan, work: Work, threads: int, progress: bool | Callable[[int], 
         try:
             crew.work()
         except KeyboardInterrupt:
+            flag[0] = 1.0
             crew.halt()
     return outcome
 
@@ -201,20 +204,18 @@ class _Crew:
         self.members: list[threading.Thread] = []
 
     def work(self) -> None:
-        if self.count == 1:
-            self._member()
-        else:
-            self.members = [threading.Thread(target=self._member, daemon=True) for _ in range(self.count)]
-            for thread in self.members:
-                thread.start()
-            for thread in self.members:
-                while thread.is_alive():
-                    thread.join(0.2)
+        """All chunks; this thread itself only waits, so that it hears Ctrl-C."""
+        self.members = [threading.Thread(target=self._member, daemon=True) for _ in range(self.count)]
+        for thread in self.members:
+            thread.start()
+        for thread in self.members:
+            while thread.is_alive():
+                thread.join(0.2)
         if self.errors:
             raise self.errors[0]
 
     def halt(self) -> None:
-        """No further chunks; those under way are finished."""
+        """No further chunks; those under way come to an end soon, or to their own."""
         with self.lock:
             self.taken = self.runs
         for thread in self.members:

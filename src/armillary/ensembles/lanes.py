@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.backends.jit import LIBRARY_FUNCTIONS, engine, prepared
-from armillary.ensembles.plan import FINISHED, TOO_MANY_STEPS, Outcome, Plan
+from armillary.ensembles.plan import FINISHED, NOT_RUN, TOO_MANY_STEPS, Outcome, Plan
 from armillary.ensembles.starts import Starts
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ class Lanes:
 
         assert plan.method.tableau is not None and plan.row_at is not None
         self.plan, self.width = plan, width or lanes()
+        self.halt = np.zeros(1)  # not zero: no further steps
         self._loop = _Loop(
             FixedSteps(plan.program, plan.method.tableau, plan.looks, plan.history, self.width)
         )
@@ -104,8 +105,8 @@ class Lanes:
         assert plan.grid is not None and plan.steps is not None
         last = min(len(plan.steps), plan.max_steps)
         self._loop(
-            blocks, stride, last,
-            plan.grid, plan.steps, self._due, parameters, state, memory, rows, slots, status, stops,
+            blocks, stride, last, plan.grid, plan.steps, self._due, self.halt,
+            parameters, state, memory, rows, slots, status, stops,
         )  # fmt: skip
         if last < len(plan.steps):
             status[status == FINISHED] = TOO_MANY_STEPS
@@ -120,6 +121,7 @@ class AdaptiveLanes:
 
         assert plan.method.tableau is not None
         self.plan, self.width = plan, width or lanes()
+        self.halt = np.zeros(1)  # not zero: no further steps
         self._loop = _Loop(
             AdaptiveSteps(plan.program, plan.method.tableau, plan.looks, plan.history, self.width)
         )
@@ -137,10 +139,10 @@ class AdaptiveLanes:
         parameters, state, memory = (np.ascontiguousarray(a) for a in starts.block(i0, i1))
         outcome = Outcome.empty(plan, n)
         slots = np.ascontiguousarray(np.tile(plan.slots[:, None], (1, n)))
-        status, stops = np.empty(n), np.empty(n)
+        status, stops = np.full(n, float(NOT_RUN)), np.full(n, np.nan)
         self._loop(
-            n, n, self._settings, self._atol, *self._rows, parameters, state, memory, outcome.rows, slots,
-            status, stops,
+            n, n, self._settings, self._atol, *self._rows, self.halt,
+            parameters, state, memory, outcome.rows, slots, status, stops,
         )  # fmt: skip
         return Outcome(status.astype(np.int8), stops, state, memory, outcome.rows, slots, {})
 

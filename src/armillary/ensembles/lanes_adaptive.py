@@ -20,7 +20,7 @@ from armillary.runtime.steps import EPSILON
 from armillary.runtime.tableau import Tableau
 
 WHOLES = ("count", "stride")
-ADDRESSES = ("settings", "atol", "times", "want", "place")
+ADDRESSES = ("settings", "atol", "times", "want", "place", "halt")
 SETTINGS = ("t0", "t_end", "step", "rtol", "max_step", "max_steps")
 
 # One number per lane: time and next step; the step just taken; the error control's memory; how the run ends;
@@ -58,6 +58,8 @@ class AdaptiveSteps(LaneFrame):
         with self.each(self.states) as m:
             self.room("tolerance")[m] = self.spread(self.outside("atol")[m])
         with self.repeat() as loop:
+            with self.when(self.outside("halt")[0].differs(0.0)):
+                loop.leave()
             with self.when(self.any(self["done"].differs(0.0))):
                 self.refill()
             with self.when(~self.any(self["own"] >= 0.0)):

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armillary.ensembles.lanes_frame import LaneFrame, lengths
-from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, LOOKED, Look
+from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, LOOKED, NOT_RUN, Look
 from armillary.program.program import Program
 from armillary.runtime.code import Value, Variable, Vector
 from armillary.runtime.tableau import Tableau
 
 WHOLES = ("blocks", "stride", "last")
-ADDRESSES = ("grid", "steps", "due")
+ADDRESSES = ("grid", "steps", "due", "halt")
 
 
 class FixedSteps(LaneFrame):
@@ -58,6 +58,9 @@ class FixedSteps(LaneFrame):
         self.kept = Variable(self, self.whole(0))
         n = Variable(self, self.whole(0))
         with self.repeat() as loop:
+            with self.when(self.outside("halt")[0].differs(0.0)):
+                status.set(self.choose(self.alive.get().differs(0.0), NOT_RUN, status.get()))
+                loop.leave()
             t = self.spread(self.outside("grid")[n.get()])
             ended = n.get() >= self.last
             self.arrive(n.get(), t, ended)

@@ -24,6 +24,7 @@ STATUS = (
 FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS, FAILED, NOT_RUN = range(len(STATUS))
 
 
+AT_ONCE = 20_000  # steps of a run between two looks at whether to halt
 KEPT, LOOKED = 1, 2  # what a row is for: a history, metrics, or both (3)
 
 

@@ -177,6 +177,8 @@ def _rows(
     samples = samples if history else samples[:0]
     if not metrics:
         return samples, np.ones(len(samples), dtype=bool), np.zeros(len(samples), dtype=bool)
+    if not len(samples):
+        return watched, np.zeros(len(watched), dtype=bool), np.ones(len(watched), dtype=bool)
     watched = _snapped(watched, samples, SNAP * (step or (t_end - t0) / _ROWS))
     times = np.union1d(watched, samples)
     return times, np.isin(times, samples), np.isin(times, watched)
@@ -226,7 +228,7 @@ def _grid(
     points = _grid_points(t0, t_end, step)
     place = np.clip(np.rint((times - t0) / step).astype(int), 0, len(points) - 1)
     place[times >= t_end - SNAP * step] = len(points) - 1
-    if np.any(np.abs(points[place] - times) > SNAP * step) or len(np.unique(place)) < len(place):
+    if np.any(np.abs(points[place] - times) > SNAP * step) or np.any(np.diff(place) == 0):
         return None, None, None
     points[place] = times
     steps = np.diff(points)

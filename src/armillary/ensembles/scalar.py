@@ -10,7 +10,7 @@ import numpy as np
 
 from armillary.backends.jit import Compiled, engine, prepared
 from armillary.backends.llvm import llvm_text
-from armillary.ensembles.plan import Outcome, Plan
+from armillary.ensembles.plan import AT_ONCE, Outcome, Plan
 from armillary.ensembles.starts import Starts
 from armillary.program.roots import WATCHMEN
 from armillary.runtime.compiled_loops import compiled_loop
@@ -40,6 +40,7 @@ class Scalar:
 
         assert plan.method.tableau is not None
         self.plan = plan
+        self.halt = np.zeros(1)  # not zero: no further steps
         model, program = plan.model, plan.program
         functions = model.run_functions()
         if program is not model.equations.program:
@@ -100,7 +101,7 @@ class Scalar:
         fresh = Control.from_buffer_copy(self._first.control)
         fresh.times, fresh.rows, fresh.capacity = times.ctypes.data, rows.ctypes.data, len(times)
         fresh.log, fresh.log_capacity = log.ctypes.data, len(log)
-        fresh.constants, fresh.budget = constants.ctypes.data, plan.max_steps
+        fresh.constants, fresh.budget = constants.ctypes.data, min(plan.max_steps, AT_ONCE)
         control = Control()
         status, stops, ended = np.empty(n), np.empty(n), np.empty(n)
         room = np.empty_like(self._first.workspace)
@@ -108,7 +109,7 @@ class Scalar:
         out, own_slots = np.empty(max(columns, 1)), np.empty(max(len(plan.slots), 1))
         arrays = (
             self._first.workspace, room, parameters, state, memory, outcome.rows, outcome.slots, status,
-            stops, given, constants, out, own_slots, self._due, self._asks, self._stopping, ended,
+            stops, given, constants, out, own_slots, self._due, self._asks, self._stopping, ended, self.halt,
         )  # fmt: skip
         addresses = [ctypes.addressof(fresh), ctypes.addressof(control), *(a.ctypes.data for a in arrays)]
         code = [self._drive.address, plan.model.address("precompute"), self._functions.outputs]

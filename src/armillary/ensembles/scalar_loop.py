@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from armillary.backends.writer import Module
 from armillary.ensembles.accumulating import look_function
-from armillary.ensembles.plan import KEPT, LOOKED, Plan
+from armillary.ensembles.plan import AT_ONCE, KEPT, LOOKED, NOT_RUN, Plan
 from armillary.runtime.code import ADDRESS, NOTHING, REAL, WHOLE, Code, Value, Variable, Vector
 from armillary.runtime.shape import FIELDS, Reason, Shape
 
@@ -20,7 +20,7 @@ from armillary.runtime.shape import FIELDS, Reason, Shape
 # model's functions.
 ARGUMENTS = (
     "fresh_control", "control", "fresh_room", "room", "parameters", "states", "memory", "kept", "slots",
-    "status", "stops", "given", "constants", "out", "own_slots", "due", "asks", "stopping", "ended",
+    "status", "stops", "given", "constants", "out", "own_slots", "due", "asks", "stopping", "ended", "halt",
     "drive", "precompute", "outputs",
 )  # fmt: skip
 
@@ -116,9 +116,24 @@ class _Runs(Code):
                 "drive", WHOLE, (ADDRESS, ADDRESS), self.address["control"], self.address["room"]
             )
             self.reason.set(found)
+            with self.when(found.equals(int(Reason.PAUSED))):
+                left = self.left()
+                with self.when((left <= 0) | self.halted()):
+                    loop.leave()
+                self.set_field("budget", self.whole(AT_ONCE))
+                with self.when(left < AT_ONCE):
+                    self.set_field("budget", left)
+                loop.again()
             with self.when(found.differs(int(Reason.FULL))):
                 loop.leave()
             self.set_field("logged", self.whole(0))
+
+    def left(self) -> Value:
+        """Steps that may still be tried."""
+        return self.whole(self.plan.max_steps) - self.field("steps", WHOLE) - self.field("rejected", WHOLE)
+
+    def halted(self) -> Value:
+        return self.array("halt")[0].differs(0.0)
 
     def looked(self, run: Value) -> None:
         """The rows to metrics and histories."""
@@ -167,6 +182,8 @@ class _Runs(Code):
         self.column(len(self.plan.slots), "slots", run, self.array("own_slots"), back=True)
         status = Variable(self, (self.reason.get() - 1).to_real())
         ended = Variable(self, self.real(-1.0))
+        with self.when(self.reason.get().equals(int(Reason.PAUSED)) & (self.left() > 0)):
+            status.set(self.real(float(NOT_RUN)))
         if self.shape.events:
             log, asks = Vector(self, self.field("log", ADDRESS).raw), self.array("asks")
             with self.each(self.field("logged", WHOLE)) as i:

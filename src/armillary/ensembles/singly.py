@@ -32,11 +32,14 @@ class Singly:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self.halt = np.zeros(1)  # not zero: no further runs
         self.times = plan.times if plan.times[-1:] == plan.t_end else np.append(plan.times, plan.t_end)
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         outcome = Outcome.empty(self.plan, i1 - i0)
         for i in range(i0, i1):
+            if self.halt[0]:
+                break
             self.one(starts, i, i - i0, outcome)
         return outcome
 
