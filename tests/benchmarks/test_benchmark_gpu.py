@@ -35,6 +35,15 @@ def test_targets_are_met(stored: dict[str, Any]) -> None:
 
 def test_the_tables_of_the_documentation_are_those_of_the_results(stored: dict[str, Any]) -> None:
     assert markdown(stored) in (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    rows = {(r["model"], r["precision"]): r for r in stored["models"]}
+    arm, fast = rows["Stanford arm", "double"], rows["Stanford arm, momenta", "fast"]
+    peer = stored["mujoco"]["MuJoCo MJX double"]["evaluations_per_second"]
+    times = stored["mujoco"]["Armillary double"]["evaluations_per_second"] / peer
+    told = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"{arm['evaluations_per_second'] / 1e10:.1f}e10 evaluations per second in double" in told
+    assert f"{100 * arm['peak_share']:.0f} % of the card's peak" in told
+    assert f"{fast['evaluations_per_second'] / 1e10:.1f}e10 in single" in told
+    assert f"{times:.0f} times MuJoCo's MJX" in told
 
 
 def test_tables(stored: dict[str, Any]) -> None:

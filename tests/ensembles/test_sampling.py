@@ -44,7 +44,7 @@ HALF = [[1, 0.5], [0.5, 1]]
         (Triangular(1, 2, 5), stats.triang(0.25, 1, 4)),
         (Triangular(1, 1, 5), stats.triang(0, 1, 4)),
     ],
-    ids=str,
+    ids=lambda case: str(case) if hasattr(case, "low") else "",  # addresses differ between processes
 )
 def test_distributions_are_those_of_scipy(ours, scipys):
     # Both round; a few units in the last place of the largest value.
