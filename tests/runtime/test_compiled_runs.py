@@ -218,6 +218,7 @@ class Terminal(io.StringIO):
 
 def test_a_line_of_progress_appears_on_a_terminal_only_and_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("armillary.runtime.progress._PATIENCE", 0.0)
+    monkeypatch.setattr("armillary.runtime.progress._OFTEN", 0.0)
     for stream, wanted, expected in (
         (Terminal(), True, True),
         (io.StringIO(), True, False),

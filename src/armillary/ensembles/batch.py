@@ -13,7 +13,7 @@ import numpy as np
 
 from armillary.algebra.arithmetic import positive_whole
 from armillary.ensembles import lanes, scalar
-from armillary.ensembles.plan import FAILED, Outcome, Plan
+from armillary.ensembles.plan import FAILED, NOT_RUN, Outcome, Plan
 from armillary.ensembles.planning import plan as planned
 from armillary.ensembles.result import Batch, batch_of
 from armillary.ensembles.singly import Singly
@@ -101,7 +101,7 @@ class Prepared:
         plan = replace(self.plan, starts=starts)
         outcome = _all(plan, self.work, count, progress)
         if self.again is not None:
-            _made_again(outcome, self.again, starts)
+            _made_again(outcome, self.again, starts, halted=bool(np.any(outcome.status == NOT_RUN)))
         info = {
             "device": self.device,
             "precision": self.precision,
@@ -124,9 +124,13 @@ def engine_for(plan: Plan) -> tuple[str, Work, Singly | None]:
     return "singly", Singly(plan), None
 
 
-def _made_again(outcome: Outcome, singly: Singly, starts: Starts) -> None:
-    """Runs that need a change of mode."""
-    for i in np.flatnonzero(outcome.status == scalar.AGAIN):
+def _made_again(outcome: Outcome, singly: Singly, starts: Starts, halted: bool) -> None:
+    """Runs that need a change of mode; after Ctrl-C they are not made."""
+    left_over = np.flatnonzero(outcome.status == scalar.AGAIN)
+    if halted:
+        outcome.status[left_over] = NOT_RUN
+        return
+    for i in left_over:
         for array in (outcome.rows, outcome.slots, outcome.state, outcome.memory, outcome.t_stop):
             array[..., i] = np.nan
         outcome.event[i] = -1

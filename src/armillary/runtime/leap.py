@@ -64,6 +64,16 @@ class Forecast:
         return (self.singular - t) / _MIDDLE
 
 
+def _cause(instance: Instance) -> str:
+    """What may be behind a place that no step leads across."""
+    if instance.equations.system.prescriptions:
+        return "a loop cannot follow what is prescribed any further: look where its points have to go"
+    return (
+        "if directions of close_loop() are fixed in different bodies, they may have become parallel: give "
+        "directions of one body"
+    )
+
+
 class RoughStepError(ArmillaryError):
     """A step across that was too long for its motion: a shorter one may do."""
 
@@ -144,8 +154,7 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
     if not (rough <= _ROUGH and np.max(np.abs(final - solver.y), initial=0.0) <= _TORN):
         raise RoughStepError(
             f"the constraints of '{instance.equations.system.name}' lose rank near t = {place.t:.6g} s "
-            "and the motion could not be carried across; if directions of close_loop() are fixed in "
-            "different bodies, they may have become parallel: give directions of one body"
+            f"and the motion could not be carried across; {_cause(instance)}"
         )
     inside = solver.dense_output()
 
