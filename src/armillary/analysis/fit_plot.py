@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armillary.errors import ArmillaryError, nearest
 from armillary.results.chart import axis_label
-from armillary.results.drawing import (
-    COLOURS,
-    FIGURES,
-    STYLE,
-    check_suffix,
-    literal,
-    matplotlib,
-    new_figure,
-    save,
-)
+from armillary.results.drawing import COLOURS, drawn, literal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,10 +25,7 @@ def fit_plot(fit: Fit, columns: Sequence[str], path: str | os.PathLike[str] | No
         if c not in known:
             raise ArmillaryError(f"no data of '{c}' were fitted{nearest(c, known)}")
     shown, several = list(columns) or known, len(fit.experiments) > 1
-    if path is not None:
-        check_suffix(path, FIGURES)
-    with matplotlib().rc_context(STYLE):
-        figure: Any = new_figure((8.0, 1.4 + 2.2 * len(shown)), interactive=path is None or show)
+    with drawn((8.0, 1.4 + 2.2 * len(shown)), path, show=show) as figure:
         axes = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
         for ax, c in zip(axes, shown, strict=True):
             for i, (m, run) in enumerate(zip(fit.experiments, fit.runs, strict=True)):
@@ -58,8 +46,4 @@ def fit_plot(fit: Fit, columns: Sequence[str], path: str | os.PathLike[str] | No
         axes[0].set_title(literal(fit.system))
         axes[-1].set_xlabel("time (s)")
         figure.align_ylabels(axes)
-        if path is not None:
-            save(figure, path)
-    if show:
-        matplotlib("pyplot").show()
     return figure

@@ -13,7 +13,7 @@ import numpy as np
 
 from armillary.algebra.arithmetic import positive_whole
 from armillary.ensembles import lanes, scalar
-from armillary.ensembles.plan import FAILED, NOT_RUN, Outcome, Plan
+from armillary.ensembles.plan import FAILED, NOT_RUN, Engine, Outcome, Plan
 from armillary.ensembles.planning import plan as planned
 from armillary.ensembles.result import Batch, batch_of
 from armillary.ensembles.singly import Singly
@@ -23,8 +23,6 @@ from armillary.runtime.progress import left, shown_line
 
 if TYPE_CHECKING:
     from armillary.runtime.compiled import CompiledModel
-
-Work = Callable[[Starts, int, int], Outcome]
 
 _CHUNK_SECONDS = 0.1  # so often progress is shown and Ctrl-C heard
 _DEVICES = ("cpu", "gpu")
@@ -63,7 +61,7 @@ class Prepared:
         self.plan = planned(model, t_end, **how)
         self.device, self.precision = device, precision
         self.again: Singly | None = None
-        self.work: Work
+        self.work: Engine
         if device == "gpu":
             from armillary.ensembles.gpu import Gpu
 
@@ -109,12 +107,12 @@ class Prepared:
             "threads": count,
             "prepare_seconds": self.seconds,
             "seconds": time.perf_counter() - began,
-            **getattr(self.work, "info", {}),
+            **self.work.info,
         }
         return batch_of(plan, outcome, info)
 
 
-def engine_for(plan: Plan) -> tuple[str, Work, Singly | None]:
+def engine_for(plan: Plan) -> tuple[str, Engine, Singly | None]:
     """The fastest engine that suits a plan, and what makes runs again that it had to leave."""
     if lanes.suits(plan):
         engine = lanes.engine_of(plan)
@@ -166,11 +164,10 @@ def _one_of(what: str, value: str, known: Sequence[str]) -> None:
         raise ArmillaryError(f"{what}={value!r}{nearest(str(value), known)}; there is {', '.join(known)}")
 
 
-def _all(plan: Plan, work: Work, threads: int, progress: bool | Callable[[int], None]) -> Outcome:
+def _all(plan: Plan, work: Engine, threads: int, progress: bool | Callable[[int], None]) -> Outcome:
     """All runs, in chunks by several threads. Chunks leave no trace in the numbers."""
     outcome = Outcome.empty(plan, plan.runs)
-    flag = getattr(work, "halt", np.zeros(1))  # that compiled loops look at now and then
-    flag[0] = 0.0
+    work.halt[0] = 0.0
 
     def words(seconds: float, done: int) -> str:
         rate = f"{done / seconds:,.3g} per second, {left(seconds, done / plan.runs)}"
@@ -181,7 +178,7 @@ def _all(plan: Plan, work: Work, threads: int, progress: bool | Callable[[int], 
         try:
             crew.work()
         except KeyboardInterrupt:
-            flag[0] = 1.0
+            work.halt[0] = 1.0
             crew.halt()
     return outcome
 
@@ -192,7 +189,7 @@ class _Crew:
     def __init__(
         self,
         starts: Starts,
-        work: Work,
+        work: Engine,
         outcome: Outcome,
         threads: int,
         report: Callable[[int], None] | None,
@@ -202,7 +199,7 @@ class _Crew:
         self.count, self.report = threads, report
         self.lock = threading.Lock()
         self.taken = self.finished = 0
-        self.fixed: int | None = getattr(work, "chunk", None)  # what an engine asks for
+        self.fixed = work.chunk
         self.chunk = self.fixed or min(64, max(1, runs // (4 * threads)))
         self.errors: list[BaseException] = []
         self.members: list[threading.Thread] = []

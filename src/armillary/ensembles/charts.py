@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +15,9 @@ import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.results.chart import axis_label
-from armillary.results.drawing import (
-    COLOURS,
-    STYLE,
-    check_suffix,
-    literal,
-    matplotlib,
-    new_figure,
-    save,
-)
+from armillary.results.drawing import COLOURS, drawn, literal, matplotlib
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from matplotlib.figure import Figure
 
     from armillary.ensembles.screening import Sensitivity
@@ -77,7 +66,7 @@ def fan(
         part = np.asarray(values[:, j : j + step], dtype=float)
         curves[:, j : j + step], known[j : j + step] = _quantiles(part, levels)
         lines[:, j : j + step] = part[shown]
-    with _figure((8.0, 4.4), path) as figure:
+    with drawn((8.0, 4.4), path) as figure:
         axes = figure.subplots()
         for i, band in enumerate(bands):
             tint = _tint(0.2 + 0.3 * i / max(1, len(bands) - 1))
@@ -112,7 +101,7 @@ def histogram(
     if not found.size:
         raise ArmillaryError(f"'{name}' has no finite value in {given.size} runs: there is nothing to show")
     low, median, high = np.quantile(found, (0.05, 0.5, 0.95))
-    with _figure((8.0, 4.0), path) as figure:
+    with drawn((8.0, 4.0), path) as figure:
         axes = figure.subplots()
         axes.hist(found, _edges(found, bins), color=_tint(0.75), edgecolor="white", linewidth=0.4)
         axes.axvspan(low, high, color=_tint(0.1), lw=0, zorder=0)
@@ -147,7 +136,7 @@ def mean_histogram(
     low, high = np.quantile(found, (0.05, 0.95), axis=0)
     places = np.asarray(edges, dtype=float)
     middle = (places[1:] + places[:-1]) / 2
-    with _figure((8.0, 4.0), path) as figure:
+    with drawn((8.0, 4.0), path) as figure:
         axes = figure.subplots()
         axes.bar(
             middle, found.mean(axis=0), np.diff(places), color=_tint(0.75), edgecolor="white", linewidth=0.4,
@@ -185,7 +174,7 @@ def scatter(
     units = units or {}
     lost = runs - int(np.all([np.isfinite(y) for y in rows.values()], axis=0).sum())
     size = (1.2 + 2.3 * len(columns), 0.9 + 2.0 * len(rows))
-    with _figure((max(size[0], 4.5), max(size[1], 3.4)), path) as figure:
+    with drawn((max(size[0], 4.5), max(size[1], 3.4)), path) as figure:
         grid = figure.subplots(len(rows), len(columns), sharex="col", sharey="row", squeeze=False)
         for i, (metric, y) in enumerate(rows.items()):
             for j, (name, x) in enumerate(columns.items()):
@@ -207,7 +196,7 @@ def bars(sensitivity: Sensitivity, *, title: str | None = None, path: Path | Non
     names = [sensitivity.names[i] for i in order]
     places = np.arange(len(names))
     width = 0.8 / len(shown)
-    with _figure((7.5, 1.3 + 0.5 * max(len(names), 2)), path) as figure:
+    with drawn((7.5, 1.3 + 0.5 * max(len(names), 2)), path) as figure:
         axes = figure.subplots()
         for k, (column, numbers) in enumerate(shown.items()):
             at = places + 0.4 - width * (k + 0.5)
@@ -302,20 +291,6 @@ def _cloud(axes: Any, x: np.ndarray, y: np.ndarray) -> None:
 def _tint(strength: float) -> tuple[float, ...]:
     """Our blue on white paper; opaque, so that it looks the same in the legend as over other things."""
     return tuple(1 - strength * (1 - part) for part in matplotlib("colors").to_rgb(_BLUE))
-
-
-@contextmanager
-def _figure(size: tuple[float, float], path: Path | None) -> Iterator[Any]:
-    """A figure in our look, saved in the end if a path is given."""
-    if path is not None:
-        check_suffix(path)
-    with matplotlib().rc_context(STYLE):
-        figure = new_figure(size, interactive=path is None)
-        yield figure
-        for axes in figure.axes:
-            axes.set_axisbelow(True)
-        if path is not None:
-            save(figure, path)
 
 
 def _head(axes: Any, title: str, count: str) -> None:

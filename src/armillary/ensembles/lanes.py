@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.backends.jit import LIBRARY_FUNCTIONS, engine, prepared
-from armillary.ensembles.plan import FINISHED, NOT_RUN, TOO_MANY_STEPS, Outcome, Plan
+from armillary.ensembles.plan import FINISHED, NOT_RUN, TOO_MANY_STEPS, Engine, Outcome, Plan
 from armillary.ensembles.starts import Starts
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 def suits(plan: Plan) -> bool:
     """Whether this engine can make the runs of a plan."""
     program = plan.program
-    if plan.model.equations.formalism == "redundant":
-        return False
-    if program.fire or program.events.results or program.corrected:
+    if plan.method.redundant or program.fire or program.events.results or program.corrected:
         return False
     if plan.method.adaptive:
         return plan.method.tableau is not None and not program.update.results
@@ -40,7 +38,7 @@ def lanes() -> int:
     return 8 if features.get("avx512f") else 4 if features.get("avx") else 2
 
 
-def _engine(texts: tuple[str, str]) -> Any:
+def _machine_code(texts: tuple[str, str]) -> Any:
     """A loop linked with what it calls, as machine code."""
 
     def module() -> Any:
@@ -66,7 +64,7 @@ class _Loop:
     """A compiled loop; its code is freed with it."""
 
     def __init__(self, frame: LaneFrame) -> None:
-        self._engine = _engine(frame.texts())
+        self._engine = _machine_code(frame.texts())
         self._room_size, self._wholes = frame.room_size, frame.wholes
         kinds = [ctypes.c_int64] * frame.wholes + [ctypes.c_void_p] * (len(frame.given) - frame.wholes)
         self._runs = ctypes.CFUNCTYPE(None, *kinds)(self._engine.get_function_address("runs"))
@@ -77,15 +75,15 @@ class _Loop:
         self._runs(*wholes, *(a.ctypes.data for a in arrays))
 
 
-class Lanes:
+class Lanes(Engine):
     """The engine for one plan with fixed steps."""
 
     def __init__(self, plan: Plan, width: int | None = None) -> None:
         from armillary.ensembles.lanes_fixed import FixedSteps
 
         assert plan.method.tableau is not None and plan.row_at is not None
-        self.plan, self.width = plan, width or lanes()
-        self.halt = np.zeros(1)  # not zero: no further steps
+        super().__init__(plan)
+        self.width = width or lanes()
         self._loop = _Loop(
             FixedSteps(plan.program, plan.method.tableau, plan.looks, plan.history, self.width)
         )
@@ -113,15 +111,15 @@ class Lanes:
         return Outcome(status.astype(np.int8), stops, state, memory, rows, slots, {}).first(n)
 
 
-class AdaptiveLanes:
+class AdaptiveLanes(Engine):
     """The engine for one plan with an adaptive method."""
 
     def __init__(self, plan: Plan, width: int | None = None) -> None:
         from armillary.ensembles.lanes_adaptive import AdaptiveSteps
 
         assert plan.method.tableau is not None
-        self.plan, self.width = plan, width or lanes()
-        self.halt = np.zeros(1)  # not zero: no further steps
+        super().__init__(plan)
+        self.width = width or lanes()
         self._loop = _Loop(
             AdaptiveSteps(plan.program, plan.method.tableau, plan.looks, plan.history, self.width)
         )

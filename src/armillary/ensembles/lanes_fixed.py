@@ -17,6 +17,7 @@ from armillary.ensembles.lanes_frame import LaneFrame, lengths
 from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, LOOKED, NOT_RUN, Look
 from armillary.program.program import Program
 from armillary.runtime.code import Value, Variable, Vector
+from armillary.runtime.formulas import not_finite, stages
 from armillary.runtime.tableau import Tableau
 
 WHOLES = ("blocks", "stride", "last")
@@ -30,7 +31,9 @@ class FixedSteps(LaneFrame):
         self, program: Program, tableau: Tableau, looks: Sequence[Look], history: Sequence[int], lanes: int
     ) -> None:
         rooms = lengths(program, looks)
-        rooms |= {"new_memory": rooms["memory"]} | {f"k{j}": rooms["state"] for j in range(tableau.stages)}
+        rooms |= {"new_memory": rooms["memory"], "trial": rooms["state"]} | {
+            f"k{j}": rooms["state"] for j in range(tableau.stages)
+        }
         super().__init__(program, tableau, looks, lanes, rooms, WHOLES, ADDRESSES)
         self.history, self.rooms = history, rooms
         self.stride, self.last = self.whole_argument("stride"), self.whole_argument("last")
@@ -39,12 +42,12 @@ class FixedSteps(LaneFrame):
             self.run = block * lanes
             for name in ("parameters", "state", "memory", "slots"):
                 with self.each(rooms[name]) as i:
-                    self.room(name)[i] = self.block_of(f"all_{name}", i)[0]
+                    self.vector(name)[i] = self.block_of(f"all_{name}", i)[0]
             self.precompute()
             self.motion()
             for name in ("state", "memory", "slots"):
                 with self.each(rooms[name]) as i:
-                    self.block_of(f"all_{name}", i)[0] = self.room(name)[i]
+                    self.block_of(f"all_{name}", i)[0] = self.vector(name)[i]
         self.give()
 
     def block_of(self, name: str, row: Value) -> Vector:
@@ -73,7 +76,7 @@ class FixedSteps(LaneFrame):
                 stop.set(self.choose(failing, t, stop.get()))
                 self.alive.set(self.choose(failing, 0.0, self.alive.get()))
             n.set(n.get() + 1)
-            self.blend(self.states, self.alive.get().differs(0.0), "stage", "state")
+            self.blend(self.states, self.alive.get().differs(0.0), "trial", "state")
             if self.program.quaternions:
                 self.generated("normalise", self.outside("grid")[n.get()], "state", "constants", "memory")
             with self.when(~self.any(self.alive.get().differs(0.0))):
@@ -90,7 +93,7 @@ class FixedSteps(LaneFrame):
             shown = "new_memory"
             self.generated("update", t, "state", "constants", "memory", "new_memory")
             with self.when(~ended), self.each(self.rooms["memory"]) as i:
-                self.room("memory")[i] = self.room("new_memory")[i]
+                self.vector("memory")[i] = self.vector("new_memory")[i]
         due = self.outside("due")[n]
         with self.when(due > 0.0):
             self.outputs(t, "state", shown)
@@ -105,16 +108,12 @@ class FixedSteps(LaneFrame):
         """A row of the histories; of runs that go on no more, NaN."""
         first = self.kept.get() * len(self.history)
         for place, column in enumerate(self.history):
-            value = self.choose(self.alive.get().differs(0.0), self.room("out")[column], float("nan"))
+            value = self.choose(self.alive.get().differs(0.0), self.vector("out")[column], float("nan"))
             self.block_of("all_rows", first + place)[0] = value
         self.kept.set(self.kept.get() + 1)
 
     def step(self, n: Value, t: Value) -> Value:
-        """The state after a step, in ``stage``; lanes in which it is not finite."""
-        tableau, h = self.tableau, self.spread(self.outside("steps")[n])
-        self.derivatives(t, "state", "k0")
-        for j in range(1, tableau.stages):
-            self.combine("state", h, tableau.a[j], "stage")
-            self.derivatives(t + tableau.c[j] * h, "stage", f"k{j}")
-        self.combine("state", h, tableau.b, "stage")
-        return self.not_finite("stage")
+        """The state after a step, in ``trial``; lanes in which it is not finite."""
+        self.derivatives(t, self.vector("state"), self.vector("k0"))
+        stages(self, t, self.spread(self.outside("steps")[n]))
+        return not_finite(self, self.vector("trial"))

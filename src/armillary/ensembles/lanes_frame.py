@@ -15,8 +15,9 @@ from armillary.backends.llvm import lanes_module
 from armillary.ensembles.accumulating import look_function
 from armillary.ensembles.plan import Look
 from armillary.program.program import Program
-from armillary.runtime.code import ADDRESS, NOTHING, WHOLE, Code, Operand, Value, Vector, power_text
-from armillary.runtime.tableau import Row, Tableau
+from armillary.runtime.code import ADDRESS, NOTHING, WHOLE, Operand, Value, Vector, power_text
+from armillary.runtime.formulas import Stepper
+from armillary.runtime.tableau import Tableau
 
 # Of all runs: their values at the start, replaced by those at the end, and what was kept of the motion.
 ARRAYS = ("all_parameters", "all_state", "all_memory", "all_rows", "all_slots", "all_status", "all_stops")
@@ -35,7 +36,7 @@ def lengths(program: Program, looks: Sequence[Look]) -> dict[str, int]:
     }
 
 
-class LaneFrame(Code):
+class LaneFrame(Stepper):
     """``runs(wholes…, addresses…, ARRAYS…, room)`` for one program, method and set of metrics."""
 
     def __init__(
@@ -48,7 +49,7 @@ class LaneFrame(Code):
         wholes: Sequence[str],
         addresses: Sequence[str],
     ) -> None:
-        self.program, self.tableau, self.looks = program, tableau, looks
+        self.program, self._tableau, self.looks = program, tableau, looks
         names = (*wholes, *addresses, *ARRAYS, "room")
         kinds = [WHOLE] * len(wholes) + [ADDRESS] * (len(names) - len(wholes))
         self.module = ir.Module("lanes")
@@ -61,7 +62,14 @@ class LaneFrame(Code):
             self.places[name] = place
             place += max(size, 1)
         self.room_size = place * lanes
-        self.states = len(program.state)
+
+    @property
+    def states(self) -> int:
+        return len(self.program.state)
+
+    @property
+    def tableau(self) -> Tableau:
+        return self._tableau
 
     # ------------------------------------------------------------ places
 
@@ -72,7 +80,7 @@ class LaneFrame(Code):
         """An array of single reals that the caller gave."""
         return Vector(self, self.given[name], single=True)
 
-    def room(self, name: str) -> Vector:
+    def vector(self, name: str) -> Vector:
         """A work vector."""
         return Vector(self, self._place(name))
 
@@ -86,13 +94,13 @@ class LaneFrame(Code):
 
     # ------------------------------------------------------------ the program
 
-    def generated(self, name: str, t: Operand, *vectors: str) -> None:
+    def generated(self, name: str, t: Operand, *vectors: str | Vector) -> None:
         """A call of a function of the program: of time, state, constants, memory and where its results go."""
         kind = ir.FunctionType(NOTHING, (self.kind, *[ADDRESS] * len(vectors)))
-        passed = [self.of_kind(self.kind, t).raw, *(self._place(vector) for vector in vectors)]
-        self.builder.call(self._declared(name, kind), passed)
+        places = [v.address if isinstance(v, Vector) else self._place(v) for v in vectors]
+        self.builder.call(self._declared(name, kind), [self.of_kind(self.kind, t).raw, *places])
 
-    def derivatives(self, t: Operand, state: str, result: str) -> None:
+    def derivatives(self, t: Value, state: Vector, result: Vector) -> None:
         self.generated("derivatives", t, state, "constants", "memory", result)
 
     def outputs(self, t: Operand, state: str, memory: str = "memory") -> None:
@@ -107,30 +115,14 @@ class LaneFrame(Code):
 
     def look(self, t: Operand, slots: str = "slots") -> None:
         """The outputs shown to the metrics."""
-        kind = ir.FunctionType(NOTHING, (self.kind, ADDRESS, ADDRESS))
-        passed = [self.of_kind(self.kind, t).raw, self._place("out"), self._place(slots)]
-        self.builder.call(self._declared("look", kind), passed)
+        self.generated("look", t, "out", slots)
 
     # ------------------------------------------------------------ vectors
-
-    def weighted(self, weights: Row, m: Value) -> Value:
-        """Σⱼ wⱼ kⱼ for the state m."""
-        first, *others = (weight * self.room(f"k{j}")[m] for j, weight in enumerate(weights) if weight)
-        return sum(others, first)
-
-    def combine(self, base: str, h: Value, weights: Row, target: str) -> None:
-        """target = base + h Σⱼ wⱼ kⱼ."""
-        with self.each(self.states) as m:
-            self.room(target)[m] = self.room(base)[m] + h * self.weighted(weights, m)
 
     def blend(self, count: int, where: Value, source: str, target: str) -> None:
         """The source in lanes where a condition holds."""
         with self.each(count) as m:
-            self.room(target)[m] = self.choose(where, self.room(source)[m], self.room(target)[m])
-
-    def not_finite(self, vector: str) -> Value:
-        """Lanes in which some number of a state is not finite."""
-        return self.total(self.states, lambda m: 0.0 * self.room(vector)[m]).differs(0.0)
+            self.vector(target)[m] = self.choose(where, self.vector(source)[m], self.vector(target)[m])
 
     # ------------------------------------------------------------ the whole
 

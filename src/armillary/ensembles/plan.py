@@ -7,6 +7,7 @@ vector registers and GPUs want them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -96,6 +97,27 @@ class Plan:
         """Where the slots of each metric begin."""
         sizes = [len(look.metric.start) for look in self.looks]
         return [sum(sizes[:i]) for i in range(len(sizes))]
+
+
+class Engine:
+    """What makes runs of a plan: called with starts and the numbers of runs, i0 … i1 − 1, by any thread."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.halt = np.zeros(1)  # not zero: nothing more is begun; compiled loops look at it now and then
+
+    @property
+    def chunk(self) -> int | None:
+        """How many runs it wants at a time; None where it does not matter."""
+        return None
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What is to be told of it."""
+        return {}
+
+    def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        raise NotImplementedError
 
 
 _ARRAYS = ("status", "t_stop", "state", "memory", "rows", "slots", "event")

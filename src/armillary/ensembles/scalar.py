@@ -10,7 +10,7 @@ import numpy as np
 
 from armillary.backends.jit import Compiled, engine, prepared
 from armillary.backends.llvm import llvm_text
-from armillary.ensembles.plan import AT_ONCE, Outcome, Plan
+from armillary.ensembles.plan import AT_ONCE, Engine, Outcome, Plan
 from armillary.ensembles.starts import Starts
 from armillary.program.roots import WATCHMEN
 from armillary.runtime.compiled_loops import compiled_loop
@@ -25,22 +25,17 @@ _LOG = 256  # events whose times are remembered between two looks at them
 
 def suits(plan: Plan) -> bool:
     """Whether this engine can make the runs of a plan."""
-    return (
-        plan.method.tableau is not None
-        and not plan.method.redundant
-        and plan.model.equations.formalism != "redundant"
-    )
+    return plan.method.tableau is not None and not plan.method.redundant
 
 
-class Scalar:
+class Scalar(Engine):
     """The engine for one plan."""
 
     def __init__(self, plan: Plan) -> None:
         from armillary.ensembles.scalar_loop import ARGUMENTS, scalar_modules
 
         assert plan.method.tableau is not None
-        self.plan = plan
-        self.halt = np.zeros(1)  # not zero: no further steps
+        super().__init__(plan)
         model, program = plan.model, plan.program
         functions = model.run_functions()
         if program is not model.equations.program:

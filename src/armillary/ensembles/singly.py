@@ -15,6 +15,7 @@ from armillary.ensembles.plan import (
     STATUS,
     TOO_MANY_STEPS,
     TOO_SMALL,
+    Engine,
     Outcome,
     Plan,
 )
@@ -27,12 +28,11 @@ from armillary.results import Run
 _FAILURES = [STATUS[i] for i in (DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS)]
 
 
-class Singly:
+class Singly(Engine):
     """The engine for one plan."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.halt = np.zeros(1)  # not zero: no further runs
+        super().__init__(plan)
         self.times = plan.times if plan.times[-1:] == plan.t_end else np.append(plan.times, plan.t_end)
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:

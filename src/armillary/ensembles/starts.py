@@ -23,7 +23,12 @@ from armillary.model.unit_system import state_factor
 from armillary.runtime.compiled import CompiledModel
 from armillary.runtime.initial import initial_memory, initial_values, state_number
 from armillary.runtime.instance import Instance
-from armillary.runtime.parameters import ParameterTable, check_physical, parameter_table
+from armillary.runtime.parameters import (
+    ParameterTable,
+    body_quantities,
+    check_physical,
+    parameter_table,
+)
 
 Given = Mapping[str, Any]
 _MOST = 2**30  # runs of a batch
@@ -302,14 +307,11 @@ class Starts:
 
 def _quantities(model: CompiledModel) -> list[Quantities]:
     """Mass and moments of inertia of each body, to be evaluated for many runs: names and a function."""
-    names = ("mass", *(f"moment of inertia about {axis}" for axis in "xyz"))
     found = []
     for body in model.equations.system.bodies.values():
-        own = [body.mass, *(body.inertia[i][i] for i in range(3))]
-        kept = [(what, e) for what, e in zip(names, own, strict=True) if symbols(e)]
+        kept = {what: e for what, e in body_quantities(body).items() if symbols(e)}
         if kept:
-            what, expressions = zip(*kept, strict=True)
-            found.append((f"body '{body.name}'", what, evaluator(expressions)))
+            found.append((f"body '{body.name}'", tuple(kept), evaluator(kept.values())))
     return found
 
 

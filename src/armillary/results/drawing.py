@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -66,6 +68,24 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     suffix = check_suffix(path)
     with replacing(path) as temporary:
         figure.savefig(temporary, format=suffix[1:])
+
+
+@contextmanager
+def drawn(
+    size: tuple[float, float], path: str | os.PathLike[str] | None, *, show: bool = False
+) -> Iterator[Any]:
+    """A figure in our look; in the end saved, if a path is given, and shown, if asked for."""
+    if path is not None:
+        check_suffix(path)
+    with matplotlib().rc_context(STYLE):
+        figure = new_figure(size, interactive=path is None or show)
+        yield figure
+        for axes in figure.axes:
+            axes.set_axisbelow(True)
+        if path is not None:
+            save(figure, path)
+    if show:
+        matplotlib("pyplot").show()
 
 
 def literal(text: str) -> str:

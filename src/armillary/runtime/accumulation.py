@@ -23,6 +23,7 @@ from __future__ import annotations
 from math import inf
 
 from armillary.runtime.code import Variable
+from armillary.runtime.formulas import EPSILON, combine
 from armillary.runtime.frame import Frame, Program
 from armillary.runtime.rules import (
     FIRST_LOOK,
@@ -36,7 +37,6 @@ from armillary.runtime.rules import (
     SUSPECT,
 )
 from armillary.runtime.shape import Phase, Reason
-from armillary.runtime.steps import EPSILON, combine
 
 
 def emit_record(program: Program) -> Frame:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from armillary.runtime.code import REAL
+from armillary.runtime.formulas import dense_coefficients, dense_state
 from armillary.runtime.frame import Frame, Program
-from armillary.runtime.steps import combine, weighted
 
 
 def emit_prepare(program: Program) -> Frame:
@@ -13,26 +13,10 @@ def emit_prepare(program: Program) -> Frame:
     Where kₛ was needed for the error (dopri5), it is that of the state before normalisation.
     """
     f = program.function("prepare")
-    shape, tableau = program.shape, program.shape.tableau
     with f.when(f["prepared"].equals(1)):
         f.give()
     f["prepared"] = 1
-    h = f["h_taken"]
-    base, point = f.vector("base"), f.vector("point")
-    for i, (c, weights) in enumerate(zip(tableau.extra_c, tableau.extra_a, strict=True), tableau.stages + 1):
-        combine(f, base, h, weights, point)
-        f.derivatives(f["t_old"] + c * h, point, f.vector(f"k{i}"))
-    first, last = f.vector("k0"), f.vector(f"k{tableau.stages}")
-    end = f.vector("end")
-    F = [f.vector(f"F{i}") for i in range(shape.dense_vectors)]
-    with f.each(shape.states) as m:
-        rise = end[m] - base[m]
-        bend = h * first[m] - rise
-        F[0][m] = rise
-        F[1][m] = bend
-        F[2][m] = rise - h * last[m] - bend
-        for vector, weights in zip(F[3:], tableau.dense, strict=True):
-            vector[m] = h * weighted(f, weights, m)
+    dense_coefficients(f, f["t_old"], f["h_taken"], f.vector("end"), f.vector("point"))
     f.give()
     return f
 
@@ -45,15 +29,8 @@ def emit_probe(program: Program, prepare: Frame) -> Frame:
     f = program.function("probe", arguments=(REAL,))
     f.function.attributes.add("noinline")
     f.internal(prepare)
-    theta = f.argument(2) / f["h_taken"]
-    factors = [theta, 1.0 - theta]
-    base, point = f.vector("base"), f.vector("point")
-    F = [f.vector(f"F{i}") for i in range(program.shape.dense_vectors)]
-    with f.each(program.shape.states) as m:
-        nest = F[-1][m]
-        for i in reversed(range(1, len(F))):
-            nest = F[i - 1][m] + factors[i % 2] * nest
-        point[m] = base[m] + theta * nest
+    point = f.vector("point")
+    dense_state(f, f.argument(2) / f["h_taken"], point)
     f.normalise(f["t_old"] + f.argument(2), point)
     f.give()
     return f

@@ -13,8 +13,10 @@ from typing import Any
 
 from llvmlite import ir
 
-from armillary.runtime.code import ADDRESS, NOTHING, REAL, WHOLE, Code, Operand, Value, Vector
+from armillary.runtime.code import ADDRESS, NOTHING, REAL, WHOLE, Operand, Value, Vector
+from armillary.runtime.formulas import Stepper
 from armillary.runtime.shape import ADDRESSES, FIELDS, FUNCTIONS, REALS, Shape
+from armillary.runtime.tableau import Tableau
 
 _ORDINARY = (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS)  # t, state, constants, memory, result
 SIGNATURES = {name: ir.FunctionType(NOTHING, _ORDINARY) for name in FUNCTIONS} | {
@@ -63,7 +65,7 @@ class Program:
         return found or ir.Function(self.module, SIGNATURES[name], name)
 
 
-class Frame(Code):
+class Frame(Stepper):
     """One function of a loop under construction."""
 
     def __init__(self, program: Program, function: ir.Function) -> None:
@@ -71,6 +73,14 @@ class Frame(Code):
         self.program = program
         self.shape = program.shape
         self.control, self.workspace = function.args[:2]
+
+    @property
+    def states(self) -> int:
+        return self.shape.states
+
+    @property
+    def tableau(self) -> Tableau:
+        return self.shape.tableau
 
     def __getitem__(self, field: str) -> Value:
         kind = REAL if field in REALS else ADDRESS if field in ADDRESSES else WHOLE

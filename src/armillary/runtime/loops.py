@@ -24,6 +24,7 @@ from armillary.runtime.accumulation import emit_record, mark_returning
 from armillary.runtime.code import WHOLE, Value, Variable, Vector
 from armillary.runtime.dense import emit_prepare, emit_probe
 from armillary.runtime.events import adopt_signs, emit_cut, emit_locate, emit_scan, fire_pending
+from armillary.runtime.formulas import not_finite
 from armillary.runtime.frame import Frame, Program
 from armillary.runtime.projected import emit_begin
 from armillary.runtime.shape import Phase, Reason, Shape
@@ -156,6 +157,6 @@ def _settle_derivative(f: Frame) -> None:
         f.copy(n, f.vector(f"k{f.shape.tableau.stages}"), k0)
     with f.when(~kept):
         f.derivatives(f["t"], state, k0)
-        with f.when(f.total(n, lambda m: 0.0 * (state[m] + k0[m])).differs(0.0)):
+        with f.when(not_finite(f, state, k0)):
             f["status"] = Reason.DIVERGED
             f["failed"] = first_nonfinite(f, state, k0)

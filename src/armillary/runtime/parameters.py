@@ -17,6 +17,7 @@ from armillary.algebra.parsing import parse
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
 from armillary.errors import ParameterError, UnitsError, nearest
+from armillary.model.body import Body
 from armillary.model.system import System
 from armillary.model.unit_system import UnitSystem
 from armillary.program.equations import Equations
@@ -138,13 +139,17 @@ def _place(system: System, name: str) -> str:
     return "in the model"
 
 
+def body_quantities(body: Body) -> dict[str, Expr]:
+    """What of a body cannot be negative, by name: its mass and moments of inertia."""
+    moments = {f"moment of inertia about {axis}": body.inertia[i][i] for i, axis in enumerate("xyz")}
+    return {"mass": body.mass, **moments}
+
+
 def check_physical(system: System, table: ParameterTable, values: Mapping[str, float]) -> None:
     """An error for a parameter set that gives a body a negative mass or moment of inertia."""
     inside = dict(zip(table.names, table.inside(values), strict=True))
     for body in system.bodies.values():
-        quantities = [body.mass, *(body.inertia[i][i] for i in range(3))]
-        found = evaluate_all(quantities, inside)
-        names = ("mass", *(f"moment of inertia about {axis}" for axis in "xyz"))
-        for value, what in zip(found, names, strict=True):
+        quantities = body_quantities(body)
+        for value, what in zip(evaluate_all(quantities.values(), inside), quantities, strict=True):
             if value < 0:
                 raise ParameterError(f"body '{body.name}': its {what} is {value:g} with these parameters")

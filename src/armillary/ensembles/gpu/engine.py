@@ -16,7 +16,7 @@ import numpy as np
 from armillary.backends.cuda.ensemble import BLOCK, PRECISIONS, kernel
 from armillary.ensembles.gpu.device import Device
 from armillary.ensembles.gpu.looking import looking
-from armillary.ensembles.plan import DIVERGED, FINISHED, NOT_RUN, Outcome, Plan
+from armillary.ensembles.plan import DIVERGED, FINISHED, NOT_RUN, Engine, Outcome, Plan
 from armillary.ensembles.scalar import AGAIN
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError
@@ -32,7 +32,7 @@ _SHARE = 0.4  # of the card's free memory that a chunk may take: two threads mak
 _MOST_RUNS = 1 << 19  # of a chunk: more leave the card waiting for the host, fewer cost waves half full
 
 
-class Gpu:
+class Gpu(Engine):
     """The engine for one plan.
 
     ``precision``: "double", "single", or "fast", which is single with the card's own sines and cosines.
@@ -41,7 +41,8 @@ class Gpu:
     """
 
     def __init__(self, plan: Plan, precision: str = "double") -> None:
-        self.plan, self.precision = plan, precision
+        super().__init__(plan)
+        self.precision = precision
         self._tableau = _refused(plan)
         real = PRECISIONS[precision]
         self._real = np.dtype(np.float64 if real == "double" else np.float32)
