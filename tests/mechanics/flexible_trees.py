@@ -144,6 +144,18 @@ def random_state(tree: FlexibleTree, seed: int) -> tuple[Array, Array]:
     return q, rng.normal(size=tree.freedoms)
 
 
+def turned_state(tree: FlexibleTree, seed: int, angle: float) -> tuple[Array, Array]:
+    """The same, with modes so large that the node of every flexible body turns by this angle."""
+    q, u = random_state(tree, seed)
+    at = 0
+    for m in tree.members:
+        at += m.freedoms
+        if m.part is not None:
+            own = slice(at - m.modes, at)
+            q[own] *= angle / np.linalg.norm(m.part.turns[0] @ q[own])
+    return q, u
+
+
 # ---------------------------------------------------------------- as a user describes it
 
 

@@ -592,4 +592,7 @@ def compare(relation: str, a: Any, b: Any) -> Expr:
         return number(int(holds))
     if left.kind != "number" and right.kind != "number":
         common_dimension([left, right])
+    truncation = TRUNCATION.get()
+    if truncation is not None and relation == "lt" and truncation.below(left, right):
+        return number(1)
     return call(relation, (left, right), None)

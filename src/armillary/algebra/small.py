@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from armillary.algebra import functions as fn
+from armillary.algebra.dimension import ONE
 from armillary.algebra.expression import UNIT, ZERO, Expr, multiply, number, power, scale, total
 from armillary.algebra.neglected import NeglectedTerms
 from armillary.algebra.walk import operands_first, rebuild
@@ -75,6 +76,10 @@ class Truncation:
     def flat(self, y: Expr, x: Expr) -> bool:
         """Whether atan2(y, x) is a small angle: y is small beside an x that is positive at the defaults."""
         return y.smallness > x.smallness and _positive(x)
+
+    def below(self, x: Expr, limit: Expr) -> bool:
+        """Whether x < limit is decided: a small quantity without units lies below 1."""
+        return x.smallness > 0 and x.dimension is ONE and limit.kind == "number" and limit.data >= 1
 
     def _length(self, order: float) -> int:
         """Number of series terms in powers of this order: all that may stay, and the first that goes."""

@@ -7,9 +7,15 @@ conserved however large the modes grow. With x = b·b
 
     A = sin √x/√x        B = (1 − cos √x)/x        C = (√x − sin √x)/(x √x)
 
-A, B, C are power series in x, without a singular place at zero; the terms kept here are exact to rounding up
-to rotations of 1.5 rad, far beyond what linear mode shapes mean. Source: corrected statement of
-momentum-state dynamics (Stoneking 2010), joints at flexible nodes.
+Their derivatives by x need two further functions of the same family, from which A, B and C follow without
+cancellation:
+
+    D = (½ − B)/x        E = (⅙ − C)/x        C = ⅙ − xE        B = ½ − xD        A = 1 − xC
+    dB/dx = D − C/2      dC/dx = (3E − D)/2
+
+D and E are power series in x up to 1 rad, without a singular place at zero, and sines and cosines beyond, so
+that a rotation by any angle is exact to rounding. Source: corrected statement of momentum-state dynamics
+(Stoneking 2010), joints at flexible nodes.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ from math import factorial
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.dimension import LENGTH
+from armillary.algebra.dimension import LENGTH, ONE
 from armillary.algebra.expression import Expr, number
 from armillary.algebra.intermediate import measured
 from armillary.algebra.triples import add, named, negative, scaled, skew, times
@@ -39,7 +45,8 @@ from armillary.model.flexible.part import Node
 from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.steps import Flexed
 
-_TERMS = 10
+# Terms of D and E that reach rounding at 1 rad: the first ones left out are 1/20! and 1/19!.
+_TERMS = {4: 8, 5: 7}
 
 
 def node_step(body: str, node: Node, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
@@ -148,17 +155,21 @@ class _Turning:
         elif self.axis is not None:
             self.matrix = principal_rotation(self.axis, fn.cos(self.angle), fn.sin(self.angle))
         else:
-            self.x = fn.named(sum_of_products(zip(self.b, self.b, strict=True)), f"bb_{label}")
+            # a plain number, whatever the modes are measured in: judged small, it lies below 1
+            self.x = measured(sum_of_products(zip(self.b, self.b, strict=True)), ONE, f"bb_{label}")
+            self.D, self.E = _remainders(self.x, label)
+            self.C = fn.named(1 / 6 - self.x * self.E, f"C_{label}")
+            self.B = fn.named(0.5 - self.x * self.D, f"B_{label}")
             self.matrix = self._exponential()
 
     def _exponential(self) -> Matrix:
-        A, B = (fn.named(_series(self.x, first), f"{n}_{self.label}") for n, first in (("A", 1), ("B", 2)))
+        A = fn.named(1.0 - self.x * self.C, f"A_{self.label}")
         tilde, square = skew(self.b), _tilde_squared(self.b, self.x)
         rows = []
         for i in range(3):
             row = []
             for j in range(3):
-                value = plus(times(A, tilde[i][j]), times(B, square[i][j]))
+                value = plus(times(A, tilde[i][j]), times(self.B, square[i][j]))
                 row.append(fn.named(plus(value, 1.0) if i == j else value, f"E_{self.label}"))
             rows.append(tuple(row))
         return tuple(rows)  # type: ignore[return-value]
@@ -167,8 +178,7 @@ class _Turning:
         """Columns of Jl(±b)Θ and the bias of Jl(±b)ḃ."""
         if self.single:
             return _Rates(tuple(self.turns), (0, 0, 0))
-        label, b, v = self.label, self.b, self.v
-        B, C = (fn.named(_series(self.x, first), f"{n}_{label}") for n, first in (("B", 2), ("C", 3)))
+        label, b, v, B, C = self.label, self.b, self.v, self.B, self.C
         columns = []
         for turn in self.turns:
             once = cross_triples(b, turn)
@@ -176,7 +186,8 @@ class _Turning:
             column = add(turn, scaled(once, times(B, sign)), scaled(twice, C))
             columns.append(named(column, f"theta_{label}"))
         growth = fn.named(2.0 * sum_of_products(zip(b, v, strict=True)), f"xd_{label}")
-        B_rate, C_rate = (times(_slope(self.x, first), growth) for first in (2, 3))
+        B_rate = times(self.D - 0.5 * C, growth)
+        C_rate = times(1.5 * self.E - 0.5 * self.D, growth)
         once = named(cross_triples(b, v), f"bxv_{label}")
         bias = add(
             scaled(once, times(B_rate, sign)),
@@ -186,17 +197,25 @@ class _Turning:
         return _Rates(tuple(columns), named(bias, f"bias_{label}"))
 
 
+def _remainders(x: Expr, label: str) -> tuple[Expr, Expr]:
+    """D = Σ (−x)^k/(2k + 4)! and E = Σ (−x)^k/(2k + 5)!, by these series up to x = 1, in closed form beyond.
+
+    The closed forms are evaluated at max(x, 1), so that they are finite where the series are used.
+    """
+    near = x < 1.0
+    y = fn.named(fn.maximum(x, 1.0), f"far_{label}")
+    angle = fn.named(fn.sqrt(y), f"angle_{label}")
+    inverse = fn.named(1.0 / y, f"inverse_{label}")
+    B = (1.0 - fn.cos(angle)) * inverse
+    C = (1.0 - fn.sin(angle) / angle) * inverse
+    D = fn.select(near, _series(x, 4), (0.5 - B) * inverse)
+    E = fn.select(near, _series(x, 5), (1 / 6 - C) * inverse)
+    return fn.named(D, f"D_{label}"), fn.named(E, f"E_{label}")
+
+
 def _series(x: Expr, first: int) -> Expr:
-    """Σ (−x)^k/(2k + first)!: A for first = 1, B for 2, C for 3."""
-    return _horner([(-1.0) ** k / factorial(2 * k + first) for k in range(_TERMS)], x)
-
-
-def _slope(x: Expr, first: int) -> Expr:
-    """The derivative of that series by x."""
-    return _horner([k * (-1.0) ** k / factorial(2 * k + first) for k in range(1, _TERMS + 1)], x)
-
-
-def _horner(coefficients: list[float], x: Expr) -> Expr:
+    """Σ (−x)^k/(2k + first)!."""
+    coefficients = [(-1.0) ** k / factorial(2 * k + first) for k in range(_TERMS[first])]
     value: Any = number(coefficients[-1], None)
     for c in reversed(coefficients[:-1]):
         value = fn.named(value * x + number(c, None), "series")
