@@ -90,6 +90,12 @@ JOINTS: Table = [
     ),
     ("gimbal about one axis", lambda m: arm.Gimbal("zz"), "'zz' turns twice in a row about the same axis"),
     ("gimbal of four", lambda m: arm.Gimbal("zyxz"), "not a sequence of 2 or 3 of the letters x, y, z"),
+    ("gimbal of one oblique axis", lambda m: arm.Gimbal([(0, 0.6, 0.8)]), "Gimbal: it turns about 2 or 3"),
+    (
+        "gimbal twice about one oblique axis",
+        lambda m: arm.Gimbal([(0, 0.6, 0.8), (0, -3, -4)]),
+        "Gimbal: the axes .* do not point in independent directions",
+    ),
     ("gimbal of a number", lambda m: arm.Gimbal(3), "Gimbal: '3' is not a sequence"),
     ("ball of two angles", lambda m: arm.Spherical("zy"), "'zy' is not a sequence of 3 of the letters"),
     ("free rotation", lambda m: arm.Free(rotation="euler"), r"Free\(rotation=…\): 'euler' is not a sequence"),

@@ -120,7 +120,8 @@ def everything() -> arm.System:
     )  # fmt: skip
     s.body("slider", joint=arm.Prismatic("x"), mass=1, inertia=0)
     s.body("turner", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1), com=(0.2, 0, 0))
-    s.body("follower", s.bodies["turner"], arm.Gimbal("zx"), at=(1, 0, 0), mass=1, inertia=(1, 1, 1))
+    oblique = arm.Gimbal(["z", ("cos(tilt)", 0.6, 0)])
+    s.body("follower", s.bodies["turner"], oblique, at=(1, 0, 0), mass=1, inertia=(1, 1, 1))
     s.body("rod", joint=arm.Cylindrical("y"), mass=1, inertia=(1, 1, 1))
     s.update("level", "0.9*level + 0.1*square(hub.q1)")
     s.reaction_wheel("RW", on=hub, axis=(1, 1, 0), inertia=0.1, torque="-0.1*hub.u4", speed=100)

@@ -43,6 +43,7 @@ from armillary.text.kinds import (
 )
 
 AXIS = Either((choice("x", "y", "z"), TRIPLE))
+GIMBAL = Either((WORDS, ListOf(AXIS)), 'a sequence of axes such as "zx" or ["x", [0, 0.6, 0.8]]')
 SMALL: dict[str, Kind] = {"small": FLAG}
 VELOCITY: dict[str, Kind] = {"velocity": choice("parent", "body")}
 ROTATION = Either((WORDS, FLAG), 'how it turns, such as "quaternion" or "zyx", or true')
@@ -113,7 +114,7 @@ JOINTS = (
     Maker("prismatic", Prismatic, {"prismatic": AXIS, **SMALL}, "axis"),
     Maker("cylindrical", Cylindrical, {"cylindrical": AXIS, **SMALL}, "axis"),
     Maker("planar", Planar, {"planar": AXIS, **VELOCITY, **SMALL}, "normal"),
-    Maker("gimbal", Gimbal, {"gimbal": WORDS, **SMALL}, "sequence"),
+    Maker("gimbal", Gimbal, {"gimbal": GIMBAL, **SMALL}, "sequence"),
     Maker("spherical", Spherical, {"spherical": ROTATION, **SMALL}, "rotation"),
     Maker("free", Free, {"free": ROTATION, **VELOCITY, **SMALL}, "rotation"),
     Maker("translate", Joint, {"translate": ListOf(AXIS), "rotate": ListOf(AXIS), **SMALL}),

@@ -1,9 +1,10 @@
 """The substructures of a description: which bodies move as one, how they hang together, what they weigh.
 
 Bodies fixed to each other are one group, in the axes of its first body. A group on the ground must be free in
-space; the others hang on hinges, one to three through a point. A balanced axisymmetric group on a single
-hinge with nothing beyond it is a rotor of the group that carries it: its mass and transverse inertia go
-there.
+space; the others hang on hinges, one to three through a point. A group may be an imaginary body without mass
+(Fleischer and Likins, section II.A) as long as one beyond it has some. A balanced axisymmetric group on a
+single hinge with nothing beyond it is a rotor of the group that carries it: its mass and transverse inertia
+go there.
 
 What JPL's programs could not describe is an error here; ``kane`` and ``recursive`` take it.
 """
@@ -92,8 +93,8 @@ class Group:
 
     @property
     def centre(self) -> Triple:
-        """The mass centre o."""
-        return scaled(self.first, 1 / self.mass)
+        """The mass centre o; the origin where there is no mass."""
+        return ZEROS if is_zero(self.mass) else scaled(self.first, 1 / self.mass)
 
     @property
     def central_inertia(self) -> Matrix:
@@ -141,11 +142,31 @@ def gather(system: System, read: Reader, formulation: str) -> Groups:
         raise ModelError(
             f"formalism '{formulation}': there is no body that is free in space; give one joint=Free()"
         )
-    for group in found.groups:
-        if is_zero(group.mass):
-            raise _refused(formulation, f"body '{group.head.name}' has no mass of its own", "give it some")
     _find_rotors(found)
+    _check_carriers(found, formulation)
     return found
+
+
+def _check_carriers(found: Groups, formulation: str) -> None:
+    """Errors for groups without mass that carry nothing with mass, or modes that need it."""
+    for group in found.groups:
+        if group.flexible and is_zero(group.mass):
+            raise _refused(formulation, f"body '{group.head.name}' has modes and no mass", "give it some")
+    inert = {
+        g
+        for g, group in enumerate(found.groups)
+        if is_zero(group.mass) and all(is_zero(x) for row in group.inertia for x in row)
+    }
+    moved: set[int] = set()  # groups that move something when their hinges turn
+    for g in range(len(found.groups)):
+        if g not in inert:
+            moved.update(found.above(g))
+    for g in sorted(inert - moved):
+        raise _refused(
+            formulation,
+            f"body '{found.groups[g].head.name}' has no mass or inertia, nor has anything that hangs on it",
+            "give it some, or fix it to its parent",
+        )
 
 
 def _refused(formulation: str, what: str, remedy: str = "") -> ModelError:

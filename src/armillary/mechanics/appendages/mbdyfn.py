@@ -22,7 +22,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.algebra.triples import add, cross_triples, inner, minus, named, negative, plus, scaled, total
+from armillary.algebra.triples import (
+    ZEROS,
+    add,
+    cross_triples,
+    inner,
+    minus,
+    named,
+    negative,
+    plus,
+    scaled,
+    total,
+)
 from armillary.algebra.vectors import Triple, combined, matrix_vector
 from armillary.mechanics.appendages import modal
 from armillary.mechanics.appendages.attitude import attitude
@@ -54,6 +65,8 @@ def shifts(vehicle: Vehicle) -> list[Triple]:
     """c_k = −(1/M_k) Σ P η, in the axes of each body."""
     return [
         scaled(add(*(combined(a.P, a.coordinates) for a in part.appendages)), -1 / part.mass)
+        if part.appendages
+        else ZEROS
         for part in vehicle.substructures
     ]
 

@@ -31,6 +31,7 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.triples import (
+    ZEROS,
     add,
     cross_triples,
     inner,
@@ -74,7 +75,7 @@ def assembled(vehicle: Vehicle) -> Assembled:
         for body in range(len(vehicle.substructures))
     ]
     shifts = [
-        scaled(add(*(d.shift for d in found)), 1 / part.mass)
+        scaled(add(*(d.shift for d in found)), 1 / part.mass) if found else ZEROS
         for part, found in zip(vehicle.substructures, by_body, strict=True)
     ]
     augmented = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -106,14 +107,26 @@ class Cylindrical(Joint):
 
 
 class Gimbal(Joint):
-    """Two or three successive hinges about body-fixed axes, e.g. "zx"; speeds are the gimbal rates."""
+    """Two or three successive hinges about body-fixed axes, "zx" or [(1, 0, 0), (0, 0.6, 0.8)]; speeds are
+    the gimbal rates.
 
-    def __init__(self, sequence: str, *, small: bool = False) -> None:
-        self.sequence = check_sequence(sequence, (2, 3), "Gimbal")
-        super().__init__(rotate=list(sequence), small=small)
+    Axes are letters or three numbers, not necessarily at right angles; each is in the frame left by the
+    rotations before it.
+    """
+
+    def __init__(self, sequence: str | Sequence[Any], *, small: bool = False) -> None:
+        letters = isinstance(sequence, str) or not hasattr(sequence, "__len__")
+        axes = check_sequence(sequence, (2, 3), "Gimbal") if letters else sequence  # type: ignore[arg-type]
+        if len(axes) not in (2, 3):
+            raise ModelError(f"Gimbal: it turns about 2 or 3 axes, not {len(axes)}")
+        axes = [check_axis(axis, "Gimbal") for axis in axes]
+        for pair in pairwise(axes):
+            _check_independent(pair, "Gimbal")
+        super().__init__(rotate=axes, small=small)
 
     def describe(self) -> str:
-        return f"gimbal {self.sequence}"
+        names = [axis_name(axis) for axis in self.rotate]
+        return "gimbal " + ("" if all(len(name) == 1 for name in names) else " ").join(names)
 
 
 class Planar(JointType):
