@@ -2,22 +2,79 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
 import runpy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from armillary import verification
 from armillary.errors import ArmillaryError
+from armillary.results.run import Run
+from armillary.verification.reference import apart, drift, largest, of_size, relative
 from armillary.verification.rows import Case, at_most, difference, differs, expected_text, value
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "src" / "armillary" / "verification" / "data"
 MANUAL = ROOT / "docs" / "verification"
+
+
+@pytest.mark.parametrize("name", verification.CASES)
+def test_every_case_meets_its_source(name: str) -> None:
+    """Each measure yields one number per check, and each number is where its source says."""
+    case = verification.CASES[name]
+    found = case.measure()
+    numbers = [float(next(found)) for _ in case.checks]
+    assert next(found, None) is None
+    missed = [check for check, number in zip(case.checks, numbers, strict=True) if not check.passed(number)]
+    assert missed == [], numbers
+
+
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("measure", [apart, of_size, relative], ids=lambda f: f.__name__)
+def test_a_difference_from_nan_is_nan(measure: Callable[[Any, Any], float], place: int) -> None:
+    found = np.array([1.0, 2.0, 3.0])
+    assert measure(found + 0.5, found) > 0
+    found[place] = np.nan
+    assert math.isnan(measure(found, [1.0, 2.0, 3.0]))
+    assert math.isnan(largest(*found)) and math.isnan(largest(found)) and math.isnan(largest(0.0, found))
+
+
+def test_the_drift_of_what_becomes_nan_is_nan() -> None:
+    assert drift(np.array([2.0, 2.5, 1.0])) == 0.5
+    assert math.isnan(drift(np.array([2.0, np.nan, 2.0]))) and math.isnan(drift(np.array([np.nan, 2.0])))
+
+
+def test_a_column_of_nan_fails_every_row_that_it_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last coordinate of the arm is lost in every run: no row of coordinates may pass."""
+
+    def damaged(run: Run, name: str) -> np.ndarray:
+        return np.full(len(run), np.nan) if name in ("F.q1", "F.u1", "energy") else whole(run, name)
+
+    whole = Run.__getitem__
+    monkeypatch.setattr(Run, "__getitem__", damaged)
+    rows = {row.quantity: row.passed for row in verification.run(["stanford_arm"])}
+    of_runs = [name for name in rows if "run of 10 s" in name or name.startswith(("the same", "energy"))]
+    assert len(of_runs) == 3 and not any(rows[name] for name in of_runs)
+    assert all(passed for name, passed in rows.items() if name not in of_runs)
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "src" / "armillary" / "verification").rglob("*.py")), ids=str)
+def test_measures_do_not_use_functions_that_drop_nan(file: Path) -> None:
+    """The built-in `max` and `min` drop NaN unless it comes first; `largest` does not."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    calls = [n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    keyed = sum(  # a choice by a key is not a measure
+        isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and any(k.arg == "key" for k in n.keywords)
+        for n in ast.walk(tree)
+    )
+    assert sum(name in ("max", "min") for name in calls) <= keyed + (file.name == "rows.py")
 
 
 def test_some_cases_from_data_to_table() -> None:
@@ -57,6 +114,7 @@ def test_what_passes_and_what_fails() -> None:
     assert [row.passed for row in made([1e-3, 1.95, 10.0, 2.95]).rows()] == [True] * 4
     assert [row.passed for row in made([1.1e-3, 2.2, 11.0, 1.0]).rows()] == [False] * 4
     assert [row.passed for row in made([math.nan] * 4).rows()] == [False] * 4
+    assert [row.passed for row in made([-math.inf] * 4).rows()] == [False] * 4
     right = made([1e-3, 1.95, 10.0, 2.95]).rows()
     assert [row.verdict for row in right] == ["ok", "ok", "ok", "differs from the source"]
 

@@ -36,27 +36,32 @@ def columns(record: Mapping[str, Any], rows: str = "data") -> dict[str, np.ndarr
     return {name: data[:, i] for i, name in enumerate(record["columns"])}
 
 
+def largest(*numbers: Any) -> float:
+    """The largest of numbers or arrays of them; NaN where any is, which the built-in `max` would drop."""
+    return float(np.max(np.concatenate([np.atleast_1d(np.asarray(x, float)).ravel() for x in numbers])))
+
+
 def relative(found: Any, expected: Any) -> float:
     """The largest difference, of every number relative to itself."""
     found, expected = np.asarray(found, float), np.asarray(expected, float)
-    return float(np.max(np.abs(found - expected) / np.where(expected == 0, 1.0, np.abs(expected))))
+    return largest(np.abs(found - expected) / np.where(expected == 0, 1.0, np.abs(expected)))
 
 
 def apart(found: Any, expected: Any) -> float:
     """The largest difference."""
-    return float(np.max(np.abs(np.asarray(found, float) - np.asarray(expected, float))))
+    return largest(np.abs(np.asarray(found, float) - np.asarray(expected, float)))
 
 
 def of_size(found: Any, expected: Any) -> float:
     """The largest difference relative to the largest magnitude, per column."""
     found, expected = np.asarray(found, float), np.asarray(expected, float)
     scale = np.max(np.abs(expected), axis=0)
-    return float(np.max(np.abs(found - expected) / np.where(scale > 0, scale, 1.0)))
+    return largest(np.abs(found - expected) / np.where(scale > 0, scale, 1.0))
 
 
 def drift(values: np.ndarray, scale: float | None = None) -> float:
     """How far a constant strays from its first value, relative to it or to a scale."""
-    return float(np.max(np.abs(values - values[0])) / (abs(values[0]) if scale is None else scale))
+    return largest(np.abs(values - values[0])) / float(abs(values[0]) if scale is None else scale)
 
 
 def counts(eom: Any) -> tuple[int, int, int]:

@@ -30,7 +30,7 @@ class Check(NamedTuple):
         """Whether a number will do; one that is not finite never does."""
         aim = self.ours if self.kind == "differs" else self.expected
         if self.kind == "count":
-            return found <= aim
+            return math.isfinite(found) and found <= aim
         return abs(found - aim) <= self.tolerance
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.verification.reference import apart, example
+from armillary.verification.reference import apart, example, largest
 from armillary.verification.rows import Case, difference, value
 
 _MEIJAARD = "Meijaard, Papadopoulos, Ruina & Schwab (2007)"
@@ -78,7 +78,7 @@ def measure() -> Iterator[float]:
 
     def growth(speed: float, *, turns: bool) -> float:
         values = bicycle.eigenvalues(speed)
-        return float(max(z.real for z in values if (z.imag > 1e-3 if turns else abs(z.imag) < 1e-9)))
+        return largest([z.real for z in values if (z.imag > 1e-3 if turns else abs(z.imag) < 1e-9)])
 
     yield brentq(lambda speed: growth(speed, turns=True), 4.28, 4.30, xtol=1e-12)
     yield brentq(lambda speed: growth(speed, turns=False), 6.01, 6.03, xtol=1e-12)

@@ -15,6 +15,7 @@ from armillary.verification.reference import (
     columns,
     counts,
     example,
+    largest,
     of_size,
     reference,
     relative,
@@ -45,9 +46,9 @@ def measure() -> Iterator[float]:
     yield relative(found, [in_our_speeds(state["qdot"], state["udot"]) for state in data["states"]])
     expected = columns(data["trajectory"])
     run = model.simulate(3.0, sample=expected["t"], initial=START, **TIGHT)
-    yield max(of_size(run[name], expected[f"q{i}"]) for i, name in enumerate(COORDINATES, start=1))
+    yield largest([of_size(run[name], expected[f"q{i}"]) for i, name in enumerate(COORDINATES, start=1)])
     speeds = (("B.u1", "u1"), ("yaw rate", "r"), ("steer rate", "deldot"))
-    yield max(of_size(run[name], expected[column]) for name, column in speeds)
+    yield largest([of_size(run[name], expected[column]) for name, column in speeds])
     steps = model.simulate(3.0, step=0.02, method="midpoint", initial=START)
     end = data["fixed_step_end"]
     reached = [steps.final[name] for name in (*COORDINATES, "B.u1", "B.u3")]

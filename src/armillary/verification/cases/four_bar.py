@@ -14,6 +14,7 @@ from armillary.verification.reference import (
     columns,
     counts,
     example,
+    largest,
     reference,
     relative,
 )
@@ -41,12 +42,12 @@ def measure() -> Iterator[float]:
         given = {"initial": {"A.q1": record["q1"]}, "parameters": {"D": record["D"]}}
         run = model.simulate(1.0, sample=expected["t"], **given, **TIGHT)
         for column, name in NAMES.items():
-            scale = max(1.0, float(np.max(np.abs(expected[column]))))
-            worst = max(worst, apart(run[name], expected[column]) / scale)
+            scale = largest(1.0, np.abs(expected[column]))
+            worst = largest(worst, apart(run[name], expected[column]) / scale)
     yield worst
     yield from model.state({"A.q1": -0.5})[1:3]
     long = model.simulate(100.0, sample=0.5, initial={"A.q1": -0.5}, parameters={"D": 0.0}, **TIGHT)
-    yield max(apart(long[f"gap along ground.{axis}"], 0.0) for axis in "xy")
+    yield largest([apart(long[f"gap along ground.{axis}"], 0.0) for axis in "xy"])
     yield apart(long["energy"] / long["energy"][0], 1.0)
     yield from counts(eom)
 
@@ -59,7 +60,7 @@ CASES = (
         (
             difference("coordinate rates and acceleration at 12 random states", ACCELERATIONS),
             difference("force of the strut at the same states", ACCELERATIONS),
-            difference("four published runs of 1 s: angles, speed, force, coupler", TRAJECTORIES),
+            difference("the four published scenarios of 1 s: angles, speed, force, coupler", TRAJECTORIES),
             value("coupler assembled from the crank at −0.5 rad", 0.563473, 1e-6),
             value(
                 "second crank of the same", -0.644491, 1e-6,

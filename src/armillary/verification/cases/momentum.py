@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from armillary.verification.momentum_systems import MomentumSystem
-from armillary.verification.reference import ACCELERATIONS, TIGHT, TRAJECTORIES, apart
+from armillary.verification.reference import ACCELERATIONS, TIGHT, TRAJECTORIES, apart, largest
 from armillary.verification.rows import Case, Check, difference
 
 
@@ -20,7 +20,7 @@ def _accelerations(tree: MomentumSystem, model: Any) -> float:
         found = dict(zip(model.speed_names, model.accelerations(0.0, places, rates), strict=True))
         size = float(np.max(np.abs(state["accelerations"])))
         ours = [found.get(name, 0.0) for name in tree.speeds]  # locked speeds do not change
-        worst = max(worst, apart(ours, state["accelerations"]) / size)
+        worst = largest(worst, apart(ours, state["accelerations"]) / size)
     return worst
 
 
@@ -29,7 +29,7 @@ def _differences(
 ) -> tuple[float, float]:
     """Of coordinates and of speeds."""
     expected = [tree.coordinates(config) for config in configs]
-    places = max(apart(run[name][rows], [row[name] for row in expected]) for name in expected[0])
+    places = largest([apart(run[name][rows], [row[name] for row in expected]) for name in expected[0]])
     return places, apart(np.array([run[name][rows] for name in tree.speeds]).T, speeds)
 
 
@@ -43,7 +43,8 @@ def _measure(name: str) -> Callable[[], Iterator[float]]:
         model = tree.system.derive("momentum").compile()
         run = model.simulate(record["t"][-1], initial=start, sample=record["t"], **TIGHT)
         yield from _differences(tree, run, slice(None), record["configs"], record["speeds"])
-        yield max(float(np.ptp(run[f"{of} {a}"])) for of in ("momentum", "angular momentum") for a in "xyz")
+        kept = (f"{of} {axis}" for of in ("momentum", "angular momentum") for axis in "xyz")
+        yield largest([np.ptp(run[name]) for name in kept])
         if name == "sliders_locked":
             yield _locked_and_released()
 
@@ -65,7 +66,7 @@ def _locked_and_released() -> float:
         # A row at the time of an event shows what comes after it, the data what comes before as well.
         rows = slice(10 * k, 10 * k + 10)
         found = _differences(tree, run, rows, segment["configs"][:-1], segment["speeds"][:-1])
-        worst = max(worst, *found)
+        worst = largest(worst, *found)
     return worst
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.verification.reference import TIGHT, apart, example
+from armillary.verification.reference import TIGHT, apart, example, largest
 from armillary.verification.rows import Case, difference
 
 _CIRCLES = ((0.2, 3.0), (0.6, 5.0), (-0.9, 14.0), (1.2, -30.0))  # lean (rad), yaw rate (rad/s)
@@ -25,7 +25,7 @@ def measure_disc() -> Iterator[float]:
         run = model.simulate(until, sample=until / 20, initial=start, **TIGHT)
         turned = yaw_rate * run.time
         x, y = radius * np.sin(turned), radius * (1 - np.cos(turned))
-        yield max(apart(run["heading.q1"], x), apart(run["heading.q2"], y))
+        yield largest(apart(run["heading.q1"], x), apart(run["heading.q2"], y))
 
 
 def measure_car() -> Iterator[float]:
@@ -38,7 +38,7 @@ def measure_car() -> Iterator[float]:
         run = model.simulate(10.0, sample=0.1, **given, **TIGHT)
         turned = run["path"] / radius
         x, y = radius * np.sin(turned), radius * (1 - np.cos(turned))
-        yield max(apart(run["car.q1"], x), apart(run["car.q2"], y))
+        yield largest(apart(run["car.q1"], x), apart(run["car.q2"], y))
     gained = run["energy"] - run["energy"][0]
     yield apart(gained, run["work"]) / float(np.max(run["work"]))
 

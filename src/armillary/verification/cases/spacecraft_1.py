@@ -21,6 +21,7 @@ from armillary.verification.reference import (
     counts,
     drift,
     example,
+    largest,
     reference,
     relative,
 )
@@ -75,8 +76,8 @@ def _run(model: Any, expected: dict[str, np.ndarray], **how: Any) -> Any:
 
 
 def _differences(run: Any, expected: dict[str, np.ndarray]) -> Iterator[float]:
-    yield max(apart(run[name], expected[f"q{i}"]) for i, name in enumerate(COORDINATES, start=1))
-    yield max(apart(run[name], expected[f"u{i}"]) for i, name in enumerate(SPEEDS, start=1))
+    yield largest([apart(run[name], expected[f"q{i}"]) for i, name in enumerate(COORDINATES, start=1)])
+    yield largest([apart(run[name], expected[f"u{i}"]) for i, name in enumerate(SPEEDS, start=1)])
 
 
 def measure() -> Iterator[float]:
@@ -93,7 +94,7 @@ def measure() -> Iterator[float]:
     expected = columns(data["without_thrusters"])
     run = _run(spacecraft.system(thrusters=False).derive().compile(), expected)
     yield from _differences(run, expected)
-    yield max(drift(run[f"{of}{axis}"], 1.0) for of in "ph" for axis in "xyz")
+    yield largest([drift(run[f"{of}{axis}"], 1.0) for of in "ph" for axis in "xyz"])
     expected = columns(data["continuous_switching"])
     switched = _run(spacecraft.system(thrusters="events").derive().compile(), expected, max_step=0.02)
     first = [time for time, _, kind, *_ in data["first_switchings"] if kind in ("up", "dn")]
