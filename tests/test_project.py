@@ -138,6 +138,18 @@ def test_every_public_module_says_what_it_is() -> None:
     assert not [name for name, doc in docs.items() if not (doc or "").strip()]
 
 
+def test_no_assertion_is_blind_to_nan() -> None:
+    """The built-in `max` drops NaN unless it comes first: `largest` or `np.max` of numbers that may be NaN."""
+    blind = re.compile(r"\bassert \(?max\(.*(abs|diff)|\bworst = max\(")
+    places = [
+        f"{file.relative_to(ROOT)}:{number}"
+        for file in sorted((ROOT / "tests").rglob("*.py"))
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1)
+        if blind.search(line) and "re.compile" not in line
+    ]
+    assert places == []
+
+
 def test_readme_begins_with_its_two_commands() -> None:
     opening = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## ")[0]
     block = re.search(r"^```\w*\n(.*?)^```", opening, re.M | re.S)

@@ -21,6 +21,7 @@ from armillary.ensembles.gpu import Gpu
 from armillary.ensembles.planning import plan
 from armillary.errors import ArmillaryError, MissingExtraError
 from armillary.runtime.compiled import CompiledModel
+from armillary.verification.reference import largest
 from tests.backends.exact_sines import error_in_ulps, sine_and_cosine
 from tests.ensembles.batch_systems import everything, example, stopping
 from tests.ensembles.fake_cupy import CXX, Module, compiled
@@ -81,7 +82,7 @@ def worst_difference(model: CompiledModel, t_end: float, given: dict[str, Any], 
             scale = max(float(np.max(np.abs(run[name]))), 0.01)
             assert np.all(np.isfinite(batch[name][i]))
             differences.append(float(np.max(np.abs(batch[name][i] - run[name]))) / scale)
-    return max(differences)
+    return largest(differences)
 
 
 CASES: dict[str, tuple[Any, dict[str, Any], float, float]] = {
@@ -131,7 +132,7 @@ def test_single_precision_does_not_add_up_its_rounding(card: Module) -> None:
         for device, precision in (("cpu", "double"), ("gpu", "single"))
     )
     errors = [np.max(np.abs(found[n] - exact[n])) / np.max(np.abs(exact[n])) for n in names]
-    assert 1e-9 < max(errors) < 3e-7  # it is not double after all
+    assert 1e-9 < largest(errors) < 3e-7  # it is not double after all
 
 
 @needs_compiler

@@ -96,7 +96,7 @@ def test_power_of_a_moving_guide_is_the_rate_of_energy(directions: str) -> None:
     work = sum(simpson(run[f"power {d}"], x=run.time) for d in directions)
     assert work == pytest.approx(run["energy"][-1] - run["energy"][0], abs=1e-9)
     assert np.ptp(run["energy"]) > 1
-    assert max(np.max(np.abs(run[f"gap {d}"])) for d in directions) < 1e-12
+    assert np.max([np.abs(run[f"gap {d}"]) for d in directions]) < 1e-12
 
 
 def test_a_start_at_another_time_is_closed_at_that_time() -> None:

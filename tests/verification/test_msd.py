@@ -119,22 +119,6 @@ def test_momentum_of_the_whole(name: str) -> None:
         assert_close((H + np.cross(c, P))[None], [state["total_H_about_origin"]], 1e-12, f"{name}, H")
 
 
-@NAMES
-def test_trajectory(name: str) -> None:
-    found = Case(name, damped=False)
-    model = found.system.derive(formalism="momentum").compile()
-    record = found.data["trajectory"]
-    start = record["initial"]
-    run = model.simulate(
-        record["t"][-1], initial=found.state(start["config"], start["speeds"]), sample=record["t"], **TIGHT
-    )
-    check_run(found, run, slice(None), record["configs"], record["speeds"], name)
-    for axis in "xyz":
-        for of in ("momentum", "angular momentum"):
-            values = run[f"{of} {axis}"]
-            assert np.all(values == values[0]), f"{of} {axis} changes"
-
-
 def test_locking_keeps_all_other_momenta() -> None:
     """The state of the free model without the locked momenta is that of the locked one after the impulse."""
     free, model = case("sliders_locked", False), compiled("sliders_locked", False)

@@ -8,22 +8,17 @@ from examples.spacecraft_2 import START, system
 from tests.verification.common import (
     ACCELERATIONS,
     TIGHT,
-    TRAJECTORIES,
     WAYS,
     assert_constant,
-    assert_near,
     assert_same,
     counts,
     reference,
-    table,
 )
 
 REFERENCE = reference("spacecraft_2")
 
 # The source numbers the hub's spin about its axes z, y, x as u4, u5, u6; here it is about x, y, z.
 ORDER = [0, 1, 2, 5, 4, 3, 6, 7, 8, 9]
-COORDINATES = [*(f"W.q{i}" for i in range(1, 7)), *(f"A{i}.q1" for i in range(1, 5))]
-SPEEDS = [*(f"W.u{i}" for i in range(1, 7)), *(f"A{i}.u1" for i in range(1, 5))]
 
 
 @WAYS
@@ -37,15 +32,6 @@ def test_accelerations(formalism: str, regroup: bool) -> None:
         np.concatenate([state["qdot"], np.array(state["udot"])[ORDER]]) for state in REFERENCE["states"]
     ]
     assert_same(found, expected, ACCELERATIONS, f"accelerations and rates, {formalism}")
-
-
-def test_published_run() -> None:
-    expected = table(REFERENCE["trajectory"])
-    run = system().derive().compile().simulate(1000.0, sample=expected["t"], initial=START, **TIGHT)
-    for i, (name, speed) in enumerate(zip(COORDINATES, (SPEEDS[k] for k in ORDER), strict=True), start=1):
-        assert_near(run[name], expected[f"q{i}"], TRAJECTORIES, f"{name} over 1000 s")
-        # Speeds are of the order of 1e-3.
-        assert_near(run[speed], expected[f"u{i}"], 1e-3 * TRAJECTORIES, f"{speed} over 1000 s")
 
 
 def test_momenta_and_without_damping_the_energy_are_kept() -> None:
@@ -66,10 +52,3 @@ def test_momenta_and_without_damping_the_energy_are_kept() -> None:
 def test_cost_is_the_documented_one() -> None:
     """The table of docs/verification; a change for the better is welcome, and entered here and there."""
     assert counts(system().derive()) == (244, 308, 14)
-
-
-def test_cost_is_at_most_the_published_one() -> None:
-    """Table 9.5.2: SYMBA 514 and 760, AUTOSIM 338 and 455, functions among the multiplications."""
-    additions, multiplications, functions = counts(system().derive())
-    assert additions <= 338
-    assert multiplications + functions <= 455

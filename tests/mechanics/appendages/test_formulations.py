@@ -14,6 +14,7 @@ import pytest
 
 from armillary.mechanics.appendages.modes import complex_modes, spinning_matrices
 from armillary.mechanics.appendages.solution import FORMULATIONS, Solution, solve
+from armillary.verification.reference import largest
 from tests.mechanics.appendages.vehicles import full, spinning, triple, vehicle, with_rotors
 from tests.verification.common import ACCELERATIONS, assert_near, reference
 
@@ -32,7 +33,7 @@ def of_scale(found: Any, expected: Any) -> float:
     """The largest difference, relative to the largest magnitude."""
     found, expected = np.array(found, float), np.array(expected, float)
     assert found.shape == expected.shape
-    return float(np.abs(found - expected).max() / max(np.abs(expected).max(), 1e-12))
+    return float(np.abs(found - expected).max() / largest(np.abs(expected), 1e-12))
 
 
 def differences(solution: Solution, expected: dict[str, Any]) -> list[float]:
@@ -58,7 +59,7 @@ def test_sample_problems(name: str, formulation: str) -> None:
     for state in data["random_states"]["cases"]:
         expected = state["result"].get("corrected", state["result"])
         at = vehicle(data["inputs"], data["inputs"]["appendages"], state)
-        worst = max(worst, *differences(solve(at, formulation), expected))
+        worst = largest(worst, *differences(solve(at, formulation), expected))
     assert_near(worst, 0.0, ACCELERATIONS, name)
 
 
@@ -72,7 +73,7 @@ def test_generic_tree(formulation: str) -> None:
     worst = 0.0
     for state in GENERIC["random_states"][formulation]:
         at = vehicle(GENERIC["inputs"], appendages(formulation), state)
-        worst = max(worst, *differences(solve(at, formulation.lower()), state["result"]))
+        worst = largest(worst, *differences(solve(at, formulation.lower()), state["result"]))
     assert_near(worst, 0.0, ACCELERATIONS, formulation)
 
 
@@ -93,7 +94,7 @@ def test_undeformed_appendages_on_still_bodies_are_exact() -> None:
     states = GENERIC["exact_regime"]["MBDYFN_undeformed_appendage_bodies_not_rotating"]
     for state in states:
         at = vehicle(GENERIC["inputs"], appendages("MBDYFN"), state)
-        assert max(differences(solve(at, "mbdyfn"), state["result_independent"])) < ACCELERATIONS
+        assert largest(*differences(solve(at, "mbdyfn"), state["result_independent"])) < ACCELERATIONS
 
 
 def test_undeformed_spinning_appendages_are_exact() -> None:
@@ -122,7 +123,7 @@ def test_undeformed_spinning_appendages_are_exact() -> None:
             parts[record["body"]] = replace(parts[record["body"]], appendages=(made,))
         solution = solve(type(at)(tuple(parts), at.spin), "mbdyfr")
         expected = state["result_independent"]
-        assert max(differences(solution, expected)) < ACCELERATIONS
+        assert largest(*differences(solution, expected)) < ACCELERATIONS
         for modes, rates, q in zip(found, solution.modes, expected["q_dd"], strict=True):
             count = len(modes.frequencies)
             delta, eta = (np.array(r) * modes.frequencies for r in (rates[:count], rates[count:]))
