@@ -139,7 +139,7 @@ def test_every_public_module_says_what_it_is() -> None:
 
 
 def test_no_assertion_is_blind_to_nan() -> None:
-    """The built-in `max` drops NaN unless it comes first: `largest` or `np.max` of numbers that may be NaN."""
+    """The built-in `max` drops NaN unless it comes first; `largest` and `np.max` do not."""
     blind = re.compile(r"\bassert \(?max\(.*(abs|diff)|\bworst = max\(")
     places = [
         f"{file.relative_to(ROOT)}:{number}"
