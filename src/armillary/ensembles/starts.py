@@ -19,6 +19,7 @@ from armillary.algebra.expression import as_expr
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
+from armillary.mechanics.massless import inertial_parameters
 from armillary.model.unit_system import state_factor
 from armillary.runtime.compiled import CompiledModel
 from armillary.runtime.initial import initial_memory, initial_values, state_number
@@ -27,6 +28,7 @@ from armillary.runtime.parameters import (
     ParameterTable,
     body_quantities,
     check_physical,
+    check_some_mass,
     parameter_table,
 )
 
@@ -152,7 +154,9 @@ class Starts:
             check_physical(equations.system, table, values)
             return
         inside: dict[str, Any] = dict(zip(table.names, table.inside(values).tolist(), strict=True))
-        self._judge(inside | self.columns["parameters"])
+        inside |= self.columns["parameters"]
+        self._judge(inside)
+        self._judge_masses({name: inside[name] for name in (*values, *self.columns["parameters"])})
 
     def _judge(self, inside: dict[str, Any]) -> None:
         """Runs whose parameters give a body a negative mass or moment of inertia: they will not be made."""
@@ -161,6 +165,17 @@ class Starts:
                 sizes = np.broadcast_to(value, self.runs)
                 for i in np.flatnonzero((sizes < 0) & ~self.unable):
                     self._fail(int(i), f"{where}: its {what} is {sizes[i]:g} with these parameters")
+
+    def _judge_masses(self, inside: dict[str, Any]) -> None:
+        """Runs whose parameters leave a joint without any mass to move: they will not be made."""
+        system = self.model.equations.system
+        suspects = sorted(self.table.vanishing(inside) & inertial_parameters(system))
+        zero = [np.broadcast_to(np.asarray(inside[name]) == 0.0, self.runs) for name in suspects]
+        for i in np.flatnonzero(np.any(zero, axis=0) & ~self.unable) if suspects else ():
+            try:
+                check_some_mass(system, {k: v[i] if _many(v) else v for k, v in inside.items()})
+            except ParameterError as error:
+                self._fail(int(i), str(error))
 
     def _fail(self, i: int, why: str) -> None:
         self.failed[i] = why

@@ -81,12 +81,7 @@ def first_mode(system: System) -> Mode:
 
 def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
     """The tree of a system with given, locked and dependent speeds as what they are."""
-    _check_given(system)
-    given = dict(system.prescriptions)
-    for u in system.speeds:
-        if u.data.name in mode.locked:
-            given[u] = Prescription(u, ZERO)
-    plain = plain.knowing(_known(given, plain)) if given else plain
+    plain, given = with_given(system, plain, mode)
     parted = bool(system.constraints) or _gives_parent_velocity(system, given)
     if not system.constraints:
         return Setting(plant(system, plain, given=given, parted=parted), plain, given)
@@ -123,6 +118,18 @@ def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
         strength=strength,
         pivots=tuple(elimination.pivots),
     )
+
+
+def with_given(
+    system: System, plain: Undimensioned, mode: Mode
+) -> tuple[Undimensioned, dict[Expr, Prescription]]:
+    """(the reader that puts in what is given, the prescribed and locked speeds) of a system in a mode."""
+    _check_given(system)
+    given = dict(system.prescriptions)
+    for u in system.speeds:
+        if u.data.name in mode.locked:
+            given[u] = Prescription(u, ZERO)
+    return (plain.knowing(_known(given, plain)) if given else plain), given
 
 
 def _check_given(system: System) -> None:

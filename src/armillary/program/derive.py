@@ -19,12 +19,12 @@ from armillary.mechanics.constrained import Mode, Setting, constrained, first_mo
 from armillary.mechanics.explicit import speed_rates
 from armillary.mechanics.kane import implicit_equations
 from armillary.mechanics.loads import Applied, applied_loads
+from armillary.mechanics.massless import Loose, check_masses
 from armillary.mechanics.multipliers import Formalism as TreeFormalism
 from armillary.mechanics.multipliers import constrained_accelerations
 from armillary.mechanics.reduce import dependent_rates, reduced
 from armillary.mechanics.tree import Tree
 from armillary.mechanics.uncouple import uncouple
-from armillary.mechanics.undeformed import check_undeformed
 from armillary.model.deduced import parameter_units
 from armillary.model.system import System
 from armillary.program.equations import Considered, Equations, Stage
@@ -93,6 +93,8 @@ def derive(
         _check(system, formalism)
         units = parameter_units(system)
         clock.stage("check units")
+        held = check_masses(system, mode or first_mode(system))
+        clock.stage("check masses")
         if formalism == "redundant":
             return _redundant(system, units, clock)
         if formalism == "momentum":
@@ -108,14 +110,13 @@ def derive(
         plain = reader(declared, keep)
         with truncated(plain.truncation):
             setting = constrained(system, plain, mode or first_mode(system))
-            check_undeformed(system, setting)
             clock.stage("plant")
             setting = setting.regrouped() if regroup else setting
             loads = applied_loads(system, setting.tree, setting.plain)
             clock.stage("regroup")
-        names = _worth_trying(setting, formalism)
+        names = _worth_trying(setting, formalism, held)
         try:
-            candidates = _candidates(names, loads, system, setting, clock)
+            candidates = [_candidate(name, loads, system, setting, clock) for name in names]
         except ModelError as error:
             raise explain_singular(
                 error, Judged(declared, keep), lambda: derive(system, formalism, small=False, mode=mode)
@@ -168,7 +169,6 @@ def _momentum(system: System, units: dict[str, str], clock: _Clock, mode: Mode, 
 
     plain = Undimensioned()
     setting = constrained(system, plain, mode)
-    check_undeformed(system, setting)
     clock.stage("plant")
     wanted, more = momentum_targets(system, setting, mode, regrouped=regrouped)
     clock.stage("momentum")
@@ -203,22 +203,6 @@ class _Candidate:
     neglected: NeglectedTerms | None
 
 
-def _candidates(
-    names: list[str], loads: Applied, system: System, setting: Setting, clock: _Clock
-) -> list[_Candidate]:
-    """The first formalism, and those others that can do it: recursion needs mass on every joint, which
-    constraints make unnecessary.
-    """
-    found = [_candidate(names[0], loads, system, setting, clock)]
-    for name in names[1:]:
-        try:
-            found.append(_candidate(name, loads, system, setting, clock))
-        except ModelError:
-            if not setting.elimination.factors:
-                raise
-    return found
-
-
 def _candidate(name: str, loads: Applied, system: System, setting: Setting, clock: _Clock) -> _Candidate:
     def wanted_of() -> Targets:
         rates = speed_rates(setting.tree, FORMALISMS[name](setting, loads))
@@ -248,9 +232,16 @@ def _considered(candidate: _Candidate) -> Considered:
     return Considered(candidate.formalism, operations, cycles)
 
 
-def _worth_trying(setting: Setting, formalism: str) -> list[str]:
+def _worth_trying(setting: Setting, formalism: str, held: list[Loose]) -> list[str]:
+    if held and formalism not in ("auto", "kane"):
+        raise ModelError(
+            f"{held[0].line()} but for the constraints, and formalism '{formalism}' first solves for the "
+            "motion without these; use formalism='kane'"
+        )
     if formalism != "auto":
         return [formalism]
+    if held:
+        return ["kane"]
     depths: list[int] = []
     for link in setting.tree.links:
         floating = link.parent < 0 and link.step == "drift"  # its six speeds are no deeper than one

@@ -30,6 +30,7 @@ from armillary.runtime.place import Place
 from armillary.runtime.placing import with_mass_centres, with_started_memory
 from armillary.runtime.progress import progress_line
 from armillary.runtime.travel import Journey, Traveller, straight
+from armillary.runtime.weak_masses import sound_part
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
@@ -302,7 +303,8 @@ class CompiledModel:
                 journey = Traveller(modes, start, t_end, method=chosen, **how).travel()
             else:
                 journey = straight(instance, start, t_end, chosen, how)
-        result = journey.result()
+        result, weakness = sound_part(journey.instance, journey.result())
+        journey.failure = journey.failure or weakness
         tolerances = {"rtol": rtol, "atol": str(atol)} if adaptive else {}
         run = self._run(result, values, {"method": chosen, "step": step or 0.0, **tolerances}, journey, start)
         if journey.failure:

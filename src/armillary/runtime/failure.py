@@ -9,6 +9,7 @@ import numpy as np
 from armillary.errors import SimulationError
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import Integration
+from armillary.runtime.weak_masses import weakness
 
 _REMEDIES = {
     "diverged": "a value is no longer finite: look for a singularity, or check the loads and parameters",
@@ -36,6 +37,8 @@ def raise_for(result: Integration, run: Any, instance: Instance, adaptive: bool)
         if system.constraints and system.prescriptions:
             remedy += _OUT_OF_REACH
         remedy += "".join(f"; {said}" for said in _complaints(instance))
+        if result.status in ("diverged", "step too small"):
+            remedy = weakness(instance, result)[1] or remedy
         where = f" in '{culprit}'" if culprit else ""
         what = (
             f"simulation of '{run.system}' stopped at t = {result.t_stop:.6g} s "

@@ -126,6 +126,15 @@ class Instance:
         q = state[: len(self.model.coordinate_names)].copy()
         return Place(t, q, u, memory, along=self.model.along(self, t, state, memory))
 
+    def row_place(self, t: float, row: np.ndarray, memory: np.ndarray) -> Place:
+        """All coordinates and speeds of a row of a run."""
+        shown = dict(zip(self.model.output_names, row, strict=True))
+        system = self.equations.system
+        states = [*system.coordinates, *system.speeds]
+        inside = {s.data.name: shown[s.data.name] * state_factor(s) for s in states}
+        q = np.array([inside[name] for name in self.model.coordinate_names])
+        return Place(t, q, np.array([inside[s.data.name] for s in system.speeds]), memory)
+
     def values(self, place: Place) -> dict[Any, Any]:
         """Values of all that expressions can hold at a place, by name."""
         system = self.equations.system

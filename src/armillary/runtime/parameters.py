@@ -16,7 +16,9 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.parsing import parse
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
-from armillary.errors import ParameterError, UnitsError, nearest
+from armillary.errors import ModelError, ParameterError, UnitsError, nearest
+from armillary.mechanics.constrained import first_mode
+from armillary.mechanics.massless import check_masses_with, inertial_parameters
 from armillary.model.body import Body
 from armillary.model.system import System
 from armillary.model.unit_system import UnitSystem
@@ -60,6 +62,14 @@ class ParameterTable:
                 f"give defaults in the description or parameters={{…}} in the call{''.join(lines)}"
             )
         return result
+
+    def vanishing(self, values: Mapping[str, Any]) -> set[str]:
+        """Parameters that are zero in some run though not by default: what the derivation has not seen."""
+        return {
+            name
+            for name, default in zip(self.names, self.defaults, strict=True)
+            if name in values and default != 0.0 and np.any(np.asarray(values[name]) == 0.0)
+        }
 
     def _plain(self, i: int, value: Any) -> float:
         where = f"parameter '{self.names[i]}'"
@@ -146,10 +156,22 @@ def body_quantities(body: Body) -> dict[str, Expr]:
 
 
 def check_physical(system: System, table: ParameterTable, values: Mapping[str, float]) -> None:
-    """An error for a parameter set that gives a body a negative mass or moment of inertia."""
+    """An error for a parameter set that gives a body a negative mass or moment of inertia, or leaves a joint
+    without any mass to move.
+    """
     inside = dict(zip(table.names, table.inside(values), strict=True))
+    if (vanishing := table.vanishing(values)) and vanishing & inertial_parameters(system):
+        check_some_mass(system, {name: inside[name] for name in values})
     for body in system.bodies.values():
         quantities = body_quantities(body)
         for value, what in zip(evaluate_all(quantities.values(), inside), quantities, strict=True):
             if value < 0:
                 raise ParameterError(f"body '{body.name}': its {what} is {value:g} with these parameters")
+
+
+def check_some_mass(system: System, inside: Mapping[str, float]) -> None:
+    """An error for parameters, in the model's units, that leave a joint without any mass to move."""
+    try:
+        check_masses_with(system, first_mode(system), inside)
+    except ModelError as error:
+        raise ParameterError(f"with these parameters, {error}") from None

@@ -15,7 +15,6 @@ import numpy as np
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constrained import Mode
 from armillary.model.records import Event
-from armillary.model.unit_system import state_factor
 from armillary.program.roots import FLIP, LOST, RANK, WATCHMEN
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import METHODS, Integration, integrate
@@ -299,13 +298,8 @@ def _sound(instance: Instance, result: Integration) -> Integration:
 
 def _broken(instance: Instance, result: Integration, k: int) -> int:
     """1 where a constraint is broken in a row, else 0."""
-    row = dict(zip(instance.model.output_names, result.samples[k], strict=True))
-    system = instance.equations.system
-    inside = {s.data.name: row[s.data.name] * state_factor(s) for s in [*system.coordinates, *system.speeds]}
-    q = np.array([inside[name] for name in instance.model.coordinate_names])
-    u = np.array([inside[s.data.name] for s in system.speeds])
     try:
-        instance.check(Place(float(result.time[k]), q, u, result.final_memory))
+        instance.check(instance.row_place(float(result.time[k]), result.samples[k], result.final_memory))
     except ArmillaryError:
         return 1
     return 0

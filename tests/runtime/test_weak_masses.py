@@ -1,0 +1,73 @@
+"""Runs in which the mass matrix becomes singular: a stop that names the joint and the time."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import armillary as arm
+
+
+@pytest.fixture(scope="module")
+def string() -> arm.CompiledModel:
+    """A mass on a massless rod that hangs on another: singular where the two are in line."""
+    s = arm.System("string")
+    rod = s.body("rod", joint=arm.Revolute("z"), mass=0, inertia=0)
+    s.body("bob", rod, arm.Revolute("z"), at=(1, 0, 0), com=(1, 0, 0), mass="m", inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    return s.derive().compile()
+
+
+def free_fall_time() -> float:
+    """When a mass that falls from where the rods make an angle of 1 rad has the distance 2 from the hinge.
+
+    No rod carries a load across, so that the mass falls freely from (1 + cos 1, sin 1).
+    """
+    x, y = 1 + np.cos(1.0), np.sin(1.0)
+    return float(np.sqrt(2 * (y + np.sqrt(4 - x * x)) / 9.81))
+
+
+@pytest.mark.parametrize("how", [{}, {"step": 1e-3}, {"step": 1e-2}])
+def test_a_run_into_a_place_without_mass_stops_and_names_the_joint(
+    string: arm.CompiledModel, how: dict[str, float]
+) -> None:
+    named = r"body 'rod', turning about \(0, 0, 1\).*moves no mass"
+    with pytest.raises(arm.SimulationError, match=named) as e:
+        string.simulate(3.0, initial={"bob.q1": 1.0}, parameters={"m": 1.0}, **how)
+    t = float(re.search(r"near t = ([\d.]+) s", str(e.value))[1])  # type: ignore[index]
+    assert t == pytest.approx(free_fall_time(), abs=0.02)
+    assert "the mass matrix becomes singular" in str(e.value)
+    assert np.all(np.isfinite(e.value.run["bob.q1"]))
+
+
+def test_a_run_that_ends_beyond_such_a_place_is_cut_there(string: arm.CompiledModel) -> None:
+    """With a step that jumps over it all values stay finite, and some would be of size 1e7 and more."""
+    with pytest.raises(arm.SimulationError, match="the mass matrix becomes singular") as e:
+        string.simulate(0.67, step=1e-2, initial={"bob.q1": 1.0}, parameters={"m": 1.0})
+    assert np.max(np.abs(e.value.run["rod.u1"])) < 1e3
+
+
+def test_a_gimbal_that_locks_is_named() -> None:
+    s = arm.System("gimbal")
+    s.body("B", joint=arm.Gimbal("zyx"), mass=1, inertia=(1, 2, 3))
+    with pytest.raises(arm.SimulationError, match=r"near t = 1\.57.*'B', at rest while its joint moves"):
+        s.derive().compile().simulate(3.0, step=1e-2, initial={"B.u2": 1.0, "B.u1": 1e-3})
+
+
+def test_fast_runs_without_such_a_place_are_left_alone() -> None:
+    s = arm.System("rotor")
+    s.body("B", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+    s.moment("drive", 1e9, s.ground.z, on=s.bodies["B"])
+    run = s.derive().compile().simulate(1.0, step=1e-2)
+    assert run["B.u1"][-1] == pytest.approx(1e9)
+
+
+def test_parameters_that_take_all_mass_away_are_refused(string: arm.CompiledModel) -> None:
+    with pytest.raises(arm.ParameterError, match="with these parameters, the mass matrix of 'string'"):
+        string.simulate(0.1, parameters={"m": 0.0})
+    batch = string.simulate_batch(
+        0.1, step=1e-2, initial={"bob.q1": 1.0}, parameters={"m": np.array([1.0, 0.0])}
+    )
+    assert list(batch.status) == ["finished", "failed"]
