@@ -120,14 +120,14 @@ def _form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> F
     if node.kind == "let":
         return forms[node.args[0]]
     if node.kind == "product":
-        result = _NUMBER
+        result = _NUMBER if node.unit is None else Form(node.unit, {})
         for base, exponent in zip(node.args, node.data[1], strict=True):
             result = result.times(forms[base], Fraction(exponent).limit_denominator(64))
-        if result.unknowns:
+        if node.unit is not None:
             return result
-        # A number with a dimension of its own, or a bare one, is part of the coefficient: only the node's
-        # dimension shows it.
-        return _bare(node) if node.dimension is None else Form(node.dimension, {})
+        if result.unknowns:  # a bare number is likely to have no dimension, but nothing says so
+            system.guesses.append((_bare(node), result, Demand(node, node, where)))
+        return _bare(node)
     if node.kind == "sum":
         return _sum_form(node, forms, system, where)
     return _call_form(node, forms, system, where)

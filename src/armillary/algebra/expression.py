@@ -7,8 +7,12 @@ Six kinds of node, all immutable:
     symbol   a named quantity                                  data = Symbol record
     let      an intermediate value with a name of its own      args = (definition,)
     sum      c0 + Σ cᵢ·tᵢ                                      args = tᵢ, data = (c0, (cᵢ…))
-    product  c · Π bᵢ^nᵢ                                       args = bᵢ, data = (c, (nᵢ…))
+    product  c · Π bᵢ^nᵢ                                       args = bᵢ, data = (c, (nᵢ…)), unit: that of c
     call     a function of its arguments                       data = name or a record with .name
+
+The number c of a product has a dimension of its own, ``unit``: numbers of the description (a mass of 1) keep
+theirs when they are folded into it, and bare numbers, which may stand for anything, make it unknown, whatever
+they come to: 0.1·10 is a 1 of unknown dimension. So no dimension depends on the values of numbers.
 
 Simplifications at construction follow Sayers (1990), Table 5.3.1 and the rules for ``add`` and ``mul`` of
 section 5.3: zero and one rules, folding of numbers, nested sums and products opened, like terms and powers
@@ -20,14 +24,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
-from weakref import ref
 
 from armillary.algebra import printing
 from armillary.algebra.arithmetic import number_power, whole
 from armillary.algebra.dimension import ONE, Dimension
 from armillary.algebra.dimension import power as dimension_power
 from armillary.algebra.latex import latex
-from armillary.algebra.node import TRUNCATION, Node, Symbol, intern, number_of
+from armillary.algebra.node import TRUNCATION, Node, Symbol, intern
 from armillary.algebra.numpy_operations import apply_numpy
 from armillary.errors import ExpressionError, UnitsError
 
@@ -165,10 +168,16 @@ def symbol(
     about: str = "",
     default: float | None = None,
     smallness: int = 0,
+    undeclared: bool = False,
 ) -> Expr:
-    """A named quantity. The same name, role and owner give the same node; its first description stays."""
-    key = ("symbol", name, role, 0 if owner is None else number_of(owner), dimension, smallness)
-    record = Symbol(name, role, None if owner is None else ref(owner), units, about, default, smallness)
+    """A named quantity. The same name, role, owner and description give the same node.
+
+    ``undeclared``: it has a dimension, which is not known. Symbols of derivations have none at all.
+    The node holds its owner, so an owner should be a small object that holds no model. An owner is told from
+    another by its id, which is not given away again while one of its nodes lives.
+    """
+    key = ("symbol", name, role, id(owner), dimension, smallness, units, about, default, undeclared)
+    record = Symbol(name, role, owner, units, about, default, smallness, undeclared)
     return _node("symbol", (), record, dimension, key)
 
 
@@ -180,7 +189,7 @@ def let(definition: Expr, name: str = "z") -> Expr:
         coefficient, exponents = definition.data
         if coefficient < 0:
             return scale(let(scale(definition, -1), name), -1)
-        if coefficient == 1 and exponents == (1,) and definition.args[0].dimension is definition.dimension:
+        if coefficient == 1 and exponents == (1,) and definition.unit is ONE:
             return let(definition.args[0], name)
         if len(exponents) == 1 and exponents[0] == 1 and definition.args[0].kind != "sum":
             return definition  # a number times an atom: leave the number visible to later folding
@@ -325,10 +334,7 @@ def _split_constant(e: Expr) -> tuple[Expr, Expr] | None:
     if not fixed:
         return None
     moving = _product(1, [(b, n) for b, n in zip(e.args, e.data[1], strict=True) if not b.constant])
-    constant = _product(1, fixed)
-    if e.dimension is None or moving.dimension is None:
-        return constant, moving
-    return _with_dimension(constant, e.dimension / moving.dimension), moving
+    return _product(1, fixed, e.unit), moving
 
 
 def _merge_constant_multiples(terms: list[tuple[Expr, float]]) -> list[tuple[float, Expr]] | None:
@@ -365,9 +371,9 @@ def _pythagoras(terms: list[tuple[Expr, float]], constant: float) -> Expr | None
             if left.get(partner) == c:
                 del left[e], left[partner]
                 replaced.append((c, rest))
-            elif rest is UNIT and constant == -c:
+            elif rest.kind == "number" and constant == -c:
                 del left[e]
-                replaced.append((-c, power(other, 2)))
+                replaced.append((-c, partner))
                 constant = 0
             elif left.get(rest) == -c:
                 del left[e], left[rest]
@@ -411,33 +417,17 @@ def multiply(a: Expr, b: Expr) -> Expr:
         return _times_number(a, b)
     coefficient: float = 1
     exponents: dict[Expr, float] = {}
+    unit: Dimension | None = ONE
     for e in (a, b):
         if e.kind == "product":
             coefficient = coefficient * e.data[0]
+            if e.unit is not ONE:
+                unit = e.unit if unit is ONE else _dimension_product(unit, e.unit)
             for base, n in zip(e.args, e.data[1], strict=True):
                 exponents[base] = exponents[base] + n if base in exponents else n
         else:
             exponents[e] = exponents[e] + 1 if e in exponents else 1
-    product = _product(coefficient, [(base, n) for base, n in exponents.items() if n != 0])
-    dimension = _dimension_product(a.dimension, b.dimension)
-    # Numbers folded into the coefficient may bring a dimension of their own, known or not.
-    hidden = dimension is None and product.kind == "product" and (_hides(a) or _hides(b))
-    return _with_dimension(product, dimension) if dimension is not None or hidden else product
-
-
-def _hides(e: Expr) -> bool:
-    """Whether a bare number in a product leaves its dimension open, though those of its bases are known."""
-    return e.kind == "product" and e.dimension is None and all([b.dimension is not None for b in e.args])
-
-
-def _with_dimension(e: Expr, dimension: Dimension | None) -> Expr:
-    """The same product or number with a dimension that its bases alone do not show."""
-    if e.dimension is dimension:
-        return e
-    if e.kind == "number":
-        return number(e.data, dimension)
-    args, data = (e.args, e.data) if e.kind == "product" else ((e,), (1, (1,)))
-    return _node("product", args, data, dimension, ("product", args, *data, dimension))
+    return _product(coefficient, [(base, n) for base, n in exponents.items() if n != 0], unit)
 
 
 def _times_number(e: Expr, value: Expr) -> Expr:
@@ -447,11 +437,45 @@ def _times_number(e: Expr, value: Expr) -> Expr:
         return number(e.data * value.data, _dimension_product(e.dimension, value.dimension))
     if value.data == 0:
         return ZERO
-    return _with_dimension(scale(e, value.data), _dimension_product(e.dimension, value.dimension))
+    return _with_unit(scale(e, value.data), value.dimension)
+
+
+def _with_unit(e: Expr, unit: Dimension | None) -> Expr:
+    """The expression times a number 1 of this dimension, None for one that is not known."""
+    if e.kind == "number":
+        return number(e.data, _dimension_product(e.dimension, unit))
+    if e.kind != "product":
+        return _coefficient_node((e,), 1, (1,), unit)
+    return _coefficient_node(e.args, *e.data, _dimension_product(e.unit, unit))
+
+
+def of_unknown_dimension(e: Expr) -> Expr:
+    """The same value with a dimension that is not known: as if a bare 1 stood before it."""
+    return e if e.dimension is None else _with_unit(e, None)
 
 
 def _dimension_product(a: Dimension | None, b: Dimension | None) -> Dimension | None:
     return None if a is None or b is None else a * b
+
+
+def _coefficient_node(
+    args: tuple[Expr, ...], coefficient: float, exponents: tuple[float, ...], unit: Dimension | None
+) -> Expr:
+    """c · Π bᵢ^nᵢ in canonical order, where ``unit`` is the dimension of c."""
+    dimension = unit
+    for base, n in zip(args, exponents, strict=True):
+        d = base.dimension
+        if d is None:
+            dimension = None
+            if unit is None and not any([b.undeclared for b in args]):
+                unit = ONE  # in derivations, where nothing has a dimension, these are one node
+            break
+        if d is not ONE and dimension is not None:
+            dimension = dimension * (d if n == 1 else dimension_power(d, n))
+    if coefficient == 1 and exponents == (1,) and unit is ONE:
+        return args[0]
+    key = ("product", args, coefficient, exponents, unit)
+    return intern(Expr, "product", args, (coefficient, exponents), dimension, key, unit=unit)
 
 
 def scale(e: Expr, c: float) -> Expr:
@@ -463,51 +487,40 @@ def scale(e: Expr, c: float) -> Expr:
     if e.kind == "number":
         return number(e.data * c, e.dimension)
     if e.kind == "product":
-        coefficient = e.data[0] * c
-        if coefficient == 1 and e.data[1] == (1,) and e.args[0].dimension is e.dimension:
-            return e.args[0]
-        coefficient = whole(coefficient)
-        exponents = e.data[1]
-        key = ("product", e.args, coefficient, exponents, e.dimension)
-        return _node("product", e.args, (coefficient, exponents), e.dimension, key)
+        return _recoefficiented(e, whole(e.data[0] * c))
     c = whole(c)
-    return _node("product", (e,), (c, (1,)), e.dimension, ("product", (e,), c, (1,), e.dimension))
+    key = ("product", (e,), c, (1,), ONE)
+    return intern(Expr, "product", (e,), (c, (1,)), e.dimension, key, unit=ONE)
+
+
+def _recoefficiented(e: Expr, coefficient: float) -> Expr:
+    """A product with another coefficient of the same dimension."""
+    exponents = e.data[1]
+    if coefficient == 1 and exponents == (1,) and e.unit is ONE:
+        return e.args[0]
+    key = ("product", e.args, coefficient, exponents, e.unit)
+    return intern(Expr, "product", e.args, (coefficient, exponents), e.dimension, key, unit=e.unit)
 
 
 def _without_coefficient(e: Expr) -> Expr:
-    exponents = e.data[1]
-    if exponents == (1,) and e.args[0].dimension is e.dimension:
-        return e.args[0]
-    key = ("product", e.args, 1, exponents, e.dimension)
-    return _node("product", e.args, (1, exponents), e.dimension, key)
+    return _recoefficiented(e, 1)
 
 
-def _product(coefficient: float, factors: list[tuple[Expr, float]]) -> Expr:
-    """c · Π bᵢ^nᵢ for distinct bases and nonzero exponents."""
+def _product(coefficient: float, factors: list[tuple[Expr, float]], unit: Dimension | None = ONE) -> Expr:
+    """c · Π bᵢ^nᵢ for distinct bases and nonzero exponents; ``unit`` is the dimension of c."""
     opened = [f for f in factors if (f[0].kind == "product" and f[1] == int(f[1])) or f[0].kind == "number"]
     if opened:  # (x·y)^½ squared: the root is gone, open it
-        result = number(coefficient)
+        result = number(coefficient, unit)
         for base, n in factors:
             result = multiply(result, power(base, n))
         return result
     if not factors:
-        return number(coefficient)
-    if len(factors) == 1 and factors[0][1] == 1:
+        return number(coefficient, unit)
+    if len(factors) == 1 and factors[0][1] == 1 and unit is ONE:
         return scale(factors[0][0], coefficient)
     factors.sort(key=_factor_order)
-    dimension: Dimension | None = ONE
-    for base, n in factors:
-        d = base.dimension
-        if d is None:
-            dimension = None
-            break
-        if d is not ONE:
-            dimension = dimension * (d if n == 1 else dimension_power(d, n))  # type: ignore[operator]
     args = tuple([b for b, _ in factors])
-    exponents = tuple([whole(n) for _, n in factors])
-    coefficient = whole(coefficient)
-    key = ("product", args, coefficient, exponents, dimension)
-    return _node("product", args, (coefficient, exponents), dimension, key)
+    return _coefficient_node(args, whole(coefficient), tuple([whole(n) for _, n in factors]), unit)
 
 
 def _factor_order(factor: tuple[Expr, float]) -> tuple:
@@ -523,9 +536,11 @@ def power(base: Expr, exponent: float) -> Expr:
     if base.kind == "number":
         return _number_power(base, exponent)
     if base.kind == "product":
-        result = _product_power(base, exponent)
-        known = base.dimension
-        return result if known is None else _with_dimension(result, dimension_power(known, exponent))
+        if base.unit is ONE:
+            return _product_power(base, exponent)
+        unit = None if base.unit is None else dimension_power(base.unit, exponent)
+        plain = _coefficient_node(base.args, *base.data, ONE)
+        return _with_unit(power(plain, exponent), unit)
     truncation = TRUNCATION.get()
     series = None if truncation is None else truncation.power(base, exponent)
     return _product(1, [(base, exponent)]) if series is None else series

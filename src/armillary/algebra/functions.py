@@ -26,6 +26,7 @@ from armillary.algebra.expression import (
     general_power,
     let,
     number,
+    of_unknown_dimension,
     power,
     scale,
 )
@@ -49,12 +50,29 @@ _UNARY: dict[str, tuple[Callable[[Any], Any], str, str]] = {
 _ANY_DIMENSION = ("abs", "sign")
 
 
-def _dimensionless(name: str, x: Expr) -> None:
-    if x.dimension is not None and x.dimension is not ONE:
-        hint = f"; write {name}(w*{x}) with w in rad/s" if x.dimension is TIME else ""
-        raise UnitsError(
-            f"{name}({x}) needs a dimensionless argument, but it has dimension [{x.dimension}]{hint}"
-        )
+def _dimensionless(name: str, x: Expr) -> Expr:
+    """The argument of a function of plain numbers. sin(t) is sin(1*t), with a 1 in rad/s that need not be
+    written, just as sin(2*t) has a bare 2."""
+    if x.dimension is None or x.dimension is ONE:
+        return x
+    if x.dimension is TIME and _of_time(x):
+        return of_unknown_dimension(x)
+    hint = f"; write {name}(w*({x})) with w in rad/s" if x.dimension is TIME else ""
+    raise UnitsError(
+        f"{name}({x}) needs a dimensionless argument, but it has dimension [{x.dimension}]{hint}"
+    )
+
+
+def _of_time(x: Expr) -> bool:
+    """Whether an expression holds numbers and the time alone."""
+    stack, seen = [x], {x}
+    while stack:
+        node = stack.pop()
+        if node.kind == "symbol" and node.data.role != "time":
+            return False
+        stack += [a for a in node.args if a not in seen]
+        seen.update(node.args)
+    return True
 
 
 def _unary(name: str, x: Any) -> Any:
@@ -62,7 +80,7 @@ def _unary(name: str, x: Any) -> Any:
     if not isinstance(x, Expr):
         return numeric(x)
     if name not in _ANY_DIMENSION:
-        _dimensionless(name, x)
+        x = _dimensionless(name, x)
     if x.kind == "number":
         with np.errstate(all="ignore"):
             value = float(numeric(float(x.data)))

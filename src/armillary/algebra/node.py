@@ -7,7 +7,6 @@ place in canonical order, which is the same in every process.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 from zlib import crc32
 
-from armillary.algebra.dimension import Dimension
+from armillary.algebra.dimension import ONE, Dimension
 
 if TYPE_CHECKING:
     from armillary.algebra.small import Truncation
@@ -46,28 +45,12 @@ class Symbol:
 
     name: str
     role: str = "variable"
-    keeper: ref[Any] | None = None  # weak, since the table of nodes lives for ever and would keep its owner
+    owner: Any = None  # of a system: its identity, which does not hold the system
     units: str | None = None
     about: str = ""
     default: float | None = field(default=None)
     smallness: int = 0
-
-    @property
-    def owner(self) -> Any:
-        """The system whose quantity it is; None for one of no system, or of one that is gone."""
-        return None if self.keeper is None else self.keeper()
-
-
-_owners: dict[int, tuple[ref[Any], int]] = {}
-_count = itertools.count(1)
-
-
-def number_of(owner: Any) -> int:
-    """A number that only this owner has: its id may be another's once it is gone."""
-    known = _owners.get(id(owner))
-    if known is None or known[0]() is not owner:
-        known = _owners[id(owner)] = (ref(owner), next(_count))
-    return known[1]
+    undeclared: bool = False  # a quantity of a description, whose dimension nobody has stated
 
 
 class Node:
@@ -84,6 +67,8 @@ class Node:
         "order",
         "smallness",
         "squares",
+        "undeclared",
+        "unit",
     )
 
     kind: str
@@ -94,6 +79,8 @@ class Node:
     digest: int  # structural hash, the same in every process
     order: tuple[int, str, int]  # place in sorted sums and products
     squares: bool  # holds sin² or cos² of something as a factor
+    unit: Dimension | None  # of the coefficient of a product, None where it is not known; ONE for all others
+    undeclared: bool  # holds a symbol whose dimension nobody has stated
     smallness: float  # order in what is declared small: 1 for a small symbol, −1 for a large one, 0 for most
 
 
@@ -119,6 +106,7 @@ def intern(
     dimension: Dimension | None,
     key: tuple,
     smallness: float | None = None,
+    unit: Dimension | None = ONE,
 ) -> NodeType:
     """The one node for this key, made if it is not there yet; ``smallness`` where it was declared."""
     known = _table.get(key)
@@ -131,23 +119,27 @@ def intern(
     node.args = args
     node.data = data
     node.dimension = dimension
+    node.unit = unit
     node.squares = False
     if kind == "symbol":
         node.constant = data.role == "parameter"
         node.smallness = data.smallness
+        node.undeclared = data.undeclared
         node.digest = crc32(data.name.encode())
         node.order = (ROLES.index(data.role), _natural(data.name), 0)
     else:
-        constant = True
+        constant, undeclared = True, False
         judged: Any = smallness
         parts: list[Any] = [_KIND_ORDER[kind]]
         for a in args:
             parts.append(a.digest)
             constant = constant and a.constant
+            undeclared = undeclared or a.undeclared
             judged = judged or a.smallness
         node.smallness = 0 if not judged else _smallness(node) if smallness is None else smallness
         parts.append(data if type(data) is tuple else _stable(data))
         node.constant = constant
+        node.undeclared = undeclared
         node.digest = hash(tuple(parts))
         node.order = (parts[0], _readable_order(node) if kind == "call" else "~", node.digest)
         if kind == "product" and 2 in data[1]:

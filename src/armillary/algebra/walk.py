@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
+from armillary.algebra import printing
 from armillary.algebra.expression import (
     Expr,
+    as_expr,
     call,
     general_power,
     judged,
@@ -21,6 +23,7 @@ from armillary.algebra.expression import multiply as times
 from armillary.algebra.functions import rebuild_call
 from armillary.algebra.intermediate import Shown, shown
 from armillary.algebra.node import truncated
+from armillary.errors import ExpressionError, nearest
 
 if TYPE_CHECKING:
     from armillary.algebra.small import Truncation
@@ -60,7 +63,7 @@ def rebuild(node: Expr, args: list[Expr]) -> Expr:
         return total([*zip(coefficients, args, strict=True), (1, number(constant))])
     if node.kind == "product":
         coefficient, exponents = node.data
-        return product_of([number(coefficient), *map(power, args, exponents)])
+        return product_of([number(coefficient, node.unit), *map(power, args, exponents)])
     if node.kind == "let":
         if isinstance(node.data, Shown):
             return shown(args[0], node.data)
@@ -100,9 +103,29 @@ def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> 
     return [new[root] for root in roots]
 
 
-def substitute(expression: Expr, values: dict[Expr, Expr]) -> Expr:
-    """The expression with symbols (or any nodes) replaced, simplified anew."""
-    return transform([expression], values.get)[0]
+def substitute(expression: Expr, values: Mapping[Any, Any]) -> Expr:
+    """The expression with symbols (or any nodes) replaced, simplified anew.
+
+    A symbol may be given by its name, and its value as a number, which then has the dimension of the symbol.
+    """
+    root = as_expr(expression)
+    if not isinstance(values, Mapping):
+        raise ExpressionError(f"substitute: {values!r} is not a table of values, e.g. {{'k': 2.0}}")
+    known: dict[Expr, Expr] = {}
+    for key, value in values.items():
+        for node in [key] if isinstance(key, Expr) else _named(key, root):
+            known[node] = value if isinstance(value, Expr) else number(as_expr(value).data, node.dimension)
+    return transform([root], known.get)[0]
+
+
+def _named(name: Any, root: Expr) -> list[Expr]:
+    """The symbols of this name in an expression."""
+    held = symbols(root)
+    found = [s for s in held if s.data.name == name]
+    if not found:
+        hint = nearest(str(name), [s.data.name for s in held])
+        raise ExpressionError(f"substitute: '{printing.text(root, limit=60)}' holds no symbol {name!r}{hint}")
+    return found
 
 
 class Undimensioned:
@@ -176,4 +199,7 @@ class Undimensioned:
             )
         if node.kind == "call" and not isinstance(node.data, str):
             return call(node.data, tuple(args), None)  # a table or foreign function
+        if node.kind == "product":
+            coefficient, exponents = node.data
+            return product_of([number(coefficient), *map(power, args, exponents)])
         return rebuild(node, args)

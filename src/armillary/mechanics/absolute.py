@@ -198,7 +198,7 @@ def _part(
     basis = tuple(directions) if base.link == GROUND else IDENTITY
 
     def symbols(letter: str, role: str, numbers: range, about: str) -> tuple[Expr, ...]:
-        return tuple(symbol(f"{name}.{letter}{i}", role, owner=system, about=about) for i in numbers)
+        return tuple(symbol(f"{name}.{letter}{i}", role, owner=system.identity, about=about) for i in numbers)
 
     along = range(1, len(basis) + 1)
     d = symbols("d", "coordinate", along, f"place of {name}'s origin in the ground")

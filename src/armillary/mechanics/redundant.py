@@ -133,7 +133,7 @@ def redundant_equations(system: System, plain: Undimensioned) -> Redundant:
 
 
 def _symbols(system: System, names: Iterable[str]) -> tuple[Expr, ...]:
-    return tuple(symbol(name, "variable", owner=system) for name in names)
+    return tuple(symbol(name, "variable", owner=system.identity) for name in names)
 
 
 # ---------------------------------------------------------------- constraints

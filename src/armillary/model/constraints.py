@@ -161,7 +161,7 @@ class Constraints(Reading):
             f"force of {name}",
             "variable",
             dimension=dimension,
-            owner=self,
+            owner=self.identity,
             about=f"force that keeps {name}",
         )
         record = Constraint(name, position, speed, acceleration, given_up, about, force, load)

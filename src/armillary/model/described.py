@@ -121,7 +121,8 @@ def _direction_places(body: Body) -> Iterator[_Place]:
         for element in row:
             yield _Place(as_expr(element), f"orientation of body {body.name}")
     for step in body.assembly.steps:
-        for component in getattr(step, "axis", None) or ():
+        axis = getattr(step, "axis", None)  # a letter's place where a node turns: no parameter in it
+        for component in axis if isinstance(axis, tuple | list) else ():
             yield _Place(as_expr(component), f"axis of the joint of body {body.name}")
 
 

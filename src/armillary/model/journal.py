@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from armillary.algebra.remembered import bound, kept
+from armillary.errors import ModelError
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -24,11 +25,12 @@ class Entry:
 
 
 class Telling:
-    """The journal of one system, and whether a verb is under way."""
+    """The journal of one system, whether a verb is under way, and whether the system refuses all verbs."""
 
-    def __init__(self) -> None:
-        self.entries: list[Entry] = []
+    def __init__(self, entries: list[Entry] | None = None, *, frozen: bool = False) -> None:
+        self.entries: list[Entry] = [] if entries is None else entries
         self.busy = False
+        self.frozen = frozen
 
 
 def recorded(verb: Verb) -> Verb:
@@ -39,6 +41,11 @@ def recorded(verb: Verb) -> Verb:
     def told(owner: Any, *args: Any, **options: Any) -> Any:
         system = owner.__dict__.get("system", owner)  # a body knows its system
         telling: Telling = system.telling
+        if telling.frozen:
+            raise ModelError(
+                f"{verb.__name__}: this description of '{system.name}' belongs to equations derived from "
+                "it and does not change any more; change the System that you made, and derive it again"
+            )
         if telling.busy:
             return verb(owner, *args, **options)
         given = kept(args), kept(options)

@@ -17,6 +17,7 @@ from armillary.algebra.vectors import Frame, Vector, ancestors, cross
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.model.body import Body, Point
+from armillary.model.origins import Identity
 
 
 def _place(thing: Any, verb: str) -> Point:
@@ -139,8 +140,9 @@ def _rates(expressions: Any) -> dict[Expr, Expr]:
     rates: dict[Expr, Expr] = {}
     for s in symbols(*expressions):
         owner = s.data.owner
-        if owner is not None and s in owner.rates:
-            rates[s] = owner.rates[s]
+        rate = owner.rate(s) if isinstance(owner, Identity) else None
+        if rate is not None:
+            rates[s] = rate
     return rates
 
 

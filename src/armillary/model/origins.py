@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Frame, Vector, ancestors
 from armillary.algebra.walk import symbols
+from armillary.model.unit_system import UnitSystem
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -24,6 +25,37 @@ class Call(NamedTuple):
 
     function: str
     arguments: tuple[Any, ...]
+
+
+class Identity:
+    """What the symbols of a system know of it: enough to read them once the system itself is gone.
+
+    A system and its snapshots have one identity, so a symbol belongs to all of them alike. It holds none of
+    them, and no expression: symbols hold it, and a circle of both would be freed late.
+    """
+
+    def __init__(self, system: Any) -> None:
+        self.name: str = system.name
+        self.units: UnitSystem = system.units
+        self._system = ref(system)
+        self._snapshots: WeakSet[Any] = WeakSet()
+
+    @property
+    def system(self) -> Any:
+        """The system that its user describes; None once it is gone."""
+        return self._system()
+
+    def shared_by(self, snapshot: Any) -> None:
+        """One more system with this identity."""
+        self._snapshots.add(snapshot)
+
+    def rate(self, symbol: Expr) -> Expr | None:
+        """The time derivative of a symbol; None for a constant."""
+        for holder in (self.system, *self._snapshots):
+            if holder is not None and symbol in holder.rates:
+                found: Expr = holder.rates[symbol]
+                return found
+        return None
 
 
 # The system to whose ground a tree of frames belongs.
@@ -75,7 +107,8 @@ def _system_of(arguments: Iterable[Any]) -> Any:
             frames = {root for frame, _ in argument.terms for root in ancestors(frame)}
             found = next((_systems[frame]() for frame in frames if frame in _systems), None)
         elif isinstance(argument, Expr):
-            found = next((s.data.owner for s in symbols(argument) if s.data.owner is not None), None)
+            owners = (s.data.owner for s in symbols(argument))
+            found = next((owner.system for owner in owners if isinstance(owner, Identity)), None)
         else:
             found = getattr(getattr(argument, "body", argument), "system", None)
         if found is not None:

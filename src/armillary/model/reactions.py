@@ -43,7 +43,7 @@ class Reactions(Constraints):
                 f"effort of {speed}",
                 "variable",
                 dimension=dimension,
-                owner=self,
+                owner=self.identity,
                 about=f"effort along {speed}",
             )
         return self.efforts[speed]
@@ -58,7 +58,7 @@ class Reactions(Constraints):
         name = self._find_body(body, "reaction").name
         if name not in self.reactions:
             self.reactions[name] = tuple(
-                symbol(f"{name} joint {what} {axis}", "variable", dimension=dimension, owner=self)
+                symbol(f"{name} joint {what} {axis}", "variable", dimension=dimension, owner=self.identity)
                 for what, dimension in (("force", FORCE), ("moment", MOMENT))
                 for axis in "xyz"
             )

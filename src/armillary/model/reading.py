@@ -28,6 +28,7 @@ from armillary.model.journal import recorded
 from armillary.model.text_functions import MODEL_FUNCTIONS, SYSTEM_FUNCTIONS, giving_nodes
 
 if TYPE_CHECKING:
+    from armillary.model.origins import Identity
     from armillary.model.records import Load, Memory
     from armillary.model.unit_system import UnitSystem
 
@@ -39,6 +40,7 @@ class Reading:
     """How a system understands its user; a part of ``System``."""
 
     name: str
+    identity: Identity
     units: UnitSystem
     time: Expr
     ground: Body
@@ -59,7 +61,14 @@ class Reading:
         units: str | None = None,
     ) -> Expr:
         node = symbol(
-            name, "parameter", dimension=dimension, owner=self, units=units, about=about, default=default
+            name,
+            "parameter",
+            dimension=dimension,
+            owner=self.identity,
+            units=units,
+            about=about,
+            default=default,
+            undeclared=dimension is None,
         )
         self.parameters[name] = node
         return node
@@ -101,7 +110,7 @@ class Reading:
 
     def _check_own(self, node: Expr, where: str) -> None:
         for s in symbols(node):
-            if s.data.owner not in (None, self):
+            if s.data.owner not in (None, self.identity):
                 raise ModelError(
                     f"{where}: '{s}' belongs to system '{s.data.owner.name}', not to '{self.name}'"
                 )
@@ -303,6 +312,8 @@ class Reading:
             )
         if not isinstance(body, Body):
             raise ModelError(f"{where}: {body!r} is not a body")
+        if body.system is not self and body.system.identity is self.identity:
+            return self._find_body(body.name, where)  # the one of a snapshot
         if body.system is not self:
             raise ModelError(
                 f"{where}: body '{body.name}' belongs to system '{body.system.name}', not to '{self.name}'"

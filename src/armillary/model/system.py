@@ -30,7 +30,7 @@ from armillary.model.joints import Assembly, Fixed, JointType, Maker
 from armillary.model.journal import Telling, recorded
 from armillary.model.judgement import Judgement
 from armillary.model.orientation import orientation_matrix
-from armillary.model.origins import Call, belongs
+from armillary.model.origins import Call, Identity, belongs
 from armillary.model.reactions import Reactions
 from armillary.model.records import Constraint, Event, Gravity, Load, Memory, Output, Prescription
 from armillary.model.space import Space
@@ -53,7 +53,8 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
         self.telling = Telling()
         self.imported: Imported | None = None  # what a loader of robot files leaves besides the system
         self.units = unit_system(units)
-        self.time = symbol("t", "time", dimension=TIME, owner=self, units="s", about="time")
+        self.identity = Identity(self)
+        self.time = symbol("t", "time", dimension=TIME, owner=self.identity, units="s", about="time")
         self.parameters: dict[str, Expr] = {}
         self.bodies: dict[str, Body] = {}
         self.flexibles: dict[str, Flexible] = {}
@@ -124,7 +125,15 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
         if units is not None:
             unit = parse_unit(units)
             dimension, factor = unit.dimension, self.units.factor(unit)
-        node = symbol(name, "memory", dimension=dimension, owner=self, units=units or "", about=about)
+        node = symbol(
+            name,
+            "memory",
+            dimension=dimension,
+            owner=self.identity,
+            units=units or "",
+            about=about,
+            undeclared=dimension is None,
+        )
         self.memories[name] = Memory(node, start * factor, None, about, factor=factor)
         self.rates[node] = ZERO
         if every is not None:
@@ -159,9 +168,9 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
 
         Ticks are counted, tₙ = t₀ + n·period: a sum of periods would drift away from them.
         """
-        clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=self, units="s")
-        start = symbol(f"{name} clock start", "memory", dimension=TIME, owner=self, units="s")
-        ticks = symbol(f"{name} clock ticks", "memory", dimension=ONE, owner=self)
+        clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=self.identity, units="s")
+        start = symbol(f"{name} clock start", "memory", dimension=TIME, owner=self.identity, units="s")
+        ticks = symbol(f"{name} clock ticks", "memory", dimension=ONE, owner=self.identity)
         self.memories[clock.name] = Memory(clock, 0.0, None, about, period)
         self.memories[start.name] = Memory(start, 0.0, None, f"start of the clock of {name}", 0.0)
         self.memories[ticks.name] = Memory(ticks, 1.0, None, f"ticks of the clock of {name}", hidden=True)
@@ -345,7 +354,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
             role = "coordinate" if letter == "q" else "speed"
             label = f"{body}.{letter}{len(made[letter]) + 1}"
             units = "" if about.startswith("Euler parameter") else self.units.joint_text(dimension)
-            node = symbol(label, role, dimension=dimension, owner=self, units=units, about=about)
+            node = symbol(label, role, dimension=dimension, owner=self.identity, units=units, about=about)
             made[letter].append(node)
             self.initial[node] = initial
             return node
@@ -387,7 +396,9 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
     def _make_acceleration(self, speed: Expr) -> None:
         name = speed.data.name
         dimension = speed.dimension / TIME if speed.dimension is not None else None
-        dot = symbol(f"{name}'", "acceleration", dimension=dimension, owner=self, about=f"rate of {name}")
+        dot = symbol(
+            f"{name}'", "acceleration", dimension=dimension, owner=self.identity, about=f"rate of {name}"
+        )
         self.rates[speed] = dot
         self.accelerations[speed] = dot
 

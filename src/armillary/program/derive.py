@@ -26,6 +26,7 @@ from armillary.mechanics.reduce import dependent_rates, reduced
 from armillary.mechanics.tree import Tree
 from armillary.mechanics.uncouple import uncouple
 from armillary.model.deduced import parameter_units
+from armillary.model.snapshot import snapshot
 from armillary.model.system import System
 from armillary.program.equations import Considered, Equations, Stage
 from armillary.program.improve import Gain, improve
@@ -87,6 +88,7 @@ def derive(
     What is declared small or large is used, unless ``small`` is False: sums keep their leading order and
     ``keep`` orders above it.
     """
+    system = snapshot(system)
     declared = system.judgements() if small else {}
     with without_collector():
         clock = _Clock()

@@ -256,7 +256,7 @@ def _names(system: System, tree: Tree, roots: Sequence[Root]) -> dict[int, str]:
 
 
 def _symbol(system: System, index: int, name: str) -> Expr:
-    return symbol(name, owner=system, units=_units(system, index), about=_about(system, index, name))
+    return symbol(name, owner=system.identity, units=_units(system, index), about=_about(system, index, name))
 
 
 def _units(system: System, index: int) -> str:

@@ -169,7 +169,7 @@ class _Along:
 
         def of(s: Expr, role: str) -> Expr:
             name = derivative_name(s.data.name, direction.name)
-            return symbol(name, role, owner=system, about=f"{name} times {direction.size:g}")
+            return symbol(name, role, owner=system.identity, about=f"{name} times {direction.size:g}")
 
         given = (*t.coordinates, *t.speeds)
         kept = _picked(t.memory, remembered)

@@ -97,7 +97,8 @@ class Along:
 
     def __init__(self, expressions: Sequence[Expr]) -> None:
         held = [s for s in symbols(*expressions) if s.data.role != "time"]
-        rates = {s: symbol(f"d({s.data.name})", owner=self) for s in held}
+        owner = object()
+        rates = {s: symbol(f"d({s.data.name})", owner=owner) for s in held}
         self._evaluate = evaluator(tangents(expressions, rates))
 
     def __call__(self, values: Mapping[str, float], moved: Mapping[str, np.ndarray]) -> np.ndarray:

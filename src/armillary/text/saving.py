@@ -227,7 +227,8 @@ class Writing:
 
     def _traced(self, function: Any, arguments: list[Expr]) -> Any:
         """The text of a Python function's value, in the names of its arguments."""
-        with nothing_stays(self.system) as changed:
+        # A function may use the system that it was described with, even where a snapshot of that is saved.
+        with nothing_stays(self.system.identity.system or self.system) as changed:
             try:
                 value = function(*arguments)
             except ArmillaryError as error:

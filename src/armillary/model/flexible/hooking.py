@@ -17,6 +17,7 @@ from armillary.model.flexible.part import FlexiblePart, Node
 from armillary.model.joints import Assembly, JointType, Maker
 
 if TYPE_CHECKING:
+    from armillary.model.origins import Identity
     from armillary.model.records import Load, Output
 
 
@@ -49,6 +50,7 @@ class Nodal(JointType):
 class Flexibles:
     """Flexible bodies of a system; a part of ``System``."""
 
+    identity: Identity
     bodies: dict[str, Body]
     flexibles: dict[str, Flexible]
     parameters: dict[str, Expr]
@@ -103,7 +105,8 @@ class Flexibles:
             else ("speed", body.joint_speeds, "rate")
         )
         label = f"{body.name}.{letter}{len(series) + mode + 1}"
-        return symbol(label, role, owner=self, units="", about=f"{noun} of mode {mode + 1} of {body.name}")
+        about = f"{noun} of mode {mode + 1} of {body.name}"
+        return symbol(label, role, owner=self.identity, units="", about=about)
 
     def _insert(self, body: Body, eta: tuple[Expr, ...], xi: tuple[Expr, ...]) -> None:
         """The modes after the body's joint, whatever bodies were added since."""

@@ -100,7 +100,7 @@ class Fmus(Reading):
 
         element = stepped(found, name, period, values, driven, shown)
         started = element.start(self.time, *signals)
-        handle = symbol(f"{name} instance", "memory", owner=self)
+        handle = symbol(f"{name} instance", "memory", owner=self.identity)
         self._keep(Memory(handle, -1.0, None, f"instance of {where}", start=started, hidden=True))
         changes: dict[Expr, Expr] = dict(advanced)
         for channel, step in zip(channels, element.steps, strict=True):
@@ -122,14 +122,14 @@ class Fmus(Reading):
         dimension, about = variable.unit.dimension, variable.about
         units = self.units.unit_text(dimension) if dimension is not None else ""
         called = label if passed is None else f"{label} held"
-        held = symbol(called, "memory", dimension=dimension, owner=self, units=units, about=about)
+        held = symbol(called, "memory", dimension=dimension, owner=self.identity, units=units, about=about)
         # Inputs at the start may depend on outputs: these are then what the description says.
         scale = self.units.scale(dimension) if dimension is not None else 1.0
         first = ((variable.start or 0.0) * variable.unit.factor + variable.unit.offset) / scale
         self._keep(Memory(held, first, None, about, hidden=passed is not None))
         if passed is None:
             return _Channel(variable, held, None, held)
-        slope = symbol(f"{label} slope", "memory", owner=self)
+        slope = symbol(f"{label} slope", "memory", owner=self.identity)
         self._keep(Memory(slope, 0.0, None, f"slope of {label}", hidden=True))
         line = held + slope * (passed / number(1, TIME)) * number(1, dimension)
         self.definitions[label] = line

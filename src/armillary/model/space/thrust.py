@@ -85,7 +85,7 @@ class Thrusters(Reading):
 
     def _switch(self, name: str, pulses: list[tuple[Expr, Expr]]) -> Expr:
         """1 in a pulse and 0 elsewhere, by a clock that stands at the last switching time."""
-        clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=self, units="s")
+        clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=self.identity, units="s")
         self.memories[clock.name] = Memory(clock, 0.0, None, f"last switching of {name}", 0.0)
         self.rates[clock] = ZERO
         factor: Expr = ZERO

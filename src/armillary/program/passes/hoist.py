@@ -20,6 +20,7 @@ class Constants:
         self._names: dict[Expr, Expr] = {}
         self._taken = set(taken)
         self._count = 0
+        self._owner = object()  # not this table, which its own symbols would keep alive
 
     def name(self, value: Expr) -> Expr:
         """A symbol for a constant expression; numbers and parameters are their own names, signs stay
@@ -39,7 +40,7 @@ class Constants:
         if value.kind in ("number", "symbol"):
             return value
         if value not in self._names:
-            made = symbol(self._fresh_name(), "parameter", owner=self)
+            made = symbol(self._fresh_name(), "parameter", owner=self._owner)
             self._names[value] = made
             self.definitions[made] = value
         return self._names[value]
