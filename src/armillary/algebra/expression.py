@@ -446,7 +446,7 @@ def _with_unit(e: Expr, unit: Dimension | None) -> Expr:
         return number(e.data, _dimension_product(e.dimension, unit))
     if e.kind != "product":
         return _coefficient_node((e,), 1, (1,), unit)
-    return _coefficient_node(e.args, *e.data, _dimension_product(e.unit, unit))
+    return _coefficient_node(e.args, e.data[0], e.data[1], _dimension_product(e.unit, unit))
 
 
 def of_unknown_dimension(e: Expr) -> Expr:
@@ -539,7 +539,7 @@ def power(base: Expr, exponent: float) -> Expr:
         if base.unit is ONE:
             return _product_power(base, exponent)
         unit = None if base.unit is None else dimension_power(base.unit, exponent)
-        plain = _coefficient_node(base.args, *base.data, ONE)
+        plain = _coefficient_node(base.args, base.data[0], base.data[1], ONE)
         return _with_unit(power(plain, exponent), unit)
     truncation = TRUNCATION.get()
     series = None if truncation is None else truncation.power(base, exponent)

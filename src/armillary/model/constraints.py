@@ -27,7 +27,6 @@ from armillary.model.joints.base import UNIT_AXES, across, check_axis
 from armillary.model.journal import recorded
 from armillary.model.reading import Reading
 from armillary.model.records import Constraint, Load, Prescription
-from armillary.model.undoing import all_or_nothing
 from armillary.model.unit_system import state_factor
 
 _ROUNDING = 1e-12
@@ -67,7 +66,6 @@ class Constraints(Reading):
     # ------------------------------------------------------------ equations
 
     @recorded
-    @all_or_nothing
     def constrain(
         self,
         expression: Any,
@@ -189,7 +187,6 @@ class Constraints(Reading):
     # ------------------------------------------------------------ closed loops
 
     @recorded
-    @all_or_nothing
     def close_loop(
         self,
         p: Any,
@@ -281,7 +278,6 @@ class Constraints(Reading):
         return self._add_constraint(name, position, speed, acceleration, eliminate, load, about)
 
     @recorded
-    @all_or_nothing
     def close_joint(
         self, kind: str, p: Any, q: Any, *, axis: Any = None, length: Any = None, name: str | None = None
     ) -> tuple[Constraint, ...]:
@@ -388,7 +384,6 @@ class Constraints(Reading):
     # ------------------------------------------------------------ where motion starts
 
     @recorded
-    @all_or_nothing
     def start(self, values: Mapping[Any, Any]) -> None:
         """Coordinates and speeds at the start of runs, where a run does not say otherwise.
 
@@ -413,7 +408,6 @@ class Constraints(Reading):
     # ------------------------------------------------------------ given motion
 
     @recorded
-    @all_or_nothing
     def prescribe(self, variable: Any, value: Any) -> None:
         """A coordinate or a speed as a given function of time and parameters: its equation disappears."""
         node = self.expression(variable, "prescribe")
@@ -440,7 +434,6 @@ class Constraints(Reading):
         )
 
     @recorded
-    @all_or_nothing
     def lock(self, *variables: Any) -> None:
         """Coordinates that stay where a run starts them, or speeds that stay zero, until an event unlocks
         them.

@@ -26,7 +26,6 @@ from armillary.model.laws import SmoothFriction, StickSlip, contact_force, frict
 from armillary.model.reading import Reading
 from armillary.model.records import Load
 from armillary.model.sticking import Limits, sticking_friction
-from armillary.model.undoing import all_or_nothing
 from armillary.model.unit_system import default_value
 
 
@@ -43,7 +42,6 @@ class Contacts(Reading):
     _add_load: Callable[[Load], Expr]
 
     @recorded
-    @all_or_nothing
     def stop(
         self,
         name: str,
@@ -85,7 +83,6 @@ class Contacts(Reading):
         return _load_on(self, name, value, u, body, where)
 
     @recorded
-    @all_or_nothing
     def brake(
         self,
         name: str,
@@ -118,7 +115,6 @@ class Contacts(Reading):
         return _load_on(self, name, value, u, body, where)
 
     @recorded
-    @all_or_nothing
     def contact(
         self,
         name: str,

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from armillary.algebra.remembered import bound, kept
 from armillary.errors import ModelError
+from armillary.model.undoing import all_of_it_or_nothing
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -34,7 +35,9 @@ class Telling:
 
 
 def recorded(verb: Verb) -> Verb:
-    """A verb of a system, or of one of its bodies, that enters the journal once it has succeeded."""
+    """A verb of a system, or of one of its bodies: it enters the journal once it has succeeded, and one that
+    fails leaves nothing behind.
+    """
     signature = inspect.signature(verb)
 
     @wraps(verb)
@@ -48,15 +51,28 @@ def recorded(verb: Verb) -> Verb:
             )
         if telling.busy:
             return verb(owner, *args, **options)
-        given = kept(args), kept(options)
+        try:
+            given = bound(signature, (owner, *kept(args)), kept(options))
+        except TypeError as error:
+            raise ModelError(f"{verb.__name__}: {error}; it takes {_takes(signature)}") from None
         telling.busy = True
         try:
-            made = verb(owner, *args, **options)
+            with all_of_it_or_nothing(system, owner):
+                made = verb(owner, *args, **options)
         finally:
             telling.busy = False
-        arguments = bound(signature, (owner, *given[0]), given[1])
         name = owner.name if system is not owner else ""
-        telling.entries.append(Entry(verb.__name__, arguments, name, made))
+        telling.entries.append(Entry(verb.__name__, given, name, made))
         return made
 
+    told.recorded = True  # type: ignore[attr-defined]
     return told  # type: ignore[return-value]
+
+
+def _takes(signature: inspect.Signature) -> str:
+    """The arguments of a verb in words, those that may be left out with an ellipsis."""
+    found = list(signature.parameters.values())[1:]
+    required = [
+        p.name for p in found if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    ]
+    return ", ".join([*required, *(["…"] if len(required) < len(found) else [])])

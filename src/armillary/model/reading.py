@@ -81,8 +81,19 @@ class Reading:
         local: Mapping[str, Expr] | None = None,
     ) -> Expr:
         """A scalar from text, a number or an expression; checked for its dimension where one is asked for."""
+        known = len(self.parameters)
+        try:
+            return self._read_scalar(value, where, dimension, local or {})
+        except BaseException:
+            while len(self.parameters) > known:  # those that a text has made, which is refused
+                self.parameters.popitem()
+            raise
+
+    def _read_scalar(
+        self, value: Any, where: str, dimension: Dimension | None, local: Mapping[str, Expr]
+    ) -> Expr:
         if isinstance(value, str):
-            node = self._parse(value, where, local or {})
+            node = self._parse(value, where, local)
         elif isinstance(value, Expr):
             node = value
             self._check_own(node, where)

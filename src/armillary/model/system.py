@@ -36,7 +36,6 @@ from armillary.model.records import Constraint, Event, Gravity, Load, Memory, Ou
 from armillary.model.space import Space
 from armillary.model.space.attraction import Attractor
 from armillary.model.text_functions import argument_range, count_arguments
-from armillary.model.undoing import all_or_nothing
 from armillary.model.unit_system import unit_system
 
 if TYPE_CHECKING:
@@ -105,7 +104,6 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
         return self._declare(name, dimension, about, default, units)
 
     @recorded
-    @all_or_nothing
     def memory(
         self,
         name: str,
@@ -196,7 +194,6 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
         self.memories[node.name] = replace(record, update=value)
 
     @recorded
-    @all_or_nothing
     def event(
         self,
         name: str,
@@ -278,7 +275,6 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
     # ------------------------------------------------------------ bodies
 
     @recorded
-    @all_or_nothing
     def body(
         self,
         name: str,

@@ -1,4 +1,4 @@
-"""Verbs made of several others, such as a wheel of a body, a start and a moment: all of it, or nothing."""
+"""All or nothing: a description is as it was before a verb that fails, or before what was only tried."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from typing import Any, TypeVar
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
-def all_or_nothing(verb: Verb) -> Verb:
-    """A verb whose first argument is a system, which is as it was when the verb fails.
+@contextmanager
+def all_of_it_or_nothing(system: Any, owner: Any = None) -> Iterator[None]:
+    """What is described meanwhile stays, unless there is an error; ``owner`` is the body whose verb it is."""
+    restore = _kept(system, owner)
+    try:
+        yield
+    except BaseException:
+        restore()
+        raise
 
-    All that a description records are tables and lists: of the system, of its bodies (points) and of their
-    flexible parts (nodes that were asked for). None is named here, so that none can be forgotten.
-    """
 
-    @wraps(verb)
+def all_or_nothing(function: Verb) -> Verb:
+    """A function that describes a system, its first argument, by several verbs: all of them, or none."""
+
+    @wraps(function)
     def careful(system: Any, *args: Any, **options: Any) -> Any:
-        restore = _kept(system)
-        try:
-            return verb(system, *args, **options)
-        except Exception:
-            restore()
-            raise
+        with all_of_it_or_nothing(system):
+            return function(system, *args, **options)
 
     return careful  # type: ignore[return-value]
 
@@ -43,23 +46,37 @@ def nothing_stays(system: Any) -> Iterator[list[str]]:
         restore()
 
 
-def _kept(system: Any) -> Callable[[], None]:
-    """All tables and lists of a description as they are, and the way back to them."""
+def _kept(system: Any, owner: Any = None) -> Callable[[], None]:
+    """All tables and lists of a description as they are, and the way back to them.
+
+    All that a description records are tables and lists: of the system and its journal, of its bodies (points)
+    and of their flexible parts (nodes that were asked for). None is named here, so that none can be
+    forgotten. Those of bodies and parts only grow, so their lengths are enough. A verb of a body may replace
+    what the body was made with.
+    """
     tables = [x for x in vars(system).values() if isinstance(x, dict | list)]
+    tables.append(system.telling.entries)
+    kept = [table.copy() for table in tables]
+    growing = []
     for part in (system.ground, *system.bodies.values(), *system.flexibles.values()):
         kind: Any = type(part)
-        tables += [part.__dict__[name] for name in _growing(kind)]
-    kept = [table.copy() for table in tables]
+        growing += [(table, len(table)) for table in [part.__dict__[name] for name in _growing(kind)]]
+    made_with = None if owner is None or owner is system else dict(vars(owner))
 
     def restore() -> None:
         for table, before in zip(tables, kept, strict=True):
             table.clear()
             table.extend(before) if isinstance(table, list) else table.update(before)
+        for table, size in growing:
+            while len(table) > size:
+                table.popitem()
+        if made_with is not None:
+            vars(owner).update(made_with)
 
     return restore
 
 
 @cache
 def _growing(record: Any) -> tuple[str, ...]:
-    """Fields of a record that begin as empty tables or lists."""
-    return tuple(f.name for f in fields(record) if f.default_factory in (dict, list))
+    """Fields of a record that begin as empty tables."""
+    return tuple(f.name for f in fields(record) if f.default_factory is dict)

@@ -26,7 +26,6 @@ from armillary.model.inertia_input import finite_number
 from armillary.model.journal import recorded
 from armillary.model.reading import Reading
 from armillary.model.records import Event, Memory, Output
-from armillary.model.undoing import all_or_nothing
 from armillary.model.unit_system import UnitSystem
 
 
@@ -52,7 +51,6 @@ class Fmus(Reading):
     _clock: Callable[[str, float, str], tuple[Expr, dict[Expr, Expr]]]  # System's own
 
     @recorded
-    @all_or_nothing
     def fmu(
         self,
         name: str,

@@ -25,7 +25,6 @@ from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.free import euler_parameters
 from armillary.model.journal import recorded
 from armillary.model.reading import Reading
-from armillary.model.undoing import all_or_nothing
 
 KINDS = ("quaternion", "mrp")
 
@@ -67,7 +66,6 @@ class Attitudes(Reading):
     output: Callable[..., None]
 
     @recorded
-    @all_or_nothing
     def attitude_output(
         self,
         name: str,

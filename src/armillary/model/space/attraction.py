@@ -37,7 +37,6 @@ from armillary.model.space.fields import (
     term,
     total,
 )
-from armillary.model.undoing import all_or_nothing
 
 FIELDS = ("mass centre", "gradient", "bodies")
 GRAVITATION = LENGTH**3 / TIME**2
@@ -108,7 +107,6 @@ class Attraction(Reading, Energies):
         return self.attractors[name]
 
     @recorded
-    @all_or_nothing
     def attractor(
         self,
         name: str,

@@ -24,7 +24,6 @@ from armillary.model.journal import recorded
 from armillary.model.space.attraction import Attraction, Attractor
 from armillary.model.space.checking import ground_place, known
 from armillary.model.space.orbit import Orbit
-from armillary.model.undoing import all_or_nothing
 
 _ALIKE = 1e-3  # relative: values of μ rounded to four digits agree
 
@@ -47,7 +46,6 @@ class Placing(Attraction):
     started: list[Expr]
 
     @recorded
-    @all_or_nothing
     def start_mass_centre(self, body: Any, *, position: Any, velocity: Any = (0, 0, 0)) -> None:
         """Where the mass centre of a body with all that hangs on it is at the start of a run, and its
         velocity, in the ground's axes: numbers, parameters or functions of time.
@@ -65,7 +63,6 @@ class Placing(Attraction):
         self.centres[found.name] = (place, rate)
 
     @recorded
-    @all_or_nothing
     def start_orbit(self, body: Any, orbit: Orbit, *, around: str | None = None) -> None:
         """An orbit on which the mass centre of a body with all that hangs on it starts, about the ground's
         origin or ``around`` an attractor, whose μ must then be the orbit's."""

@@ -30,7 +30,6 @@ from armillary.model.records import Load
 from armillary.model.space.attraction import Attraction, Attractor
 from armillary.model.space.checking import bounded, known
 from armillary.model.space.fields import term, total
-from armillary.model.undoing import all_or_nothing
 
 PRESSURE = 1361.0 / 299792458.0  # N/m² at one astronomical unit: solar constant of Kopp & Lean (2011) over c
 ASTRONOMICAL_UNIT = 149597870700.0  # m
@@ -46,7 +45,6 @@ class Sunlight(Attraction):
     _add_load: Callable[[Load], Expr]
 
     @recorded
-    @all_or_nothing
     def solar_pressure(
         self,
         name: str,

@@ -18,7 +18,6 @@ from armillary.model.journal import recorded
 from armillary.model.reading import Reading
 from armillary.model.records import Event, Memory
 from armillary.model.space.checking import bounded, known
-from armillary.model.undoing import all_or_nothing
 
 STANDARD_GRAVITY = 9.80665  # m/s², exactly, by the definition of specific impulse
 
@@ -34,7 +33,6 @@ class Thrusters(Reading):
     output: Callable[..., None]
 
     @recorded
-    @all_or_nothing
     def thruster(
         self,
         name: str,

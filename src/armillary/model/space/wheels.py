@@ -19,7 +19,6 @@ from armillary.model.joints.base import UNIT_AXES
 from armillary.model.journal import recorded
 from armillary.model.reading import Reading
 from armillary.model.space.checking import bounded, choices
-from armillary.model.undoing import all_or_nothing
 
 DRIVES = ("free", "torque", "constant")
 
@@ -42,7 +41,6 @@ class Wheels(Reading):
     _unit_triple: Callable[..., Any]
 
     @recorded
-    @all_or_nothing
     def reaction_wheel(
         self,
         name: str,
@@ -89,7 +87,6 @@ class Wheels(Reading):
         return wheel
 
     @recorded
-    @all_or_nothing
     def control_moment_gyro(
         self,
         name: str,
