@@ -49,6 +49,7 @@ ABOUT = {
     "loads": "Forces and moments; the first key says which.",
     "constraints": "Equations that stay true, closed loops and joints.",
     "prescribe": "Coordinates or speeds as functions of time and parameters.",
+    "armature": "Reflected rotor inertia of joints, by coordinate or speed.",
     "events": "What happens when an expression passes zero.",
     "outputs": "Quantities of interest.",
     "start": "Initial values, where a run does not say otherwise.",

@@ -16,26 +16,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from armillary.algebra.triples import ZEROS, add, named, scaled
+from armillary.algebra.triples import ZEROS, add, named, plus, scaled, skew
 from armillary.algebra.vectors import Matrix, Triple, cross_triples, matrix_vector, transposed
 from armillary.mechanics.loads import Wrench, to_parent
 from armillary.mechanics.rotation import general_named, symmetric_named
-from armillary.mechanics.tree import LINEAR, Freedom, Link, Tree, matrix_sum
+from armillary.mechanics.tree import (
+    LINEAR,
+    Freedom,
+    Link,
+    Tree,
+    matrix_sum,
+    moment_inertia,
+    point_mass_inertia,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Articulated:
-    """Inertia felt at a link's origin and the wrench p that it takes to leave it without acceleration."""
+    """Inertia felt at a link's origin and the wrench p that it takes to leave it without acceleration.
+
+    ``rigid`` is the mass and first moment where all of it is that of a rigid body: H = h̃ and M = m 1, which
+    are turned and moved at less cost.
+    """
 
     J: Matrix
     H: Matrix
     M: Matrix
     n: Triple
     f: Triple
+    rigid: tuple[Any, Triple] | None = None
 
     def named(self, name: str) -> Articulated:
         """The same as intermediate values."""
+        if self.rigid is not None:
+            mass, first = self.rigid
+            J = symmetric_named(self.J, f"J_{name}")
+            n, f = named(self.n, f"n_{name}"), named(self.f, f"f_{name}")
+            return rigid_body(mass, named(first, f"h_{name}"), J, n, f)
         return Articulated(
             symmetric_named(self.J, f"J_{name}"),
             general_named(self.H, f"H_{name}"),
@@ -57,9 +76,17 @@ class Articulated:
         return scaled(self.J[k], d.sign), scaled(self.H[k], d.sign)
 
 
+def rigid_body(mass: Any, first: Triple, inertia: Matrix, n: Triple, f: Triple) -> Articulated:
+    """The inertia of a rigid body about a point, with first moment h and inertia J there."""
+    M: Matrix = ((mass, 0, 0), (0, mass, 0), (0, 0, mass))
+    return Articulated(inertia, skew(first), M, n, f, (mass, first))
+
+
 def carried(tree: Tree, index: int, body: Articulated) -> Articulated:
     """A link's articulated inertia at its parent's origin, in the parent's axes."""
     link = tree.links[index]
+    if body.rigid is not None:
+        return _carried_rigid(tree, index, body)
     M = link.rotation.symmetric_to_parent(body.M, f"Mp_{link.name}")
     H = link.rotation.general_to_parent(body.H, f"Hp_{link.name}")
     J = link.rotation.symmetric_to_parent(body.J, f"Jp_{link.name}")
@@ -70,8 +97,23 @@ def carried(tree: Tree, index: int, body: Articulated) -> Articulated:
     return Articulated(upper(moved), shifted, M, n, f)
 
 
+def _carried_rigid(tree: Tree, index: int, body: Articulated) -> Articulated:
+    link = tree.links[index]
+    assert body.rigid is not None
+    mass, first = body.rigid
+    h = named(link.rotation.to_parent(first), f"hp_{link.name}")
+    J = link.rotation.symmetric_to_parent(body.J, f"Jp_{link.name}")
+    r = link.offset
+    shift = matrix_sum(moment_inertia(h, r), point_mass_inertia(mass, r))
+    n, f = to_parent(tree, index, body.n, body.f)
+    return rigid_body(mass, add(h, scaled(r, mass)), matrix_sum(J, shift), n, f)
+
+
 def joined(a: Articulated, b: Articulated) -> Articulated:
     """The sum of two, about the same point."""
+    if a.rigid is not None and b.rigid is not None:
+        mass, first = plus(a.rigid[0], b.rigid[0]), add(a.rigid[1], b.rigid[1])
+        return rigid_body(mass, first, matrix_sum(a.J, b.J), add(a.n, b.n), add(a.f, b.f))
     return Articulated(
         matrix_sum(a.J, b.J), matrix_sum(a.H, b.H), matrix_sum(a.M, b.M), add(a.n, b.n), add(a.f, b.f)
     )

@@ -178,7 +178,8 @@ def _own_elements(
     for position, d in enumerate(freedoms):
         n, f = _with(column(own, d), beyond.column(d), d)
         for other in freedoms[: position + 1]:
-            set_element(matrix, other, d, along(other, n, f))
+            value = along(other, n, f)
+            set_element(matrix, other, d, plus(value, d.armature) if other is d else value)
 
 
 def _with(wrench: Wrench, more: Wrench, d: Freedom) -> Wrench:

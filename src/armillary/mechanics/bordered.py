@@ -10,7 +10,8 @@ independent in the speeds of the part that it carries.
 
 A part without mass or inertia of its own leaves M singular although the motion is determined. There α BᵀB is
 added to M, and α Bᵀ(ρ − φ γ) to f, over the constraints that touch it: where B v̇ = ρ − φ γ nothing changes,
-and the sum is positive definite wherever the constraints and other parts' inertia decide the motion.
+and the sum is positive definite wherever the constraints and other parts' inertia decide the motion. The
+armature a of a joint's speed u = B v adds a BᵀB to M in the same way.
 """
 
 from __future__ import annotations
@@ -71,9 +72,24 @@ class Bordered:
             fn.named(minus(rho, times(inputs.weight, gamma)), "goal")
             for rho, gamma in zip(inputs.targets, gammas, strict=True)
         ]
-        self.added: dict[Expr, Any] = {}  # what the support of massless parts adds to f
+        self.added: dict[Expr, Any] = {}  # what armatures and the support of massless parts add to f
+        self.order = {v: i for i, v in enumerate(v for p in parts.parts for v in p.speeds)}
         self.length2 = _size(parts.parts)
         self.turning = {w for part in parts.parts for w in part.w}
+
+    def add_armature(self, inertia: Any, form: Form, gamma: Any) -> None:
+        """a u̇ in the equation of a joint's speed u = B v: a BᵀB more in M, −a Bᵀ γ in f, u̇ = B v̇ + γ."""
+        self._add_square(inertia, form, times(self.inputs.weight, times(gamma, -1)))
+        self.matrix = {key: fn.named(x, "M") for key, x in self.matrix.items()}
+
+    def _add_square(self, alpha: Any, form: Form, goal: Any) -> None:
+        """α BᵀB more in M and α Bᵀ goal in f."""
+        for a, x in form.items():
+            pushed = times(alpha, x)
+            self.added[a] = plus(self.added.get(a, 0), times(pushed, goal))
+            for b, y in form.items():
+                if self.order[a] <= self.order[b]:
+                    self.matrix[a, b] = plus(self.matrix.get((a, b), 0), times(pushed, y))
 
     def _turns(self, form: Form) -> bool:
         """Whether a constraint is one of rotations alone, whose multiplier is a moment."""
@@ -86,23 +102,17 @@ class Bordered:
             return []
         touched = {v for p in weak for v in p.speeds}
         mass = total_mass(self.parts.parts)
-        order = {v: i for i, v in enumerate(v for p in self.parts.parts for v in p.speeds)}
         for form, goal in zip(self.forms, self.goals, strict=True):
             if touched.isdisjoint(form):
                 continue
-            alpha = mass * self.length2 if self._turns(form) else mass
-            for a, x in form.items():
-                pushed = times(alpha, x)
-                self.added[a] = plus(self.added.get(a, 0), times(pushed, goal))
-                for b, y in form.items():
-                    if order[a] <= order[b]:
-                        self.matrix[a, b] = plus(self.matrix.get((a, b), 0), times(pushed, y))
+            self._add_square(mass * self.length2 if self._turns(form) else mass, form, goal)
         self.matrix = {key: fn.named(x, "M") for key, x in self.matrix.items()}
-        self._check(weak, order, values)
+        self._check(weak, values)
         return [p.name for p in weak]
 
-    def _check(self, weak: list[Part], order: dict[Expr, int], values: dict[Expr, float]) -> None:
+    def _check(self, weak: list[Part], values: dict[Expr, float]) -> None:
         """An error where the constraints leave a massless part to itself."""
+        order = self.order
         M = _numbers(self.matrix, order, values)
         size = np.sqrt(np.maximum(np.diag(M), 0.0))
         if np.all(size > 0.0):

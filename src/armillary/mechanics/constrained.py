@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
@@ -82,7 +82,7 @@ def first_mode(system: System) -> Mode:
 def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
     """The tree of a system with given, locked and dependent speeds as what they are."""
     plain, given = with_given(system, plain, mode)
-    parted = bool(system.constraints) or _gives_parent_velocity(system, given)
+    parted = bool(system.constraints) or _holds_parent_velocity(system, {*given, *system.armatures})
     if not system.constraints:
         return Setting(plant(system, plain, given=given, parted=parted), plain, given)
     found = rows(system, plain)
@@ -182,9 +182,10 @@ def _expression(value: Any) -> Expr:
     return value if isinstance(value, Expr) else ZERO + value
 
 
-def _gives_parent_velocity(system: System, given: Mapping[Expr, Prescription]) -> bool:
+def _holds_parent_velocity(system: System, speeds: Collection[Expr]) -> bool:
+    """Whether a velocity of a free body in its parent's axes is among the speeds."""
     drifts = [s for body in system.bodies.values() for s in body.assembly.steps if isinstance(s, Drift)]
-    return any(u in step.linear.values() for step in drifts if step.velocity == "parent" for u in given)
+    return any(u in step.linear.values() for step in drifts if step.velocity == "parent" for u in speeds)
 
 
 def _chosen(system: System, found: list[Row], plain: Undimensioned, mode: Mode) -> Elimination:

@@ -57,6 +57,24 @@ def hub_rows(body: Articulated) -> tuple[dict[tuple[int, int], Any], dict[int, A
     return matrix, dict(zip(HUB, (*scaled(body.f, -1), *scaled(body.n, -1)), strict=True))
 
 
+def left_at_hub(eliminated: Eliminated) -> Articulated:
+    """What eliminating unknowns left in their hub's rows, as an inertia felt there and its wrench."""
+
+    def block(rows: tuple[int, ...], columns: tuple[int, ...]) -> Matrix:
+        return tuple(tuple(eliminated.rows[i].get(j, 0) for j in columns) for i in rows)  # type: ignore[return-value]
+
+    def wrench(rows: tuple[int, ...]) -> Triple:
+        return scaled(tuple(eliminated.force[i] for i in rows), -1)
+
+    return Articulated(
+        upper(block(ANGULAR_ROWS, ANGULAR_ROWS)),
+        block(ANGULAR_ROWS, LINEAR_ROWS),
+        upper(block(LINEAR_ROWS, LINEAR_ROWS)),
+        wrench(ANGULAR_ROWS),
+        wrench(LINEAR_ROWS),
+    )
+
+
 def contribution(branch: str, hub: str, eliminated: Eliminated) -> Contribution:
     """What eliminating a branch left in its hub's rows, shown by name in the generated program."""
 

@@ -65,7 +65,8 @@ def _force_array(tree: Tree, applied: Applied) -> dict[int, Any]:
     force = modal_forces(tree, applied)
     for i, link in enumerate(tree.links):
         for d in free(link):
-            force[d.index] = minus(applied.forces.get(d.index, 0), along(d, *passed[i]))
+            value = minus(applied.forces.get(d.index, 0), along(d, *passed[i]))
+            force[d.index] = minus(value, d.armature_effort)
         for mode, value in along_modes(tree, i, passed[i]).items():
             force[mode] = minus(force[mode], value)
     unknown = [d.index for link in tree.links for d in link.degrees if not d.prescribed]
@@ -157,7 +158,8 @@ def _own_block(link: Link, body: Composite, matrix: dict[tuple[int, int], Any]) 
     for position, d in enumerate(freedoms):
         n, f = column(body, d)
         for other in freedoms[: position + 1]:
-            set_element(matrix, other, d, along(other, n, f))
+            value = along(other, n, f)
+            set_element(matrix, other, d, plus(value, d.armature) if other is d else value)
 
 
 def _modal_block(tree: Tree, index: int, block: Block, matrix: dict[tuple[int, int], Any]) -> None:

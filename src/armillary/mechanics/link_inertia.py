@@ -28,6 +28,7 @@ class Place:
     """One link's numbers; the first axis of every array is that of the places."""
 
     inertia: np.ndarray  # 6 + modes by 6 + modes
+    armature: np.ndarray  # of each of the link's degrees of freedom, modes included
     arriving: np.ndarray  # twist of the link at rest in its joint, per unit twist of its parent
     length: np.ndarray  # of the offset from the parent's origin
 
@@ -61,7 +62,7 @@ class LinkInertias:
             inertia[:, :6, :6] = _spatial(own)
             wrenches = own[:, 13 : 13 + 6 * k].reshape(-1, k, 6)
             inertia[:, 6:, :6], inertia[:, :6, 6:] = wrenches, wrenches.transpose(0, 2, 1)
-            upper = np.triu(own[:, 13 + 6 * k :].reshape(-1, k, k))
+            upper = np.triu(own[:, 13 + 6 * k : 13 + 6 * k + k * k].reshape(-1, k, k))
             inertia[:, 6:, 6:] = upper + np.triu(upper, 1).transpose(0, 2, 1)
         columns = geometry[:, 12:].reshape(len(own), -1, 6).transpose(0, 2, 1)
         held = link.carrier == i
@@ -75,7 +76,8 @@ class LinkInertias:
         arriving[:, 3:, :3] = -turned @ _tilde(offset)
         if link.carrier >= 0 and not held:
             arriving[:, :, 6:] = columns
-        return Place(inertia, arriving, np.linalg.norm(offset, axis=1))
+        armature = own[:, 13 + 6 * k + k * k :]
+        return Place(inertia, armature, arriving, np.linalg.norm(offset, axis=1))
 
 
 class _Table:
@@ -105,14 +107,14 @@ class _Table:
 
 
 def _own_entries(link: Link) -> list[Any]:
-    """m, h, J; then (H, P) and M of the modes."""
+    """m, h, J; then (H, P) and M of the modes; then the armatures."""
     shape = deformed(link)
     entries = [shape.mass, *shape.first, *(x for row in shape.inertia for x in row)]
     if link.modes is not None:
         for n, f in zip(link.modes.H, link.modes.P, strict=True):
             entries += [*n, *f]
         entries += [x for row in link.modes.M for x in row]
-    return entries
+    return entries + [d.armature for d in link.degrees]
 
 
 def _geometry_entries(link: Link) -> list[Any]:

@@ -3,7 +3,9 @@
 Leaves first, the degrees of freedom of a link (its joint's and its modes') are taken out of its articulated
 inertia E as one block, with S the columns of their directions:
 
-    G = SᵀE S        E − E S G⁻¹ SᵀE goes to the parent
+    G = SᵀE S + A    E − E S G⁻¹ SᵀE goes to the parent
+
+with A the armatures of the joint.
 
 M is singular where some G is. Along the null directions of G nothing is taken out (they carry no momentum),
 so that all singular joints of a tree are found in one sweep, at a cost linear in the number of links. A null
@@ -110,9 +112,10 @@ def _taken_out(
     link: Link, E: np.ndarray, made_of: np.ndarray, place: Place
 ) -> tuple[Pivot, np.ndarray]:
     freedoms, indices, signs = active(link)
+    armature = place.armature[:, [k for k, d in enumerate(link.degrees) if not d.prescribed]]
     coupling = E[:, indices, :] * signs[None, :, None]
-    G = coupling[:, :, indices] * signs
-    size = np.sqrt(made_of[:, indices])
+    G = coupling[:, :, indices] * signs + armature[:, :, None] * np.eye(len(indices))
+    size = np.sqrt(made_of[:, indices] + armature)
     size = np.where(size > 0.0, size, 1.0)
     scaled = G / size[:, :, None] / size[:, None, :]
     finite = np.isfinite(scaled).all(axis=(1, 2))

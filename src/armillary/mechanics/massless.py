@@ -85,13 +85,13 @@ def check_masses_with(system: System, mode: Mode, parameters: Mapping[str, float
 
 
 def inertial_parameters(system: System) -> set[str]:
-    """Names of the parameters on which masses, inertias and places of bodies depend."""
+    """Names of the parameters on which masses, inertias, armatures and places of bodies depend."""
     found: set[str] = set()
     for body in system.bodies.values():
         own = [body.mass, *body.com_coordinates, *body.at, *(x for row in body.inertia for x in row)]
         own += [x for row in body.orient or () for x in row]
         found |= {s.data.name for s in symbols(*map(as_expr, own)) if s.data.role == "parameter"}
-    return found
+    return found | {s.data.name for s in symbols(*system.armatures.values()) if s.data.role == "parameter"}
 
 
 def _masses(system: System, mode: Mode) -> tuple[Masses, Undimensioned]:

@@ -10,7 +10,7 @@ With the kinetic energy of ``model/flexible/part.py`` in the link's axes, Boltzm
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
@@ -34,10 +34,7 @@ class Modal(Deformation):
 
     def map(self, f: Callable[[Any], Any]) -> Modal:
         """The same over other scalars."""
-        freedoms = tuple(
-            replace(d, speed=f(d.speed), rate=None if d.rate is None else f(d.rate)) for d in self.freedoms
-        )
-        return Modal(**self.fields(f), freedoms=freedoms)
+        return Modal(**self.fields(f), freedoms=tuple(d.map(f) for d in self.freedoms))
 
     @property
     def speeds(self) -> list[Any]:

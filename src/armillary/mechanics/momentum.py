@@ -3,7 +3,8 @@
 With ω, v the velocity of a link and its origin, and (n, f) the angular momentum about that origin and the
 momentum of everything from its joint outwards, all in the link's axes,
 
-    p_d = s_d·(n, f)                          s_d: the link's direction of freedom d, constant in its axes
+    p_d = s_d·(n, f) + a_d u_d                s_d: the link's direction of freedom d, constant in its axes;
+                                              a_d: the armature of its joint
     p_d' = s_d·( N − ω × n − v × f,  F − ω × f ) + τ_d
 
 N, F are the external loads on what is beyond the joint, about the same origin, and τ_d is what acts along the
@@ -125,7 +126,11 @@ def external_loads(tree: Tree, applied: Applied) -> list[Wrench]:
 
 def conjugate(tree: Tree, motions: Sequence[Velocity], momenta: Sequence[Wrench]) -> dict[int, Any]:
     """p by speed index, prescribed speeds included."""
-    found = {d.index: along(d, *momenta[i]) for i, link in enumerate(tree.links) for d in link.freedoms}
+    found = {
+        d.index: plus(along(d, *momenta[i]), times(d.armature, d.speed))
+        for i, link in enumerate(tree.links)
+        for d in link.freedoms
+    }
     return found | modal_momenta(tree, motions, momenta)
 
 

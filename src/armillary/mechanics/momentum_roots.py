@@ -124,7 +124,9 @@ def free_roots(tree: Tree, masses: Sequence[Weight], locked: Collection[str] = (
     """The bodies that turn freely on the ground, or would if the named speeds were not locked."""
 
     def unknown(i: int) -> bool:
-        return all(not d.prescribed or d.name in locked for d in tree.links[i].freedoms)
+        return all(
+            is_zero(d.armature) and (not d.prescribed or d.name in locked) for d in tree.links[i].freedoms
+        )
 
     found = []
     for i, link in enumerate(tree.links):

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from armillary.algebra import functions as fn
 from armillary.algebra.triples import plus, times
-from armillary.mechanics.constraints import Elimination
+from armillary.mechanics.constraints import Row
 from armillary.mechanics.kane import Implicit
 from armillary.mechanics.loads import Applied
 from armillary.mechanics.tree import Tree
@@ -34,14 +34,14 @@ def constrained_accelerations(
     accelerations: Formalism,
     tree: Tree,
     applied: Applied,
-    elimination: Elimination,
+    constraints: Sequence[Row],
     remainders: Sequence[Any],
 ) -> dict[int, Any]:
     """x by speed index, of a tree whose dependent speeds are free and have their constrained values."""
     free = accelerations(tree, applied)
-    if not elimination.kept:
+    if not constraints:
         return free
-    rows = [row.coefficients for row in elimination.kept]
+    rows = [row.coefficients for row in constraints]
     columns = [accelerations(tree, Applied({}, dict(row)), still=True) for row in rows]
     matrix: dict[tuple[int, int], Any] = {}
     right: dict[int, Any] = {}
@@ -50,7 +50,7 @@ def constrained_accelerations(
             matrix[i, k] = fn.named(_dot(row, columns[k]), f"S_{i + 1}_{k + 1}")
         missing = plus(remainders[i], _dot(row, free))
         right[i] = fn.named(times(missing, -1), f"s_{i + 1}")
-    names = {i: row.constraint.name for i, row in enumerate(elimination.kept)}
+    names = {i: row.constraint.name for i, row in enumerate(constraints)}
     force = uncouple(Implicit(matrix, right, names), "fewest neighbours")
     result = dict(free)
     for k, column in enumerate(columns):

@@ -49,7 +49,11 @@ def reaction_values(
     applied = applied_loads(system, tree, setting.plain, whole=True)
     own = net_wrenches(tree, applied)
     passed = gathered(tree, own, "r")
-    tau = {d.index: along(d, *passed[i]) for i, link in enumerate(tree.links) for d in link.freedoms}
+    tau = {
+        d.index: plus(along(d, *passed[i]), d.armature_effort)
+        for i, link in enumerate(tree.links)
+        for d in link.freedoms
+    }
     tau |= _modal_efforts(tree, passed, applied)
     forces = _constraint_forces(system, setting, tau)
     values: dict[Expr, Any] = {c.force: forces.get(c.name, 0) for c in system.constraints.values()}

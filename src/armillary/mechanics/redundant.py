@@ -102,6 +102,10 @@ def redundant_equations(system: System, plain: Undimensioned) -> Redundant:
         (softness[0], softness[1]),
     )
     solver = Bordered(parts, rows, forms, gammas, inputs)
+    driven = {plain(speed): plain(inertia) for speed, inertia in system.armatures.items()}
+    gained = directional_derivatives([u[speed] for speed in driven], rates)
+    for (speed, inertia), gamma in zip(driven.items(), gained, strict=True):
+        solver.add_armature(inertia, _form(u[speed], speeds), gamma)
     place = placed(system, parts, plain)
     supported = solver.support(_sample(system, parts, place, plain))
     moving = rates | dict(zip(speeds, accelerations, strict=True))

@@ -46,7 +46,8 @@ class Freedom:
     """One degree of freedom of a link: motion along ``sign`` times a coordinate direction of its axes.
 
     ``rate`` is the known rate of a prescribed speed, or the known part of that of a dependent one; None where
-    the speed is free.
+    the speed is free. ``armature`` is the inertia of the drive as the speed feels it: a u̇ more in the
+    equation of this speed, and in no other.
     """
 
     name: str
@@ -56,11 +57,22 @@ class Freedom:
     index: int  # place among the system's speeds
     rate: Any = None
     dependent: bool = False  # on other speeds, through constraints
+    armature: Any = 0
 
     @property
     def prescribed(self) -> bool:
         """Whether nothing is unknown about the speed's rate."""
         return self.rate is not None and not self.dependent
+
+    @property
+    def armature_effort(self) -> Any:
+        """What the armature takes for the known rate, or the known part of it."""
+        return 0 if self.rate is None else times(self.armature, self.rate)
+
+    def map(self, f: Callable[[Any], Any]) -> Freedom:
+        """The same over other scalars."""
+        rate = None if self.rate is None else f(self.rate)
+        return replace(self, speed=f(self.speed), rate=rate, armature=f(self.armature))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +119,7 @@ class Link:
             self,
             offset=tuple(f(x) for x in self.offset),
             rotation=self.rotation.map(f),
-            freedoms=tuple(
-                replace(d, speed=f(d.speed), rate=None if d.rate is None else f(d.rate))
-                for d in self.freedoms
-            ),
+            freedoms=tuple(d.map(f) for d in self.freedoms),
             mass=f(self.mass),
             first=tuple(f(x) for x in self.first),
             inertia=General(self.inertia).map(f).matrix,
@@ -201,6 +210,7 @@ class _Planter:
         self.links: list[Link] = []
         self.placements = {"ground": Placement(-1, IDENTITY, ZEROS)}
         self.speed_index = {speed: i for i, speed in enumerate(system.speeds)}
+        self.armatures = system.armatures
         self.carriers: dict[str, int] = {}  # links of flexible bodies
 
     def add(self, body: Body) -> None:
@@ -277,7 +287,8 @@ class _Planter:
     def _freedom(self, speed: Expr, direction: int, sign: int = 1) -> Freedom:
         given = self.given.get(speed)
         rate = None if given is None else time_derivative(given.value)
-        return Freedom(speed.name, direction, sign, speed, self.speed_index[speed], rate)
+        armature = self.armatures.get(speed, 0)
+        return Freedom(speed.name, direction, sign, speed, self.speed_index[speed], rate, armature=armature)
 
     def _append(self, link: Link) -> int:
         self.links.append(link)

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from armillary.algebra.deduction import deduce
-from armillary.algebra.dimension import ACCELERATION, FORCE, INERTIA, LENGTH, MASS, MOMENT, SPEED, Dimension
+from armillary.algebra.dimension import (
+    ACCELERATION,
+    ENERGY,
+    FORCE,
+    INERTIA,
+    LENGTH,
+    MASS,
+    MOMENT,
+    SPEED,
+    Dimension,
+)
 from armillary.algebra.expression import Expr
 from armillary.algebra.units import parse_unit
 from armillary.model.space.attraction import GRAVITATION
@@ -53,6 +63,10 @@ def _demands(system: System) -> list[tuple[Expr, Dimension | None, str]]:
             demands.append((value, target.dimension, f"event '{event.name}', new value of '{target.name}'"))
     for given in system.prescriptions.values():
         demands.append((given.value, given.speed.dimension, f"prescribed speed '{given.speed.name}'"))
+    for speed, inertia in system.armatures.items():
+        if speed.dimension is not None:
+            wanted = ENERGY / (speed.dimension * speed.dimension)
+            demands.append((inertia, wanted, f"armature of '{speed.name}'"))
     return demands
 
 

@@ -87,6 +87,8 @@ def _places(system: System) -> Iterator[_Place]:
         if given.position is not None and given.coordinate is not None:
             yield _Place(given.position, f"prescribed coordinate {given.coordinate.data.name}")
         yield _Place(given.value, f"prescribed speed {given.speed.data.name}")
+    for speed, inertia in system.armatures.items():
+        yield _Place(inertia, f"armature of {speed.data.name}")
     for constraint in system.constraints.values():
         held = constraint.speed if constraint.position is None else constraint.position
         yield _Place(held, f"constraint {constraint.name}")

@@ -46,12 +46,14 @@ class Energies:
 
     bodies: dict[str, Body]
     gravities: list[Gravity]
+    armatures: dict[Expr, Expr]
     ground: Body
 
     @told_verb
     def kinetic_energy(self, about: str | None = None) -> Expr:
-        """Σ ½ m v·v + ½ ω·I·ω over all bodies, v of the mass centre; about="mass centre" leaves out the
-        motion of the system's mass centre, to full precision however fast that is."""
+        """Σ ½ m v·v + ½ ω·I·ω over all bodies, v of the mass centre, and ½ a u² over all armatures;
+        about="mass centre" leaves out the motion of the system's mass centre, to full precision however fast
+        that is."""
         if about not in (None, "mass centre"):
             raise ModelError(f"kinetic_energy: about={about!r} is not 'mass centre' or None")
         still = None if about is None else self._first_with_mass("kinetic_energy")
@@ -63,6 +65,8 @@ class Energies:
             result = plus(result, HALF * sum_of_products(zip(w, spin, strict=True)))
             if body.flex is not None:
                 result = plus(result, flexible_kinetic_energy(body, w, v_origin))
+        for u, inertia in self.armatures.items():
+            result = plus(result, HALF * inertia * u * u)
         if still is not None:
             drift = named_triple(self._momentum(still).components(self.ground.frame), "p_centre")
             square = sum_of_products(zip(drift, drift, strict=True))

@@ -19,6 +19,7 @@ from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.vectors import Frame, Matrix, Triple, Vector
 from armillary.errors import ModelError, UnitsError
 from armillary.model import motion
+from armillary.model.armature import Armatures
 from armillary.model.assembling import build_frames
 from armillary.model.body import Body, Point
 from armillary.model.constraints import refuse_equation
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from armillary.program.equations import Equations
 
 
-class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
+class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
     """A mechanical system under description. SI units unless ``units`` names another system."""
 
     def __init__(self, name: str, units: str = "SI") -> None:
@@ -64,6 +65,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
         self.prescriptions: dict[Expr, Prescription] = {}
         self.constraints: dict[str, Constraint] = {}
         self.locked: list[Expr] = []
+        self.armatures: dict[Expr, Expr] = {}
         self.started: list[Expr] = []
         self.reactions: dict[str, tuple[Expr, ...]] = {}
         self.efforts: dict[Expr, Expr] = {}
@@ -386,7 +388,7 @@ class System(Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
     def extent(self) -> int:
         """How many things the description holds."""
         made: list[Sized] = [self.bodies, self.loads, self.outputs, self.memories, self.events]
-        made += [self.constraints, self.prescriptions, self.reactions, self.efforts]
+        made += [self.constraints, self.prescriptions, self.reactions, self.efforts, self.armatures]
         return sum(len(things) for things in made)
 
     def _make_acceleration(self, speed: Expr) -> None:

@@ -34,6 +34,11 @@ def check_appendages(formalism: str, declared: Mapping[Expr, int]) -> None:
 
 def appendage_targets(system: System, mode: Mode, formalism: str) -> tuple[Targets, Setting]:
     """Root expressions of all sections, with the setting that they were read in."""
+    if system.armatures:
+        raise ModelError(
+            f"formalism '{formalism}' has no armature, but '{next(iter(system.armatures))}' has one; use "
+            "formalism='kane' or 'recursive', or make the rotor a wheel"
+        )
     setting = constrained(system, Undimensioned(), mode)
     found = appendage_rates(system, setting, formalism)
     wanted = targets(system, found.speeds, found.setting)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from armillary.algebra.expression import Expr
@@ -17,6 +18,7 @@ from armillary.errors import ModelError, nearest
 from armillary.mechanics import recursive
 from armillary.mechanics.constrained import Mode, Setting, constrained, first_mode
 from armillary.mechanics.explicit import speed_rates
+from armillary.mechanics.gears import Geared, geared
 from armillary.mechanics.kane import implicit_equations
 from armillary.mechanics.loads import Applied, applied_loads
 from armillary.mechanics.massless import Loose, check_masses
@@ -52,10 +54,21 @@ def _by_tree(accelerations: TreeFormalism) -> Callable[[Setting, Applied], dict[
     """A formalism for trees; constraints by their forces on top of it."""
 
     def solved(setting: Setting, loads: Applied) -> dict[int, Any]:
-        tree = setting.free_tree or setting.tree
-        return constrained_accelerations(accelerations, tree, loads, setting.elimination, setting.remainders)
+        tree, kept = setting.free_tree or setting.tree, setting.elimination.kept
+        return constrained_accelerations(accelerations, tree, loads, kept, setting.remainders)
 
     return solved
+
+
+def _recursive(setting: Setting, loads: Applied) -> dict[int, Any]:
+    """The recursion, with gears inside it; other constraints by their forces on top of it."""
+    found = _geared(setting)
+    accelerations = partial(recursive.accelerations, gears=found.gears)
+    return constrained_accelerations(accelerations, found.tree, loads, found.rows, found.remainders)
+
+
+def _geared(setting: Setting) -> Geared:
+    return geared(setting.free_tree or setting.tree, setting.elimination, setting.remainders)
 
 
 def _back_substituted(tree: Tree, applied: Applied, *, still: bool = False) -> dict[int, Any]:
@@ -67,7 +80,7 @@ def _back_substituted(tree: Tree, applied: Applied, *, still: bool = False) -> d
 # Formalisms that a derivation does not ask for are not imported: a tenth of a second when a program starts.
 FORMALISMS: dict[str, Callable[[Setting, Applied], dict[int, Any]]] = {
     "kane": _kane,
-    "recursive": _by_tree(recursive.accelerations),
+    "recursive": _recursive,
     "back_substitution": _by_tree(_back_substituted),
 }
 FORMULATIONS = ("mbdyfr", "mbdyfn", "mbdyfl")
@@ -235,14 +248,16 @@ def _considered(candidate: _Candidate) -> Considered:
 
 
 def _worth_trying(setting: Setting, formalism: str, held: list[Loose]) -> list[str]:
-    if held and formalism not in ("auto", "kane"):
+    multipliers = len(_geared(setting).rows)
+    by_gears = not multipliers and formalism in ("auto", "recursive")  # the recursion takes them out itself
+    if held and formalism not in ("auto", "kane") and not by_gears:
         raise ModelError(
             f"{held[0].line()} but for the constraints, and formalism '{formalism}' first solves for the "
             "motion without these; use formalism='kane'"
         )
     if formalism != "auto":
         return [formalism]
-    if held:
+    if held and not by_gears:
         return ["kane"]
     depths: list[int] = []
     for link in setting.tree.links:
@@ -250,11 +265,8 @@ def _worth_trying(setting: Setting, formalism: str, held: list[Loose]) -> list[s
         own = 1 if floating else len(link.degrees)
         depths.append((depths[link.parent] if link.parent >= 0 else 0) + own)
     mean = sum(depths) / max(len(depths), 1)
-    constraints, speeds = (
-        len(setting.elimination.kept),
-        sum(len(link.degrees) for link in setting.tree.links),
-    )
-    if 2 * constraints > speeds:
+    speeds = sum(len(link.degrees) for link in setting.tree.links)
+    if 2 * multipliers > speeds:
         return ["kane"]  # few speeds are left: their equations are the shortest
     # Back substitution is not among them. On free hubs with 2 to 4 chains of 2 to 8 links it takes as many
     # operations as a mass matrix, 7 to 60 % more than the recursion, and no less time than the better one.

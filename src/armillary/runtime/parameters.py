@@ -167,6 +167,9 @@ def check_physical(system: System, table: ParameterTable, values: Mapping[str, f
         for value, what in zip(evaluate_all(quantities.values(), inside), quantities, strict=True):
             if value < 0:
                 raise ParameterError(f"body '{body.name}': its {what} is {value:g} with these parameters")
+    for speed, value in zip(system.armatures, evaluate_all(system.armatures.values(), inside), strict=True):
+        if value < 0:
+            raise ParameterError(f"the armature of '{speed}' is {value:g} with these parameters")
 
 
 def check_some_mass(system: System, inside: Mapping[str, float]) -> None:

@@ -300,6 +300,9 @@ def _prescribed(system: System, part: Part) -> None:
     for variable, value in part.data.get("prescribe", {}).items():
         with part.at("prescribe", variable):
             system.prescribe(variable, value)
+    for variable, value in part.data.get("armature", {}).items():
+        with part.at("armature", variable):
+            system.armature(variable, value)
     if locked := part.data.get("lock"):
         with part.at("lock"):
             system.lock(*locked)

@@ -28,8 +28,10 @@ def read_model(path: str | os.PathLike[str], *, part: bool = False) -> Document:
 
 
 def _flatten(data: dict[str, Any]) -> None:
-    """Variables in [start] and [prescribe] written with or without quotes: A.q1 = 0.1 is a table to TOML."""
-    for section in ("start", "prescribe"):
+    """Variables in [start], [prescribe] and [armature] written with or without quotes: A.q1 = 0.1 is a table
+    to TOML.
+    """
+    for section in ("start", "prescribe", "armature"):
         table = data.get(section)
         if isinstance(table, dict):
             for head, inner in list(table.items()):

@@ -24,13 +24,13 @@ from armillary.model.system import System
 
 _TABLES = (
     "parameters", "bodies", "flexibles", "loads", "outputs", "memories", "events", "prescriptions",
-    "constraints", "locked", "started", "gravities", "attractors", "centres", "smallness", "coordinates",
-    "speeds", "initial", "rates",
+    "armatures", "constraints", "locked", "started", "gravities", "attractors", "centres", "smallness",
+    "coordinates", "speeds", "initial", "rates",
 )  # fmt: skip
 # Nothing of the motion depends on the order of these. Nodes are bodies too, made when first asked for.
 _UNORDERED = (
     "parameters", "bodies", "smallness", "rates", "initial", "events", "memories", "loads", "prescriptions",
-    "started", "flexibles",
+    "started", "flexibles", "armatures",
 )  # fmt: skip
 
 _ROUNDING = 1e-10  # of values at places where terms may cancel

@@ -41,7 +41,9 @@ _VERBS: dict[str, tuple[str, Verb]] = {
 }
 _HEADERS = {
     **dict.fromkeys((*SECTIONS, "include", "tables"), 2),
-    **dict.fromkeys(("functions", "expressions", "parameters", "gravity", "prescribe", "start", "inputs"), 1),
+    **dict.fromkeys(
+        ("functions", "expressions", "parameters", "gravity", "prescribe", "armature", "start", "inputs"), 1
+    ),
 }
 _INLINE = 200  # numbers in a file beside the model where a flexible part has more
 
@@ -280,6 +282,10 @@ class Writing:
     def tell_prescribe(self, entry: Entry) -> None:
         key = str(self.values.value(entry.arguments["variable"]))
         self._section("prescribe")[key] = self.values.value(entry.arguments["value"])
+
+    def tell_armature(self, entry: Entry) -> None:
+        key = str(self.values.value(entry.arguments["coordinate"]))
+        self._section("armature")[key] = self.values.value(entry.arguments["value"])
 
     def tell_start(self, entry: Entry) -> None:
         self._section("start").update(self.values.value(entry.arguments["values"]))

@@ -286,14 +286,14 @@ TOP: dict[str, Kind] = {
     "functions": TableOf(FUNCTION),
     "expressions": TableOf(Either((EXPRESSION, DEFINED))),
     "gravity": Either((GRAVITY, ListOf(GRAVITY))),
-    "prescribe": TableOf(EXPRESSION), "start": TableOf(EXPRESSION),
+    "prescribe": TableOf(EXPRESSION), "armature": TableOf(EXPRESSION), "start": TableOf(EXPRESSION),
 }  # fmt: skip
 # The order of sections in a file that Armillary writes.
 LAYOUT = (
     "armillary", "name", "units", "about", "lock", "small", "large", "include", "parameters", "inputs",
     "memory",
     "tables", "functions", "expressions", "bodies", "gravity", "attractors", "fmus", "loads", "constraints",
-    "prescribe",
+    "prescribe", "armature",
     "events", "outputs", "start", "start_mass_centre", "start_orbit",
 )  # fmt: skip
 

@@ -1,9 +1,4 @@
-"""What acts in the joints of an imported mechanism: springs, dampers, rotors, limits, drives.
-
-Armature is the inertia of a rotor behind a gear, without its gyroscopic moments: ½ a q̇². A wheel on the
-ground that turns as fast as the joint has this energy and no other, so that one constraint between two speeds
-says all of it; the wheel's speed is eliminated at the cost of one addition.
-"""
+"""What acts in the joints of an imported mechanism: springs, dampers, armatures, limits, drives."""
 
 from __future__ import annotations
 
@@ -13,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import Expr, number
+from armillary.algebra.dimension import SPEED
+from armillary.algebra.expression import Expr
 from armillary.errors import ModelError, nearest
 from armillary.model.importers.building import SINGLE, Builder, listed, triple
 from armillary.model.importers.tree import BALL, FREE, HINGE, SLIDE, Freedom
-from armillary.model.joints import JointType, Revolute, Spherical
 
 _STOPS = ("stiffness", "damping", "exponent")
 
 
 def finish_joints(builder: Builder, stops: Mapping[str, float] | None) -> None:
-    """Springs, dampers, rotors and limits of all joints."""
+    """Springs, dampers, armatures and limits of all joints."""
     limited: list[str] = []
     if stops is not None:
         _check_stops(stops)
@@ -32,7 +27,7 @@ def finish_joints(builder: Builder, stops: Mapping[str, float] | None) -> None:
             if joint.damping or joint.stiffness:
                 _passive(builder, name, joint)
             if joint.armature:
-                _rotor(builder, name, joint)
+                _armature(builder, name, joint)
             if joint.limits is None:
                 continue
             low, high = joint.limits
@@ -115,21 +110,16 @@ def rotation_vector(e: Sequence[Expr]) -> list[Expr]:
     return [x * signed for x in rest]
 
 
-def _rotor(builder: Builder, name: str, joint: Freedom) -> None:
-    if joint.kind == FREE:
-        builder.record.note(f"armature of the free joint '{name}' is left out; add it to the body's inertia")
-        return
-    body, a = builder.moved[name], joint.armature
-    kind: JointType = Spherical() if joint.kind == BALL else Revolute("z")
-    inertia = (a, a, a) if joint.kind == BALL else (0, 0, a)
-    label = builder.name(f"rotor_{name}")
-    rotor = builder.system.body(label, joint=kind, mass=0, inertia=inertia, check_inertia=False)
-    radius = number(1.0)
-    if joint.kind == SLIDE:  # a wheel of a kg·m², as a mass of a kg on the ground would have weight
-        radius = builder.parameter(f"radius_{label}", 1.0, "m", f"on which {label} drives joint {name}")
-    for i, (its, own) in enumerate(zip(rotor.speeds, body.speeds, strict=True), start=1):
-        about = f"armature of joint {name}"
-        builder.system.constrain(radius * its - own, name=f"{label} {i}", eliminate=its, about=about)
+def _armature(builder: Builder, name: str, joint: Freedom) -> None:
+    """The same inertia for each speed of the joint: kg for those that slide, kg m² for those that turn."""
+    about = f"armature of joint {name}"
+    made: dict[str, Expr] = {}
+    for speed in builder.moved[name].speeds:
+        units = "kg" if speed.dimension is SPEED else "kg*m^2"
+        if units not in made:
+            label = f"armature_{name}" + ("_turning" if made else "")
+            made[units] = builder.parameter(label, joint.armature, units, about)
+        builder.system.armature(speed, made[units])
 
 
 def _check_stops(stops: Mapping[str, float]) -> None:
