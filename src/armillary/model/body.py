@@ -88,6 +88,8 @@ class Body:
                       fixed, interface, modes, frequency_limit, damping or damping_matrix, second_order
         nodes         nodes, masses, inertias; shapes, rotations; frequencies or stiffness; modes, basis,
                       damping or damping_matrix, total_mass, second_order, stiffening with shortening
+        complex       complex_shapes=(Ψ, Γ) about the spin, frequencies, nodes, masses, inertias, damping,
+                      total_mass, second_order
         integrals     m, c, J, P, H, M, Q, R, S; K or frequencies, C or damping; nodes, shapes, rotations,
                       second_order
         coupling      coupling=(P, Δ), frequencies, damping or damping_matrix, about (the mass centre),

@@ -288,6 +288,13 @@ def _check(system: System, formalism: str) -> None:
         raise ModelError(
             f"system '{system.name}' has no degree of freedom: give a body a joint such as Revolute('z')"
         )
+    for name, flex in system.flexibles.items():
+        if formalism != "mbdyfr" and (given := flex.part.complex_modes) is not None and not given.whole:
+            raise ModelError(
+                f"body '{name}' has {flex.part.modes} complex modes that move in more real shapes than that, "
+                f"from which formalism '{formalism}' has no stiffness; use formalism='mbdyfr', or give all "
+                "modes or the stiffness= between the nodes"
+            )
 
 
 def program_of(system: System, wanted: Targets, plain: Undimensioned) -> tuple[Program, list[Gain]]:

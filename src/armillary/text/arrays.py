@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import ModelError, nearest
-from armillary.model.flexible.part import FlexiblePart, Lumps, Node
+from armillary.model.flexible.part import FlexiblePart, GivenModes, Lumps, Node
 from armillary.text.documents import Document
 from armillary.text.objects import BEAMS, PLATES, SECTIONS, made, tuples
 
@@ -104,6 +104,8 @@ def part_arrays(part: FlexiblePart, asked: Mapping[str, Node]) -> dict[str, Any]
         for field in ("position", "shape", "rotation", "shortening", "place"):
             if (value := getattr(node, field)) is not None:
                 found[f"node {field} {name}"] = np.asarray(value, dtype=float)
+    if (given := part.complex_modes) is not None:
+        found |= {f"complex {name}": np.asarray(value) for name, value in vars(given).items()}
     for field in ("masses", "inertias", "positions", "shapes", "stiffness"):
         if part.lumps is not None and (value := getattr(part.lumps, field)) is not None:
             found[f"lumps {field}"] = value
@@ -129,12 +131,18 @@ def read_part(path: Path) -> FlexiblePart:
         lumps = {
             key.removeprefix("lumps "): value for key, value in found.items() if key.startswith("lumps ")
         }
+        given = {
+            key.removeprefix("complex "): value for key, value in found.items() if key.startswith("complex ")
+        }
+        if given:
+            given["whole"] = bool(given["whole"])
         arrays: dict[str, Any] = {name: found[name] for name in _FIELDS if name in found}
         return FlexiblePart(
             mass=float(found["mass"]),
             **arrays,
             nodes=nodes,
             lumps=Lumps(**lumps) if lumps else None,
+            complex_modes=GivenModes(**given) if given else None,
             total_mass=float(found["total_mass"]) if "total_mass" in found else None,
         )
     except (KeyError, TypeError, ValueError) as error:

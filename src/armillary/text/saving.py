@@ -336,8 +336,8 @@ class Writing:
             value = value.toarray()
         if isinstance(value, str | Path) and key in ("mass_matrix", "stiffness_matrix"):
             return self._file(value)
-        if key == "coupling":
-            return [self._array(body, f"coupling{i}", item) for i, item in enumerate(value)]
+        if key in ("coupling", "complex_shapes"):
+            return [self._array(body, f"{key}{i}", item) for i, item in enumerate(value)]
         plain = not isinstance(value, str | Mapping) and key not in ("fixed", "interface")
         if plain and np.size(value) > _INLINE:
             file = f"{self.stem}.{body}.npz"

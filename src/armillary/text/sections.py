@@ -78,7 +78,7 @@ FLEXIBLE: dict[str, Kind] = {
     "shapes": Either((ARRAY, TableOf(NUMBERS, keys=False))),
     "rotations": Either((ARRAY, TableOf(NUMBERS, keys=False))),
     "frequencies": ARRAY, "stiffness": ARRAY, "total_mass": NUMBER, "shortening": ARRAY,
-    "coupling": ListOf(ARRAY, 2), "about": NUMBERS,
+    "coupling": ListOf(ARRAY, 2), "complex_shapes": ListOf(ARRAY, 2), "about": NUMBERS,
     **dict.fromkeys(("m", "c", "J", "P", "H", "M", "Q", "R", "S", "K", "C"), ARRAY),
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from armillary.errors import ModelError
-from armillary.mechanics.appendages.modes import (
+from armillary.model.flexible.complex_modes import (
     complex_modes,
     nodal_mass,
     real_modes,

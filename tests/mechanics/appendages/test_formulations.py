@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.mechanics.appendages.modes import complex_modes, spinning_matrices
 from armillary.mechanics.appendages.solution import FORMULATIONS, Solution, solve
+from armillary.model.flexible.complex_modes import complex_modes, spinning_matrices
 from armillary.verification.reference import largest
 from tests.mechanics.appendages.vehicles import full, spinning, triple, vehicle, with_rotors
 from tests.verification.common import ACCELERATIONS, assert_near, reference

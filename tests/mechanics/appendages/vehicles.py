@@ -8,7 +8,6 @@ import numpy as np
 
 from armillary.algebra.vectors import Matrix, Triple
 from armillary.mechanics.appendages.equations import Assembled
-from armillary.mechanics.appendages.modes import ComplexModes
 from armillary.mechanics.appendages.vehicle import (
     Appendage,
     Hinge,
@@ -19,6 +18,7 @@ from armillary.mechanics.appendages.vehicle import (
     Substructure,
     Vehicle,
 )
+from armillary.model.flexible.complex_modes import ComplexModes
 
 
 def triple(values: Any) -> Triple:

@@ -1,8 +1,9 @@
 """Appendages of MBDYFR from the flexible parts of a description: complex modes about a nominal spin.
 
-As many complex modes are computed as the part has real ones, from the masses and inertias of its nodes, the
-spin and the stiffness between the nodes; where a part has only shapes and a modal stiffness, in the span of
-these. Each takes the damping ratio of the real mode of its number, counted from the lowest frequency.
+Complex modes are those that were given as data. Else as many are computed as the part has real ones, from the
+masses and inertias of its nodes, the spin and the stiffness between the nodes; where a part has only shapes
+and a modal stiffness, in the span of these. Each takes the damping ratio of the real mode of its number,
+counted from the lowest frequency.
 
 The part's coordinates and speeds are then the states δ and η. In all expressions of the description they keep
 their meaning, amplitudes and rates of the part's own shapes φ,
@@ -25,16 +26,16 @@ from armillary.algebra.vectors import IDENTITY, Matrix, matrix_vector
 from armillary.errors import ModelError
 from armillary.mechanics.appendages.flexing import Pairs, columns
 from armillary.mechanics.appendages.gathering import Group, Place, Reader, numbers
-from armillary.mechanics.appendages.modes import (
+from armillary.mechanics.appendages.vehicle import NodeLoad, Particle, SpinningAppendage
+from armillary.mechanics.rotation import General
+from armillary.model.body import Body
+from armillary.model.flexible.complex_modes import (
     Array,
     ComplexModes,
     complex_modes,
     nodal_mass,
     spinning_matrices,
 )
-from armillary.mechanics.appendages.vehicle import NodeLoad, Particle, SpinningAppendage
-from armillary.mechanics.rotation import General
-from armillary.model.body import Body
 from armillary.model.flexible.modal import reduced_mass
 from armillary.model.flexible.part import FlexiblePart, Lumps, Node, coherence, uncoupled
 
@@ -96,6 +97,12 @@ def spun(body: Body, total_mass: Any) -> Spun:
             f"{total_mass}; give masses as numbers"
         )
     Mn = nodal_mass(lumps.masses, lumps.inertias)
+    shapes = lumps.shapes
+    amplitudes = np.linalg.solve(shapes.T @ Mn @ shapes, shapes.T @ Mn)
+    if (given := part.complex_modes) is not None:
+        _check_mass(part, total_mass, where)
+        modes = ComplexModes(given.frequencies, given.psi, given.gamma)
+        return Spun(body, modes, amplitudes, given.damping)
     spin = np.zeros(3) if part.spin is None else part.spin
     basis, stiffness = _basis(part, lumps, Mn, where)
     whole = spinning_matrices(lumps.masses, lumps.inertias, np.zeros_like(Mn), spin, total_mass)
@@ -103,9 +110,16 @@ def spun(body: Body, total_mass: Any) -> Spun:
     found = complex_modes(replace(moving, stiffness=moving.stiffness + stiffness), where)
     psi, gamma = (_without_rounding(basis @ a[:, : part.modes]) for a in (found.psi, found.gamma))
     modes = ComplexModes(found.frequencies[: part.modes], psi, gamma)
-    shapes = lumps.shapes
-    amplitudes = np.linalg.solve(shapes.T @ Mn @ shapes, shapes.T @ Mn)
     return Spun(body, modes, amplitudes, _ratios(part, where))
+
+
+def _check_mass(part: FlexiblePart, total_mass: float, where: str) -> None:
+    """An error where complex modes are those of another vehicle."""
+    if part.total_mass is not None and abs(part.total_mass - total_mass) > 0.01 * total_mass:
+        raise ModelError(
+            f"{where}: its complex modes are those on a vehicle of mass {part.total_mass:g}, but this one "
+            f"has {total_mass:g}; compute them again, or give stiffness= in place of complex modes"
+        )
 
 
 def _ratios(part: FlexiblePart, where: str) -> Array:

@@ -58,8 +58,8 @@ def from_nodes(
     """
     names, positions = node_places(nodes, where)
     modes = None if modes is None else how_many(modes, where)
-    weights = _masses(masses, names, where)
-    tensors = _inertias(inertias, names, where)
+    weights = node_masses(masses, names, where)
+    tensors = node_inertias(inertias, names, where)
     nodal = None
     if shapes is None:
         for option, value in (("rotations", rotations), ("frequencies", frequencies)):
@@ -94,7 +94,8 @@ def from_nodes(
     )
 
 
-def _masses(value: Any, names: list[str], where: str) -> Array:
+def node_masses(value: Any, names: list[str], where: str) -> Array:
+    """Masses, n."""
     found = numbers(per_node(value, names, where, "masses"), where, "masses")
     if found.shape not in ((), (len(names),)):
         raise ModelError(f"{where}: {len(names)} nodes need {len(names)} masses, not {times(found.shape)}")
@@ -105,7 +106,7 @@ def _masses(value: Any, names: list[str], where: str) -> Array:
     return found
 
 
-def _inertias(value: Any, names: list[str], where: str) -> Array:
+def node_inertias(value: Any, names: list[str], where: str) -> Array:
     """Inertia tensors, n × 3 × 3."""
     count = len(names)
     if value is None:

@@ -83,6 +83,21 @@ class Lumps:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class GivenModes:
+    """Complex modes that were given as data, about the part's spin on a free vehicle of its total mass.
+
+    Shapes Ψ + iΓ are in the six displacements of each node. ``whole`` tells that they move in no more real
+    shapes than there are modes, so that the stiffness follows from them.
+    """
+
+    frequencies: Array  # N, rad/s
+    psi: Array  # 6n × N
+    gamma: Array  # 6n × N
+    damping: Array  # N, ratios
+    whole: bool = True
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class FlexiblePart:
     """Modal integrals of a flexible part with N modes, about its body's origin in the body's axes."""
 
@@ -104,6 +119,7 @@ class FlexiblePart:
         None  # 3: angular velocity about which the part is meant to turn, where one was given
     )
     total_mass: float | None = None  # of the free vehicle whose modes these are; None: with the body held
+    complex_modes: GivenModes | None = None
     anywhere: Callable[[Any], Node] | None = None  # a node at any station of a beam, any (x, y) of a plate
 
     @property
@@ -167,6 +183,8 @@ class FlexiblePart:
         """The same part with its first modes only."""
         if not isinstance(modes, int | np.integer) or not 1 <= modes <= self.modes:
             raise ModelError(f"{modes} modes asked, but there are {self.modes}; ask for 1 to {self.modes}")
+        if self.complex_modes is not None and modes < self.modes:
+            raise ModelError("complex modes that were given as data are not cut off here; give fewer")
         few = slice(modes)
         lumps, anywhere = self.lumps, self.anywhere
         return replace(

@@ -9,6 +9,7 @@ from typing import Any
 
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.checks import numbers, short
+from armillary.model.flexible.complex_given import from_complex_modes
 from armillary.model.flexible.given import from_coupling, from_integrals
 from armillary.model.flexible.matrices import from_matrices
 from armillary.model.flexible.nodes import from_nodes
@@ -21,6 +22,7 @@ WAYS: dict[str, tuple[str, Callable[..., FlexiblePart]]] = {
     "P": ("modal integrals", from_integrals),
     "mass_matrix": ("matrices", from_matrices),
     "stiffness_matrix": ("matrices", from_matrices),
+    "complex_shapes": ("complex modes", from_complex_modes),
     "nodes": ("nodes", from_nodes),
 }
 
@@ -57,6 +59,8 @@ def flexible_part(where: str, source: Any = None, **options: Any) -> FlexiblePar
                 f"{where}: nothing says what is flexible; give a Beam or Plate, or one of: {marks}"
             )
         kind, reader = WAYS[mark]
+        if spin is not None and "spin" in inspect.signature(reader).parameters:
+            options = options | {"spin": spin}
         part = _call(reader, kind, where, options)
     return part if spin is None else replace(part, spin=numbers(spin, where, "spin", (3,)))
 
