@@ -50,6 +50,7 @@ from armillary.algebra.vectors import (
 )
 from armillary.algebra.walk import substitute
 from armillary.mechanics.absolute import GROUND, Part, Parts
+from armillary.mechanics.absolute_modes import NodeFrame
 from armillary.model.joints import Drift
 from armillary.model.joints.base import across, axis_rotation
 
@@ -66,9 +67,13 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class _Joint:
-    """A joint as its constraints need it: all axes in those of the parent part."""
+    """A joint as its constraints need it: all axes in those of the parent part.
+
+    ``child`` is what the joint holds: the part at its origin, or one of its nodes.
+    """
 
     part: Part
+    child: Part | NodeFrame
     S: Matrix
     place: Triple  # D
     rate: Triple  # Ḋ
@@ -83,23 +88,25 @@ class _Joint:
 
 def _seen(parts: Parts, index: int) -> _Joint:
     part = parts.parts[index]
+    child: Part | NodeFrame = part if part.end is None else part.end
     name, base = part.name, part.parent
     R_P, w_P = parts.rotation(base), parts.spin(base)
-    S = part.R if base == GROUND else matrix_product(transposed(R_P), part.R, f"S_{name}")
-    line = add(part.origin, scaled(parts.origin(base), -1))
+    S = child.R if base == GROUND else matrix_product(transposed(R_P), child.R, f"S_{name}")
+    line = add(child.origin, scaled(parts.origin(base), -1))
     rho = named(matrix_vector(transposed(R_P), line), f"rho_{name}")
-    drift = matrix_vector(transposed(R_P), add(part.velocity, scaled(parts.velocity(base), -1)))
+    drift = matrix_vector(transposed(R_P), add(child.velocity, scaled(parts.velocity(base), -1)))
     rate = add(drift, scaled(cross_triples(w_P, rho), -1))
-    spin = add(matrix_vector(S, part.w), scaled(w_P, -1))
+    spin = add(matrix_vector(S, child.w), scaled(w_P, -1))
     axes = part.joint.axes
     back = transposed(part.orient)
     return _Joint(
         part,
+        child,
         S,
         add(rho, scaled(part.place, -1)),
         named(rate, f"Ddot_{name}"),
         named(spin, f"wrel_{name}"),
-        add(part.w, scaled(named(matrix_vector(transposed(S), w_P), f"wp_{name}"), -1)),
+        add(child.w, scaled(named(matrix_vector(transposed(S), w_P), f"wp_{name}"), -1)),
         w_P,
         R_P,
         [matrix_vector(part.mount, a) for a in part.joint.directions],
@@ -114,18 +121,19 @@ def _seen(parts: Parts, index: int) -> _Joint:
 def joint_rows(parts: Parts, index: int) -> list[Row]:
     """Constraints of the joint that carries a part."""
     joint = _seen(parts, index)
-    found = [] if joint.part.parent == GROUND else _translation_rows(parts, index, joint)
+    bound = joint.part.parent != GROUND or joint.part.end is not None  # else d has the joint's slides alone
+    found = _translation_rows(parts, joint) if bound else []
     found += _rotation_rows(joint)
     return [Row(f"{joint.part.name} {what}", as_expr(v), as_expr(p), index) for what, v, p in found]
 
 
-def _translation_rows(parts: Parts, index: int, joint: _Joint) -> list[tuple[str, Any, Any]]:
-    part = joint.part
+def _translation_rows(parts: Parts, joint: _Joint) -> list[tuple[str, Any, Any]]:
+    part, child = joint.part, joint.child
     if not joint.directions:
         carried = matrix_vector(joint.parent, named(cross_triples(joint.parent_spin, part.place), "wxa"))
-        speed = add(part.velocity, scaled(parts.velocity(part.parent), -1), scaled(carried, -1))
+        speed = add(child.velocity, scaled(parts.velocity(part.parent), -1), scaled(carried, -1))
         arm = matrix_vector(joint.parent, part.place)
-        gap = add(part.origin, scaled(parts.origin(part.parent), -1), scaled(arm, -1))
+        gap = add(child.origin, scaled(parts.origin(part.parent), -1), scaled(arm, -1))
         return [(f"along {AXES[i]}", speed[i], gap[i]) for i in range(3)]
     return [
         (f"across {i + 1}", inner(n, joint.rate), inner(n, joint.place))
@@ -139,7 +147,7 @@ def _rotation_rows(joint: _Joint) -> list[tuple[str, Any, Any]]:
         return []
     fixed = matrix_product(part.mount, part.orient)
     if not axes:
-        speed = add(part.w, scaled(matrix_vector(transposed(fixed), joint.parent_spin), -1))
+        speed = add(joint.child.w, scaled(matrix_vector(transposed(fixed), joint.parent_spin), -1))
         gap = turned_by(matrix_product(transposed(fixed), S))
         return [(f"about {AXES[i]}", speed[i], gap[i]) for i in range(3)]
     if len(axes) == 1:
@@ -171,9 +179,11 @@ def _normals(axes: Sequence[Triple]) -> list[Triple]:
 
 
 def joint_speeds(parts: Parts, index: int) -> dict[Expr, Expr]:
-    """The joint's own speeds from absolute ones."""
+    """The joint's own speeds from absolute ones, and those of the part's modes."""
     joint = _seen(parts, index)
-    return _speeds(joint, joint.rate, joint.spin, joint.own_spin)
+    found = _speeds(joint, joint.rate, joint.spin, joint.own_spin)
+    modes = joint.part.modes
+    return found if modes is None else found | dict(zip(modes.described[1], modes.xi, strict=True))
 
 
 def _speeds(joint: _Joint, rate: Triple, spin: Triple, own_spin: Triple) -> dict[Expr, Expr]:
@@ -241,10 +251,11 @@ def _is_triad(axes: list[Triple]) -> bool:
 def aligned(parts: Parts, index: int, rates: dict[Expr, Expr]) -> dict[Expr, Expr]:
     """The joint's coordinates after one step of Newton's method towards the absolute ones.
 
-    ``rates`` are q̇ = N(q) u in terms of the joint's speeds.
+    ``rates`` are q̇ = N(q) u in terms of the joint's speeds. Amplitudes are the absolute ones.
     """
     joint = _seen(parts, index)
     part = joint.part
+    modal = {} if part.modes is None else dict(zip(part.modes.described[0], part.modes.eta, strict=True))
     shown: Triple = ZEROS
     rotation: Matrix = IDENTITY
     whole = part.joint.whole
@@ -260,4 +271,4 @@ def aligned(parts: Parts, index: int, rates: dict[Expr, Expr]) -> dict[Expr, Exp
     missing = named(add(joint.place, scaled(shown, -1)), f"miss_{part.name}")
     tilt = named(turned_by(matrix_product(transposed(rotation), joint.S)), f"turn_{part.name}")
     step = _speeds(joint, missing, named(matrix_vector(joint.S, tilt), f"tilt_{part.name}"), tilt)
-    return {q: q + substitute(rate, step) for q, rate in rates.items()}
+    return {q: q + substitute(rate, step) for q, rate in rates.items()} | modal

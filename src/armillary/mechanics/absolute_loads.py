@@ -6,10 +6,11 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.triples import ZEROS, add, named, scaled, sum_of_products
+from armillary.algebra.triples import ZEROS, add, inner, minus, named, plus, scaled, sum_of_products
 from armillary.algebra.vectors import Triple, cross_triples, matrix_vector, transposed
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.mechanics.absolute import GROUND, Parts, inertia_remainder
+from armillary.mechanics.absolute_modes import pushed
 from armillary.model import motion
 from armillary.model.body import Body
 from armillary.model.records import Load
@@ -24,23 +25,32 @@ def forces(system: System, parts: Parts, u: dict[Expr, Expr], plain: Undimension
         gravity = add(gravity, scaled([plain(x) for x in own], plain(g.magnitude)))
     force = [ZEROS] * len(parts.parts)  # ground axes
     moment = [ZEROS] * len(parts.parts)  # body axes, about the origin
+    modal: list[list[Any]] = []  # of each part's modes
     for i, part in enumerate(parts.parts):
         weight = matrix_vector(transposed(part.R), gravity)
-        reversed_force, reversed_moment = inertia_remainder(part)
+        reversed_force, reversed_moment, remainders = inertia_remainder(part)
         force[i] = add(scaled(gravity, part.mass), scaled(reversed_force, -1))
-        moment[i] = add(cross_triples(part.first, named(weight, "g")), scaled(reversed_moment, -1))
+        moment[i] = add(cross_triples(part.deformed_first, named(weight, "g")), scaled(reversed_moment, -1))
+        columns = () if part.modes is None else part.modes.shape.P
+        modal.append([minus(inner(P, weight), x) for P, x in zip(columns, remainders, strict=True)])
     for load in system.all_loads():
         for body, sign in ((load.body, 1), (load.reaction_body, -1)):
             home = GROUND if body is None else parts.placements[body.name].link
             if body is None or home == GROUND:
                 continue
             n, f = _wrench(load, body, sign, parts, plain)
+            if home < GROUND:
+                node = parts.nodes[home]
+                home = node.part
+                n, bent = pushed(node, parts.parts[home], n, f)
+                modal[home] = [plus(a, b) for a, b in zip(modal[home], bent, strict=True)]
             moment[home], force[home] = add(moment[home], n), add(force[home], f)
     found: dict[Expr, Any] = {}
-    for part, n, f in zip(parts.parts, moment, force, strict=True):
+    for part, n, f, bending in zip(parts.parts, moment, force, modal, strict=True):
         found |= {
             v: sum_of_products(zip(axis, f, strict=True)) for v, axis in zip(part.v, part.basis, strict=True)
         }
+        found |= dict(zip(part.modes.xi if part.modes else (), bending, strict=True))
         found |= dict(zip(part.w, n, strict=True))
     values = transform([as_expr(x) for x in found.values()], u.get)
     return {v: fn.named(x, f"f_{v.data.name}") for v, x in zip(found, values, strict=True)}

@@ -23,7 +23,7 @@ def placed(system: System, parts: Parts, plain: Undimensioned) -> dict[Expr, Exp
         frame = part.body.frame
         place = _plain(motion.position(part.body).components(ground), plain)
         speed = _plain(motion.velocity(part.body).components(ground), plain)
-        if part.parent == GROUND:
+        if part.parent == GROUND and part.end is None:
             place = add(place, scaled(part.place, -1))
         for directions, symbols, value in ((part.basis, part.d, place), (part.basis, part.v, speed)):
             along = duals(list(directions))
@@ -32,6 +32,9 @@ def placed(system: System, parts: Parts, plain: Undimensioned) -> dict[Expr, Exp
         R: Matrix = tuple(_plain(row, plain) for row in cosines)  # type: ignore[assignment]
         found |= zip(part.e, euler_parameters(R), strict=True)
         found |= zip(part.w, _plain(motion.angular_velocity(part.body).components(frame), plain), strict=True)
+        if part.modes is not None:
+            own = (*part.modes.eta, *part.modes.xi)
+            found |= zip(own, (s for both in part.modes.described for s in both), strict=True)
     return {s: as_expr(x) for s, x in found.items()}
 
 

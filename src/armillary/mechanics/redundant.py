@@ -113,7 +113,7 @@ def redundant_equations(system: System, plain: Undimensioned) -> Redundant:
     accelerated = {plain(system.accelerations[s]): dots[plain(s)] for s in system.speeds}
     align: dict[Expr, Expr] = {}
     for i, part in enumerate(parts.parts):
-        align |= aligned(parts, i, {plain(q): described[plain(q)] for q in part.body.coordinates})
+        align |= aligned(parts, i, {plain(q): described[plain(q)] for q in part.body.joint_coordinates})
     return Redundant(
         parts=parts,
         rows=tuple(rows),
@@ -173,6 +173,7 @@ def _sample(system: System, parts: Parts, place: dict[Expr, Expr], plain: Undime
     """Defaults of parameters (one where there is none), and absolute coordinates for joints at any place."""
     rng = np.random.default_rng(0)
     values: dict[Expr, float] = {plain(s): float(rng.uniform(0.3, 0.9)) for s in system.coordinates}
+    values |= {plain(s): 0.0 for flex in system.flexibles.values() for s in flex.coordinates}
     for body in system.bodies.values():
         for start in body.assembly.quaternions:
             e = [plain(q) for q in body.coordinates[start : start + 4]]

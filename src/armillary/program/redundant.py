@@ -59,11 +59,6 @@ class RedundantEquations(Equations):
 
 def redundant_targets(system: System, plain: Undimensioned) -> tuple[Targets, Redundant]:
     """Root expressions of all sections."""
-    for name in system.flexibles:
-        raise ModelError(
-            f"body '{name}' is flexible; redundant coordinates are for rigid bodies: derive with "
-            "formalism='kane', 'recursive' or 'momentum'"
-        )
     r = redundant_equations(system, plain)
     softness = as_expr(EXACT) / r.total_mass
     carried = (*r.accelerations, *r.multipliers)

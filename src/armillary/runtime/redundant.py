@@ -60,7 +60,7 @@ class RedundantModel(CompiledModel):
         r = self._redundant
         return Scheme(
             kind,
-            translations=tuple(len(p.d) for p in r.parts.parts),
+            translations=tuple(len(p.linear) for p in r.parts.parts),
             joints=len(r.joints),
             joint_speeds=len(r.joint_speeds),
             rows=len(r.rows),
