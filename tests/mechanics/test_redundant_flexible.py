@@ -1,4 +1,4 @@
-"""Flexible members in redundant coordinates: a second opinion beside the formalisms in minimal coordinates."""
+"""Flexible members in redundant coordinates: a second opinion beside formalisms in minimal coordinates."""
 
 from __future__ import annotations
 

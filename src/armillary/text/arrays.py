@@ -131,7 +131,7 @@ def read_part(path: Path) -> FlexiblePart:
         lumps = {
             key.removeprefix("lumps "): value for key, value in found.items() if key.startswith("lumps ")
         }
-        given = {
+        given: dict[str, Any] = {
             key.removeprefix("complex "): value for key, value in found.items() if key.startswith("complex ")
         }
         if given:
