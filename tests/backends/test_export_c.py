@@ -47,6 +47,11 @@ def stem_of(folder: Path) -> str:
     return next(p.name.removesuffix("_solver.c") for p in folder.glob("*_solver.c"))
 
 
+def sources(folder: Path) -> list[str]:
+    """The model and its solver."""
+    return sorted(p.name for p in folder.glob(f"{stem_of(folder)}*.c"))
+
+
 class Library:
     """The functions of a case, called from here."""
 
@@ -91,7 +96,7 @@ def test_exported_program_runs_as_the_process_does(name: str, exported: Callable
     """The same rows and events from a run file, events located to the same place."""
     case, wanted, folder = CASES[name], expected(name).run, exported(name)
     stem = stem_of(folder)
-    program = compiled(folder, "main.c", f"{stem}_solver.c", f"{stem}.c", output=stem)
+    program = compiled(folder, "main.c", *sources(folder), output=stem)
     (folder / "this.toml").write_text(run_file(name))
     done = subprocess.run([program, "this.toml", "run.csv"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

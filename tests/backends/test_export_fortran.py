@@ -185,18 +185,37 @@ def test_names_that_differ_in_case_and_a_parameter_without_default(tmp_path: Pat
     s.parameter("K", units="N")
     s.parameter("state", 2.0, units="kg")
     a = s.body("a", joint=arm.Prismatic("x"), mass="state", inertia=0)
-    s.force("pull", "-k*a.q1 + K", a.x, at=a.com)
+    for name in ("r", "p", "message", "unit"):  # names that a program might have for itself
+        s.parameter(name, 0.5, units="N")
+    s.force("pull", "-k*a.q1 + K + r + 2*p + 3*message + 4*unit", a.x, at=a.com)
     eom = s.derive()
     folder = eom.export("fortran", tmp_path / "spring")
     made = make(folder)
     assert (made.returncode, made.stderr) == (0, "")
-    found, _ = rows(
-        folder, "&run duration = 1.0, step = 0.1 /\n&parameters k = 4.0, k_1 = 0.5, state_1 = 1.5 /\n"
-    )
-    run = eom.compile().simulate(1.0, step=0.1, parameters={"k": 4.0, "K": 0.5, "state": 1.5})
+    values = "k = 4.0, k_1 = 0.5, state = 1.5, r = 0.1, p = 0.2, message = 0.3, unit = 0.4"
+    found, _ = rows(folder, f"&run duration = 1.0, step = 0.1 /\n&parameters {values} /\n")
+    others = {"r": 0.1, "p": 0.2, "message": 0.3, "unit": 0.4}
+    run = eom.compile().simulate(1.0, step=0.1, parameters={"k": 4.0, "K": 0.5, "state": 1.5, **others})
     np.testing.assert_allclose(found[:, 1:], run.values, rtol=0, atol=1e-14)
     (folder / "none.nml").write_text("&run duration = 1.0, step = 0.1 /\n")
     done = subprocess.run(
         [f"./{stem_of(folder)}", "none.nml"], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1 and "&parameters needs K_1: it has no default" in done.stderr
+
+
+def test_lines_are_short_enough_for_compilers_that_count_bytes(tmp_path: Path) -> None:
+    """A line has at most 132 bytes, in which "ö" is two: gfortran takes off the rest of a longer one."""
+    s = arm.System("höher")
+    s.parameter("length", 1.0, units="m", about="Länge über alles, größer als nötig; " * 5)
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    for i in range(8):
+        s.output(f"Höhe {'ö' * 35} {i}", f"{i}*length + a.q1", units="m", about="Höhe über Grund " * 9)
+    s.force("pull", 1.0, a.x, at=a.com)
+    folder = s.derive().export("fortran", tmp_path / "bytes")
+    for file in folder.glob("*.f90"):
+        assert max(len(line) for line in file.read_bytes().splitlines()) <= 132, file.name
+    made = make(folder)
+    assert (made.returncode, made.stderr) == (0, "")
+    rows(folder, "&run duration = 1.0, step = 0.5 /\n")
+    assert f"Höhe {'ö' * 35} 7" in (folder / "this.csv").read_text()

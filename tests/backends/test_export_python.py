@@ -112,11 +112,6 @@ def test_a_run_ends_where_other_dependent_speeds_are_needed(tmp_path: Path) -> N
     np.testing.assert_allclose(found.rows[:count], run.values[:count], rtol=0, atol=1e-12)
 
 
-def test_loops_that_do_not_close_are_told(exported: Callable[[str], Path]) -> None:
-    with pytest.raises(ValueError, match="the loops do not close"):
-        load(exported("four bar")).simulate(0.3, 0.01, parameters=None, initial={"A.q1": 30.0})
-
-
 def test_the_program_runs_alone_and_tests_itself(exported: Callable[[str], Path], tmp_path: Path) -> None:
     folder, model = exported("controller"), equations("controller").compile()
     ran = run_python(folder, "controlled_pendulum.py", "run.toml")

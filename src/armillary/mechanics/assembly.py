@@ -15,7 +15,27 @@ _TRIES = 100
 # Singular values of J, relative to the largest, that a step leaves alone; smaller ones only where these
 # stall. With redundant rows the smallest ones are as small as the gap and lead astray.
 _WEAK = (1e-3, 1e-6, 1e-10)
-_CLOSED = 1e-13  # of a length of one, about rounding
+_CLOSED = 1e-13  # of the size of a row, about rounding
+_DAMPED = 2000  # turns towards the smallest gaps
+_STIFF = 1e6  # weight of what is kept, where gaps cannot be closed and all rows compete
+
+
+class Chance:
+    """Numbers that scatter starts, the same in every language: s ← 16807 s mod (2³¹ − 1), exact in doubles.
+
+    Source: Park and Miller (1988), Random number generators: good ones are hard to find, CACM 31, 1192–1201.
+    """
+
+    def __init__(self) -> None:
+        self._last = 19871987
+
+    def spread(self, reach: float, count: int) -> np.ndarray:
+        """So many numbers between −reach and reach."""
+        numbers = np.empty(count)
+        for i in range(count):
+            self._last = 16807 * self._last % 2147483647
+            numbers[i] = reach * (2.0 * (self._last / 2147483647) - 1.0)
+        return numbers
 
 
 @dataclass(frozen=True)
@@ -64,6 +84,11 @@ class Geometry:
             rates[i, j] = v
         return Figures(numbers[:n_gaps], numbers[n_gaps:start], jacobian, rates)
 
+    def off(self, here: Figures) -> float:
+        """The largest gap, of the size of its row: the gap that a unit of the most effective speed makes."""
+        sizes = np.max(np.abs(here.jacobian[list(self.layout.gaps)]), axis=1, initial=0.0)
+        return float(np.max(np.abs(here.gap) / np.where(sizes > 0.0, sizes, 1.0), initial=0.0))
+
     def close(
         self, t: float, q: np.ndarray, moving: np.ndarray, tries: int = _TRIES, kept: Sequence[int] = ()
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -77,7 +102,7 @@ class Geometry:
         weak = list(_WEAK)
         for _ in range(tries):
             finite = np.all(np.isfinite(here.gap)) and np.all(np.isfinite(here.jacobian))
-            if not len(here.gap) or np.max(np.abs(here.gap)) <= _CLOSED or not allowed.any() or not finite:
+            if not len(here.gap) or not finite or self.off(here) <= _CLOSED or not allowed.any():
                 break
             J = here.jacobian[list(self.layout.gaps)][:, allowed]
             held = here.rates[list(kept)][:, allowed]
@@ -93,6 +118,31 @@ class Geometry:
             elif there is None:
                 break
         return q, here.gap
+
+    def nearest(self, t: float, q: np.ndarray, moving: np.ndarray, kept: Sequence[int] = ()) -> np.ndarray:
+        """The smallest gaps, as a whole, near a place where they cannot be closed.
+
+        Damped steps, δ = −(JᵀJ + λ)⁻¹ Jᵀ Φ. Source: Marquardt (1963), SIAM J. Appl. Math. 11, 431–441.
+        """
+        allowed = np.asarray(moving, dtype=bool)
+        here, damping = self.at(t, q), 1e-3
+        for _ in range(_DAMPED if allowed.any() and np.all(np.isfinite(here.gap)) else 0):
+            J = here.jacobian[list(self.layout.gaps)][:, allowed]
+            A = np.vstack([J, _STIFF * here.rates[list(kept)][:, allowed]])
+            right = np.concatenate([-here.gap, np.zeros(len(kept))])
+            size = np.max(np.sum(J * J, axis=1), initial=0.0)
+            U, lengths, V = np.linalg.svd(A, full_matrices=False)
+            step = V.T @ (lengths / (lengths**2 + damping * size + 1e-300) * (U.T @ right))
+            moved = self.normalised(q + here.rates[:, allowed] @ step)
+            moved[list(kept)] = q[list(kept)]
+            there = self.at(t, moved)
+            if np.linalg.norm(there.gap) < np.linalg.norm(here.gap):
+                q, here, damping = moved, there, max(damping / 3.0, 1e-15)
+            elif damping > 1e15:
+                break
+            else:
+                damping *= 2.0
+        return here.gap
 
     def _tried(
         self,

@@ -12,9 +12,9 @@ from collections.abc import Collection
 
 import numpy as np
 
-from armillary.algebra.walk import symbols
 from armillary.errors import ParameterError
-from armillary.mechanics.assembly import Geometry
+from armillary.mechanics.assembly import Chance, Geometry
+from armillary.mechanics.closing import gap_text, movable, redundant_text
 from armillary.mechanics.constrained import Setting
 
 _CLOSED = 1e-10
@@ -30,19 +30,27 @@ def closed(
     kept = sorted(named)
     free = np.zeros(geometry.layout.speeds, dtype=bool)
     attempts = movable(geometry, setting, free, positions=True)
+    best, least = q, np.inf
     for moving in attempts:
         moved, gap = geometry.close(t, q, moving, kept=kept)
-        if not gap.size or np.max(np.abs(gap)) <= _CLOSED:
+        if is_closed(geometry, t, moved):
             return moved
-    nearest, gap = _from_elsewhere(geometry, t, q, attempts[-1], gap, kept)
+        if float(np.linalg.norm(gap)) < least:
+            best, least = moved, float(np.linalg.norm(gap))
+    nearest, best = _from_elsewhere(geometry, t, q, attempts[-1], best, least, kept)
     if nearest is not None:
         return nearest
     if _too_many_named(geometry, t, q, kept):
-        moved, gap = geometry.close(t, q, attempts[0])
-        if np.max(np.abs(gap)) <= _CLOSED:
+        moved, _ = geometry.close(t, q, attempts[0])
+        if is_closed(geometry, t, moved):
             return moved
-    gap = _least_gap(geometry, t, q, attempts[-1], kept, gap)
+    gap = geometry.nearest(t, best, attempts[-1], kept)
     raise ParameterError(_open_loops(geometry, setting, gap, [names[i] for i in kept]))
+
+
+def is_closed(geometry: Geometry, t: float, q: np.ndarray) -> bool:
+    """Whether all loops are closed, up to a small part of the size of each row."""
+    return geometry.off(geometry.at(t, q)) <= _CLOSED
 
 
 def consistent(
@@ -79,34 +87,16 @@ def check_redundant(geometry: Geometry, setting: Setting, t: float, q: np.ndarra
     J = J / np.where(largest > _NEW * np.max(largest), largest, 1.0)
     kept = [i for i, row in enumerate(setting.rows) if row in setting.elimination.kept]
     if np.linalg.matrix_rank(J, _NEW) > np.linalg.matrix_rank(J[kept], _NEW):
-        names = ", ".join(f"'{row.constraint.name}'" for row in setting.elimination.redundant)
-        raise ParameterError(
-            f"constraint {names} says nothing new at the default parameters, but does at these: the "
-            "system has fewer degrees of freedom here; give the parameters defaults that are meant, and "
-            "derive again"
-        )
-
-
-def movable(
-    geometry: Geometry, setting: Setting, held: np.ndarray, *, positions: bool = False
-) -> list[np.ndarray]:
-    """Which speeds may move, attempt by attempt; for ``positions`` only those that rows of positions hold."""
-    rows = set(geometry.layout.gaps) if positions else set(range(geometry.layout.rows))
-    kept = [setting.rows.index(row) for row in setting.elimination.kept]
-    dependent = np.zeros(geometry.layout.speeds, dtype=bool)
-    dependent[[step.speed for step in setting.elimination.steps if kept[step.row] in rows]] = True
-    holding = np.zeros(geometry.layout.speeds, dtype=bool)
-    holding[[j for i, j in geometry.layout.jacobian if i in rows]] = True
-    return [dependent & ~held, holding & ~held]
+        raise ParameterError(redundant_text(setting))
 
 
 def _too_many_named(geometry: Geometry, t: float, q: np.ndarray, kept: list[int]) -> bool:
     """Whether more is named than the loops leave free, wherever they are."""
-    chance = np.random.default_rng(1987)
+    chance = Chance()
     gaps = list(geometry.layout.gaps)
     free = []
     for _ in range(3):
-        here = geometry.at(t, geometry.normalised(q + chance.uniform(-0.3, 0.3, q.shape)))
+        here = geometry.at(t, geometry.normalised(q + chance.spread(0.3, len(q))))
         J, N = here.jacobian[gaps], here.rates[kept]
         ranks = [np.linalg.matrix_rank(m, 1e-8) if m.size else 0 for m in (J, N, np.vstack([J, N]))]
         free.append(ranks[0] + ranks[1] - ranks[2])
@@ -114,45 +104,29 @@ def _too_many_named(geometry: Geometry, t: float, q: np.ndarray, kept: list[int]
 
 
 def _from_elsewhere(
-    geometry: Geometry, t: float, q: np.ndarray, moving: np.ndarray, gap: np.ndarray, kept: list[int]
+    geometry: Geometry,
+    t: float,
+    q: np.ndarray,
+    moving: np.ndarray,
+    best: np.ndarray,
+    least: float,
+    kept: list[int],
 ) -> tuple[np.ndarray | None, np.ndarray]:
     """Of the ways to close the loops that scattered starts lead to, the one nearest to q (None: none does),
-    and the smallest gaps met.
+    and the place with the smallest gaps met, which are ``least`` at ``best`` before.
     """
-    chance = np.random.default_rng(1987)
+    chance = Chance()
     found = []
+    rates = geometry.at(t, q).rates[:, moving]
     for reach in _REACHES if moving.any() else ():
-        rates = geometry.at(t, q).rates[:, moving]
-        start = geometry.normalised(q + rates @ chance.uniform(-reach, reach, rates.shape[1]))
+        start = geometry.normalised(q + rates @ chance.spread(reach, rates.shape[1]))
         start[kept] = q[kept]
-        moved, rest = geometry.close(t, start, moving, kept=kept)
-        gap = min(gap, rest, key=lambda g: float(np.linalg.norm(g)))
-        if np.max(np.abs(rest)) <= _CLOSED:
+        moved, gap = geometry.close(t, start, moving, kept=kept)
+        if is_closed(geometry, t, moved):
             found.append(moved)
-    return (min(found, key=lambda x: float(np.linalg.norm(x - q))) if found else None), gap
-
-
-def _least_gap(
-    geometry: Geometry, t: float, q: np.ndarray, moving: np.ndarray, kept: list[int], gap: np.ndarray
-) -> np.ndarray:
-    """The smallest gaps that can be reached, as a whole, from some starts with what is named kept."""
-    from scipy.optimize import least_squares  # slow to import, and only for the message
-
-    free = sorted({i for i, j in geometry.layout.rates if moving[j] and i not in kept})
-    if not free:
-        return gap
-
-    def gaps(x: np.ndarray) -> np.ndarray:
-        moved = q.copy()
-        moved[free] = x
-        return geometry.at(t, geometry.normalised(moved)).gap
-
-    chance = np.random.default_rng(1987)
-    for reach in (0.0, 0.3, 1.0, 3.0):
-        start = q[free] + chance.uniform(-reach, reach, len(free))
-        found = least_squares(gaps, start, xtol=1e-15, ftol=1e-15, gtol=1e-15)
-        gap = min(gap, found.fun, key=lambda g: float(np.linalg.norm(g)))
-    return gap
+        elif float(np.linalg.norm(gap)) < least:
+            best, least = moved, float(np.linalg.norm(gap))
+    return (min(found, key=lambda x: float(np.linalg.norm(x - q))) if found else None), best
 
 
 def _open_loops(geometry: Geometry, setting: Setting, gap: np.ndarray, named: list[str]) -> str:
@@ -160,10 +134,8 @@ def _open_loops(geometry: Geometry, setting: Setting, gap: np.ndarray, named: li
     shown = max(_CLOSED, 1e-6 * float(np.max(np.abs(gap))))
     for i, value in zip(geometry.layout.gaps, gap, strict=True):
         if abs(value) > shown:
-            row = setting.rows[i]
-            sets = [s.data.name for s in symbols(row.gap) if s.data.role == "parameter"]
-            by = f", set by {', '.join(sets)}" if sets else ""
-            lines.append(f"\n  '{row.constraint.name}': {row.constraint.about}: {value:.6g} remains{by}")
+            before, after = gap_text(setting, i)
+            lines.append(f"\n  {before}{value:.6g}{after}")
     held = f" with {', '.join(named)} as given" if named else ""
     return (
         f"the loops cannot be closed{held}; nearest to closed they leave{''.join(lines)}\n"

@@ -18,9 +18,9 @@ from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ParameterError
 from armillary.mechanics.assembly import Figures, Geometry, Layout
+from armillary.mechanics.closing import movable
 from armillary.program.directions import Direction
 from armillary.program.equations import Equations
-from armillary.runtime.assembly import movable
 from armillary.runtime.initial import given_values, initial_values
 from armillary.runtime.instance import Instance
 from armillary.runtime.place import Place

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from armillary.backends.c.assembly import assembly_code
 from armillary.backends.c.model import Model
 from armillary.backends.c.selftest import test_code
 from armillary.backends.c.writing import counts
@@ -41,9 +42,11 @@ def program_files(src: Source) -> dict[str, str]:
 def model_files(model: Model) -> dict[str, str]:
     """The equations and the solver, without a main program."""
     stem = model.stem
+    loops = {f"{stem}_assembly.c": assembly_code(model.source)} if "loops" in model.has else {}
     return {
         f"{stem}.h": model.header(),
         f"{stem}.c": model.code(),
+        **loops,
         f"{stem}_solver.h": _filled(model, "solver.h.txt"),
         f"{stem}_solver.c": solver_code(model),
     }

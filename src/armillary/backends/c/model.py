@@ -28,9 +28,11 @@ _RESERVED = (
 class Model:
     """One system's functions in C, its names and its features."""
 
+    kind_of_printer = CPrinter
+
     def __init__(self, source: Source) -> None:
         self.source, self.description, self.program = source, source.description, source.program
-        self.printer = CPrinter()
+        self.printer = self.kind_of_printer()
         self.sections = Sections(source, self.printer, _RESERVED)
         self.stem = source.stem
         self.upper = self.stem.upper()
@@ -50,6 +52,8 @@ class Model:
             "memory": str(len(d.memory)),
             "outputs": str(len(d.outputs)),
             "events": str(len(d.events)),
+            "coordinates": str(len(self.source.equations.coordinates)),
+            "gaps": str(len(loops.gaps) if (loops := self.source.assembly) else 0),
         }
 
     @property

@@ -11,7 +11,9 @@ import re
 from pathlib import Path
 
 from armillary.backends.c import solver_code
+from armillary.backends.c.assembly import PlainPrinter, assembly_code
 from armillary.backends.c.model import Model, roadmap
+from armillary.backends.c.printer import helpers
 from armillary.backends.c.selftest import stored_numbers
 from armillary.backends.c.writing import block, quoted
 from armillary.backends.text.folder import write_folder
@@ -28,7 +30,9 @@ def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = 
 def program_files(src: Source) -> dict[str, str]:
     """The files of a system's program, by name."""
     model = CudaModel(src)
+    loops = {f"{model.stem}_assembly.h": _assembly(model)} if "loops" in model.has else {}
     return {
+        **loops,
         f"{model.stem}.cuh": device_code(model),
         "main.cu": _main(model),
         "test.cpp": _test(model),
@@ -43,7 +47,8 @@ class CudaModel(Model):
 
     @property
     def has(self) -> set[str]:
-        return super().has - {"host"}
+        found = super().has - {"host"}
+        return found | {"kernel"} if {"corrected", "loops"} <= found else found
 
     @property
     def values(self) -> dict[str, str]:
@@ -102,6 +107,30 @@ def on_device(code: str, apart: bool = False) -> str:
         text = re.sub(r"\bdouble\b(?! x, double)", "real", text)
         parts[i] = _NUMBER.sub(r"real(\1)", text)
     return "".join(parts)
+
+
+class _HostModel(Model):
+    """The functions that a host calls, in double precision."""
+
+    kind_of_printer = PlainPrinter
+
+
+def _assembly(model: CudaModel) -> str:
+    """<name>_assembly.h: loops closed on the host."""
+    states = ", ".join(f"{{{quoted(s.name)}}}" for s in model.description.states)
+    precompute = _HostModel(model.source).precompute()
+    lines = [
+        "#include <cstddef>",
+        "#include <cstdio>",
+        "#include <math.h>",
+        "",
+        "#define restrict __restrict__",
+    ]
+    lines += [f"namespace {model.stem}_host {{", "", helpers(precompute)]
+    lines += [f"static const struct {{ const char *name; }} {model.stem}_state_table[] = {{{states}}};", ""]
+    closing = f"\n}} // namespace {model.stem}_host\n#undef restrict\n"
+    file = f"{model.stem}_assembly.h"
+    return assembly_code(model.source, file, "\n".join([*lines, precompute, ""]), closing)
 
 
 def _main(model: CudaModel) -> str:

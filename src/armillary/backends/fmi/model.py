@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from armillary.algebra.expression import Expr
+from armillary.backends.c.assembly import assembly_code
 from armillary.backends.c.model import INPUTS, RESULT, Model
 from armillary.backends.c.printer import helpers, lookup_function
 from armillary.backends.c.writing import Signature, block, counts, function
@@ -26,6 +27,8 @@ def model_files(source: Source, clocks: Collection[int]) -> dict[str, str]:
     """Headers and sources by name; ``clocks`` are the numbers of the events of periodic updates."""
     model = Model(source)
     texts = {f"{model.stem}.h": model.header(), f"{model.stem}.c": model.code()}
+    if source.assembly is not None:
+        texts[f"{model.stem}_assembly.c"] = assembly_code(source)
     texts[f"{model.stem}_directional.c"] = _directional_source(source, directional(source.program, clocks))
     return texts
 

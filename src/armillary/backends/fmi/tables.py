@@ -26,6 +26,8 @@ _HEADER = """\
 #define model_update {stem}_update
 #define model_normalise {stem}_normalise
 #define model_directional {stem}_directional
+#define model_assemble {stem}_assemble
+#define model_open_loops {stem}_open_loops
 
 void {stem}_directional(double t, const double *state, const double *constants, const double *memory,
                         const double *seed, double *out);
@@ -44,6 +46,8 @@ void {stem}_directional(double t, const double *state, const double *constants, 
 
 #define HAS_UPDATE {update}
 #define HAS_NORMALISE {normalise}
+#define N_COORDINATES {coordinates} /* the first of the states */
+#define N_GAPS {gaps} /* of loops that have to close; 0: none */
 #define HAS_EXCHANGE {exchange}
 #define HAS_COSIMULATION {cosimulation}
 #define TUNABLE {tunable}
@@ -59,6 +63,7 @@ typedef struct {{
 
 extern const double START_PARAMETERS[];             /* in their own units */
 extern const double START_STATE[], STATE_FACTORS[]; /* in the model's units, and to them */
+extern const double FIRST_GUESS[]; /* coordinates from which loops are closed */
 extern const double START_MEMORY[], MEMORY_FACTORS[];
 extern const double MEMORY_PERIODS[]; /* of clocks, which start so long after a run; -1: no clock */
 extern const int INPUTS[]; /* 1 for memory that is set from outside */
@@ -88,6 +93,8 @@ def variables_header(
         "indicators": len(interface.indicators),
         "update": int(bool(program.update.results)),
         "normalise": int(bool(program.quaternions or program.corrected)),
+        "coordinates": len(interface.source.equations.coordinates),
+        "gaps": len(loops.gaps) if (loops := interface.source.assembly) else 0,
         "exchange": int(exchange),
         "cosimulation": int(cosimulation),
         "tunable": int(interface.tunable),
@@ -112,6 +119,7 @@ def variables_source(interface: Interface) -> str:
     ]
     lines += _array("double", "START_PARAMETERS", [repr(v.start) for v in parameters])
     lines += _array("double", "START_STATE", [repr(x) for x in interface.start_state])
+    lines += _array("double", "FIRST_GUESS", [repr(x) for x in interface.first_guess])
     lines += _array("double", "STATE_FACTORS", [repr(x) for x in interface.state_factors])
     lines += _array("double", "START_MEMORY", [repr(x) for x in interface.start_memory])
     lines += _array("double", "MEMORY_FACTORS", [repr(x) for x in interface.memory_factors])

@@ -56,6 +56,7 @@ class Interface:
     indicators: tuple[Variable, ...]
     time: Variable
     start_state: tuple[float, ...]
+    first_guess: tuple[float, ...]  # coordinates from which loops are closed
     start_memory: tuple[float, ...]
     state_factors: tuple[float, ...]
     memory_factors: tuple[float, ...]
@@ -81,6 +82,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
     state, memory = [s.initial for s in description.states], [m.initial for m in description.memory]
     if parameters or initial is not None:
         state = equations.compile().state(initial, values).tolist()
+    first_guess = loops.first if (loops := source.assembly) and initial is None else tuple(state)
     n_parameters, n_memory, n_states = len(values), len(memory), len(state)
     first_memory = 1 + n_parameters
     first_state = first_memory + n_memory
@@ -152,7 +154,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
     return Interface(
         source, listed_parameters, stored, states, rates, outputs, indicators,
         Variable("time", 0, "independent", "continuous", units="s", about="time"),
-        tuple(state), tuple(memory), state_factors, tuple(memory_factors), clocks, tunable,
+        tuple(state), first_guess, tuple(memory), state_factors, tuple(memory_factors), clocks, tunable,
     )  # fmt: skip
 
 

@@ -29,11 +29,9 @@ class Entry:
     required: bool = False
 
 
-# What the subroutines that read groups have besides the group's names.
-_LOCAL = (
-    "p", "r", "t", "state", "stored", "code", "message", "unit", "missing", "dp", "check", "fail", "run",
-    "parameters", "initial", "inputs", "memory",
-)  # fmt: skip
+# What the subroutines that read groups hold besides the group's names. Other variables of the program end
+# with an underscore, which no name of a model does.
+_LOCAL = ("missing", "dp", "abs", "run", "parameters", "initial", "inputs", "memory")
 
 
 def names(wished: Iterable[str]) -> tuple[str, ...]:
@@ -54,18 +52,18 @@ def groups(made: Source) -> dict[str, list[Entry]]:
 
     def memory(inputs: bool) -> list[Entry]:
         return [
-            Entry(name, f"stored({i + 1})", m.initial / m.factor, note(m.units, m.about), m.factor)
+            Entry(name, f"stored_({i + 1})", m.initial / m.factor, note(m.units, m.about), m.factor)
             for i, (name, m) in stored
             if m.input is inputs and m.plain
         ]
 
     found = {
         "parameters": [
-            Entry(name, f"p%{name}", v, note(p.units, p.about), required=p.default is None and p.needed)
+            Entry(name, f"p_%{name}", v, note(p.units, p.about), required=p.default is None and p.needed)
             for name, p, v in zip(parameter_fields(made), d.parameters, made.values, strict=True)
         ],
         "initial": [
-            Entry(name, f"state({i + 1})", x.initial / x.factor, note(x.units, x.about), x.factor)
+            Entry(name, f"state_({i + 1})", x.initial / x.factor, note(x.units, x.about), x.factor)
             for i, (name, x) in enumerate(states)
         ],
         "inputs": memory(True),
@@ -78,6 +76,7 @@ def program_text(made: Source) -> str:
     """The program: groups read, a run made, rows written."""
     found = groups(made)
     titles = ["run", *found]
+    places = 0 if made.assembly is None else len(made.assembly.coordinates)
     values = {
         "module": made.stem,
         "title": made.description.name,
@@ -85,25 +84,37 @@ def program_text(made: Source) -> str:
         "groups": ", ".join(f"&{name}" for name in titles),
         "quoted": ", ".join(f"'{name}'" for name in titles),
         "reads": "\n".join(f"  call read_{name}()" for name in found),
-        "readers": "".join(_reader(name, entries) for name, entries in found.items()),
+        "readers": "".join(
+            _reader(name, entries, places if name == "initial" else 0) for name, entries in found.items()
+        ),
+        "changes": "\n".join(
+            f"  changed = changed .or. abs(p_%{name} - default%{name}) > 0.0_dp"
+            for name in parameter_fields(made)
+        ),
     }
     return fill(template(__package__, "program.txt"), values, features(made))
 
 
-def _reader(group: str, entries: Sequence[Entry]) -> str:
-    """The subroutine that reads one group."""
+def _reader(group: str, entries: Sequence[Entry], places: int) -> str:
+    """The subroutine that reads one group; for the first ``places`` it notes whether they are given."""
     listing = listed([e.name for e in entries], WIDTH, " " * 6, " &")
-    lines = ["", f"  subroutine read_{group}()", "    integer :: code", "    real(dp) :: &", *listing]
+    lines = ["", f"  subroutine read_{group}()", "    integer :: code_", "    real(dp) :: &", *listing]
     lines += [f"    namelist /{group}/ &", *listing]
-    lines += [f"    {e.name} = {e.place}" + _times(e.factor, "/") for e in entries]
-    lines += ["    rewind (unit)", f"    read (unit, nml={group}, iostat=code, iomsg=message)"]
-    lines.append(f"    call check('{group}', code, message)")
+    lines += [
+        f"    {e.name} = missing" if k < places else f"    {e.name} = {e.place}" + _times(e.factor, "/")
+        for k, e in enumerate(entries)
+    ]
+    lines += ["    rewind (unit_)", f"    read (unit_, nml={group}, iostat=code_, iomsg=message_)"]
+    lines.append(f"    call check_('{group}', code_, message_)")
     for e in entries:
         if e.required:
             lines.append(
-                f"    if (.not. {e.name} > missing) call fail('&{group} needs {e.name}: it has no default')"
+                f"    if (.not. {e.name} > missing) call fail_('&{group} needs {e.name}: it has no default')"
             )
-    lines += [f"    {e.place} = {e.name}" + _times(e.factor, "*") for e in entries]
+    for k, e in enumerate(entries):
+        lines += [f"    given_({k + 1}) = {e.name} > missing"] if k < places else []
+        noted = f"if (given_({k + 1})) " if k < places else ""
+        lines.append(f"    {noted}{e.place} = {e.name}" + _times(e.factor, "*"))
     return "\n".join([*lines, f"  end subroutine read_{group}"]) + "\n"
 
 

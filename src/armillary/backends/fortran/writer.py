@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from armillary.backends.fortran.assembly import assembly_data, assembly_text
+from armillary.backends.fortran.lines import pieces, short_lines
 from armillary.backends.fortran.printer import FortranPrinter, literal, table_function
 from armillary.backends.fortran.program import (
     example_namelist,
@@ -19,7 +21,7 @@ from armillary.backends.text.features import features
 from armillary.backends.text.folder import write_folder
 from armillary.backends.text.heading import head, note, operations_text, readme_tables
 from armillary.backends.text.helpers import helpers, needed
-from armillary.backends.text.layout import listed, partial_sums, wrapped
+from armillary.backends.text.layout import bytes_of, listed, partial_sums, wrapped
 from armillary.backends.text.numbers import reference_text
 from armillary.backends.text.source import Sections, Source, Told, source
 from armillary.backends.text.template import fill, template
@@ -27,14 +29,14 @@ from armillary.program.equations import Equations
 from armillary.program.program import Section
 
 WIDTH = 130
-_PIECE = 50  # characters of a constant in one line: all of them may be quotes, which are written twice
+_PIECE = 50  # bytes of a constant in one line: all of them may be quotes, which are written twice
 LONGEST = 20_000  # characters of a statement: it may have 255 continuation lines
 RESERVED = (
     "parameters_t", "run_t", "precompute", "derivatives", "outputs", "events", "update", "fire", "normalise",
     "unit_length", "correct", "rates", "unused", "missing", "n_states", "n_outputs", "n_memory", "n_events",
     "n_constants", "state_names", "output_names", "event_names", "event_direction", "event_stops",
     "event_hidden", "event_guards", "equal", "nonzero",
-    "least", "most", "signum", "piece", "horner", "p", "r",
+    "least", "most", "signum", "piece", "horner", "p",
 )  # fmt: skip
 _ARGUMENTS = {
     "state": "state(n_states)", "constants": "constants(n_constants)", "memory": "memory(n_memory)"
@@ -55,10 +57,10 @@ def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = 
     return write_folder(
         path,
         {
-            f"{stem}_model.f90": model_text(made, sections),
-            f"{stem}_solver.f90": filled("solver.txt"),
-            f"{stem}.f90": program_text(made),
-            f"test_{stem}.f90": filled("test.txt"),
+            f"{stem}_model.f90": short_lines(model_text(made, sections)),
+            f"{stem}_solver.f90": short_lines(filled("solver.txt")),
+            f"{stem}.f90": short_lines(program_text(made)),
+            f"test_{stem}.f90": short_lines(filled("test.txt")),
             "reference.txt": reference_text(made.reference),
             "run.nml": example_namelist(made),
             "Makefile": filled("makefile.txt"),
@@ -91,8 +93,8 @@ def _public(made: Source) -> list[str]:
     names = ["parameters_t", "missing", "n_states", "n_outputs", "n_memory", "n_constants", "state_names"]
     names += ["output_names", "initial_state", "initial_memory", "precompute", "derivatives", "outputs"]
     has = features(made)
-    if "corrected" in has:
-        names.append("assemble")
+    if "loops" in has:
+        names += ["assemble", "open_loops_text", "n_gaps", "n_places", "first_guess", "whole_state"]
     if "events" in has:
         names += [
             "n_events",
@@ -139,6 +141,8 @@ def _data(made: Source) -> list[str]:
                 guards,
                 "whether it guards the choice of dependent speeds",
             )
+    if made.assembly is not None:
+        lines += assembly_data(made.assembly, _array, _names)
     lines += ["", "  type :: parameters_t"]
     for name, p in zip(parameter_fields(made), d.parameters, strict=True):
         default = "missing" if p.default is None else literal(p.default)
@@ -159,9 +163,8 @@ def _names(name: str, size: str, names: Sequence[str]) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """A character constant; a long one in pieces, for lines have at most 132 characters."""
-    pieces = [text[i : i + _PIECE] for i in range(0, len(text), _PIECE)] or [""]
-    return "// &\n      ".join("'" + piece.replace("'", "''") + "'" for piece in pieces)
+    """A character constant; a long one in pieces, for lines have at most 132 bytes."""
+    return "// &\n      ".join("'" + piece.replace("'", "''") + "'" for piece in pieces(text, _PIECE))
 
 
 def _array(kind: str, declared: str, values: Sequence[str], comment: str) -> list[str]:
@@ -205,6 +208,10 @@ def _functions(made: Source, sections: Sections) -> list[str]:
             ),
         }
         texts.append(fill(template(__package__, "normalise.txt"), values, features(made)))
+    if (loops := made.assembly) is not None:
+        about = "Gaps of the loops, elements of J, elements of N"
+        add(Told(loops.section, "geometry", about, loops.section.labels, "numbers", "n_numbers"))
+        texts.append(assembly_text(loops, _quoted))
     return texts
 
 
@@ -252,7 +259,7 @@ def _assignment(name: str, text: str, label: str = "") -> list[str]:
     lines = wrapped(f"{name} = {first}", WIDTH, " " * 4, " " * 8, " &")
     for part in others:
         lines += wrapped(f"{name} = {name}{part}", WIDTH, " " * 4, " " * 8, " &")
-    if label and len(lines[-1]) + len(label) + 4 <= WIDTH:
+    if label and bytes_of(lines[-1]) + bytes_of(label) + 4 <= WIDTH:
         lines[-1] += f"  ! {label}"
     elif label:
         lines.insert(0, f"    ! {label}")

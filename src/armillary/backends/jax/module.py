@@ -38,6 +38,11 @@ class JaxModule(Module):
         later = {"later"} if self.has & {"normalise", "events", "update"} else set()
         self.has = self.has | {"jax"} | later
 
+    call_of_geometry = (
+        "compiled_geometry("
+        "self.t, jnp.asarray(q + [0.0] * (len(STATES) - N_PLACES)), self.constants, self.memory)"
+    )
+
     def printer(self) -> Printer:
         return JaxPrinter()
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from armillary.backends.matlab.printer import KEYWORDS, MatlabPrinter, table_function
+from armillary.backends.text.assembly import Assembly
 from armillary.backends.text.body import Body
 from armillary.backends.text.description import State, Stored
 from armillary.backends.text.features import features
@@ -112,9 +113,48 @@ def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]
             ),
         }
         found["normalise"] = fill(template(__package__, "normalise.txt"), values, features(made))
-        if program.corrected:
-            found["assembled"] = fill(template(__package__, "assembled.txt"), values)
+    if (loops := made.assembly) is not None:
+        about = "Gaps of the loops, elements of J, elements of N"
+        size = str(len(loops.section.results))
+        add(Told(loops.section, "geometry", about, loops.section.labels, "numbers", size))
+        found["assembled"] = _assembled(loops, package)
+        found["first_guess"] = _first_guess(loops)
     return found
+
+
+def _assembled(loops: Assembly, package: str) -> str:
+    """Loops closed before a run."""
+    values = {
+        "package": package,
+        "gaps": str(len(loops.gaps)),
+        "rows": str(loops.rows),
+        "coordinates": str(len(loops.coordinates)),
+        "speeds": str(loops.speeds),
+        "jacobian": _rows([f"{i + 1}, {j + 1}" for i, j in loops.jacobian]),
+        "rates": _rows([f"{i + 1}, {j + 1}" for i, j in loops.rates]),
+        "quaternions": " ".join(str(q + 1) for q in loops.quaternions),
+        "before": "".join(f"    {_quoted(before)}, ...\n" for before, _ in loops.gaps),
+        "after": "".join(f"    {_quoted(after)}, ...\n" for _, after in loops.gaps),
+        "redundant": _quoted(loops.redundant),
+    }
+    for name in ("dependent", "holding", "whole", "kept"):
+        values[name] = " ".join(map(str, getattr(loops, name)))
+    has = {"redundant"} if loops.redundant else set()
+    return fill(template(__package__, "assembled.txt"), values, has)
+
+
+def _rows(rows: Sequence[str]) -> str:
+    return "\n".join(wrapped("; ".join(rows), WIDTH - 10, "", "    ", " ..."))
+
+
+def _first_guess(loops: Assembly) -> str:
+    """The coordinates from which loops are closed."""
+    lines = [
+        "function q = first_guess()",
+        "% FIRST_GUESS  Coordinates from which a search for closed loops starts.",
+    ]
+    lines += wrapped(f"q = [{'; '.join(map(repr, loops.first))}];", WIDTH, "", "    ", " ...")
+    return "\n".join([*lines, "end"]) + "\n"
 
 
 def _body(body: Body) -> list[str]:

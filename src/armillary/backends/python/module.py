@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.backends.python.printer import PythonPrinter
+from armillary.backends.text.assembly import Assembly
 from armillary.backends.text.body import Body
 from armillary.backends.text.features import features
 from armillary.backends.text.heading import head, note, operations_text
@@ -28,8 +29,9 @@ class Module:
     package = "armillary.backends.python"  # where the templates are
     reserved: tuple[str, ...] = (
         "Vector", "Parameters", "Event", "Trajectory", "Run", "precompute", "derivatives", "outputs",
-        "events", "update", "fire", "normalise", "unit_length", "correct", "simulate", "rk4", "midpoint",
-        "finite", "main", "lookup", "horner", "number", "replaced", "parameters_of", "sign_of", "csv", "sys",
+        "events", "update", "fire", "normalise", "unit_length", "correct", "geometry", "closed",
+        "simulate", "rk4", "midpoint", "finite", "main", "lookup", "horner", "number", "replaced",
+        "parameters_of", "sign_of", "csv", "sys",
         "tomllib", "dataclass",
     )  # fmt: skip
     vector = ("[", "]")  # around the numbers of a result
@@ -149,7 +151,31 @@ class Module:
                 "corrected": repr(list(program.corrected)),
             }
             texts.append(self.filled("normalise.txt", places))
+        if self.made.assembly is not None:
+            texts += self.assembly(self.made.assembly)
         return texts
+
+    call_of_geometry = "geometry(self.t, q + [0.0] * (len(STATES) - N_PLACES), self.constants, self.memory)"
+
+    def assembly(self, loops: Assembly) -> list[str]:
+        """Loops closed before a run."""
+        section = loops.section
+        body = self.sections.body(section)
+        lines = [f"def geometry({ARGUMENTS}) -> Vector:"]
+        lines += self.body(body, "Gaps of the loops, elements of J, elements of N")
+        values = {
+            "gaps": repr(len(loops.gaps)), "rows": repr(loops.rows), "speeds": repr(loops.speeds),
+            "coordinates": repr(len(loops.coordinates)), "call": self.call_of_geometry,
+            "texts": "".join(f"    ({before!r}, {after!r}),\n" for before, after in loops.gaps),
+            "redundant": repr(loops.redundant),
+        }  # fmt: skip
+        for name in ("jacobian", "rates", "dependent", "holding", "first", "kept", "quaternions"):
+            values[name] = "\n".join(wrapped(repr(getattr(loops, name)), WIDTH - 12, "", "    "))
+        has = {*self.has, "redundant"} if loops.redundant else self.has
+        return [
+            "\n".join([*lines, *self.returned(body.results, section.labels)]) + "\n",
+            fill(template(Module.package, "assembly.txt"), values, has),
+        ]
 
     def given(self, name: str) -> str:
         """A parameter as precompute reads it."""

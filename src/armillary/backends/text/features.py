@@ -14,6 +14,7 @@ def features(source: Source) -> frozenset[str]:
         "normalise": bool(program.quaternions or program.corrected),
         "quaternions": bool(program.quaternions),
         "corrected": bool(program.corrected),
+        "loops": source.assembly is not None,
         "memory": bool(program.memory),
         "clocks": any(m.period is not None for m in d.memory),
         "watchman": any(e.watchman for e in d.events),

@@ -47,13 +47,18 @@ def paragraph(text: str, width: int, indent: str = "") -> list[str]:
     return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent) or [indent.rstrip()]
 
 
+def bytes_of(text: str) -> int:
+    """The length of a text as a compiler counts it that knows only bytes."""
+    return len(text.encode())
+
+
 def listed(items: Sequence[str], width: int, indent: str, continued: str = "") -> list[str]:
     """Items with commas between them, as many in a line as fit; all but the last end with ``continued``."""
     lines: list[str] = []
     line = indent
     for place, item in enumerate(items):
         piece = item + (", " if place < len(items) - 1 else "")
-        if len(line) + len(piece.rstrip()) > width - len(continued) and line.strip():
+        if bytes_of(line) + bytes_of(piece.rstrip()) > width - len(continued) and line.strip():
             lines.append(line.rstrip() + continued)
             line = indent
         line += piece

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import symbols
+from armillary.backends.text.assembly import Assembly, assembly
 from armillary.backends.text.body import Body, Place, body
 from armillary.backends.text.description import Description, description, one_lined
 from armillary.backends.text.names import Namer, plain
@@ -86,6 +87,11 @@ class Source:
             names = [self.description.states[i].name for i in program.corrected]
             found.append(Told(program.correct, "correct", about, names, "out", str(len(names))))
         return found
+
+    @cached_property
+    def assembly(self) -> Assembly | None:
+        """Loops that have to close before a run; None where there are none."""
+        return assembly(self.equations)
 
     @cached_property
     def reference(self) -> Reference:

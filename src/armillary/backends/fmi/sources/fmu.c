@@ -25,7 +25,7 @@ fmu_kind fmu_find(uint32_t reference, size_t *index)
 /* A message to the importer's log; the instance stays where it is, so that the importer may go on. */
 int fmu_fail(fmu *me, const char *format, ...)
 {
-    char message[512];
+    char message[4096];
     va_list arguments;
     int length = snprintf(message, sizeof message, "%s: ", me->function ? me->function : MODEL_NAME);
     if (length < 0 || (size_t)length >= sizeof message) length = 0;
@@ -133,12 +133,15 @@ int fmu_set(fmu *me, const uint32_t *references, size_t count, const double *val
             return fmu_fail(me, "the variable with value reference %lu would not be a finite number",
                             (unsigned long)references[i]);
         if (of == PARAMETER) {
+            me->now.changed |= values[i] != START_PARAMETERS[at];
             me->now.parameters[at] = values[i];
             me->stale = 1;
         } else if (of == MEMORY) {
             me->now.memory[at] = values[i] * MEMORY_FACTORS[at];
         } else {
             me->now.state[at] = values[i] * STATE_FACTORS[at];
+            me->now.changed |= at < N_COORDINATES && me->now.state[at] != START_STATE[at];
+            me->now.given[at] = 1;
         }
         me->known = 0;
     }
@@ -162,10 +165,30 @@ int fmu_enter_initialization(fmu *me, double start)
     return FMU_OK;
 }
 
+#if N_GAPS > 0
+/* Loops closed: coordinates that the importer has set stay, the others are found, from where the description starts. */
+static int assemble(fmu *me)
+{
+    double gap[N_GAPS];
+    int given[N_COORDINATES], open;
+    char text[4000];
+    for (int i = 0; i < N_COORDINATES; i++) {
+        given[i] = me->now.changed && me->now.given[i];
+        if (me->now.changed && !given[i]) me->now.state[i] = FIRST_GUESS[i];
+    }
+    open = model_assemble(me->now.time, me->now.state, me->now.constants, me->now.memory, given, gap);
+    if (!open) return FMU_OK;
+    model_open_loops(open, given, gap, text, sizeof text);
+    return fmu_fail(me, "%s", text);
+}
+#endif
+
 int fmu_exit_initialization(fmu *me)
 {
     fmu_constants(me);
-#if HAS_NORMALISE
+#if N_GAPS > 0
+    if (assemble(me) != FMU_OK) return FMU_ERROR;
+#elif HAS_NORMALISE
     model_normalise(me->now.time, me->now.state, me->now.constants, me->now.memory);
 #endif
     me->now.fresh = 1;

@@ -54,6 +54,8 @@ typedef struct {
     double streak[ROOM(N_EVENTS)];          /* gaps in the streak so far */
     double stuck[ROOM(N_EVENTS)];           /* gaps in a row that are as short as rounding */
     double fired;                           /* events so far */
+    int32_t given[ROOM(N_STATES)];          /* 1 for states that the importer has set */
+    int32_t changed;                        /* a parameter or a coordinate is not that of the description */
     int32_t mode;
     int32_t fresh;      /* the first event iteration is still to come */
     int32_t completed;  /* a step has been completed since the last event iteration */
