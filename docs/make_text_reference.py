@@ -30,15 +30,16 @@ check: [model.schema.json](model.schema.json), or `armillary schema`. Name it in
     #:schema ./model.schema.json
 
 An *expression* is a text such as `"-k*(A.q1 - q0)"`, or a number. Names in it are parameters, inputs,
-memories, loads, named expressions, `t`, `pi`, and parts of bodies: `A.q1` (coordinate), `A.u1` (speed), `A.x`
-(axis), `A.com`, `A.origin`, `A.tip` (points), `A.mass`. Any other variable stands between back quotes: the
-rate of a speed, the force of a constraint. Keys in **bold** are needed.
+memories, states, loads, named expressions, `t`, `pi`, and parts of bodies: `A.q1` (coordinate), `A.u1`
+(speed), `A.x` (axis), `A.com`, `A.origin`, `A.tip` (points), `A.mass`. Any other variable stands between back
+quotes: the rate of a speed, the force of a constraint. Keys in **bold** are needed.
 """
 ABOUT = {
     "include": "Other models as parts of this one, `[include.NAME]`.",
     "parameters": "Constants that each run may set: `L = 1.5`, or a table.",
     "inputs": "Signals from outside, constant in a run by itself.",
     "memory": "Discrete states, renewed once per step, or once per `every` seconds.",
+    "states": "Continuous states of one's own, after the speeds in the state; `rate` is the rate of change.",
     "tables": "Lookup tables, called in expressions as functions; with `z` of two arguments.",
     "functions": "Functions of one's own.",
     "expressions": "Named expressions and vectors, read when a text first uses them.",

@@ -183,10 +183,10 @@ def falling() -> arm.System:
     """A ball that bounces and counts, until a time that is no grid point of its steps: the run ends there."""
     s = bouncing_ball.system()
     s.memory("bounces", 0.0)
+    s.state("path", "abs(ball.u1)", units="cm", about="since the last bounce")
     bounce = s.events.pop("bounce")
-    s.event(
-        "bounce", bounce.expression, direction=-1, set={"ball.u1": "-e*ball.u1", "bounces": "bounces + 1"}
-    )
+    changes = {"ball.u1": "-e*ball.u1", "bounces": "bounces + 1", "path": "0.25*path"}
+    s.event("bounce", bounce.expression, direction=-1, set=changes)
     s.event("enough", "t - 1.6", direction=1, stop=True)
     return s
 
@@ -204,7 +204,10 @@ def door() -> arm.System:
     s.memory("slow", 2.0, units="deg", update="slow + 0.2*(leaf.q1 - slow)", about="filtered angle")
     s.memory("speed", 0.0, units="rpm", about="when it was last ajar")
     s.memory("ajar", 0.0, about="how often it was")
-    s.moment("closer", "-k*(slow - rest) - c*leaf.u1 + push", s.ground.z, on=leaf)
+    s.parameter("tau", 40.0, units="ms", about="time of the lag")
+    s.state("lag", "(leaf.u1 - lag)/tau", 5.0, units="deg/s", about="speed that the closer's damper sees")
+    s.state("spent", "c*lag*leaf.u1", units="J", about="what the damper took")
+    s.moment("closer", "-k*(slow - rest) - c*lag + push", s.ground.z, on=leaf)
     s.force("spring", "-0.4*ball.q1 - 0.01*ball.u1", leaf.x, at=ball.com, reaction=leaf.origin)
     s.event("opened", "leaf.q1 - limit", set={"ajar": "ajar + 1", "speed": "leaf.u1"})
     s.output("opening", "leaf.q1", units="mrad")
@@ -227,7 +230,7 @@ CASES: dict[str, Case] = {
         door,
         1.5,
         0.01,
-        {"leaf.q1": 3.0, "leaf.u1": 40.0, "ball.q1": 0.5},
+        {"leaf.q1": 3.0, "leaf.u1": 40.0, "ball.q1": 0.5, "spent": 0.2},
         {"k": 2.5, "rest": 4.0},
         {"push": 6.0, "slow": 1.0},
     ),

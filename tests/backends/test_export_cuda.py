@@ -140,7 +140,8 @@ def test_self_test_and_main_program_on_the_cpu(exported: Callable[[str], Path]) 
         ["./bouncing_ball_cpu", "runs.csv", "0.01", "20"], cwd=folder, capture_output=True, text=True
     )
     table = np.array([line.split(",") for line in done.stdout.splitlines()[1:]], dtype=float)
-    assert table[1] == pytest.approx([1, 1 - 9.81 * 0.2**2 / 2, -9.81 * 0.2], rel=1e-12)  # no floor met yet
+    fallen = 9.81 * 0.2**2 / 2  # no floor met yet; the state "path" in its stated units, cm
+    assert table[1] == pytest.approx([1, 1 - fallen, -9.81 * 0.2, 100 * fallen], rel=1e-12)
     (folder / "runs.csv").write_text("f\n0.5\n")
     done = subprocess.run(
         ["./bouncing_ball_cpu", "runs.csv", "0.01", "20"], cwd=folder, capture_output=True, text=True

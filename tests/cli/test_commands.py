@@ -249,7 +249,7 @@ def test_robots_are_imported_as_the_command_says(command: Command) -> None:
     assert wrong.exit_code == 2 and "did you mean 'floating'?" in wrong.stderr
     named = command("run", "arm.urdf", "--duration", "1", "--set", "initial.elbow.q1=1")
     assert (
-        "there is no coordinate or speed 'elbow.q1'; the file's joint 'elbow' has forearm.q1 here"
+        "there is no coordinate, speed or state 'elbow.q1'; the file's joint 'elbow' has forearm.q1 here"
         in named.stderr
     )
 

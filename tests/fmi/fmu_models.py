@@ -34,19 +34,24 @@ def need_compiler() -> None:
 def hopper() -> arm.System:
     """A ball on a plate that turns: events, memory of both kinds, an input, a table, units of all sorts."""
     s = arm.System("hopper", units="in-lb-s-deg")
-    push = s.input("push", 2.0, units="N", about="force from outside")
+    s.input("push", 2.0, units="N", about="force from outside")
     s.parameter("k", 3.0, units="lb/in", about="stiffness")
     s.parameter("loss", 0.8, about="speed after a bounce")
     plate = s.body("plate", joint=arm.Revolute("z"), mass=0.05, inertia=(1, 1, 1))
     ball = s.body("ball", joint=arm.Prismatic("y"), mass=0.02, inertia=0)
     s.gravity(386.0, -s.ground.y)
     s.force("spring", "-k*ball.q1 + 0.01*sin(plate.q1)*k*ball.q1", s.ground.y, at=ball.com)
-    s.force("push_y", push, s.ground.y, at=ball.com)
+    s.parameter("tau", 0.5, units="s")
+    s.state("warm", "0.5*ball.u1*k - warm/tau", 0.3, units="N", about="a state with a rate of its own")
+    s.force("push_y", "push - 0.05*warm", s.ground.y, at=ball.com)
     drag = arm.Table([-100.0, 0.0, 50.0, 100.0], [1.0, 0.0, -0.3, -0.9], name="drag")
     s.function("drag", drag)
     s.moment("brake", "drag(plate.u1) + 0.1*t + 0.002*ball.u1", s.ground.z, on=plate)
     bounces = s.memory("bounces", about="number of bounces")
-    s.event("bounce", "ball.q1 + 1", direction=-1, set={"ball.u1": "-loss*ball.u1", bounces: bounces + 1})
+    s.event(
+        "bounce", "ball.q1 + 1", direction=-1,
+        set={"ball.u1": "-loss*ball.u1", bounces: bounces + 1, "warm": "0.9*warm"},
+    )  # fmt: skip
     s.memory("peak", -10.0, update="max(peak, ball.q1)", about="highest place at the start of a step")
     s.memory("sampled", update="ball.q1", every=0.0205, about="place every 20.5 ms")
     s.output("height", "ball.q1", units="mm", about="height of the ball")

@@ -28,30 +28,30 @@ def test_directional_derivatives_are_finite_differences(unit: Exported) -> None:
     else:
         one.updateDiscreteStates()
     one.enterContinuousTimeMode()
-    states = ["plate.q1", "ball.q1", "plate.u1", "ball.u1"]
+    states = ["plate.q1", "ball.q1", "plate.u1", "ball.u1", "warm"]
     knowns = [place[n] for n in [*states, "push"]]
     unknowns = [place[n] for n in [*(f"der({s})" for s in states), "height", "spring", "brake", "ball.q1"]]
     x = np.array(get(one, [place[s] for s in states]))
 
     def at(change: np.ndarray) -> np.ndarray:
-        moved = x + change[:4]
-        one.setContinuousStates((ctypes.c_double * 4)(*moved), 4)
-        put(one, [place["push"]], [2.0 + change[4]])
+        moved = x + change[:5]
+        one.setContinuousStates((ctypes.c_double * 5)(*moved), 5)
+        put(one, [place["push"]], [2.0 + change[5]])
         return np.array(get(one, unknowns))
 
     columns = []
-    for j in range(5):
-        seed = [float(i == j) for i in range(5)]
-        at(np.zeros(5))
+    for j in range(6):
+        seed = [float(i == j) for i in range(6)]
+        at(np.zeros(6))
         found = np.array(one.getDirectionalDerivative(unknowns, knowns, seed))
         size = 1e-5
         centred = (at(size * np.array(seed)) - at(-size * np.array(seed))) / (2 * size)
         np.testing.assert_allclose(found, centred, rtol=1e-7, atol=1e-7)
         columns.append(found)
-    at(np.zeros(5))
-    both = one.getDirectionalDerivative(unknowns, knowns, [1.0, -2.0, 0.5, 3.0, 0.25])
+    at(np.zeros(6))
+    both = one.getDirectionalDerivative(unknowns, knowns, [1.0, -2.0, 0.5, 3.0, -0.7, 0.25])
     np.testing.assert_allclose(
-        both, np.transpose(columns) @ [1.0, -2.0, 0.5, 3.0, 0.25], rtol=1e-12, atol=1e-12
+        both, np.transpose(columns) @ [1.0, -2.0, 0.5, 3.0, -0.7, 0.25], rtol=1e-12, atol=1e-12
     )
     if version == "3.0":
         weights = np.linspace(-1, 1, len(unknowns))

@@ -36,7 +36,7 @@ def truncated(truncation: Truncation | None) -> Iterator[None]:
 
 
 # Order of roles in sorted sums and products: constants first, so that they gather.
-ROLES = ("parameter", "time", "coordinate", "speed", "acceleration", "memory", "variable")
+ROLES = ("parameter", "time", "coordinate", "speed", "acceleration", "memory", "state", "variable")
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,14 +38,15 @@ def unknowns(
 ) -> tuple[Unknown, ...]:
     """All numbers to be found: parameters are shared, initial values are those of each experiment."""
     found: list[Unknown] = []
-    states = [*model.coordinate_names, *(u.data.name for u in model.equations.system.speeds)]
+    speeds = (u.data.name for u in model.equations.system.speeds)
+    states = [*model.coordinate_names, *speeds, *model.state_names]
     for name, given in _named(parameters, model.parameters, "parameter", states).items():
         if fixed := [m.name for m in experiments if name in map(str, m.experiment.parameters)]:
             raise ParameterError(f"'{name}' is to be fitted, but {fixed[0]} gives it a value")
         (d,) = directions(model.equations, [name])
         found.append(_unknown(model, d, name, None, given, model.parameters[name]))
     described = {s.data.name: value for s, value in model.equations.system.initial.items()}
-    for name, given in _named(initial, states, "coordinate or speed", model.parameters).items():
+    for name, given in _named(initial, states, "coordinate, speed or state", model.parameters).items():
         (d,) = directions(model.equations, [name])
         for i, m in enumerate(experiments):
             label = name if len(experiments) == 1 else f"{name} of {m.name}"
@@ -78,7 +79,7 @@ def _named(wanted: Wanted, known: Collection[str], what: str, others: Collection
         if name in others:
             hint = "; it is a parameter: name it in parameters=[…]"
             if what == "parameter":
-                hint = "; it is a coordinate or speed: name it in initial=[…]"
+                hint = "; it is a coordinate, speed or state: name it in initial=[…]"
         raise ParameterError(f"there is no {what} '{name}' to be fitted{hint}")
     return named
 

@@ -83,6 +83,7 @@ def _data(equations: Any) -> dict[str, Any]:
         "bodies": len(equations.system.bodies),
         "coordinates": list(equations.coordinates),
         "speeds": list(equations.speeds),
+        "states": list(equations.states),
         "operations": _operations(equations.operations),
         "precomputed": len(equations.program.constants),
         "seconds": {stage.name: stage.seconds for stage in equations.stages},

@@ -136,7 +136,7 @@ def _setting_names(source: str) -> dict[str, str]:
     file = run_file(source)
     system = open_model(file.model, file.folder)
     names = parameter_descriptions(system)
-    names |= {f"initial.{s.data.name}": s.data.about for s in (*system.coordinates, *system.speeds)}
+    names |= {f"initial.{s.data.name}": s.data.about for s in system.moving()}
     names |= {f"inputs.{name}": m.about for name, m in system.memories.items() if m.input}
     return names | dict.fromkeys((f"run.{key}" for key in RUN_KEYS), "")
 

@@ -89,7 +89,7 @@ def html_page(equations: Equations, sections: list[Section]) -> str:
          ", ".join(q.data.name for q in b.coordinates)]
         for b in system.bodies.values()
     ]  # fmt: skip
-    states = [[s.data.name, s.data.units or "", s.data.about] for s in (*system.coordinates, *system.speeds)]
+    states = [[s.data.name, s.data.units or "", s.data.about] for s in system.moving()]
     about, defaults = parameter_descriptions(system), equations.parameters
     parameters = [
         [name, "" if defaults[name] is None else f"{defaults[name]:.9g}", units, about[name]]

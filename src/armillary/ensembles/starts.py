@@ -22,7 +22,7 @@ from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
 from armillary.mechanics.massless import inertial_parameters
 from armillary.model.unit_system import state_factor
 from armillary.runtime.compiled import CompiledModel
-from armillary.runtime.initial import initial_memory, initial_values, state_number
+from armillary.runtime.initial import initial_memory, initial_states, initial_values, state_number
 from armillary.runtime.instance import Instance
 from armillary.runtime.parameters import (
     ParameterTable,
@@ -86,7 +86,7 @@ class Starts:
         for name, value in self._parameters.items():
             if name not in table.names:
                 states = {s.data.name for s in system.initial}
-                hint = "; it is a coordinate or speed: give it in initial=" if name in states else ""
+                hint = "; it is a coordinate, speed or state: give it in initial=" if name in states else ""
                 raise ParameterError(f"there is no parameter '{name}'{hint or nearest(name, table.names)}")
             if _many(value):
                 i = table.names.index(name)
@@ -102,7 +102,7 @@ class Starts:
                 factor, dimension = state_factor(known[name]), known[name].dimension
                 put("initial", name, f"the initial value of '{name}'", factor, dimension)
             elif _many(value) and self.model.equations.formalism == "redundant":
-                raise ParameterError(f"there is no coordinate or speed '{name}'{nearest(name, known)}")
+                raise ParameterError(f"there is no coordinate, speed or state '{name}'{nearest(name, known)}")
             elif _many(value):
                 initial_values(self.model.equations, {name: 0.0})
         for name, value in self._memory.items():
@@ -275,8 +275,9 @@ class Starts:
         equations, n = self.model.equations, i1 - i0
         q, u, _ = initial_values(equations, self._first_initial)
         all_speeds = [s.data.name for s in equations.system.speeds]
-        names = [*equations.coordinates, *self.model.speed_names]
-        kept = np.concatenate([q, u[[all_speeds.index(name) for name in self.model.speed_names]]])
+        names = [*equations.coordinates, *self.model.speed_names, *self.model.state_names]
+        free = u[[all_speeds.index(name) for name in self.model.speed_names]]
+        kept = np.concatenate([q, free, initial_states(equations, self._first_initial)])
         state = np.empty((len(names), n))
         state[:] = kept[:, None]
         for name, column in self.columns["initial"].items():
@@ -355,7 +356,7 @@ def _by_name(model: CompiledModel, initial: Any) -> dict[str, Any]:
         return {}
     if hasattr(initial, "items"):
         return {str(name): value for name, value in initial.items()}
-    names = [*model.coordinate_names, *model.speed_names]
+    names = [*model.coordinate_names, *model.speed_names, *model.state_names]
     try:
         states = np.asarray(initial, dtype=float)
     except (TypeError, ValueError):

@@ -120,6 +120,11 @@ class Constraints(Reading):
             raise ModelError(
                 f"{where}: '{value}' holds a reaction, which is known only once the accelerations are"
             )
+        if "state" in roles:
+            raise ModelError(
+                f"{where}: '{value}' holds a state with a rate of its own; a constraint relates coordinates, "
+                "speeds and time: let a load, such as a stiff spring, follow the state"
+            )
         if "acceleration" in roles:
             raise ModelError(f"{where}: '{value}' holds an acceleration; give its position or speed form")
         if not roles & {"coordinate", "speed"}:
@@ -397,7 +402,7 @@ class Constraints(Reading):
                 raise ModelError(f"start: '{node}' is prescribed, so it has no initial value")
             if node not in self.initial:
                 hint = nearest(str(node), [str(s) for s in self.initial])
-                raise ModelError(f"start: '{node}' is not a coordinate or speed of this system{hint}")
+                raise ModelError(f"start: '{node}' is not a coordinate, speed or state of this system{hint}")
             given = self.expression(value, f"start of '{node}'", node.dimension)
             if given.kind != "number":
                 raise ModelError(f"start: the value of '{node}' must be a number, not '{given}'")

@@ -17,6 +17,7 @@ from armillary.algebra.dimension import (
 from armillary.algebra.expression import Expr
 from armillary.algebra.units import parse_unit
 from armillary.model.space.attraction import GRAVITATION
+from armillary.model.states import rate_dimension
 from armillary.model.system import System
 
 
@@ -57,6 +58,9 @@ def _demands(system: System) -> list[tuple[Expr, Dimension | None, str]]:
             demands.append(
                 (memory.update, memory.symbol.dimension, f"update of memory '{memory.symbol.name}'")
             )
+    for state in system.states.values():
+        if state.rate is not None:
+            demands.append((state.rate, rate_dimension(state.symbol), f"rate of state '{state.symbol.name}'"))
     for event in system.events.values():
         demands.append((event.expression, None, f"event '{event.name}'"))
         for target, value in event.changes.items():

@@ -95,6 +95,9 @@ def _places(system: System) -> Iterator[_Place]:
     for memory in system.memories.values():
         if memory.update is not None:
             yield _Place(memory.update, f"update of memory {memory.symbol.data.name}")
+    for state in system.states.values():
+        if state.rate is not None:
+            yield _Place(state.rate, f"rate of state {state.symbol.data.name}")
     for event in system.events.values():
         yield _Place(event.expression, f"condition of event {event.name}")
         for target, value in event.changes.items():

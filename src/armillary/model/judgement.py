@@ -65,7 +65,7 @@ class Judgement(Reading):
         node = self.expression(thing, f"declared {word}")
         for name in set(self.parameters) - known:  # a text would make a parameter of an unknown name
             del self.parameters[name]
-            hint = nearest(name, [*self.parameters, *self.memories, *self.loads])
+            hint = nearest(name, [*self.parameters, *self.memories, *self.states, *self.loads])
             raise ModelError(f"declared {word}: there is no '{name}'{hint}; declare it before it is judged")
         if node.kind == "product" and node.data[1] == (1,):
             node = node.args[0]

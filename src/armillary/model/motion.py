@@ -143,6 +143,11 @@ def _rates(expressions: Any) -> dict[Expr, Expr]:
         rate = owner.rate(s) if isinstance(owner, Identity) else None
         if rate is not None:
             rates[s] = rate
+        elif s.data.role == "state":
+            raise ModelError(
+                f"state '{s}' has no rate yet, so time derivatives of what holds it are not known; "
+                f"give s.rate('{s}', …) before"
+            )
     return rates
 
 

@@ -29,7 +29,7 @@ from armillary.model.text_functions import MODEL_FUNCTIONS, SYSTEM_FUNCTIONS, gi
 
 if TYPE_CHECKING:
     from armillary.model.origins import Identity
-    from armillary.model.records import Load, Memory
+    from armillary.model.records import Load, Memory, State
     from armillary.model.unit_system import UnitSystem
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
@@ -48,6 +48,7 @@ class Reading:
     bodies: dict[str, Body]
     loads: dict[str, Load]
     memories: dict[str, Memory]
+    states: dict[str, State]
     functions: dict[str, tuple[Callable[..., Any], Any]]
     definitions: dict[str, Any]
     declared_only: bool
@@ -176,6 +177,8 @@ class Reading:
                     return table[name]
             if name in self.memories:
                 return self.memories[name].symbol
+            if name in self.states:
+                return self.states[name].symbol
             if name in self.loads:
                 return self.loads[name].magnitude
             if name in self.definitions:
@@ -187,7 +190,8 @@ class Reading:
             if name in ("ground", "world"):
                 return self.ground
             if self.declared_only:
-                named = [*self.parameters, *self.bodies, *self.memories, *self.loads, *self.definitions]
+                named = [*self.parameters, *self.bodies, *self.memories, *self.states]
+                named += [*self.loads, *self.definitions]
                 hint = nearest(name, named) or "; declare it in [parameters]"
                 raise ModelError(f"there is nothing called '{name}'{hint}")
             return self._declare(name, None, "")
@@ -359,13 +363,14 @@ class Reading:
             "parameter": self.parameters,
             "body": self.bodies,
             "memory": self.memories,
+            "state": self.states,
             "load": self.loads,
             "function": self.functions,
             "named expression": self.definitions,
         }
         for what, table in taken.items():
             if name in table:
-                late = kind == what == "parameter"
+                late = what == "parameter" and kind in ("parameter", "memory", "state")
                 hint = "declare it before the first text that uses it, or " if late else ""
                 raise ModelError(
                     f"{kind} '{name}': the name is taken by a {what} already; {hint}choose another"

@@ -69,6 +69,15 @@ class Memory:
 
 
 @dataclass(frozen=True, eq=False)
+class State:
+    """A continuous state of the user's own; ``rate`` is None until it is given."""
+
+    symbol: Expr
+    rate: Expr | None
+    about: str
+
+
+@dataclass(frozen=True, eq=False)
 class Event:
     """Something that happens when an expression passes zero."""
 

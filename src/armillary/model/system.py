@@ -33,9 +33,10 @@ from armillary.model.judgement import Judgement
 from armillary.model.orientation import orientation_matrix
 from armillary.model.origins import Call, Identity, belongs
 from armillary.model.reactions import Reactions
-from armillary.model.records import Constraint, Event, Gravity, Load, Memory, Output, Prescription
+from armillary.model.records import Constraint, Event, Gravity, Load, Memory, Output, Prescription, State
 from armillary.model.space import Space
 from armillary.model.space.attraction import Attractor
+from armillary.model.states import States
 from armillary.model.text_functions import argument_range, count_arguments
 from armillary.model.unit_system import unit_system
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from armillary.program.equations import Equations
 
 
-class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
+class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, States):
     """A mechanical system under description. SI units unless ``units`` names another system."""
 
     def __init__(self, name: str, units: str = "SI") -> None:
@@ -61,6 +62,7 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
         self.loads: dict[str, Load] = {}
         self.outputs: dict[str, Output] = {}
         self.memories: dict[str, Memory] = {}
+        self.states: dict[str, State] = {}
         self.events: dict[str, Event] = {}
         self.prescriptions: dict[Expr, Prescription] = {}
         self.constraints: dict[str, Constraint] = {}
@@ -209,8 +211,8 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
         about: str = "",
     ) -> None:
         """What happens when ``expression`` passes zero (upwards +1, downwards −1, either 0): memories,
-        coordinates and speeds named in ``set`` take new values, computed from the old ones; ``stop`` ends the
-        run.
+        coordinates, speeds and states named in ``set`` take new values, computed from the old ones; ``stop``
+        ends the run.
 
         Joints named in ``lock`` (coordinates or speeds) stand still from then on: the impulse that stops them
         changes all other speeds too. ``unlock`` sets them free, with the speeds that they have.
@@ -223,8 +225,10 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
         changes: dict[Expr, Expr] = {}
         for target, value in (set or {}).items():
             node = self.expression(target, where)
-            if node.kind != "symbol" or node.data.role not in ("memory", "coordinate", "speed"):
-                raise ModelError(f"{where}: '{node}' cannot be set; memories, coordinates and speeds can")
+            if node.kind != "symbol" or node.data.role not in ("memory", "coordinate", "speed", "state"):
+                raise ModelError(
+                    f"{where}: '{node}' cannot be set; memories, coordinates, speeds and states can"
+                )
             if node.data.role == "memory" and self.memories[node.name].input:
                 raise ModelError(f"{where}: '{node}' is an input, which is set from outside; set a memory")
             changes[node] = self.expression(value, f"{where}, new value of '{node}'", node.dimension)
@@ -261,7 +265,7 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
         """A quantity of interest, computed at each sample and labelled with units and description."""
         if name in self.outputs:
             raise ModelError(f"output '{name}' exists already; choose another name")
-        states = [*self.coordinates, *self.speeds, *(m.symbol for m in self.memories.values())]
+        states = [*self.moving(), *(m.symbol for m in self.memories.values())]
         if name in ("t", "time") or any(name == s.data.name for s in states):
             raise ModelError(f"output '{name}': every run has a column of that name; choose another name")
         value = self.expression(expression, f"output '{name}'")
@@ -369,6 +373,10 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
             self._make_acceleration(node)
         return assembly, q, u
 
+    def moving(self) -> list[Expr]:
+        """Symbols of all coordinates, speeds and states of the user's own: what has initial values."""
+        return [*self.coordinates, *self.speeds, *(s.symbol for s in self.states.values())]
+
     def variables(self) -> list[Expr]:
         """Symbols that stand for quantities of the motion; those of all joints' reactions too."""
         forces = [c.force for c in self.constraints.values()]
@@ -376,8 +384,7 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
         efforts = [self.effort(u) for u in self.speeds]
         memories = [m.symbol for m in self.memories.values()]
         return [
-            *self.coordinates,
-            *self.speeds,
+            *self.moving(),
             *self.accelerations.values(),
             *memories,
             *forces,
@@ -387,7 +394,7 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus):
 
     def extent(self) -> int:
         """How many things the description holds."""
-        made: list[Sized] = [self.bodies, self.loads, self.outputs, self.memories, self.events]
+        made: list[Sized] = [self.bodies, self.loads, self.outputs, self.memories, self.states, self.events]
         made += [self.constraints, self.prescriptions, self.reactions, self.efforts, self.armatures]
         return sum(len(things) for things in made)
 

@@ -45,7 +45,7 @@ def appendage_targets(system: System, mode: Mode, formalism: str) -> tuple[Targe
     coordinates = setting.coordinates(system)
     free = setting.independent(system)
     rates = list(wanted.rates)
-    states = [*coordinates, *free]
+    states = [*coordinates, *free, *system.state_rates()]
     for i, state in enumerate(states):
         if state in found.states:
             rates[i] = as_expr(found.states[state])

@@ -305,7 +305,7 @@ def program_of(system: System, wanted: Targets, plain: Undimensioned) -> tuple[P
     events = hoist(Graph(wanted.events), constants).roots
     updates = hoist(Graph(wanted.updates), constants).roots
     fires = [hoist(Graph(f), constants).roots for f in wanted.fires]
-    state = (*wanted.coordinates, *wanted.speeds, *wanted.carried)
+    state = (*wanted.integrated, *wanted.carried)
     state_labels = [s.data.name for s in state]
     memory_labels = [m.data.name for m in wanted.memory]
     corrections = hoist(Graph(wanted.corrections), constants).roots

@@ -16,7 +16,8 @@ from armillary.program.equations import Equations
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """What a motion is differentiated by: a parameter, or the initial value of a coordinate, speed or memory.
+    """What a motion is differentiated by: a parameter, or the initial value of a coordinate, speed, state
+    or memory.
 
     ``factor`` leads from its stated units to the model's, ``size`` is in the model's.
     """
@@ -29,7 +30,7 @@ class Direction:
 
     @property
     def role(self) -> str:
-        """ "parameter", "coordinate", "speed" or "memory"."""
+        """ "parameter", "coordinate", "speed", "state" or "memory"."""
         return str(self.symbol.data.role)
 
 
@@ -53,25 +54,26 @@ def _direction(equations: Equations, name: str) -> Direction:
     if name in system.memories:
         memory = system.memories[name]
         return Direction(name, plain(memory.symbol), memory.symbol.data.units or "", memory.factor, 1.0)
-    states = {s.data.name: s for s in [*system.coordinates, *system.speeds]}
-    free = {*equations.coordinates, *(u.data.name for u in system.speeds if u not in equations.setting.given)}
+    states = {s.data.name: s for s in system.moving()}
+    free = {*equations.coordinates, *equations.states}
+    free |= {u.data.name for u in system.speeds if u not in equations.setting.given}
     if name in states and name not in free:
         raise ParameterError(f"'{name}' is prescribed or locked, so it has no initial value to vary")
     if name not in states:
         known = [*system.parameters, *states, *system.memories]
         raise ParameterError(
-            f"there is no parameter, coordinate, speed or memory '{name}'{nearest(name, known)}"
+            f"there is no parameter, coordinate, speed, state or memory '{name}'{nearest(name, known)}"
         )
     s = states[name]
     return Direction(name, s, s.data.units or "", state_factor(s), 1.0)
 
 
 def outputs_of(equations: Equations, of: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of outputs, checked; None: coordinates, speeds and the model's own."""
+    """Names of outputs, checked; None: coordinates, speeds, states and the model's own."""
     known = [c.name for c in equations.targets.columns]
     if of is None:
         system = equations.system
-        shown = {s.data.name for s in [*system.coordinates, *system.speeds]} | set(system.outputs)
+        shown = {s.data.name for s in system.moving()} | set(system.outputs)
         return tuple(name for name in known if name in shown)
     names = tuple(dict.fromkeys(str(name) for name in of))
     for name in names:

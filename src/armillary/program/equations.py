@@ -76,6 +76,11 @@ class Equations:
         return tuple(u.data.name for u in self.targets.speeds)
 
     @property
+    def states(self) -> tuple[str, ...]:
+        """Names of the states of the user's own, which follow the speeds in the state."""
+        return tuple(s.data.name for s in self.targets.states)
+
+    @property
     def freedom(self) -> str:
         """How much can move, in words."""
         count = len(self.speeds)

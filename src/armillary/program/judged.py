@@ -66,7 +66,7 @@ def truncated_targets(
 
 
 def check_vanished(judged: Judged, wanted: Targets, full: Callable[[], Targets]) -> None:
-    """An error where the rate of a speed is zero in the small model and not in the full one."""
+    """An error where the rate of a speed or state is zero in the small model and not in the full one."""
     start = len(wanted.coordinates)
     lost = [i for i, rate in enumerate(wanted.rates[start:], start=start) if rate is ZERO]
     if not judged or not lost:
@@ -74,8 +74,9 @@ def check_vanished(judged: Judged, wanted: Targets, full: Callable[[], Targets])
     rates = full().rates
     for i in lost:
         if rates[i] is not ZERO:
-            name = wanted.speeds[i - start].data.name
-            raise ModelError(_vanished(f"the equation of speed '{name}' vanishes", judged))
+            s = wanted.integrated[i]
+            what = "state" if s in wanted.states else "speed"
+            raise ModelError(_vanished(f"the equation of {what} '{s.data.name}' vanishes", judged))
 
 
 def _vanished(what: str, judged: Judged) -> str:

@@ -139,7 +139,7 @@ def momentum_targets(
     changed = replace(
         wanted,
         speeds=tuple(form.p.values()),
-        rates=(*wanted.rates[:count], *form.rates.values()),
+        rates=(*wanted.rates[:count], *form.rates.values(), *wanted.rates[count + len(form.p) :]),
         columns=(*wanted.columns, *own),
         fires=tuple(_fired(wanted, f, speeds, form, by_speeds) for f in wanted.fires),
         inputs=tuple(speeds),
@@ -299,8 +299,9 @@ def _fired(
     """Memory and state after an event that leaves these memory, coordinates and speeds."""
     first = len(wanted.memory)
     end = first + len(wanted.coordinates)
+    last = end + len(speeds)
     before = (*wanted.coordinates, *(form.u[i] for i in form.p))
-    if all(x is y for x, y in zip(before, after[first:], strict=True)):
-        return (*after[:end], *form.p.values())
-    new = dict(zip((*wanted.coordinates, *speeds), after[first:], strict=True))
-    return (*after[:end], *transform(by_speeds, new.get))
+    if all(x is y for x, y in zip(before, after[first:last], strict=True)):
+        return (*after[:end], *form.p.values(), *after[last:])
+    new = dict(zip((*wanted.coordinates, *speeds), after[first:last], strict=True))
+    return (*after[:end], *transform(by_speeds, new.get), *after[last:])

@@ -1,7 +1,7 @@
 """The generated program as data: sections of ordered assignments, and the constants that they share.
 
     precompute    constants from parameters, once per parameter set
-    derivatives   q̇ and u̇ from time, state, constants and memory
+    derivatives   q̇, u̇ and rates of the user's states from time, state, constants and memory
     outputs       the quantities of interest at a sample
     events        expressions whose zeros matter
     update        new memory, once per step
@@ -53,7 +53,7 @@ class Program:
     name: str
     parameters: tuple[Expr, ...]  # inputs of precompute, in order
     constants: tuple[Expr, ...]  # results of precompute, in order: inputs of all other sections
-    state: tuple[Expr, ...]  # coordinates, then the independent speeds
+    state: tuple[Expr, ...]  # coordinates, the independent speeds, the user's own states
     memory: tuple[Expr, ...]
     time: Expr
     precompute: Section

@@ -1,9 +1,12 @@
 """The program of a system in redundant coordinates.
 
-State: absolute coordinates, the joints' coordinates, absolute speeds, and then what a step hands to the next:
-accelerations and multipliers. Besides the sections of every program there are three that integrators call,
+State: absolute coordinates, the joints' coordinates, absolute speeds, the user's own states, and then what a
+step hands to the next: accelerations, multipliers and rates of the
+user's own states. Besides the sections of every program there are three
+that integrators call,
 
-    solve       v̇ and λ of the bordered equations, for given λ₀, targets, weight and softness
+    solve       v̇ and λ of the bordered equations, for given λ₀, targets, weight and softness; then the rates
+                of the user's own states
     residuals   the constraints' positions, then their speeds: all zero where they hold
     place       absolute coordinates and speeds from those of the joints
 
@@ -16,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
 from armillary.algebra.functions import absolute, sqrt
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
@@ -61,11 +64,12 @@ def redundant_targets(system: System, plain: Undimensioned) -> tuple[Targets, Re
     """Root expressions of all sections."""
     r = redundant_equations(system, plain)
     softness = as_expr(EXACT) / r.total_mass
-    carried = (*r.accelerations, *r.multipliers)
+    solved = (*r.accelerations, *r.multipliers)
     coordinates = (*r.coordinates, *r.joints)
-    exact = r.exact(softness)[: len(r.speeds)]
-    rates = [*(r.rates[c] for c in coordinates), *exact, *[ZERO] * len(carried)]
-    state = (*coordinates, *r.speeds, *carried)
+    own = {plain(s): rate for s, rate in system.state_rates().items()}
+    exact = r.exact(softness)
+    carried = (*solved, *(symbol(f"{s.data.name}'", "variable", owner=system.identity) for s in own))
+    state = (*coordinates, *r.speeds, *own, *carried)
     memories = list(system.memories.values())
     memory = [plain(m.symbol) for m in memories]
     replaced = r.joint_speeds | r.joint_accelerations | _forces(system, r, plain)
@@ -93,6 +97,13 @@ def redundant_targets(system: System, plain: Undimensioned) -> tuple[Targets, Re
                 f"event '{event.name}' sets '{moved[0]}', after which loops have to be closed anew, which "
                 "redundant coordinates cannot do; use formalism='kane'"
             )
+    own_rates = resolved(list(own.values()))  # in terms of v̇ and λ, which each section finds its own way
+    rates = [
+        *(r.rates[c] for c in coordinates),
+        *exact[: len(r.speeds)],
+        *transform(own_rates, dict(zip(solved, exact, strict=True)).get),
+        *[ZERO] * len(carried),
+    ]
     found = columns(system)
     shown = resolved([c.expression for c in found])
     shown_columns = [Column(c.name, c.units, c.about, e) for c, e in zip(found, shown, strict=True)]
@@ -125,9 +136,10 @@ def redundant_targets(system: System, plain: Undimensioned) -> tuple[Targets, Re
         quaternions=tuple(quaternions),
         corrected=tuple(range(len(r.coordinates), len(coordinates))),
         corrections=r.aligned,
+        states=tuple(own),
         carried=carried,
         inputs=(*(plain(u) for u in system.speeds), *r.inputs.all),
-        stepping=_stepping(system, r, plain),
+        stepping=_stepping(system, r, plain, dict(zip(own, own_rates, strict=True))),
         search=False,  # it finds one to three per cent, for half of the derivation's time
     )
     return wanted, r
@@ -143,7 +155,10 @@ def _forces(system: System, r: Redundant, plain: Undimensioned) -> dict[Expr, Ex
     return found
 
 
-def _stepping(system: System, r: Redundant, plain: Undimensioned) -> tuple[Stepping, ...]:
+def _stepping(
+    system: System, r: Redundant, plain: Undimensioned, own: dict[Expr, Expr]
+) -> tuple[Stepping, ...]:
+    found = dict(zip((*r.accelerations, *r.multipliers), r.solution, strict=True))
     given: dict[Expr, Expr] = {}
     for p in system.prescriptions.values():
         given[plain(p.speed)] = plain(p.value)
@@ -155,8 +170,11 @@ def _stepping(system: System, r: Redundant, plain: Undimensioned) -> tuple[Stepp
     return (
         Stepping(
             "solve",
-            (*(s.data.name for s in r.accelerations), *(s.data.name for s in r.multipliers)),
-            r.solution,
+            (
+                *(s.data.name for s in (*r.accelerations, *r.multipliers)),
+                *(f"{s.data.name}'" for s in own),
+            ),
+            (*r.solution, *transform(own.values(), found.get)),
         ),
         Stepping(
             "residuals",
@@ -178,10 +196,11 @@ def _after(changes: dict[Expr, Expr], r: Redundant, state: tuple[Expr, ...]) -> 
     """The state after an event: where it moves joints, all parts are placed anew."""
     moved = [s for s in changes if s in r.joint_speeds or s in r.joints]
     if not moved:
-        return list(state)
+        return [changes.get(s, s) for s in state]
     joints = {q: changes.get(q, q) for q in r.joints}
     joints |= {u: changes.get(u, now) for u, now in r.joint_speeds.items()}
     new = dict(zip(r.placed, transform(r.placed.values(), joints.get), strict=True)) | joints
+    new |= {s: x for s, x in changes.items() if s not in joints}  # the user's own states
     return [new.get(s, s) for s in state]
 
 

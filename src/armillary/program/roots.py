@@ -57,10 +57,16 @@ class Targets:
     corrected: tuple[int, ...] = ()
     corrections: tuple[Expr, ...] = ()
     geometry: tuple[Expr, ...] = ()
-    carried: tuple[Expr, ...] = ()  # states after the speeds that steps hand on, with no rates of their own
+    states: tuple[Expr, ...] = ()  # of the user's own, after the speeds
+    carried: tuple[Expr, ...] = ()  # after those: what steps hand on, with no rates of its own
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
     stepping: tuple[Stepping, ...] = ()
     search: bool = True  # for what the rates have in common
+
+    @property
+    def integrated(self) -> tuple[Expr, ...]:
+        """All states that have rates: coordinates, speeds or momenta, and those of the user's own."""
+        return (*self.coordinates, *self.speeds, *self.states)
 
 
 def targets(system: System, speed_rates: Mapping[int, Any], setting: Setting) -> Targets:
@@ -73,6 +79,8 @@ def targets(system: System, speed_rates: Mapping[int, Any], setting: Setting) ->
     asked = [c.expression for c in columns(system)] + [e.expression for e in system.events.values()]
     asked += [m.update for m in system.memories.values() if m.update is not None]
     asked += [value for e in system.events.values() for value in e.changes.values()]
+    own = system.state_rates()
+    asked += own.values()
     wanted = placeholders(system) & set(symbols(*asked))
     check_rates(system, speed_rates.values(), plain)
     accelerations |= {
@@ -92,10 +100,11 @@ def targets(system: System, speed_rates: Mapping[int, Any], setting: Setting) ->
     index = {u: i for i, u in enumerate(system.speeds)}
     rates = resolved([system.rates[q] for q in coordinates])
     rates += [as_expr(speed_rates[index[u]]) for u in free]
+    rates += resolved(list(own.values()))
     shown = columns(system)
     outputs = resolved([c.expression for c in shown])
     memory = [m.symbol for m in system.memories.values()]
-    state = [*coordinates, *free]
+    state = [*coordinates, *free, *own]
     watched = [*system.events.values(), *_switching(setting)]
     fires = [tuple(decided([event.changes.get(s, s) for s in [*memory, *state]])) for event in watched]
     quaternions = _quaternions(system, coordinates)
@@ -119,6 +128,7 @@ def targets(system: System, speed_rates: Mapping[int, Any], setting: Setting) ->
         corrected=tuple(i for i, _ in corrected),
         corrections=tuple(q + setting.corrections[q] for _, q in corrected),
         geometry=setting.geometry,
+        states=tuple(plain(s) for s in own),
     )
 
 
@@ -160,11 +170,11 @@ def _switching(setting: Setting) -> list[Event]:
 
 
 def columns(system: System) -> list[Column]:
-    """Coordinates, speeds, memories, loads and the user's outputs, each once by name; the user's definition
-    wins.
+    """Coordinates, speeds, states, memories, loads and the user's outputs, each once by name; the user's
+    definition wins.
     """
     found: dict[str, Column] = {}
-    for s in [*system.coordinates, *system.speeds]:
+    for s in system.moving():
         factor = state_factor(s)
         shown = s if factor == 1.0 else s / factor
         found[s.data.name] = Column(s.data.name, s.data.units or "", s.data.about, shown)

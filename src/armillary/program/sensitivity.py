@@ -171,7 +171,7 @@ class _Along:
             name = derivative_name(s.data.name, direction.name)
             return symbol(name, role, owner=system.identity, about=f"{name} times {direction.size:g}")
 
-        given = (*t.coordinates, *t.speeds)
+        given = t.integrated
         kept = _picked(t.memory, remembered)
         self.states = tuple(of(s, "variable") for s in given)
         self.memories = tuple(of(m, "memory") for m in kept)
@@ -238,7 +238,7 @@ def _moving(t: Targets, asked: Sequence[Direction], system: System) -> dict[Expr
     def add(found: Iterable[Expr]) -> None:
         moving.update({s: symbol(f"d({s.data.name})") for s in found})
 
-    add([*t.coordinates, *t.speeds, *(d.symbol for d in asked), *started])
+    add([*t.integrated, *(d.symbol for d in asked), *started])
     while True:
         changed = {
             m for m, rate in zip(t.memory, tangents(t.updates, moving), strict=False) if rate is not ZERO
@@ -257,7 +257,7 @@ def _check_jumps(equations: Equations, moving: Mapping[Expr, Expr]) -> None:
     t, system, plain = equations.targets, equations.system, equations.setting.plain
     if any(memory.hidden for memory in system.memories.values()):
         return  # imported FMUs can be called in runs only
-    lasting = dict.fromkeys([*t.coordinates, *t.speeds, t.time], 0.0)
+    lasting = dict.fromkeys([*t.integrated, t.time], 0.0)
     typical = {plain(p): default_value(p) or 1.0 for p in system.parameters.values()}
     typical |= lasting | {t.time: 0.5}
     typical |= {plain(s): value for s, value in system.initial.items() if plain(s) in lasting}
@@ -272,7 +272,7 @@ def _check_jumps(equations: Equations, moving: Mapping[Expr, Expr]) -> None:
 
 def _fired(t: Targets, k: int, columns: Sequence[_Along], remembered: Sequence[int]) -> tuple[Expr, ...]:
     """Memory and state after an event, with their derivatives."""
-    state, before = (*t.coordinates, *t.speeds), (*t.memory, *t.coordinates, *t.speeds)
+    state, before = t.integrated, (*t.memory, *t.integrated)
     values, count = t.fires[k], len(t.memory)
     memory: list[Expr] = list(values[:count])
     after: list[Expr] = list(values[count:])

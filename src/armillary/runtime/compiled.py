@@ -21,7 +21,7 @@ from armillary.program.derive import derive
 from armillary.program.equations import Equations
 from armillary.program.roots import FLIP, RANK, SWITCHING
 from armillary.runtime.failure import raise_for
-from armillary.runtime.initial import initial_memory, initial_values, vector
+from armillary.runtime.initial import initial_memory, initial_states, initial_values, vector
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import METHODS, Functions, Integration, check_run
 from armillary.runtime.modes import Modes, asks_for_mode
@@ -76,6 +76,7 @@ class CompiledModel:
         self._sensitive: dict[Any, SensitiveModel] = {}
         self.coordinate_names = equations.coordinates
         self.speed_names = equations.speeds
+        self.state_names = equations.states
         self.output_names = tuple(c.name for c in equations.targets.columns)
         self._default_constants: np.ndarray | None = None
 
@@ -123,17 +124,30 @@ class CompiledModel:
     def derivatives(
         self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
     ) -> np.ndarray:
-        """[q̇, u̇] at a state [q, u]."""
+        """[q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own."""
         y = self._state_vector(state)
         return self._call("derivatives", len(y), t, y, parameters, memory)
 
     def accelerations(
-        self, t: float, q: Any, u: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
+        self,
+        t: float,
+        q: Any,
+        u: Any,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        memory: Any = None,
+        states: Any = None,
     ) -> np.ndarray:
-        """u̇ at coordinates q and speeds u."""
+        """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
         q = vector(q, len(self.coordinate_names), "coordinates")
         u = vector(u, len(self.speed_names), "speeds")
-        return self.derivatives(t, np.concatenate([q, u]), parameters, memory=memory)[len(q) :]
+        y = np.concatenate([q, u, self._own_states(states)])
+        return self.derivatives(t, y, parameters, memory=memory)[len(q) : len(q) + len(u)]
+
+    def _own_states(self, states: Any) -> np.ndarray:
+        if states is None:
+            return initial_states(self.equations, None)
+        return vector(states, len(self.state_names), "states")
 
     def outputs(
         self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
@@ -204,7 +218,7 @@ class CompiledModel:
     ) -> Place:
         """The place where a run starts."""
         q, u, named = initial_values(self.equations, initial)
-        place = Place(t, q, u, memory)
+        place = Place(t, q, u, memory, initial_states(self.equations, initial))
         place = instance.assembled(place, named) if self.equations.setting.rows else place
         return with_started_memory(instance, with_mass_centres(instance, place, initial))
 
@@ -220,9 +234,10 @@ class CompiledModel:
     ) -> SensitiveModel:
         """The model with derivatives of its outputs ``to`` parameters and initial values as further outputs.
 
-        ``to`` are names of parameters, coordinates, speeds or memories, ``of`` those of outputs (left out:
-        coordinates, speeds and the outputs of the description). The derivative of output y by p is the
-        column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or in batches.
+        ``to`` are names of parameters, coordinates, speeds, states or memories, ``of`` those of outputs
+        (left out: coordinates, speeds, states and the outputs of the description). The derivative of output y
+        by p is the column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or
+        in batches.
         Jumps of loads where a condition changes are not part of this and are refused, unless
         ``ignore_jumps`` says that no run comes there; what events do is.
         """

@@ -36,13 +36,19 @@ def initial_values(
     return _unit_quaternions(equations, q), u, named
 
 
+def initial_states(equations: Equations, initial: Mapping[str, float] | Sequence[float] | None) -> np.ndarray:
+    """States of the user's own."""
+    values, _ = given_values(equations, initial)
+    return np.array([values[name] for name in equations.states], dtype=float)
+
+
 def given_values(
     equations: Equations, initial: Mapping[str, float] | Sequence[float] | None
 ) -> tuple[dict[str, float], set[str]]:
-    """Initial values of all coordinates and speeds by name, as they are said, and the names of those that the
-    user gave.
+    """Initial values of all coordinates, speeds and states by name, as they are said, and the names
+    of those that the user gave.
     """
-    system, state = equations.system, [*equations.coordinates, *equations.speeds]
+    system, state = equations.system, [*equations.coordinates, *equations.speeds, *equations.states]
     values = {s.data.name: value for s, value in system.initial.items()}
     if initial is not None and not isinstance(initial, Mapping):
         given = vector(initial, len(state), "initial state")
@@ -62,20 +68,20 @@ def given_values(
 
 def _number(equations: Equations, name: str, value: Any) -> float:
     system = equations.system
-    known = [*equations.coordinates, *(u.data.name for u in system.speeds)]
+    known = [*equations.coordinates, *(u.data.name for u in system.speeds), *equations.states]
     given = {p.speed.data.name for p in equations.setting.given.values()}
     if name in given or (name not in known and any(name == q.data.name for q in system.coordinates)):
         how = "locked" if name in equations.mode.locked else "prescribed"
         raise ParameterError(f"'{name}' is {how}, so it has no initial value")
     if name not in known:
-        raise ParameterError(f"there is no coordinate or speed '{name}'{nearest(name, known)}")
+        raise ParameterError(f"there is no coordinate, speed or state '{name}'{nearest(name, known)}")
     where = f"the initial value of '{name}'"
     symbol = next(s for s in system.initial if s.data.name == name)
     return state_number(symbol, value, where)
 
 
 def state_number(symbol: Expr, value: Any, where: str) -> float:
-    """A coordinate or speed inside its model, from a number or text in its stated units, or a quantity."""
+    """A coordinate, speed or state inside its model, from a number or text in stated units, or a quantity."""
     if isinstance(value, str):
         value = number_in_text(value, where)
     number = plain_number(value, where, symbol.data.owner.units, symbol.dimension)

@@ -115,7 +115,7 @@ class Instance:
         index = {u.data.name: j for j, u in enumerate(self.equations.system.speeds)}
         u = place.u[[index[name] for name in self.model.speed_names]]
         second = self.model.second_half(self, place.t, place.q, u, place.memory)
-        return np.concatenate([place.q, second, self.model.further_states(self, place)])
+        return np.concatenate([place.q, second, place.states, self.model.further_states(self, place)])
 
     def place(self, t: float, state: np.ndarray, memory: np.ndarray) -> Place:
         """All coordinates and speeds of a state of this program."""
@@ -124,16 +124,19 @@ class Instance:
         speeds = self.equations.system.speeds
         u = out[[column[s.data.name] for s in speeds]] * [state_factor(s) for s in speeds]
         q = state[: len(self.model.coordinate_names)].copy()
-        return Place(t, q, u, memory, along=self.model.along(self, t, state, memory))
+        first = len(q) + len(self.model.speed_names)
+        own = state[first : first + len(self.model.state_names)].copy()
+        return Place(t, q, u, memory, own, along=self.model.along(self, t, state, memory))
 
     def row_place(self, t: float, row: np.ndarray, memory: np.ndarray) -> Place:
         """All coordinates and speeds of a row of a run."""
         shown = dict(zip(self.model.output_names, row, strict=True))
         system = self.equations.system
-        states = [*system.coordinates, *system.speeds]
+        states = system.moving()
         inside = {s.data.name: shown[s.data.name] * state_factor(s) for s in states}
         q = np.array([inside[name] for name in self.model.coordinate_names])
-        return Place(t, q, np.array([inside[s.data.name] for s in system.speeds]), memory)
+        own = np.array([inside[name] for name in self.model.state_names])
+        return Place(t, q, np.array([inside[s.data.name] for s in system.speeds]), memory, own)
 
     def values(self, place: Place) -> dict[Any, Any]:
         """Values of all that expressions can hold at a place, by name."""
@@ -141,6 +144,7 @@ class Instance:
         values: dict[Any, Any] = self.model.inside(self.parameters)
         values |= dict(zip(self.model.coordinate_names, place.q.tolist(), strict=True))
         values |= {s.data.name: float(x) for s, x in zip(system.speeds, place.u, strict=True)}
+        values |= dict(zip(self.model.state_names, place.states.tolist(), strict=True))
         values |= dict(zip(system.memories, place.memory.tolist(), strict=True))
         return values | {system.time.data.name: place.t}
 
@@ -150,7 +154,8 @@ class Instance:
         """The constraints as numbers of time and coordinates."""
         layout = self.equations.setting.layout
         assert layout is not None
-        length, still = len(self.equations.program.geometry.results), np.zeros(len(self.model.speed_names))
+        program = self.equations.program
+        length, still = len(program.geometry.results), np.zeros(len(program.state))
         return Geometry(
             layout, lambda t, q: self.call("geometry", length, t, np.concatenate([q, still]), memory)
         )

@@ -44,18 +44,26 @@ class MomentumModel(CompiledModel):
         return self.second_half(Instance(self, parameters), t, q, u, stored)
 
     def accelerations(
-        self, t: float, q: Any, u: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
+        self,
+        t: float,
+        q: Any,
+        u: Any,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        memory: Any = None,
+        states: Any = None,
     ) -> np.ndarray:
-        """u̇ at coordinates q and speeds u."""
+        """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
         p = self.momenta(t, q, u, parameters, memory=memory)
-        state = np.concatenate([vector(q, len(self.coordinate_names), "coordinates"), p])
+        places = vector(q, len(self.coordinate_names), "coordinates")
+        state = np.concatenate([places, p, self._own_states(states)])
         return self._call("accelerations", len(self.speed_names), t, state, parameters, memory)
 
     def second_half(
         self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
     ) -> np.ndarray:
         """Momenta, what follows the coordinates in a state."""
-        work = np.concatenate([q, np.zeros(len(self.momentum_names)), u])
+        work = np.concatenate([q, np.zeros(len(self.momentum_names) + len(self.state_names)), u])
         return instance.call("momenta", len(self.momentum_names), t, work, memory)
 
     def __repr__(self) -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 
 @dataclass(frozen=True)
 class Place:
-    """Time, all coordinates and all speeds, and memory."""
+    """Time, all coordinates and all speeds, memory, and the user's own states."""
 
     t: float
     q: np.ndarray
     u: np.ndarray
     memory: np.ndarray
+    states: np.ndarray = field(default_factory=lambda: np.empty(0))
     note: str = ""  # on how it was found
-    along: np.ndarray | None = None  # derivatives of q and u, one row each; see sensitive.py
+    along: np.ndarray | None = None  # derivatives of q, u and states, one row each; see sensitive.py

@@ -95,7 +95,7 @@ def settle_speeds(f: Frame, t: Value, state: Vector) -> None:
         work[i + scheme.first_target] = 0.0
     ask(f, weight=1.0, soft=soft, soft_speeds=soft)
     f.solve(t, work, answer)
-    with f.each(scheme.speeds + scheme.rows) as i:
+    with f.each(scheme.answer) as i:
         state[i + scheme.first_acceleration] = answer[i]
 
 

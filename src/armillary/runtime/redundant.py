@@ -43,9 +43,10 @@ def compile_redundant(equations: RedundantEquations, backend: str = "llvm") -> R
 class RedundantModel(CompiledModel):
     """One system's equations in redundant coordinates as machine code.
 
-    A state is [coordinates, speeds] by the names of ``coordinate_names`` and ``speed_names``: absolute
-    coordinates and those of the joints, then absolute speeds. ``state(initial)`` makes one from the joints'
-    values; accelerations and multipliers may follow, as runs hand them on.
+    A state is [coordinates, speeds, states] by the names of ``coordinate_names``, ``speed_names`` and
+    ``state_names``: absolute coordinates and those of the joints, then absolute speeds, then the user's own.
+    ``state(initial)`` makes one from the joints' values; accelerations and multipliers may follow, as runs
+    hand them on.
     """
 
     equations: RedundantEquations
@@ -64,6 +65,7 @@ class RedundantModel(CompiledModel):
             joints=len(r.joints),
             joint_speeds=len(r.joint_speeds),
             rows=len(r.rows),
+            own=len(self.equations.states),
             passes=passes,
             implicit=implicit,
         )
@@ -83,7 +85,7 @@ class RedundantModel(CompiledModel):
     def derivatives(
         self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
     ) -> np.ndarray:
-        """Rates of [coordinates, speeds] that keep all constraints."""
+        """Rates of [coordinates, speeds, states] that keep all constraints."""
         rates = super().derivatives(t, state, parameters, memory=memory)
         return rates[: self.layout.first_acceleration]
 
@@ -91,7 +93,8 @@ class RedundantModel(CompiledModel):
         self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
     ) -> dict[str, float]:
         """Rates of the joints' speeds at a state, by name: u̇ as other formalisms give it."""
-        v_dot = self.derivatives(t, state, parameters, memory=memory)[self.layout.first_speed :]
+        v_dot = self.derivatives(t, state, parameters, memory=memory)
+        v_dot = v_dot[self.layout.first_speed : self.layout.first_own]
         r, system = self._redundant, self.equations.system
         names = [*self.coordinate_names, *self.speed_names]
         values = self.parameter_values(parameters) | dict(zip(names, np.asarray(state, float), strict=False))
@@ -113,8 +116,9 @@ class RedundantModel(CompiledModel):
         parameters: Mapping[str, Any] | None = None,
         t: float = 0.0,
     ) -> np.ndarray:
-        """[coordinates, speeds] from the joints' coordinates and speeds by name (the rest as described), or
-        from all of them in order. Loops are closed, and speeds made to agree with the constraints.
+        """[coordinates, speeds, states] from the joints' coordinates and speeds by name (the rest as
+        described), or from all of them in order. Loops are closed, and speeds made to agree with the
+        constraints.
         """
         start = Start(self, parameters, t, initial_memory(self.equations))
         return start.state(initial)[: self.layout.first_acceleration]

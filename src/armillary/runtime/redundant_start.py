@@ -31,10 +31,10 @@ _CLOSED = (
 
 def joint_values(
     model: RedundantModel, initial: Initial, parameters: Mapping[str, Any] | None, t: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """All joints' coordinates and speeds: as given, else as described."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All joints' coordinates and speeds, and the user's own states: as given, else as described."""
     system = model.equations.system
-    symbols = [*system.coordinates, *system.speeds]
+    symbols = system.moving()
     values = {s.data.name: float(system.initial[s]) for s in symbols}
     if initial is not None and not isinstance(initial, Mapping):
         given = vector(initial, len(values), "initial state")
@@ -47,7 +47,8 @@ def joint_values(
             if name in prescribed:
                 raise ParameterError(f"'{name}' is prescribed, so it has no initial value")
             if name not in values:
-                raise ParameterError(f"there is no coordinate or speed '{name}'{nearest(name, values)}")
+                hint = nearest(name, values)
+                raise ParameterError(f"there is no coordinate, speed or state '{name}'{hint}")
             values[name] = state_number(by_name[name], value, where)
     plain = Undimensioned()
     known = model.parameter_values(parameters) | {system.time.data.name: t}
@@ -58,7 +59,8 @@ def joint_values(
     if bad:
         raise ParameterError(f"the initial value of '{bad[0]}' is not a finite number")
     q = np.array([values[s.data.name] for s in system.coordinates])
-    return _unit(model, q), np.array([values[s.data.name] for s in system.speeds])
+    u = np.array([values[s.data.name] for s in system.speeds])
+    return _unit(model, q), u, np.array([values[name] for name in model.state_names])
 
 
 def _unit(model: RedundantModel, q: np.ndarray) -> np.ndarray:
@@ -104,10 +106,10 @@ class Start:
         model = self.model.minimal
         place = model.place_at_start(Instance(model, self.parameters), initial, self.t, self.memory)
         named = dict(zip(model.coordinate_names, place.q.tolist(), strict=True))
-        q, _ = joint_values(self.model, named, self.parameters, self.t)
-        return self._placed(q, place.u)
+        q, _, _ = joint_values(self.model, named, self.parameters, self.t)
+        return self._placed(q, place.u, place.states)
 
-    def _placed(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    def _placed(self, q: np.ndarray, u: np.ndarray, own: np.ndarray) -> np.ndarray:
         """The state for these joints' values."""
         layout = self.model.layout
         work = np.zeros(layout.work)
@@ -117,7 +119,8 @@ class Start:
         y = np.zeros(layout.states)
         y[: layout.coordinates] = out[: layout.coordinates]
         y[layout.coordinates : layout.first_speed] = q
-        y[layout.first_speed : layout.first_acceleration] = out[layout.coordinates :]
+        y[layout.first_speed : layout.first_own] = out[layout.coordinates :]
+        y[layout.first_own : layout.first_acceleration] = own
         return y
 
     def _called(self, name: str, work: np.ndarray, length: int) -> np.ndarray:
@@ -153,7 +156,7 @@ class Start:
                 "closer, or check the lengths that close it"
             )
         speeds = self._residuals(y)[layout.rows :]
-        y[layout.first_speed : layout.first_acceleration] += self._change(y, -speeds, soft, soft)
+        y[layout.first_speed : layout.first_own] += self._change(y, -speeds, soft, soft)
         return y
 
     def _change(self, y: np.ndarray, targets: np.ndarray, soft: float, soft_speeds: float) -> np.ndarray:
@@ -163,7 +166,7 @@ class Start:
         work[: len(y)] = y
         work[layout.first_target : layout.weight] = targets
         work[layout.weight :] = (0.0, soft, soft_speeds)
-        return self._called("solve", work, layout.speeds + layout.rows)[: layout.speeds]
+        return self._called("solve", work, layout.answer)[: layout.speeds]
 
     def _normalise(self, y: np.ndarray) -> None:
         kind = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)

@@ -1,7 +1,8 @@
 """The layout of a redundant model's state, and of the work vector that its sections read; see
 program/redundant.py.
 
-    state   coordinates d, e of each part | joints' coordinates | speeds v, w of each part | accelerations | λ
+    state   coordinates d, e of each part | joints' coordinates | speeds v, w of each part |
+            the user's own states | accelerations | λ | rates of the user's own states
     work    a state | joints' speeds | λ₀ | ρ | weight | σ of constraints with a position form, and of others
 """
 
@@ -23,6 +24,7 @@ class Scheme:
     joints: int  # coordinates of joints
     joint_speeds: int
     rows: int
+    own: int = 0  # states of the user's own
     passes: int = 1
     implicit: bool = False  # translations by the mid-point rule in place of central differences
 
@@ -39,16 +41,36 @@ class Scheme:
         return self.coordinates + self.joints
 
     @property
-    def first_acceleration(self) -> int:
+    def first_own(self) -> int:
+        """Where the user's own states start."""
         return self.first_speed + self.speeds
+
+    @property
+    def first_acceleration(self) -> int:
+        return self.first_own + self.own
+
+    @property
+    def ahead(self) -> int:
+        """How far behind a speed its acceleration stands."""
+        return self.first_acceleration - self.first_speed
+
+    @property
+    def answer(self) -> int:
+        """Length of what `solve` gives: accelerations, multipliers, rates of the user's own states."""
+        return self.speeds + self.rows + self.own
 
     @property
     def first_multiplier(self) -> int:
         return self.first_acceleration + self.speeds
 
     @property
-    def states(self) -> int:
+    def first_rate(self) -> int:
+        """Where the rates of the user's own states start."""
         return self.first_multiplier + self.rows
+
+    @property
+    def states(self) -> int:
+        return self.first_rate + self.own
 
     @property
     def first_given(self) -> int:

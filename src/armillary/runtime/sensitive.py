@@ -1,8 +1,8 @@
 """Compiled models that carry the derivatives of their motion along.
 
-A state is [coordinates, speeds, S₁, S₂, …], one S = ∂[coordinates, speeds]/∂p, times the size of p, for every
-parameter or initial value p; ``outputs`` and runs have columns d(output)/d(p) in stated units. See
-program/sensitivity.py. Where a model without derivatives is wanted, ``base`` is one.
+A state is [coordinates, speeds, states, S₁, S₂, …], one S = ∂[coordinates, speeds, states]/∂p, times the
+size of p, for every parameter or initial value p; ``outputs`` and runs have columns d(output)/d(p) in stated
+units. See program/sensitivity.py. Where a model without derivatives is wanted, ``base`` is one.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SensitiveModel(CompiledModel):
         four = [start + k for start in self.equations.program.quaternions for k in range(4)]
         if any(d.name in (self.coordinate_names[i] for i in four) for d in moved):
             return None
-        states = starts.seeded([*self.coordinate_names, *self.speed_names])
+        states = starts.seeded([*self.coordinate_names, *self.speed_names, *self.state_names])
         return states.ravel(), self._extended(np.empty(0), starts.seeded(starts.memories))
 
     def with_sensitivities(
@@ -76,10 +76,17 @@ class SensitiveModel(CompiledModel):
     # ------------------------------------------------------------ values
 
     def accelerations(
-        self, t: float, q: Any, u: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
+        self,
+        t: float,
+        q: Any,
+        u: Any,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        memory: Any = None,
+        states: Any = None,
     ) -> np.ndarray:
-        """u̇ at coordinates q and speeds u."""
-        return self.base.accelerations(t, q, u, parameters, memory=memory)
+        """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
+        return self.base.accelerations(t, q, u, parameters, memory=memory, states=states)
 
     def second_half(
         self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
@@ -123,7 +130,7 @@ class SensitiveModel(CompiledModel):
         plain = self._plain(instance)
         place = self.base.place_at_start(plain, initial, t, memory)
         found = self._starts.of(plain, place, initial, memory)
-        along = np.hstack([found.q, found.u])
+        along = np.hstack([found.q, found.u, found.states])
         return replace(place, memory=self._extended(place.memory, found.memory), along=along)
 
     def _named(
@@ -133,7 +140,7 @@ class SensitiveModel(CompiledModel):
         where it is described.
         """
         directions = self.equations.directions
-        varied = [d for d in directions if d.role in ("coordinate", "speed")]
+        varied = [d for d in directions if d.role in ("coordinate", "speed", "state")]
         if initial is not None and not isinstance(initial, Mapping):
             guessed = {q.data.name for q in self.equations.setting.corrections}
             if wrong := [d.name for d in varied if d.name in guessed]:
@@ -152,13 +159,14 @@ class SensitiveModel(CompiledModel):
         if place.along is None:
             return np.zeros(columns * len(self.base.equations.program.state))
         speeds = [u.data.name for u in self.equations.system.speeds]
+        last = n + len(speeds)
         free = [n + speeds.index(name) for name in self.speed_names]
         second = place.along[:, free]
         if self._momenta is not None:
-            moved = self._starts.moved(place.along[:, :n], place.along[:, n:])
+            moved = self._starts.moved(place.along[:, :n], place.along[:, n:last])
             at = replace(place, memory=place.memory[: len(self.equations.system.memories)])
             second = self._momenta(self._plain(instance).values(at), moved).T
-        return np.hstack([place.along[:, :n], second]).ravel()
+        return np.hstack([place.along[:, :n], second, place.along[:, last:]]).ravel()
 
     @cached_property
     def _momenta(self) -> Along | None:
@@ -167,7 +175,7 @@ class SensitiveModel(CompiledModel):
         return Along(stepping["momenta"]) if "momenta" in stepping else None
 
     def along(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray | None:
-        """Derivatives of all coordinates and speeds at a state, for another choice of independent speeds."""
+        """Derivatives of all coordinates, speeds and states, for another choice of independent speeds."""
         if not self.equations.setting.rows:
             return None
         values: dict[Any, Any] = self.inside(instance.parameters)
@@ -177,7 +185,8 @@ class SensitiveModel(CompiledModel):
         found = self._all_speeds({**values, program.time.data.name: t})
         shape = (len(self.directions), -1)
         base = state[len(self.base.equations.program.state) :].reshape(shape)
-        return np.hstack([base[:, : len(self.coordinate_names)], np.reshape(found, shape)])
+        n, m = len(self.coordinate_names), len(self.coordinate_names) + len(self.speed_names)
+        return np.hstack([base[:, :n], np.reshape(found, shape), base[:, m:]])
 
     @cached_property
     def _all_speeds(self) -> Any:

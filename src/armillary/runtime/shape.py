@@ -127,7 +127,7 @@ class Shape:
         lengths |= dict.fromkeys(EVENT_VECTORS, self.events)
         if self.scheme:
             rows, work = self.scheme.rows, self.scheme.work
-            lengths |= {"work": work, "answer": self.scheme.speeds + rows, "gaps": 2 * rows, "settings": 2}
+            lengths |= {"work": work, "answer": self.scheme.answer, "gaps": 2 * rows, "settings": 2}
         offsets, end = {}, 0
         for name, length in lengths.items():
             offsets[name], end = end, end + length

@@ -10,6 +10,9 @@ With δ = h/2, and "½" for the middle of the step:
     5  e' = 2 e½ − e and ė' = 2 ė½ − ė, unit and orthogonal;  d' = d + h v½;  λ' = 2 λ½ − λ
     6  accelerations at the end from the motion equation with λ';  v' = v½ + δ a'
 
+States z of the user's own take part by the mid-point rule, z½ = z + δ ż½ in step 1, with ż½ of the pass
+before (ż in the first), and z' = z + h ż½ in step 5.
+
 Step 3 is the bordered system with σ = ε/δ, step 6 the same with λ held (scheme.RIGID). Without a pass w is
 advanced with the old ẇ, which makes it first order; with one, all is second order.
 
@@ -62,11 +65,14 @@ def emit_staggered(program: Program) -> Frame:
     for x, v, count in scheme.parts():
         for k in range(count):
             trial[x + k] = state[x + k] + h * work[v + k]
-            trial[v + k] = work[v + k] + delta * work[v + k + scheme.speeds]
+            trial[v + k] = work[v + k] + delta * work[v + k + scheme.ahead]
         f.internal(finish, f.whole(x + count), f.whole(v + count))
     with f.each(scheme.rows) as i:
         m = i + scheme.first_multiplier
         trial[m] = 2.0 * answer[i + scheme.speeds] - state[m]
+    with f.each(scheme.own) as i:
+        z = i + scheme.first_own
+        trial[z] = state[z] + h * work[i + scheme.first_rate]
     f.normalise(end, trial)
     middle_speeds = [work[v + k] for _, v, count in scheme.parts() for k in range(count)]
     f.copy(states, trial, work)
@@ -75,10 +81,12 @@ def emit_staggered(program: Program) -> Frame:
     f.solve(end, work, answer)
     with f.each(scheme.speeds) as i:
         trial[i + scheme.first_acceleration] = answer[i]
+    with f.each(scheme.own) as i:
+        trial[i + scheme.first_rate] = answer[i + scheme.speeds + scheme.rows]
     if not scheme.implicit:
         places = [v + k for _, v, count in scheme.parts() for k in range(count)]
         for place, middle in zip(places, middle_speeds, strict=True):
-            trial[place] = middle + delta * trial[place + scheme.speeds]
+            trial[place] = middle + delta * trial[place + scheme.ahead]
     f.give()
     return f
 
@@ -101,13 +109,18 @@ def _emit_half(program: Program) -> Frame:
     known = work if scheme.implicit else state
     for x, v, count in scheme.parts():
         for k in range(count):
-            work[v + k] = state[v + k] + delta * known[v + k + scheme.speeds]
+            work[v + k] = state[v + k] + delta * known[v + k + scheme.ahead]
             work[x + k] = state[x + k] + delta * work[v + k]
         f.internal(turn, f.whole(x + count), f.whole(v + count), delta)
+    with f.each(scheme.own) as i:
+        z = i + scheme.first_own
+        work[z] = state[z] + delta * work[i + scheme.first_rate]
     f.normalise(t, work)
     f.solve(t, work, answer)
     with f.each(scheme.speeds) as i:
         work[i + scheme.first_acceleration] = answer[i]
+    with f.each(scheme.own) as i:
+        work[i + scheme.first_rate] = answer[i + scheme.speeds + scheme.rows]
     f.give()
     return f
 
@@ -119,7 +132,7 @@ def _emit_turn(program: Program) -> Frame:
     state, work = f.vector("state"), f.vector("work")
     e, w = euler.take(state, place, 4), euler.take(state, first, 3)
     middle = euler.take(work, first, 3)
-    gained = euler.times(delta, euler.take(work, first + scheme_of(program).speeds, 3))
+    gained = euler.times(delta, euler.take(work, first + scheme_of(program).ahead, 3))
     whole = euler.times(delta, euler.plus(middle, gained))
     right = euler.plus(e, euler.rate(euler.times(delta, euler.minus(w, middle)), e))
     e_half = euler.solved_unit(f, whole, right)

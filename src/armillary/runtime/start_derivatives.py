@@ -38,6 +38,7 @@ class StartDerivatives:
         self.equations, self.directions = equations, directions
         self.coordinates = list(equations.coordinates)
         self.speeds = [u.data.name for u in equations.system.speeds]
+        self.states = list(equations.states)
         self.memories = list(equations.system.memories)
 
     def of(self, instance: Instance, place: Place, initial: Initial, given: np.ndarray) -> Derived:
@@ -52,12 +53,15 @@ class StartDerivatives:
                 row[places.index(direction.name)] = direction.size
         return moved
 
-    def moved(self, q: np.ndarray, u: np.ndarray, memory: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        """How parameters, coordinates, speeds and memories move, by name."""
+    def moved(self, q: np.ndarray, u: np.ndarray, *others: np.ndarray) -> dict[str, np.ndarray]:
+        """How parameters, coordinates and speeds move, by name; with ``others``, states and memories too."""
         sizes = np.diag([d.size for d in self.directions])
         found = {d.name: row for d, row in zip(self.directions, sizes, strict=True) if d.role == "parameter"}
         found |= dict(zip([*self.coordinates, *self.speeds], np.hstack([q, u]).T, strict=True))
-        return found | ({} if memory is None else dict(zip(self.memories, memory.T, strict=True)))
+        names = (self.states, self.memories)
+        for these, columns in zip(names, others, strict=False):
+            found |= dict(zip(these, columns.T, strict=True))
+        return found
 
     # ------------------------------------------------------------ expressions
 
@@ -111,7 +115,7 @@ class Along:
 
 
 class Derived:
-    """The derivatives at one start: of coordinates, of all speeds and of memory."""
+    """The derivatives at one start: of coordinates, of all speeds, of states and of memory."""
 
     def __init__(
         self, starts: StartDerivatives, instance: Instance, place: Place, initial: Initial, given: np.ndarray
@@ -119,7 +123,7 @@ class Derived:
         self._starts, self._instance, self._place = starts, instance, place
         self._values = instance.values(place)
         self.q, self.u = starts.seeded(starts.coordinates), starts.seeded(starts.speeds)
-        self.memory = starts.seeded(starts.memories)
+        self.states, self.memory = starts.seeded(starts.states), starts.seeded(starts.memories)
         self._unit_quaternions(initial)
         if starts.equations.setting.rows:
             self._close(initial)
@@ -128,7 +132,7 @@ class Derived:
         self._start_memory(given)
 
     def _moved(self) -> dict[str, np.ndarray]:
-        return self._starts.moved(self.q, self.u, self.memory)
+        return self._starts.moved(self.q, self.u, self.states, self.memory)
 
     def _unit_quaternions(self, initial: Initial) -> None:
         """e = v/|v| with v as it was given: de = (dv − e (e·dv)) / |v|."""

@@ -98,12 +98,12 @@ class _Resolver:
             name: Value(node.data.default, units[name], about[name], MODEL)
             for name, node in system.parameters.items()
         }
-        states = {s.data.name for s in (*system.coordinates, *system.speeds)}
+        states = {s.data.name for s in system.moving()}
         for name, entry in given.items():
             if name not in values:
                 where = f"there is no parameter '{name}'"
                 if name in states:
-                    hint = f"; it is a coordinate or speed: [initial], or --set initial.{name}=…"
+                    hint = f"; it is a coordinate, speed or state: [initial], or --set initial.{name}=…"
                 elif name in system.memories:
                     kind = "inputs" if _is_input(system.memories[name]) else "memory"
                     hint = f"; it is in [{kind}]: --set {kind}.{name}=…"
@@ -127,7 +127,7 @@ class _Resolver:
         fixed |= {s.data.name: "locked" for s in system.locked}
         started = {s.data.name for s in system.started}
         values = {}
-        symbols = {s.data.name: s for s in (*system.coordinates, *system.speeds)}
+        symbols = {s.data.name: s for s in system.moving()}
         for name, s in symbols.items():
             if name not in fixed:
                 source = STARTED if name in started else JOINT
@@ -138,7 +138,7 @@ class _Resolver:
                 self.problems.append(f"{entry.source}: '{name}' is {fixed[name]}, so it has no initial value")
             elif name not in values:
                 hint = self._imported(name) or nearest(name, values)
-                self.problems.append(f"{entry.source}: there is no coordinate or speed '{name}'{hint}")
+                self.problems.append(f"{entry.source}: there is no coordinate, speed or state '{name}'{hint}")
             else:
                 known = values[name]
                 number = self._number(entry, f"initial value of '{name}'", known.units, symbols[name])

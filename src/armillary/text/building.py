@@ -89,6 +89,8 @@ def build(name: str, units: str, parts: list[Part], *, trust: bool = False) -> S
             if section == "constraints":
                 for part in parts:
                     _prescribed(system, part)
+                for part in parts:
+                    _state_rates(system, part)
         for part in parts:
             _start(system, part)
     return system
@@ -98,8 +100,8 @@ def _say(system: System, section: str, name: str, entry: Mapping[str, Any]) -> A
     """The verb that an entry stands for."""
     verb = verb_of(section, entry)
     assert verb is not None  # the document was checked
-    if verb.method == "memory":  # its update is read when all is there that it may name
-        entry = {key: value for key, value in entry.items() if key not in ("update", "every")}
+    if verb.method in ("memory", "state"):  # what renews it is read when all is there that it may name
+        entry = {key: value for key, value in entry.items() if key not in ("update", "every", "rate")}
     arguments = {key: value for key, value in entry.items() if key not in verb.extra}
     return getattr(system, verb.method)(**_arguments(verb, name, arguments))
 
@@ -287,6 +289,12 @@ def _memory_updates(system: System, part: Part) -> None:
         with part.at("memory", name):
             if "update" in entry or "every" in entry:
                 system.update(name, entry.get("update"), every=entry.get("every"))
+
+
+def _state_rates(system: System, part: Part) -> None:
+    for name, entry in part.data.get("states", {}).items():
+        with part.at("states", name):
+            system.rate(name, entry["rate"])
 
 
 def _judgement(system: System, part: Part) -> None:

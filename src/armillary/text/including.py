@@ -33,11 +33,11 @@ _WORDS = re.compile(r"(?<![\w.])[^\W\d]\w*(?!\w)")
 _FUNCTIONS = {*BY_NAME, *MODEL_FUNCTIONS, *SYSTEM_FUNCTIONS}
 # Sections whose entries texts can name; those whose entries make further names of their own, as brakes and
 # gyros do; and those whose entries only have names.
-_NAMED = ("parameters", "inputs", "memory", "tables", "functions", "expressions", "bodies", "attractors",
-          "fmus", "loads")  # fmt: skip
+_NAMED = ("parameters", "inputs", "memory", "states", "tables", "functions", "expressions", "bodies",
+          "attractors", "fmus", "loads")  # fmt: skip
 _MAKERS = ("bodies", "fmus", "loads")
 _LABELLED = ("constraints", "events", "outputs")
-_SHARED = ("parameters", "inputs", "memory", "tables", "functions", "expressions")
+_SHARED = ("parameters", "inputs", "memory", "states", "tables", "functions", "expressions")
 _LEFT = ("include", "name", "units", "armillary", "about")  # what a part says about itself alone
 _DEEPEST, _MOST = 20, 1000
 

@@ -23,7 +23,7 @@ from armillary.model.joints import JointType
 from armillary.model.system import System
 
 _TABLES = (
-    "parameters", "bodies", "flexibles", "loads", "outputs", "memories", "events", "prescriptions",
+    "parameters", "bodies", "flexibles", "loads", "outputs", "memories", "states", "events", "prescriptions",
     "armatures", "constraints", "locked", "started", "gravities", "attractors", "centres", "smallness",
     "coordinates", "speeds", "initial", "rates",
 )  # fmt: skip

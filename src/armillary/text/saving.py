@@ -204,6 +204,10 @@ class Writing:
         if entry.arguments.get("every") is not None:
             memory["every"] = self.values.value(entry.arguments["every"])
 
+    def tell_rate(self, entry: Entry) -> None:
+        name = str(self.values.value(entry.arguments["state"]))
+        self._section("states")[name]["rate"] = self.values.value(entry.arguments["expression"])
+
     def tell_function(self, entry: Entry) -> None:
         name, function = entry.arguments["name"], entry.arguments["function"]
         if isinstance(function, Piecewise):

@@ -225,6 +225,7 @@ SURFACE = Form("a table", {**TABLE, "z": ARRAY, "z_units": UNITS}, ("x", "y", "z
 SECTIONS: dict[str, tuple[Verb, ...]] = {
     "inputs": (Verb("input", {"default": NUMBER, **LABELLED}),),
     "memory": (Verb("memory", {"initial": NUMBER, "update": EXPRESSION, "every": NUMBER, **LABELLED}),),
+    "states": (Verb("state", {"rate": EXPRESSION, "initial": NUMBER, **LABELLED}, needs=("rate",)),),
     "bodies": BODIES,
     "attractors": (
         Verb(
@@ -291,7 +292,7 @@ TOP: dict[str, Kind] = {
 # The order of sections in a file that Armillary writes.
 LAYOUT = (
     "armillary", "name", "units", "about", "lock", "small", "large", "include", "parameters", "inputs",
-    "memory",
+    "memory", "states",
     "tables", "functions", "expressions", "bodies", "gravity", "attractors", "fmus", "loads", "constraints",
     "prescribe", "armature",
     "events", "outputs", "start", "start_mass_centre", "start_orbit",

@@ -208,8 +208,8 @@ class Values:
         taken = self.system
         count = len(self.definitions) + 1
         while any(f"z{count}" in names for names in (
-            taken.parameters, taken.bodies, taken.memories, taken.loads, taken.definitions, taken.functions,
-            self.definitions,
+            taken.parameters, taken.bodies, taken.memories, taken.states, taken.loads, taken.definitions,
+            taken.functions, self.definitions,
         )):  # fmt: skip
             count += 1
         name = f"z{count}"

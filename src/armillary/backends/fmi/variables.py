@@ -195,7 +195,7 @@ def _values(source: Source, given: Mapping[str, float] | None) -> dict[str, floa
 
 def _state_factors(equations: Equations) -> tuple[float, ...]:
     system = equations.system
-    known = {s.data.name: state_factor(s) for s in (*system.coordinates, *system.speeds)}
+    known = {s.data.name: state_factor(s) for s in system.moving()}
     return tuple(known.get(s.data.name, 1.0) for s in equations.program.state)
 
 

@@ -13,7 +13,7 @@ from armillary.program.equations import Equations
 def check(equations: Equations) -> None:
     """An error for events that a rollout with steps of one length cannot do."""
     for event in equations.targets.watched:
-        moved = [s.data.name for s in event.changes if s.data.role in ("coordinate", "speed")]
+        moved = [s.data.name for s in event.changes if s.data.role in ("coordinate", "speed", "state")]
         if moved:
             raise ArmillaryError(
                 f"event '{event.name}' sets {moved[0]} where it happens, which a rollout in JAX cannot do, "

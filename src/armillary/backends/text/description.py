@@ -33,10 +33,12 @@ class Parameter:
 
 @dataclass(frozen=True)
 class State:
-    """A coordinate, a speed or a momentum, and its value at the start of a run that gives no other."""
+    """A coordinate, a speed, a momentum or a state of the user's own, and its value at the start of a run
+    that gives no other.
+    """
 
     name: str
-    kind: str  # "coordinate" or "speed"
+    kind: str  # "coordinate", "speed" or "state"
     units: str
     about: str
     initial: float  # in the model's own units
@@ -141,8 +143,9 @@ def one_lined(value: Any) -> Any:
 def description(equations: Equations, initial: list[float], memory: list[float]) -> Description:
     """A system described; ``initial`` state and ``memory`` are those of a run that gives no others."""
     system, program, targets = equations.system, equations.program, equations.targets
-    coordinates = len(targets.coordinates)
-    kinds = ["coordinate"] * coordinates + ["speed"] * (len(program.state) - coordinates)
+    kinds = ["coordinate"] * len(targets.coordinates) + ["speed"] * len(targets.speeds)
+    kinds += ["state"] * len(targets.states)
+    kinds += ["speed"] * len(targets.carried)  # derivatives of the motion
     return Description(
         name=system.name,
         formalism=equations.formalism,

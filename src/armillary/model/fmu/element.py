@@ -39,7 +39,7 @@ class _Channel:
     value: Expr
 
 
-_INPUTS = ("time", "parameter", "coordinate", "speed", "memory")
+_INPUTS = ("time", "parameter", "coordinate", "speed", "state", "memory")
 
 
 class Fmus(Reading):

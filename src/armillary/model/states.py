@@ -1,0 +1,87 @@
+"""Continuous states of the user's own: variables with rate equations besides those of the bodies.
+
+    ż = f(t, q, u, z, parameters, memory)
+
+A controller's integral, an actuator's lag, a tyre's relaxation, a temperature. They follow the speeds in a
+model's state and are integrated with it.
+
+Source: Sayers (1990), section 3.2 and Table 3.2.1, extra variables with derivatives given by equations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from armillary.algebra.dimension import TIME, Dimension
+from armillary.algebra.expression import Expr, symbol
+from armillary.algebra.units import parse_unit
+from armillary.errors import ModelError, nearest
+from armillary.model.inertia_input import finite_number
+from armillary.model.journal import recorded
+from armillary.model.reading import Reading
+from armillary.model.records import State
+
+
+class States(Reading):
+    """The part of a System that keeps states of the user's own."""
+
+    states: dict[str, State]
+    rates: dict[Expr, Expr]
+    initial: dict[Expr, float]
+
+    @recorded
+    def state(
+        self,
+        name: str,
+        rate: Any = None,
+        initial: float = 0.0,
+        *,
+        units: str | None = None,
+        about: str = "",
+    ) -> Expr:
+        """A continuous state of the user's own: an expression for loads, outputs, events and other rates.
+
+        ``rate`` (text, expression or number) is its derivative by time, in the model's units; it may hold
+        the state itself. Where it refers to what is described later, leave it out and give it with
+        ``s.rate(name, …)``. ``initial`` is in ``units``; runs may set it with ``initial={name: …}``, events
+        with ``set=``.
+        """
+        self._new_name(name, "state")
+        start = finite_number(initial, f"the initial value of state '{name}'")
+        dimension, factor = None, 1.0
+        if units is not None:
+            unit = parse_unit(units)
+            dimension, factor = unit.dimension, self.units.factor(unit)
+        node = symbol(name, "state", dimension=dimension, owner=self.identity, units=units or "", about=about)
+        self.states[name] = State(node, None, about)
+        self.initial[node] = start * factor
+        if rate is not None:
+            self.rate(node, rate)
+        return node
+
+    @recorded
+    def rate(self, state: Any, expression: Any) -> None:
+        """The rate of a state of the user's own, once all is described that it refers to."""
+        node = self.expression(state, "rate")
+        record = self.states.get(node.name) if node.kind == "symbol" else None
+        if record is None or record.symbol is not node:
+            hint = nearest(str(node), self.states)
+            raise ModelError(f"rate: '{node}' is not a state that was made with s.state(name, …){hint}")
+        if record.rate is not None:
+            raise ModelError(f"state '{node}' has a rate already; give it once")
+        value = self.expression(expression, f"rate of state '{node}'", rate_dimension(node))
+        self.states[node.name] = replace(record, rate=value)
+        self.rates[node] = value
+
+    def state_rates(self) -> dict[Expr, Expr]:
+        """All states of the user's own with their rates; an error names one that has none."""
+        for name, record in self.states.items():
+            if record.rate is None:
+                raise ModelError(f"state '{name}' has no rate; give it with s.rate('{name}', …)")
+        return {r.symbol: r.rate for r in self.states.values() if r.rate is not None}
+
+
+def rate_dimension(state: Expr) -> Dimension | None:
+    """The dimension of a state's rate; None where that of the state is not known."""
+    return None if state.dimension is None else state.dimension / TIME
