@@ -138,9 +138,9 @@ def test_few_small_tasks_are_on_their_way(
         most = max(most, len(alive))
         return submit(*given, **options)
 
-    def seen(future: Any, job: Any) -> Any:
+    def seen(future: Any) -> Any:
         alive.discard(future.key)
-        back.append(result(future, job))
+        back.append(result(future))
         return back[-1]
 
     monkeypatch.setattr(client, "submit", counted)

@@ -6,117 +6,37 @@ and records itself, block by block: only the records come back. A few tasks per 
 time, so that the scheduler holds no more than those, however many blocks there are. A task costs the
 scheduler and the client some milliseconds, as much as a short block: as many of those go into one as take
 about half a second.
+
+Workers are checked before they get work, those that join later too. One that is unfit is left out, with a
+warning; blocks whose worker died, and those that a restarted scheduler forgot, are sent again.
 """
 
 from __future__ import annotations
 
-import socket
-import threading
+import queue
 import time
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from armillary.ensembles.study.definition import read_definition
-from armillary.ensembles.study.design_file import read_design
-from armillary.ensembles.study.files import Folder
-from armillary.ensembles.study.identity import rebuilt
+from armillary.ensembles.study.cluster_worker import Job, UnfitWorkerError, run_blocks
+from armillary.ensembles.study.cluster_workers import Workers
 from armillary.ensembles.study.lock import StudyLock
-from armillary.ensembles.study.records import Record, read_record
-from armillary.ensembles.study.runs import ModelRuns
-from armillary.ensembles.study.work import Values, Work
+from armillary.ensembles.study.records import Record
+from armillary.ensembles.study.work import Values
 from armillary.errors import ArmillaryError, outside, require
-from armillary.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from armillary.ensembles.sampling import Design
-
 _EACH = 2  # tasks on their way per thread: one that runs, and one that waits for it
 _TASK = 0.5  # seconds that a task of several blocks should take
-_KEPT = 4  # studies whose models a worker keeps
-_CONNECT = 20.0  # seconds to find a scheduler
-_ASKED = 5.0  # seconds between two looks at how many workers there are
-
-
-@dataclass(frozen=True)
-class Job:
-    """What a worker needs to know of a study: where it is, and how its model is built."""
-
-    folder: str
-    digest: str
-    runs: int
-    version: str
-    build: str | None
-    trust: bool
-    threads: int
-    device: str
-
-
-@dataclass(frozen=True, eq=False)
-class _Prepared:
-    work: Work
-    design: Design | None
-
-
-_prepared: dict[Job, _Prepared] = {}
-_preparing = threading.Lock()
-
-
-def run_blocks(
-    job: Job, numbers: Sequence[int], values: Sequence[Values] | None = None
-) -> tuple[list[Record], float]:
-    """A task: blocks made and written by this worker, unless another has done so meanwhile; and the seconds
-    that took, without those for the model.
-    """
-    with _preparing:
-        if job not in _prepared:
-            made = _prepare(job)
-            while len(_prepared) >= _KEPT:
-                _prepared.pop(next(iter(_prepared)))
-            _prepared[job] = made
-        prepared = _prepared[job]
-    started = time.perf_counter()
-    given = [None] * len(numbers) if values is None else values
-    records = [_one(prepared, job, *each) for each in zip(numbers, given, strict=True)]
-    return records, time.perf_counter() - started
-
-
-def _one(prepared: _Prepared, job: Job, number: int, values: Values | None) -> Record:
-    work, design = prepared.work, prepared.design
-    if (found := read_record(work.folder, work.layout, job.digest, number)) is not None:
-        return found[0]
-    if values is None:
-        assert design is not None
-        values = design.block(*work.layout.span(number))
-    return work.do(number, values)
-
-
-def _prepare(job: Job) -> _Prepared:
-    here = f"worker on {socket.gethostname()}"
-    if job.version != VERSION:
-        raise ArmillaryError(
-            f"{here} has Armillary {VERSION}, and the study is run with {job.version}: install that"
-        )
-    folder = Folder(Path(job.folder))
-    definition = read_definition(folder)
-    if definition is None:
-        raise ArmillaryError(
-            f"{here} sees no study in '{job.folder}': the folder must be on a disk that all workers share, "
-            "under the same path"
-        )
-    if definition.digest != job.digest:
-        raise ArmillaryError(
-            f"{here} sees another study in '{job.folder}': is that path the same disk everywhere?"
-        )
-    model = rebuilt(folder, definition.content["model"], build=job.build, trust=job.trust)
-    runs = ModelRuns(model, definition, threads=job.threads, device=job.device)
-    return _Prepared(Work.of(folder, definition, runs), read_design(folder, job.runs))
+_CONNECT = 20.0  # seconds to find a scheduler, and to find it again where it was restarted
+_LOOK = 2.0  # seconds between two looks at the workers
+_LOSSES = 3  # how often the cluster may give up one block; each time some workers have died with it
+_KEPT = "finished blocks are kept: run it again to go on"
 
 
 def run_there(
@@ -128,40 +48,119 @@ def run_there(
     done: Callable[[Record], None],
 ) -> None:
     """The given blocks made by the workers of a client; ``values`` where they cannot find them themselves."""
-    distributed = require("distributed", extra="cluster", purpose="Clusters")
-    waiting = deque(blocks)
-    if not client.ncores():
-        address = client.scheduler.address if client.scheduler else "its address"
-        warnings.warn(
-            f"the scheduler has no workers yet; the study waits for them: dask worker {address}",
-            stacklevel=outside(),
-        )
-    running = distributed.as_completed()
-    room, asked, size = 0, -_ASKED, 1
-    on_their_way: set[Any] = set()
-    try:
-        while True:
-            lock.check()
-            if time.monotonic() - asked > _ASKED:
-                room, asked = _room(client), time.monotonic()
-            while waiting and len(on_their_way) < room:
-                share = max(len(waiting) // room, 1)  # the last ones are spread over all workers
-                numbers = [waiting.popleft() for _ in range(min(size, share))]
-                given = None if values is None else [values(number) for number in numbers]
-                future = client.submit(run_blocks, job, numbers, given, pure=False, key=_key(job, numbers))
-                on_their_way.add(future)
-                running.add(future)
-            if not on_their_way:
-                return
-            future = next(running)
-            on_their_way.discard(future)
-            records, seconds = _result(future, job)
-            size = _fitting(size, len(records), seconds)
+    _Blocks(client, job, values, blocks, lock, done).run()
+
+
+class _Blocks:
+    """The blocks that wait, the tasks on their way, and the workers."""
+
+    def __init__(
+        self,
+        client: Any,
+        job: Job,
+        values: Callable[[int], Values] | None,
+        blocks: Iterable[int],
+        lock: StudyLock,
+        done: Callable[[Record], None],
+    ) -> None:
+        self._client, self._job, self._values, self._lock, self._done = client, job, values, lock, done
+        self._waiting = deque(blocks)
+        self._on_their_way: dict[Any, list[int]] = {}
+        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._losses: Counter[int] = Counter()
+        self._size = 1
+        self._workers = Workers(client, job)
+
+    def run(self) -> None:
+        try:
+            while self._waiting or self._on_their_way:
+                self._lock.check()
+                if self._connected():
+                    self._workers.look()
+                    self._send()
+                self._receive()
+        except OSError as error:  # of the connection: what a worker meets comes as the end of its task
+            raise ArmillaryError(
+                f"study '{self._job.folder}': the connection to the scheduler broke ({error}); {_KEPT}"
+            ) from error
+        finally:
+            if self._on_their_way and self._client.status == "running":
+                self._client.cancel(list(self._on_their_way))
+
+    def _connected(self) -> bool:
+        """Whether the scheduler is there; the client looks for one that was restarted for some seconds."""
+        status = self._client.status
+        if status in ("closing", "closed"):
+            raise ArmillaryError(
+                f"study '{self._job.folder}': the scheduler is gone, and none came back at its address; "
+                f"{_KEPT}"
+            )
+        return bool(status == "running")
+
+    def _send(self) -> None:
+        fit = self._workers.fit
+        room = max(_EACH * sum(fit.values()), 2 * _EACH) if fit else 0
+        while self._waiting and len(self._on_their_way) < room:
+            share = max(len(self._waiting) // room, 1)  # the last ones are spread over all workers
+            count = 1 if self._losses[self._waiting[0]] else min(self._size, share)
+            numbers = [self._waiting.popleft() for _ in range(count)]
+            given = None if self._values is None else [self._values(number) for number in numbers]
+            key = _key(self._job, numbers)
+            where = {"workers": list(fit), "pure": False, "key": key}
+            future = self._client.submit(run_blocks, self._job, numbers, given, **where)
+            self._on_their_way[future] = numbers
+            future.add_done_callback(self._ended.put)
+
+    def _receive(self) -> None:
+        """The task that ends next, if one does before the next look at the workers."""
+        try:
+            future = self._ended.get(timeout=_LOOK)
+        except queue.Empty:
+            return
+        numbers = self._on_their_way.pop(future)
+        if future.status == "finished":
+            records, seconds = _result(future)
+            self._size = _fitting(self._size, len(records), seconds)
             for record in records:
-                done(record)
-    finally:
-        if on_their_way:
-            client.cancel(list(on_their_way))
+                self._done(record)
+        elif future.status == "error":
+            self._failed(future.exception(), numbers)
+        else:  # "cancelled" or "lost": the scheduler was restarted
+            self._again(numbers, f"the scheduler forgot a task ({future.status})")
+        future.release()
+
+    def _failed(self, error: BaseException, numbers: list[int]) -> None:
+        killed = require("distributed", extra="cluster", purpose="Clusters").scheduler.KilledWorker
+        if isinstance(error, UnfitWorkerError):
+            self._workers.leave_out(error)
+            self._waiting.extendleft(reversed(numbers))
+        elif isinstance(error, killed):
+            self._again(numbers, "workers died while they made it")
+        elif isinstance(error, ArmillaryError):
+            raise error
+        else:
+            told = f"{type(error).__name__}: {error}"
+            raise ArmillaryError(
+                f"study '{self._job.folder}' stopped on the cluster: {told}; {_KEPT}"
+            ) from error
+
+    def _again(self, numbers: Sequence[int], why: str) -> None:
+        """Blocks that were lost, to be sent one by one; an error where one was lost too often."""
+        for number in reversed(numbers):
+            self._losses[number] += 1
+            if self._losses[number] > _LOSSES:
+                raise ArmillaryError(
+                    f"study '{self._job.folder}': block {number} was lost {_LOSSES + 1} times: {why}; "
+                    f"{_KEPT}, or give its workers more memory"
+                )
+            self._waiting.appendleft(number)
+        which = f"block {numbers[0]}" if len(numbers) == 1 else f"blocks {numbers[0]} to {numbers[-1]}"
+        warnings.warn(f"study '{self._job.folder}' sends {which} again: {why}", stacklevel=outside())
+
+
+def _result(future: Any) -> tuple[list[Record], float]:
+    made: tuple[list[Record], float] = future.result()
+    return made
 
 
 def _fitting(size: int, made: int, seconds: float) -> int:
@@ -169,32 +168,8 @@ def _fitting(size: int, made: int, seconds: float) -> int:
     return max(1, min(2 * size, int(_TASK * made / max(seconds, 1e-9))))
 
 
-def _room(client: Any) -> int:
-    """How many tasks may be on their way; a few even while workers are still to come."""
-    return max(_EACH * sum(client.ncores().values()), 2 * _EACH)
-
-
 def _key(job: Job, numbers: Sequence[int]) -> str:
     return f"armillary-blocks-{numbers[0]}-{numbers[-1]}-{job.digest[:8]}-{time.time_ns():x}"
-
-
-def _result(future: Any, job: Job) -> tuple[list[Record], float]:
-    if future.status == "error":
-        error = future.exception()
-        if isinstance(error, ArmillaryError):
-            raise error
-        raise ArmillaryError(
-            f"study '{job.folder}' stopped on the cluster: {type(error).__name__}: {error}; finished blocks "
-            "are kept: run it again to go on"
-        ) from error
-    if future.status != "finished":
-        raise ArmillaryError(
-            f"study '{job.folder}': the cluster gave up a task ({future.status}); finished blocks are kept: "
-            "run it again to go on"
-        )
-    made: tuple[list[Record], float] = future.result()
-    future.release()
-    return made
 
 
 @contextmanager

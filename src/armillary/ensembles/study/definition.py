@@ -16,10 +16,10 @@ from armillary.version import VERSION
 
 FORMAT = 1
 _SHOWN = 5  # differences in one message
-_NOT_COMPARED = ("stored", "design.runs", "model.probed")  # they follow from the rest
+_NOT_COMPARED = ("stored", "design.runs", "model.probed", "model.text")  # they follow from the rest
 
 
-_NOT_DIGESTED = {"design": ("runs",), "model": ("probed",)}
+_NOT_DIGESTED = {"design": ("runs",), "model": ("probed", "text")}
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,10 @@ class Definition:
 
     def with_runs(self, runs: int, design: Mapping[str, Any]) -> Definition:
         return replace(self, content={**self.content, "runs": runs, "design": dict(design)})
+
+    def with_text(self, checksum: str) -> Definition:
+        """The same with the checksum of the model's text in the folder; "" where there is none."""
+        return replace(self, content={**self.content, "model": {**self.content["model"], "text": checksum}})
 
     def with_block(self, block: int) -> Definition:
         return replace(self, content={**self.content, "block": block})

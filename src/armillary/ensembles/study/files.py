@@ -17,6 +17,8 @@ from armillary.errors import ArmillaryError
 
 Bytes = bytes | memoryview
 
+UNFINISHED = ".unfinished"  # the folder of files that are being written
+
 
 @dataclass(frozen=True)
 class Folder:
@@ -77,7 +79,7 @@ class Folder:
     @property
     def unfinished(self) -> Path:
         """Where files are while they are written; what a killed process leaves there means nothing."""
-        return self.root / ".unfinished"
+        return self.root / UNFINISHED
 
     def record(self, number: int) -> Path:
         """The record of a block."""

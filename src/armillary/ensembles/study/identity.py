@@ -104,14 +104,28 @@ def save_model(model: CompiledModel, folder: Folder) -> str:
     return ""
 
 
+def text_checksum(folder: Folder) -> str:
+    """The checksum of the model's text in a study's folder; "" where there is none."""
+    try:
+        return hashlib.blake2b(folder.model.read_bytes(), digest_size=16).hexdigest()
+    except OSError:
+        return ""
+
+
 def rebuilt(
     folder: Folder, about: dict[str, Any], *, build: str | None = None, trust: bool = False
 ) -> CompiledModel:
     """The model of a study, from the function that builds it or from its text, derived as it was.
 
     The order in which loads were described may get lost in a text: its equations are the same, and their
-    rounding may be another. A model that is not the study's is refused.
+    rounding may be another. A model that is not the study's is refused; a text that was changed is refused
+    before it is read, since it may name machine code (FMUs).
     """
+    if not build and "text" in about and text_checksum(folder) != about["text"]:
+        raise ArmillaryError(
+            f"'{folder.model}' is not the text that the study wrote there: it was changed or damaged\n"
+            "  remedy: restore it, or give the model itself: open_study(…, model=…)"
+        )
     system = built(build) if build else load(folder.model, **({"trust": True} if trust else {}))
     known = {key: value for key, value in about["derived"].items() if key in ("regroup", "small", "keep")}
     model = system.derive(about["formalism"], **known).compile()

@@ -28,7 +28,13 @@ from armillary.ensembles.study.definition import (
 )
 from armillary.ensembles.study.design_file import read_design, write_design
 from armillary.ensembles.study.files import Folder
-from armillary.ensembles.study.identity import identity, rebuilt, save_model, text_differences
+from armillary.ensembles.study.identity import (
+    identity,
+    rebuilt,
+    save_model,
+    text_checksum,
+    text_differences,
+)
 from armillary.ensembles.study.local import run_here
 from armillary.ensembles.study.lock import StudyLock
 from armillary.ensembles.study.progress import Progress, Status, reporting
@@ -59,7 +65,8 @@ class Study(StudyResults):
     times, all else are the arguments of ``simulate_batch``. ``block`` runs are made and written together (a
     study that is there keeps its number): one that is interrupted, by whatever, goes on behind the last whole
     block when it is run again. A folder of another study is refused. ``build`` ("package.module:function")
-    tells the workers of a cluster how to build a model that no text can say.
+    tells the workers of a cluster how to build a model that no text can say. ``trust`` lets them load the
+    FMUs of the model's text: machine code.
     """
 
     def __init__(
@@ -91,6 +98,7 @@ class Study(StudyResults):
         max_step: float = inf,
         max_steps: int = 1_000_000_000,
         precision: str = "double",
+        trust: bool = False,
     ) -> None:
         if not isinstance(model, CompiledModel):
             raise ArmillaryError(f"Study() needs a compiled model, not {model!r}; give s.derive().compile()")
@@ -109,7 +117,7 @@ class Study(StudyResults):
         if there is not None:
             definition = definition.with_block(there.layout.block)
             check_same(there, definition, folder, partial(text_differences, folder, model))
-        self._be(folder, definition, chosen, model, build, trust=True)
+        self._be(folder, definition, chosen, model, build, trust=trust)
 
     def _be(
         self,
@@ -182,16 +190,23 @@ class Study(StudyResults):
                 f"study '{self.path}' was made by Armillary {version}, and this is {VERSION}: go on with that"
             )
         there = definition_for_writing(folder)
-        if there is None:
-            definition.write(folder)
-        else:
+        if there is not None:
             check_same(there, definition, folder)
+        self._definition = definition = self._with_text(definition if there is None else there)
+        if definition != there:
+            definition.write(folder)
         if self._design is not None and not folder.design.is_file():
             write_design(folder, self._design)
         folder.make_ready()
         describe_store(folder, definition.layout, definition.about)
-        if self._model is not None and not folder.model.is_file():
-            self._unsaid = save_model(self._model, folder)
+
+    def _with_text(self, definition: Definition) -> Definition:
+        """The definition with the checksum of the model's text, which is written where it is not there."""
+        folder, known = self._folder, definition.content["model"].get("text")
+        if self._model is None or (known and text_checksum(folder) == known):
+            return definition
+        self._unsaid = save_model(self._model, folder)
+        return definition.with_text("" if self._unsaid else text_checksum(folder))
 
     def _run(self, lock: StudyLock, on: Any, progress: Any, threads: int | None, device: str) -> None:
         folder, definition = self._folder, self._definition
@@ -234,7 +249,8 @@ class Study(StudyResults):
         threads: int | None,
         device: str,
     ) -> None:
-        from armillary.ensembles.study.cluster import Job, connected, run_there
+        from armillary.ensembles.study.cluster import connected, run_there
+        from armillary.ensembles.study.cluster_worker import Job
 
         folder, definition = self._folder, self._definition
         if self._build is None and not folder.model.is_file():

@@ -1,0 +1,47 @@
+"""What a worker of a cluster has: sent to it as code, so that it answers whether Armillary is there or not.
+
+Nothing of Armillary may be used here but inside `report`, which is pickled by value.
+"""
+
+from __future__ import annotations
+
+
+def report(folder: str, unfinished: str) -> dict[str, str]:
+    """What a worker has and sees: its host, its Armillary (or why it has none), and the study's folder."""
+    import os
+    import socket
+    import tempfile
+
+    found = {"host": socket.gethostname(), "version": "", "why": "", "folder": ""}
+    try:
+        from armillary.version import VERSION
+
+        found["version"] = VERSION
+    except Exception as error:  # whatever a broken installation raises is the answer
+        found["why"] = f"{type(error).__name__}: {error}"
+    try:
+        if not os.path.isfile(os.path.join(folder, "study.json")):
+            found["folder"] = f"sees no study in '{folder}'"
+        else:
+            with tempfile.TemporaryFile(dir=os.path.join(folder, unfinished)):
+                pass
+    except OSError as error:
+        found["folder"] = f"cannot write to '{folder}' ({error.strerror or error})"
+    return found
+
+
+def unfit(found: dict[str, str] | Exception, version: str) -> str:
+    """Why a worker cannot take part, from its report; "" where it can."""
+    if isinstance(found, Exception):
+        return f"a worker does not answer ({type(found).__name__}: {found})"
+    here = f"the worker on {found['host']}"
+    if not found["version"]:
+        return f"{here} has no Armillary ({found['why']}): install armillary=={version} there"
+    if found["version"] != version:
+        return f"{here} has Armillary {found['version']}, and the study is run with {version}: install that"
+    if found["folder"]:
+        return (
+            f"{here} {found['folder']}: the folder must be on a disk that all workers share, under the same "
+            "path, and that they may write to"
+        )
+    return ""
