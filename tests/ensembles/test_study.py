@@ -413,3 +413,48 @@ def test_bad_input_of_methods(finished: Study, tmp_path: Path) -> None:
         with pytest.raises(ArmillaryError, match=told):
             call()
     assert not (tmp_path / "s").exists()
+
+
+# --------------------------------------------------------------------------------------------- large studies
+
+
+def test_a_dataset_of_a_billion_unfinished_runs_is_opened_without_reading_them(tmp_path: Path) -> None:
+    """Columns are read where they are used: the first block, the others being NaN."""
+    few = pendulum_study(tmp_path / "s", runs=200, block=100, outputs=None, sample=None).run()
+    many = few.extend(10**9)
+    found = many.dataset()
+    assert found.sizes["run"] == 10**9
+    rows = found.isel(run=[3, 150, 123_456_789])
+    table = few.table()
+    assert rows["status"].to_numpy().tolist() == ["finished", "finished", "not run"]
+    assert np.isnan(rows["L"].to_numpy()[2])
+    assert rows["L"].to_numpy()[:2].tolist() == table["L"].to_numpy()[[3, 150]].tolist()
+    some = found["L"][10:190:60].to_numpy()
+    assert some.tolist() == table["L"].to_numpy()[10:190:60].tolist()
+    assert found["L"][190:8:-60].to_numpy().tolist() == table["L"].to_numpy()[190:8:-60].tolist()
+    assert found["run"][123_456_789] == 123_456_789
+
+
+def test_what_a_study_takes_of_its_disk_is_told_before_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """200 runs of 8 bytes times: two histories of 11 samples, a histogram of 4 bins, and 8 numbers (three
+    varied, three metrics, how and when it ended) in record, store and table. Two blocks of four files.
+    """
+    from armillary.ensembles.study import disk
+
+    study = pendulum_study(tmp_path / "s", runs=200, block=100)
+    monkeypatch.setattr(disk, "_free", lambda folder: (1000.0, 1e9))
+    with pytest.warns(UserWarning, match=r"will write up to 80 kB .* in 8 files, and its disk has 1 kB free"):
+        study.run()
+    assert "are to be written" in (tmp_path / "s" / "log.txt").read_text()
+    monkeypatch.setattr(disk, "_free", lambda folder: (1e12, 3.0))
+    with pytest.warns(UserWarning, match=r"in 8 files: give a larger block=, now 100 runs"):
+        pendulum_study(tmp_path / "t", runs=200, block=100).run()
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 bytes"), (999, "999 bytes"), (2.4e13, "24 TB")])
+def test_bytes_as_people_read_them(number: float, text: str) -> None:
+    from armillary.ensembles.study.disk import in_bytes
+
+    assert in_bytes(number) == text

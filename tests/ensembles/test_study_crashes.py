@@ -202,6 +202,17 @@ def test_without_time_only_what_changed_is_read(tmp_path: Path) -> None:
     assert found().compared == 2 and found().damaged == (4,)
 
 
+def test_a_chunk_of_another_size_is_seen_without_reading_it(tmp_path: Path) -> None:
+    """Cut off by a full disk, say, with the time of change that its record states."""
+    study = pendulum_study(tmp_path / "s").run()
+    definition, chunk = study._definition, tmp_path / "s" / "results.zarr" / "energy" / "c.3.0"
+    times = chunk.stat().st_atime_ns, chunk.stat().st_mtime_ns
+    chunk.write_bytes(chunk.read_bytes()[:-1])
+    os.utime(chunk, ns=times)
+    found = finished_blocks(study._folder, definition.layout, definition.digest, patience=0.0)
+    assert found.damaged == (3,)
+
+
 def turn_bit(path: Path, keep_time: bool = False) -> None:
     times = path.stat().st_atime_ns, path.stat().st_mtime_ns
     content = bytearray(path.read_bytes())
@@ -278,6 +289,18 @@ def test_locks_of_the_dead_are_taken_over(tmp_path: Path) -> None:
             with pytest.raises(ArmillaryError, match=f"is being run by.*{told}"), StudyLock(tmp_path):
                 pass
             assert json.loads(lock.read_text())["token"] == "other"
+
+
+def test_a_lock_that_another_took_over_meanwhile_is_put_back(tmp_path: Path) -> None:
+    """Two processes find the same stale lock; the first has made its own when the second moves it away."""
+    lock, late = tmp_path / "lock", StudyLock(tmp_path)
+    with StudyLock(tmp_path):
+        mine = lock.read_text()
+        late._remove({"token": "the stale one"})
+        assert lock.read_text() == mine
+        late._remove(json.loads(mine))  # the one that it saw: gone
+        assert not lock.exists()
+    assert not [path.name for path in tmp_path.iterdir()]
 
 
 def test_an_owner_is_heard_of_and_notices_that_he_was_replaced(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from armillary.ensembles.study import Study, cluster, cluster_check, cluster_workers, open_study
 from armillary.ensembles.study.cluster_worker import Job, UnfitWorkerError
 from armillary.errors import ArmillaryError
+from armillary.model.system import System
 from armillary.version import VERSION
 from tests.ensembles.study_models import pendulum_study
 
@@ -231,10 +232,13 @@ def opened(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "t"
 
 
-def test_a_changed_text_is_refused_before_it_is_read(opened: Path) -> None:
-    """An FMU named in it would be machine code: nothing of the text is read, whatever ``trust`` says."""
+def test_machine_code_that_a_changed_text_names_is_not_loaded(
+    opened: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever ``trust`` says: that is for the text which the study wrote."""
     text = opened / "model.toml"
     text.write_text(text.read_text() + "\n[fmus.extra]\nfile = 'nowhere.fmu'\n")
+    monkeypatch.setattr(System, "fmu", lambda *given, **more: pytest.fail("loaded"))
     for trust in (False, True):
         with pytest.raises(ArmillaryError, match="is not the text that the study wrote there"):
             open_study(opened, trust=trust).rerun(3)

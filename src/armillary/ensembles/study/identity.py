@@ -118,15 +118,10 @@ def rebuilt(
     """The model of a study, from the function that builds it or from its text, derived as it was.
 
     The order in which loads were described may get lost in a text: its equations are the same, and their
-    rounding may be another. A model that is not the study's is refused; a text that was changed is refused
-    before it is read, since it may name machine code (FMUs).
+    rounding may be another. A model that is not the study's is refused. ``trust`` is for the text that the
+    study wrote: machine code (FMUs) that a changed one names is not loaded.
     """
-    if not build and "text" in about and text_checksum(folder) != about["text"]:
-        raise ArmillaryError(
-            f"'{folder.model}' is not the text that the study wrote there: it was changed or damaged\n"
-            "  remedy: restore it, or give the model itself: open_study(…, model=…)"
-        )
-    system = built(build) if build else load(folder.model, **({"trust": True} if trust else {}))
+    system = built(build) if build else _from_text(folder, about, trust)
     known = {key: value for key, value in about["derived"].items() if key in ("regroup", "small", "keep")}
     model = system.derive(about["formalism"], **known).compile()
     if asked := about.get("sensitivities"):
@@ -138,6 +133,20 @@ def rebuilt(
             "restore it, or give the model itself: open_study(…, model=…)"
         )
     return model
+
+
+def _from_text(folder: Folder, about: dict[str, Any], trust: bool) -> System:
+    """The system that the text in a study's folder describes."""
+    changed = "text" in about and text_checksum(folder) != about["text"]
+    try:
+        return load(folder.model, **({"trust": True} if trust and not changed else {}))
+    except ModelError as error:
+        if not changed:
+            raise
+        raise ArmillaryError(
+            f"'{folder.model}' is not the text that the study wrote there, and cannot be used: {error}\n"
+            "  remedy: restore it, or give the model itself: open_study(…, model=…)"
+        ) from error
 
 
 def _another(about: dict[str, Any], model: CompiledModel) -> str:

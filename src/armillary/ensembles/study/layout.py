@@ -60,6 +60,16 @@ class Layout:
         """The first run of a block, and the one behind its last."""
         return number * self.block, min((number + 1) * self.block, self.runs)
 
+    @property
+    def bytes(self) -> int:
+        """Bytes on the disk before compression: histories, and numbers in records, store and table."""
+        return 8 * self.runs * (3 * len(self.columns) + sum(array.size for array in self.arrays))
+
+    @property
+    def files(self) -> int:
+        """Files on the disk, but for a few: a record and the chunks of each block."""
+        return self.blocks * (1 + len(self.arrays))
+
     def names(self, kind: str) -> tuple[str, ...]:
         """Names of the columns of a kind, in order."""
         return tuple(column.name for column in self.columns if column.kind == kind)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from armillary.ensembles.plan import NOT_RUN
 from armillary.ensembles.study.consolidate import is_consolidated, whole_table, words
 from armillary.ensembles.study.definition import Definition
 from armillary.ensembles.study.files import Folder
 from armillary.ensembles.study.layout import METRIC, RUN, STATUS, VARIED, Array, Layout
-from armillary.ensembles.study.records import read_numbers
+from armillary.ensembles.study.lazy import RecordedNumbers, lazy_column
 from armillary.errors import ArmillaryError, nearest, require
 
 _IN_MEMORY = 4 * 2**30  # bytes of histories
@@ -22,16 +22,6 @@ _IN_MEMORY = 4 * 2**30  # bytes of histories
 if TYPE_CHECKING:
     import pandas
     import xarray
-
-
-def numbers(folder: Folder, definition: Definition) -> np.ndarray:
-    """The numbers (columns, runs) of all runs from the records of blocks; NaN where a run is not made."""
-    layout = definition.layout
-    found = np.full((len(layout.columns), layout.runs), np.nan)
-    found[[column.kind == STATUS for column in layout.columns]] = NOT_RUN
-    for first, end, values in read_numbers(folder, layout, definition.digest, range(layout.blocks)):
-        found[:, first:end] = values
-    return found
 
 
 def dataset(folder: Folder, definition: Definition, **options: Any) -> xarray.Dataset:
@@ -47,15 +37,21 @@ def dataset(folder: Folder, definition: Definition, **options: Any) -> xarray.Da
 
 def _labelled(found: xarray.Dataset, folder: Folder, definition: Definition) -> xarray.Dataset:
     """A store as it is shown: numbers from records where the store has none yet, words for status."""
+    pd = require("pandas", extra="data", purpose="Labelled datasets")
     layout = definition.layout
     found = found.isel({RUN: slice(layout.runs)})
-    if not is_consolidated(folder, definition):
-        for column, row in zip(layout.columns, numbers(folder, definition), strict=True):
-            found[column.label] = (RUN, row, found[column.label].attrs)
-    for column in layout.columns:
+    recorded = None if is_consolidated(folder, definition) else RecordedNumbers(folder, definition)
+    for i, column in enumerate(layout.columns):
+        stored = found[column.label]
+        read = partial(_stored, stored) if recorded is None else partial(_recorded, recorded, i)
         if column.kind == STATUS:
-            found[column.label] = (RUN, words(found[column.label].to_numpy()), found[column.label].attrs)
-    coordinates: dict[str, Any] = {RUN: np.arange(layout.runs)}
+            values = lazy_column(layout.runs, words(np.zeros(1)).dtype, partial(_in_words, read))
+        elif recorded is not None:
+            values = lazy_column(layout.runs, float, read)
+        else:
+            continue
+        found[column.label] = (RUN, values, stored.attrs)
+    coordinates: dict[str, Any] = {RUN: pd.RangeIndex(layout.runs)}  # which takes no memory
     if len(layout.times):
         coordinates["time"] = ("time", layout.times, {"units": "s", "long_name": "time"})
     for array in layout.arrays:
@@ -68,6 +64,19 @@ def _labelled(found: xarray.Dataset, folder: Folder, definition: Definition) -> 
     return found[shown].assign_coords(coordinates).set_coords(varied)
 
 
+def _stored(column: Any, first: int, end: int) -> np.ndarray:
+    found: np.ndarray = column[first:end].to_numpy()
+    return found
+
+
+def _recorded(numbers: RecordedNumbers, column: int, first: int, end: int) -> np.ndarray:
+    return numbers(first, end)[column]
+
+
+def _in_words(codes: Callable[[int, int], np.ndarray], first: int, end: int) -> np.ndarray:
+    return words(codes(first, end))
+
+
 def table(folder: Folder, definition: Definition) -> pandas.DataFrame:
     """A pandas table with a row per run: varied values, metrics, how it ended; units in its ``attrs``."""
     pd = require("pandas", extra="data", purpose="Tables")
@@ -76,7 +85,8 @@ def table(folder: Folder, definition: Definition) -> pandas.DataFrame:
         found = pd.read_parquet(io.BytesIO(content)).set_index(RUN)
     else:
         _require_results(folder)
-        rows = zip(layout.table_names, layout.columns, numbers(folder, definition), strict=True)
+        numbers = RecordedNumbers(folder, definition)(0, layout.runs)
+        rows = zip(layout.table_names, layout.columns, numbers, strict=True)
         columns = {name: words(row) if column.kind == STATUS else row for name, column, row in rows}
         found = pd.DataFrame(columns, index=pd.RangeIndex(layout.runs, name=RUN))
     pairs = zip(layout.table_names, layout.columns, strict=True)
@@ -121,7 +131,7 @@ def counts_of(folder: Folder, definition: Definition, name: str) -> tuple[np.nda
     for array in definition.layout.arrays:
         if array.name == name and array.edges:
             with _readable(folder):
-                return _stored(folder, array)[:], array
+                return _store_array(folder, array)[:], array
     return None
 
 
@@ -130,7 +140,7 @@ def history(folder: Folder, definition: Definition, name: str) -> tuple[np.ndarr
     for array in definition.layout.arrays:
         if array.name == name and not array.edges:
             with _readable(folder):
-                found = _stored(folder, array)
+                found = _store_array(folder, array)
                 values = found[:] if found.nbytes <= _IN_MEMORY else found
             return definition.layout.times, values, array.units
     known = definition.content["outputs"]
@@ -138,7 +148,7 @@ def history(folder: Folder, definition: Definition, name: str) -> tuple[np.ndarr
     raise ArmillaryError(f"study '{folder.root}' has no histories of '{name}'{nearest(name, known)}; {there}")
 
 
-def _stored(folder: Folder, array: Array) -> Any:
+def _store_array(folder: Folder, array: Array) -> Any:
     """An array of the store."""
     zarr = require("zarr", extra="study", purpose="Studies")
     _require_results(folder)

@@ -27,6 +27,7 @@ from armillary.ensembles.study.definition import (
     read_definition,
 )
 from armillary.ensembles.study.design_file import read_design, write_design
+from armillary.ensembles.study.disk import check_disk
 from armillary.ensembles.study.files import Folder
 from armillary.ensembles.study.identity import (
     identity,
@@ -218,6 +219,8 @@ class Study(StudyResults):
             f"{layout.blocks} blocks are there, {found.compared} compared with their checksums"
             + (f"; damaged: {', '.join(map(str, found.damaged))}" if found.damaged else "")
         )
+        if missing:
+            check_disk(folder, layout, len(missing) / layout.blocks)
         for number in found.damaged:
             folder.record(number).unlink(missing_ok=True)  # else a worker would take it for finished
         count = Progress(layout, found.records.values())
