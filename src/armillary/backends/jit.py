@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-from collections.abc import Callable
-from typing import Any
+import os
+from collections.abc import Callable, Sequence
+from functools import cache as once
+from typing import Any, NamedTuple
 
 from armillary.backends import cache
 
@@ -18,18 +20,21 @@ class Compiled:
     """Functions of one module, by name; freed with this object."""
 
     def __init__(self, text: str, *, level: int = 2, vectorise: bool = False) -> None:
-        def options() -> Any:
-            made = prepared().create_pipeline_tuning_options(speed_level=1)
-            made.slp_vectorization = vectorise
-            return made
-
         # The address of a foreign function is another one in the next process.
         name = "" if "inttoptr" in text else f"program {level} {vectorise} {text}"
-        self._engine = engine(name, lambda: prepared().parse_assembly(text), level, options)
+        self._engine = engine(name, lambda: [text], level, Passes(1, straight=vectorise))
 
     def address(self, name: str) -> int:
         """Address of a function, 0 where the module has none of that name."""
         return self._engine.get_function_address(name)
+
+
+class Passes(NamedTuple):
+    """LLVM's standard pipeline of a level, with or without vectors made of loops and of straight code."""
+
+    speed: int
+    loops: bool = True
+    straight: bool = False
 
 
 def prepared() -> Any:
@@ -48,11 +53,18 @@ def prepared() -> Any:
     return llvm
 
 
-def engine(name: str, module: Callable[[], Any], level: int, options: Callable[[], Any]) -> Any:
-    """A module optimised with these options and compiled; its code lives as long as the engine.
+def engine(
+    name: str,
+    texts: Callable[[], Sequence[str]],
+    level: int,
+    passes: Passes,
+    adjust: Callable[[Any], None] | None = None,
+) -> Any:
+    """Modules linked into one, optimised by these passes and compiled; the code lives as long as the engine.
 
     ``name`` tells all that decides the code; code of that name is taken from the cache where it is there, and
-    then no module is made. "" for code that is of use in this process only.
+    then no text is made. "" for code that is of use in this process only. ``adjust`` changes the linked
+    module before it is optimised.
 
     In the small code model constants would be operands of instructions; in a JIT's default one the address of
     each is loaded first, 29 of the Stanford arm's 496 instructions, a few nanoseconds. But code and constants
@@ -60,13 +72,13 @@ def engine(name: str, module: Callable[[], Any], level: int, options: Callable[[
     the small model reaches, which ends the process.
     """
     llvm = prepared()
-    machine, described = _machine(level)
-    key = cache.digest(described, name) if name else ""
+    key = cache.digest(described(level), name) if name else ""
     code = cache.fetch(key) if key else None
     if code is None:
-        code = _object_code(module(), machine, options())
+        code = _object_code(texts(), level, passes, adjust)
         if key:
             cache.keep(key, code)
+    machine = _machine(level)  # a machine of its own: the engine disposes of it
     empty = llvm.parse_assembly("")
     empty.triple, empty.data_layout = machine.triple, str(machine.target_data)
     made = llvm.create_mcjit_compiler(empty, machine)
@@ -75,21 +87,69 @@ def engine(name: str, module: Callable[[], Any], level: int, options: Callable[[
     return made
 
 
-def _machine(level: int) -> tuple[Any, str]:
-    """What to compile for, and the words that tell it from others."""
+def features() -> dict[str, bool]:
+    """What this processor can do, by LLVM's names.
+
+    ``ARMILLARY_CPU`` takes features away ("-fma,-avx"), to see what a processor without them would compute.
+    """
+    found = dict(prepared().get_host_cpu_features())
+    without = [word.strip() for word in os.environ.get("ARMILLARY_CPU", "").split(",") if word.strip()]
+    return found | {word.removeprefix("-"): False for word in without}
+
+
+def described(level: int) -> str:
+    """The words that tell machine code of this level, processor and LLVM from others."""
     import llvmlite
 
     llvm = prepared()
-    cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=cpu, features=features, opt=level, codemodel="jitdefault", jit=True
-    )
-    return machine, f"{llvmlite.__version__} {machine.triple} {cpu} {features} {level} jitdefault"
+    triple, cpu = llvm.get_default_triple(), llvm.get_host_cpu_name()
+    return f"{llvmlite.__version__} {triple} {cpu} {_flags()} {level} jitdefault"
 
 
-def _object_code(module: Any, machine: Any, options: Any) -> bytes:
+def _flags() -> str:
+    return ",".join(f"{'+' if has else '-'}{name}" for name, has in sorted(features().items()))
+
+
+def _machine(level: int) -> Any:
     llvm = prepared()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=_flags(), opt=level, codemodel="jitdefault", jit=True
+    )
+
+
+def _object_code(
+    texts: Sequence[str], level: int, passes: Passes, adjust: Callable[[Any], None] | None = None
+) -> bytes:
+    """Machine code of modules linked into one; what LLVM made on the way is freed.
+
+    The modules live in a context of their own: the process-wide one keeps every number that they mention.
+    llvmlite 0.50 forgets to free a pass manager (its class inherits an empty ``_dispose`` before the right
+    one; 27 KiB each) and the list of passes of a pass builder (1.5 KiB each, 12 KiB once it has run), so the
+    manager is freed here by name, and one builder serves all modules of a level.
+    """
+    from llvmlite.binding.newpassmanagers import NewPassManager
+
+    llvm = prepared()
+    context = llvm.create_context()
+    module, *others = (llvm.parse_assembly(text, context) for text in texts)
+    for other in others:
+        module.link_in(other)
+    if adjust is not None:
+        adjust(module)
+    machine, builder = _builder(level, passes, _flags())
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    manager = builder.getModulePassManager()  # runs once: some passes give away what they hold
+    manager.run(module, builder)
+    NewPassManager._dispose(manager)
+    manager.detach()
     return bytes(machine.emit_object(module))
+
+
+@once
+def _builder(level: int, passes: Passes, flags: str) -> tuple[Any, Any]:
+    """A target machine and LLVM's pass builder for it; ``flags`` are those that the machine was made with."""
+    llvm = prepared()
+    machine = _machine(level)
+    options = llvm.create_pipeline_tuning_options(speed_level=passes.speed)
+    options.loop_vectorization, options.slp_vectorization = passes.loops, passes.straight
+    return machine, llvm.create_pass_builder(machine, options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.backends.jit import LIBRARY_FUNCTIONS, engine, prepared
+from armillary.backends.jit import LIBRARY_FUNCTIONS, Passes, engine, features
 from armillary.ensembles.plan import FINISHED, NOT_RUN, TOO_MANY_STEPS, Engine, Outcome, Plan
 from armillary.ensembles.starts import Starts
 
@@ -34,30 +34,23 @@ def engine_of(plan: Plan, width: int | None = None) -> Lanes | AdaptiveLanes:
 @cache
 def lanes() -> int:
     """How many doubles a vector register of this machine holds; at least 2."""
-    features = prepared().get_host_cpu_features()
-    return 8 if features.get("avx512f") else 4 if features.get("avx") else 2
+    here = features()
+    return 8 if here.get("avx512f") else 4 if here.get("avx") else 2
 
 
 def _machine_code(texts: tuple[str, str]) -> Any:
     """A loop linked with what it calls, as machine code."""
 
-    def module() -> Any:
-        made = prepared().parse_assembly(texts[0])
-        made.link_in(prepared().parse_assembly(texts[1]))
-        for function in made.functions:
+    def adjust(module: Any) -> None:
+        for function in module.functions:
             if function.is_declaration:  # a call of what is not there would end the process
                 assert function.name.startswith("llvm.") or function.name in LIBRARY_FUNCTIONS, function.name
             elif function.name != "runs":
                 function.linkage = "internal"
-        return made
-
-    def options() -> Any:
-        made = prepared().create_pipeline_tuning_options(speed_level=2)
-        made.slp_vectorization = made.loop_vectorization = False  # all is vectors already
-        return made
 
     name = "" if "inttoptr" in texts[1] else f"lanes {texts[0]} {texts[1]}"
-    return engine(name, module, 2, options)
+    # No pass looks for vectors: all is vectors already.
+    return engine(name, lambda: texts, 2, Passes(2, loops=False), adjust)
 
 
 class _Loop:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from armillary.backends.jit import Compiled, engine, prepared
+from armillary.backends.jit import Compiled, Passes, engine
 from armillary.backends.llvm import llvm_text
 from armillary.ensembles.plan import AT_ONCE, Engine, Outcome, Plan
 from armillary.ensembles.starts import Starts
@@ -67,15 +66,7 @@ class Scalar(Engine):
         self._drive = compiled_loop(self._first.shape, functions.ir)
         loop, metrics = scalar_modules(plan, self._first.shape, AGAIN)
 
-        def module() -> Any:
-            made = prepared().parse_assembly(loop)
-            made.link_in(prepared().parse_assembly(metrics))
-            return made
-
-        def options() -> Any:
-            return prepared().create_pipeline_tuning_options(speed_level=2)
-
-        self._engine = engine(f"scalar {loop} {metrics}", module, 2, options)
+        self._engine = engine(f"scalar {loop} {metrics}", lambda: [loop, metrics], 2, Passes(2))
         kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * len(ARGUMENTS))
         self._runs = kind(self._engine.get_function_address("runs"))
         self._due = plan.uses

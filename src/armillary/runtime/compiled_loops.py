@@ -6,10 +6,9 @@ import ctypes
 from collections.abc import Callable
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
 
 from armillary.backends.cache import digest
-from armillary.backends.jit import engine, prepared
+from armillary.backends.jit import Passes, engine
 from armillary.runtime.shape import Control, Reason, Shape
 
 
@@ -17,25 +16,18 @@ class Loop:
     """A compiled loop; its code is freed with it."""
 
     def __init__(self, shape: Shape, model: str = "") -> None:
-        def module() -> Any:
+        def texts() -> list[str]:
             from armillary.runtime.code import power_text  # neither is needed where the code is in the cache
             from armillary.runtime.loops import emit_loop
 
-            binding = prepared()
-            made = binding.parse_assembly(str(emit_loop(shape, linked=bool(model)).module))
+            made = [str(emit_loop(shape, linked=bool(model)).module)]
             if shape.adaptive:
-                made.link_in(binding.parse_assembly(power_text(1)[1]))
-            if model:
-                made.link_in(binding.parse_assembly(model))
-            return made
+                made.append(power_text(1)[1])
+            return [*made, model] if model else made
 
-        def options() -> Any:
-            made = prepared().create_pipeline_tuning_options(speed_level=3)
-            made.loop_vectorization = made.slp_vectorization = _vectorised(shape)
-            return made
-
+        vectors = _vectorised(shape)
         name = "" if "inttoptr" in model else f"loop {_written()} {shape!r} {model}"
-        self._engine = engine(name, module, 3, options)
+        self._engine = engine(name, texts, 3, Passes(3, loops=vectors, straight=vectors))
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), ctypes.c_void_p)
         self.address: int = self._engine.get_function_address("armillary_drive")
         self._drive: Callable[..., int] = kind(self.address)
