@@ -1,18 +1,68 @@
-"""Settings shared by all tests: no screen, and property tests that repeat themselves exactly."""
+"""Settings shared by all tests: no screen, property tests that repeat themselves exactly, one cache of
+machine code for all workers of a run, Ctrl-C that is heard, and a limit to the time of every test.
+"""
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
 
 # Before NumPy is imported: the tests share the cores already, and threads that wait for each other cost most.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["MPLBACKEND"] = "Agg"
-# Every test compiles for itself; those of the cache name a folder of their own.
-os.environ["ARMILLARY_CACHE"] = "off"
 
-from hypothesis import settings
+# Machine code is kept by content, so what one test has compiled another takes: a fresh folder per run, which
+# the workers inherit. Tests of the cache itself name folders of their own.
+CACHE = None if "PYTEST_XDIST_WORKER" in os.environ else tempfile.mkdtemp(prefix="armillary-tests-")
+if CACHE is not None:
+    os.environ["ARMILLARY_CACHE"] = CACHE
+
+# In the background of a shell, under nohup and some CI runners SIGINT is ignored, and every child inherits
+# that: tests that interrupt a run would wait for its end.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def limit() -> float:
+    """Seconds after which a test is ended with a traceback of all threads, and with it the process, since
+    compiled code cannot be interrupted; pytest-xdist then names the test and starts another worker.
+
+    The slowest test takes about 10 s on a quiet machine; more is allowed where others use the processors too.
+    """
+    given = os.environ.get("ARMILLARY_TEST_SECONDS")
+    busy = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 1.0
+    return float(given) if given else 60.0 * (1.0 + busy)
+
 
 # No deadline: the first call of a compiled model pays for its compilation, and test machines are shared.
 # Derandomised: a red run must be red again when someone looks at it.
 settings.register_profile("armillary", deadline=None, derandomize=True)
 settings.load_profile("armillary")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_STDERR] = os.dup(2)  # before output is captured
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if CACHE is not None:
+        shutil.rmtree(CACHE, ignore_errors=True)
+
+
+_STDERR = pytest.StashKey[int]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    faulthandler.dump_traceback_later(limit(), exit=True, file=item.config.stash[_STDERR])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()

@@ -92,9 +92,9 @@ def test_a_chain_of_a_hundred_thousand_nodes_compiles() -> None:
     for i in range(50_001):
         node = 0.5 * node**2 + 0.01 * (i % 7 + 1)
         expected = 0.5 * expected**2 + 0.01 * (i % 7 + 1)
-    began = time.perf_counter()
+    began = time.process_time()
     model = slider(node, s)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     nodes = len(model.equations.program.outputs.nodes)
     assert nodes > 100_000
     assert model.outputs(0.0, [0.3, 0.0])["large"] == pytest.approx(expected, rel=1e-13)
@@ -105,9 +105,9 @@ def test_a_sum_of_ten_thousand_terms_compiles() -> None:
     s = arm.System("wide")
     x = s.body("A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1)).q1
     terms = 10_000
-    began = time.perf_counter()
+    began = time.process_time()
     model = slider(total((1 + i / terms, (x + i) ** 2) for i in range(terms)), s)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     expected = math.fsum((1 + i / terms) * (0.3 + i) ** 2 for i in range(terms))
     assert model.outputs(0.0, [0.3, 0.0])["large"] == pytest.approx(expected, rel=1e-13)
     assert seconds < 60

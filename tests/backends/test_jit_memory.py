@@ -11,7 +11,18 @@ import pytest
 from armillary.backends import jit
 
 # The fields of glibc's mallinfo2 (malloc/malloc.h), of which two are asked for below.
-FIELDS = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+FIELDS = (
+    "arena",
+    "ordblks",
+    "smblks",
+    "hblks",
+    "hblkhd",
+    "usmblks",
+    "fsmblks",
+    "uordblks",
+    "fordblks",
+    "keepcost",
+)
 LEFT_BEHIND = 1024  # bytes per compilation; without the care that `jit` takes 50,000
 
 

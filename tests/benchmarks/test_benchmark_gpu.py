@@ -1,8 +1,9 @@
-"""The stored results of a GPU meet the targets and read well; instructions are counted in a listing."""
+"""The stored results of a GPU: they are of today's programs, follow from their raw counts and read well."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from benchmarks.gpu_report import markdown
 from benchmarks.gpu_sass import counted
+from examples import stanford_arm
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -17,6 +19,25 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def stored() -> dict[str, Any]:
     return json.loads((ROOT / "benchmarks" / "gpu_results.json").read_text())
+
+
+def test_the_arm_of_today_costs_no_more_than_the_one_measured(stored: dict[str, Any]) -> None:
+    """Otherwise the stored speed is that of another program: measure again with `benchmarks/gpu.py`."""
+    (measured,) = (r for r in stored["models"] if (r["model"], r["precision"]) == ("Stanford arm", "double"))
+    counts = [int(number) for number in re.findall(r"\d+", measured["operations"])]
+    assert stanford_arm.system().derive(measured["formalism"]).operations.total <= sum(counts)
+
+
+def test_shares_follow_from_instructions_and_rates(stored: dict[str, Any]) -> None:
+    """An fma is two operations; no pipe does more than it can, and no operation is counted twice."""
+    for row in (r for r in stored["models"] if "instructions" in r):
+        counted_now = row["instructions"]
+        flops = 2 * counted_now["fma"] + counted_now["mul"] + counted_now["add"]
+        assert row["flops"] == pytest.approx(flops)
+        assert row["flops_per_second"] == pytest.approx(flops * row["evaluations_per_second"])
+        assert 0.4 < row["peak_share"] < row["pipe_share"] <= 1
+        assert row["operations_share"] < row["peak_share"]
+        assert flops > sum(int(number) for number in re.findall(r"\d+", row["operations"])[:2])
 
 
 def test_targets_are_met(stored: dict[str, Any]) -> None:

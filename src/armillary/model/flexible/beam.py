@@ -23,6 +23,7 @@ from armillary.model.flexible.frames import local_axes, turned
 from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping
 from armillary.model.flexible.part import Array, FlexiblePart, Node
+from armillary.model.flexible.rounding import settle, shortening_size
 from armillary.model.flexible.section import Section
 from armillary.model.flexible.waves import Wave, bending_waves, line_waves
 
@@ -197,7 +198,11 @@ class Beam:
             modal = density * float(weights @ wave.values(places) ** 2)
             end = np.array([self.length])
             modal += float(loads[0] * wave.values(end)[0] ** 2 + loads[1] * wave.values(end, 1)[0] ** 2)
+            # the tip, the root or the middle; in the second mode between pins all three stand still
             size = wave.values(np.array([self.length, 0.0, self.length / 2]))
+            everywhere = wave.values(places)
+            if np.max(np.abs(size)) < 0.1 * np.max(np.abs(everywhere)):
+                size = everywhere
             sign = np.sign(size[np.argmax(np.abs(size) > 0.5 * np.max(np.abs(size)))])
             found.append(_Mode(motion, wave.scaled(sign / np.sqrt(modal)), float(rate * wave.number**power)))
         return found
@@ -287,13 +292,14 @@ class Beam:
             name = place_name(s)
             return replace(nodes([name], np.array([s]))[name], place=s)
 
-        return FlexiblePart(
+        part = FlexiblePart(
             **found,
             K=K,
             C=modal_damping(found["M"], K, where, damping=damping, damping_matrix=damping_matrix),
             nodes=nodes(list(self.stations), np.array(list(self.stations.values()))),
             anywhere=anywhere,
         )
+        return settle(part, shortening_size(masses, bend))
 
     def _positions(self, s: Array) -> Array:
         return self.origin + np.outer(s, self.axes[:, 0])

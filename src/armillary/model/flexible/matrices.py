@@ -13,6 +13,7 @@ from armillary.model.flexible.files import read_matrix
 from armillary.model.flexible.integrals import MassTimes, modal_integrals
 from armillary.model.flexible.modal import modal_damping
 from armillary.model.flexible.part import Array, FlexiblePart, Lumps
+from armillary.model.flexible.rounding import settle
 from armillary.model.flexible.solving import negative_row
 
 # Nodal stiffness is kept beside the modes up to this many freedoms, as a full matrix.
@@ -65,13 +66,14 @@ def from_matrices(
     )
     found = modal_integrals(_times(structure), places, shapes, second_order=second_order)
     K = np.diag(squares * np.diag(found["M"]))
-    return FlexiblePart(
+    part = FlexiblePart(
         **found,
         K=K,
         C=modal_damping(found["M"], K, where, damping=damping, damping_matrix=damping_matrix),
         nodes=node_records(names, places, shapes),
         lumps=_lumps(structure, structure.chosen(fixed, "fixed"), shapes),
     )
+    return settle(part)
 
 
 def _times(structure: Structure) -> MassTimes:

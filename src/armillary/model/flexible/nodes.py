@@ -24,6 +24,7 @@ from armillary.model.flexible.checks import (
 from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping, modal_mass, modal_stiffness, reduced_mass
 from armillary.model.flexible.part import Array, FlexiblePart, Lumps
+from armillary.model.flexible.rounding import settle, shortening_size
 
 
 def from_nodes(
@@ -84,7 +85,7 @@ def from_nodes(
     own = reduced_mass(M, found["P"], total_mass, where)
     K = modal_stiffness(own, where, frequencies=frequencies, stiffness=stiffness)
     C = modal_damping(own, K, where, damping=damping, damping_matrix=damping_matrix)
-    return FlexiblePart(
+    part = FlexiblePart(
         **found,
         K=K,
         C=C,
@@ -92,6 +93,7 @@ def from_nodes(
         lumps=Lumps(weights, tensors, positions, moved.reshape(-1, count), nodal),
         total_mass=None if total_mass is None else float(total_mass),
     )
+    return settle(part, shortening_size(weights, bend), given=shapes is not None)
 
 
 def node_masses(value: Any, names: list[str], where: str) -> Array:

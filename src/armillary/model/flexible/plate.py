@@ -22,6 +22,7 @@ from armillary.model.flexible.frames import local_axes, turned
 from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping
 from armillary.model.flexible.part import Array, FlexiblePart, Node
+from armillary.model.flexible.rounding import settle
 from armillary.model.flexible.solving import lowest_pairs
 
 # Power of x that holds the edge x = 0, and the rigid motions (lift, two tilts) that it leaves free.
@@ -185,13 +186,14 @@ class Plate:
             name = place_name(*at)
             return replace(nodes([name], np.array([at]))[name], place=at)
 
-        return FlexiblePart(
+        part = FlexiblePart(
             **found,
             K=K,
             C=modal_damping(found["M"], K, where, damping=damping, damping_matrix=damping_matrix),
             nodes=nodes(list(self.stations), np.array(list(self.stations.values()))),
             anywhere=anywhere,
         )
+        return settle(part)
 
     def _positions(self, x: Array, y: Array) -> Array:
         return self.origin + np.outer(x, self.axes[:, 0]) + np.outer(y, self.axes[:, 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,11 @@ from armillary.model.flexible.part import Array
 _SMALL = 400
 # A pivot of a matrix scaled to a unit diagonal below this is rounding.
 _PIVOT = 1e-13
+# Eigenvalues that differ by a smaller share are one.
+_SAME = 1e-9
+# Entries equal up to rounding, as in symmetric structures: the first that exceeds this share of the largest
+# decides, on every machine.
+_NEARLY = 0.999
 # Modal mass below this share of what it would be if nothing cancelled is rounding.
 _EMPTY = 1e-13
 
@@ -45,7 +51,7 @@ def lowest_pairs(mass: Any, stiffness: Any, count: int, limit: float | None = No
     size = mass.shape[0]
     tried = count if limit is None else min(count, 16)
     if isinstance(mass, np.ndarray) or size < _SMALL or 3 * tried > size:
-        return ritz(mass, stiffness, _dense_vectors(mass, stiffness, shift, count))
+        return _dense_pairs(mass, stiffness, shift, count)
     solve = _factor((stiffness + shift * mass).tocsc())
     while True:
         squares, vectors = ritz(mass, stiffness, _sparse_vectors(mass, stiffness, shift, solve, tried))
@@ -53,7 +59,7 @@ def lowest_pairs(mass: Any, stiffness: Any, count: int, limit: float | None = No
             return squares, vectors
         tried = min(2 * tried, count)
         if 3 * tried > size:
-            return ritz(mass, stiffness, _dense_vectors(mass, stiffness, shift, count))
+            return _dense_pairs(mass, stiffness, shift, count)
 
 
 def ritz(mass: Any, stiffness: Any, vectors: Array) -> tuple[Array, Array]:
@@ -70,14 +76,55 @@ def ritz(mass: Any, stiffness: Any, vectors: Array) -> tuple[Array, Array]:
         0.5 * (small_stiffness + small_stiffness.T), 0.5 * (small_mass + small_mass.T)
     )
     vectors = vectors @ mix
-    # equal entries up to rounding, as in symmetric structures: the first of them decides, on every machine
+    for first, last in _alike(squares):
+        vectors[:, first:last] = _separated(vectors[:, first:last])
     size = np.abs(vectors)
-    first = np.argmax(size > 0.999 * np.max(size, axis=0), axis=0)
+    first = np.argmax(size > _NEARLY * np.max(size, axis=0), axis=0)
     return squares, vectors * np.sign(vectors[first, np.arange(vectors.shape[1])])
+
+
+def _alike(squares: Array) -> list[tuple[int, int]]:
+    """Ranges of two or more eigenvalues that are equal but for rounding."""
+    apart = np.flatnonzero(np.diff(squares) > _SAME * np.abs(squares[1:])) + 1
+    borders = [0, *apart.tolist(), len(squares)]
+    return [(a, b) for a, b in pairwise(borders) if b - a > 1]
+
+
+def _separated(vectors: Array) -> Array:
+    """Vectors of one eigenvalue, turned among themselves: any combination of them is an eigenvector too.
+
+    The first is the one that moves the row in which they are largest; the others rest there, the second moves
+    the largest row that is left, and so on. So the two bending modes of a round beam come out as one along y
+    and one along z on every machine, not as some pair at right angles.
+    """
+    left, found = vectors, []
+    while left.shape[1] > 1:
+        size = np.sum(left**2, axis=1)
+        row = left[np.argmax(size > _NEARLY * np.max(size))]
+        turn, _ = np.linalg.qr(row[:, None], mode="complete")
+        left = left @ turn
+        found.append(left[:, :1])
+        left = left[:, 1:]
+    return np.hstack([*found, left])
 
 
 def _full(matrix: Any) -> Array:
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.todense())
+
+
+def _dense_pairs(mass: Any, stiffness: Any, shift: float, count: int) -> tuple[Array, Array]:
+    """The lowest pairs; two more are solved for, so that ``count`` does not part equal frequencies."""
+    for more in (2, 0):
+        if count + more > mass.shape[0]:
+            continue
+        try:
+            squares, vectors = ritz(mass, stiffness, _dense_vectors(mass, stiffness, shift, count + more))
+        except MasslessMotion:  # there may be none beyond those asked for
+            if not more:
+                raise
+            continue
+        return squares[:count], vectors[:, :count]
+    raise AssertionError
 
 
 def _dense_vectors(mass: Any, stiffness: Any, shift: float, count: int) -> Array:
