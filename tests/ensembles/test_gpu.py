@@ -32,6 +32,12 @@ needs_compiler = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
 RANDOM = np.random.default_rng(6)
 
 
+@pytest.fixture(autouse=True)
+def numbers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same random numbers for a test whatever ran before it."""
+    monkeypatch.setitem(globals(), "RANDOM", np.random.default_rng(6))
+
+
 @pytest.fixture
 def card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module:
     """CuPy's stand-in, in its place."""
