@@ -18,6 +18,7 @@ SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13)
 
 # $(call environment,folder,extras): a virtual environment with Armillary and its extras.  A folder that is
 # broken, half made or of an unsupported Python is made anew.  What pip says is shown only when it fails.
+# Python compiles what is imported when it is imported; pip would compile everything, for twice the time.
 define environment
 for python in $(CANDIDATES); do \
     "$$python" -c '$(SUPPORTED)' >/dev/null 2>&1 && break; python=; \
@@ -29,10 +30,9 @@ fi; \
 if ! { "$(1)/bin/python" -c '$(SUPPORTED)' && "$(1)/bin/python" -m pip --version; } >/dev/null 2>&1; then \
     "$$python" -m venv --clear "$(1)" || exit 1; \
 fi; \
-echo "Installing armillary[$(2)] into $(1) (once; a minute or so)"; \
-"$(1)/bin/python" -m pip install --no-input --disable-pip-version-check -e '.[$(2)]' \
-    >"$(1)/install.log" 2>&1 </dev/null || { cat "$(1)/install.log" >&2; exit 1; }; \
-"$(1)/bin/python" -m compileall -q src/armillary || true  # pip does so for what it installs, not for a checkout
+echo "Installing armillary[$(2)] into $(1) (once)"; \
+"$(1)/bin/python" -m pip install --no-compile --no-input --disable-pip-version-check -e '.[$(2)]' \
+    >"$(1)/install.log" 2>&1 </dev/null || { cat "$(1)/install.log" >&2; exit 1; }
 endef
 
 help:
@@ -42,22 +42,30 @@ help:
 	@echo "make docs    the documentation site, in docs/_build/html"
 	@echo "make clean   remove what make made, the virtual environments too"
 
+# One folder in two stages: the demonstration needs matplotlib alone, a fraction of what the tests need.
+$(VENV)/ready-plot: pyproject.toml
+	@$(call environment,$(VENV),plot)
+	@touch $@
+
 $(VENV)/ready: pyproject.toml
 	@$(call environment,$(VENV),test)
-	@touch $@
+	@touch $(VENV)/ready-plot $@
 
 # The peers have an environment of their own: their pins must not decide which NumPy the tests see.
 $(PEERS)/ready: pyproject.toml
 	@$(call environment,$(PEERS),peers)
 	@touch $@
 
-demo: $(VENV)/ready
+demo: $(VENV)/ready-plot
 	@$(BIN)/python examples/demo.py
 
+# mypy takes one processor for half a minute, so it works beside the tests and reports after them.
 test: $(VENV)/ready
-	@echo "ruff";   $(BIN)/ruff check --quiet .
-	@echo "mypy";   $(BIN)/mypy src
-	@echo "pytest"; $(BIN)/python -m pytest -n $(WORKERS) -q
+	@echo "ruff"; $(BIN)/ruff check --quiet .
+	@echo "mypy and pytest"; \
+	$(BIN)/mypy src >$(VENV)/mypy.log 2>&1 & types=$$!; \
+	$(BIN)/python -m pytest -n $(WORKERS) -q; tests=$$?; \
+	wait $$types; typed=$$?; cat $(VENV)/mypy.log; [ $$tests -eq 0 ] && [ $$typed -eq 0 ]
 
 # A peer that cannot be installed is reported by the run itself as not available, so it does not stop here.
 bench: $(VENV)/ready
