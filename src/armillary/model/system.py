@@ -30,6 +30,7 @@ from armillary.model.inertia_input import finite_number, read_inertia, read_mass
 from armillary.model.joints import Assembly, Fixed, JointType, Maker
 from armillary.model.journal import Telling, recorded
 from armillary.model.judgement import Judgement
+from armillary.model.line_force import line_variables
 from armillary.model.orientation import orientation_matrix
 from armillary.model.origins import Call, Identity, belongs
 from armillary.model.reactions import Reactions
@@ -452,10 +453,13 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
         """A force of this magnitude along a direction at a point; opposite at the reaction point, or on the
         reaction body along the same line of action. Without a reaction the ground takes it. ``at`` a body
         means at its origin.
+
+        A text may use ``x``, the distance of ``at`` along the direction from the reaction (a body's origin
+        where it is one, the ground's without one), ``x0``, its value with all coordinates zero, and ``v``,
+        the relative velocity along the direction: "-k*(x - x0) - c*v". Names of the model's own go first.
         """
         self._new_name(name, "force")
         point = self._find_point(at, f"force '{name}'")
-        value = self.expression(magnitude, f"force '{name}'", FORCE)
         axis = self._direction(direction, f"force '{name}'")
         other_point: Point | None = None
         other: Body | None = None
@@ -469,6 +473,11 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
         elif found is not None:
             other_point = self._find_point(found, f"reaction of force '{name}'")
             other = other_point.body
+        local = {}
+        if isinstance(magnitude, str):
+            far = other_point or (other or self.ground).origin
+            local = line_variables(self, name, magnitude, (far, point), axis)
+        value = self.expression(magnitude, f"force '{name}'", FORCE, local)
         return self._add_load(
             Load(
                 name,
