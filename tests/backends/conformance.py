@@ -145,6 +145,7 @@ def functions() -> arm.System:
         f"({q} <= {u}) + 2*({q} > 0.1)",
         "sin(double) + cos(3*p) + sin(900000.0*p)",
         f"sin({t}) - cos({q} + {t})",
+        f"tanh({u}) + floor(7*{q}) - 2*ceil(5*{u} + p) + hypot({q}, {u}) + mod(3*{q}, 0.7) - mod({u}, -p)",
     ]
     for i, text in enumerate(texts):
         s.output(f"f{i}", text)

@@ -92,6 +92,12 @@ REGIONS: dict[str, dict[str, Any]] = {
         "beside quarter turns": lambda r, n: (near_quarter_turns(r, n),),
         "beside eighths": lambda r, n: (near_quarter_turns(r, n) + math.pi / 4 + scattered(r, -30, -5, n),),
     },
+    "tanh": {
+        "any": lambda r, n: (any_double(r, n),),
+        "middle": lambda r, n: (scattered(r, -6, 4.6, n),),
+        "small": lambda r, n: (scattered(r, -1074, -5, n),),
+        "where the exponent changes": lambda r, n: (0.25 * math.log(2) * (1 + scattered(r, -40, -3, n)),),
+    },
     "pow": {
         "any": lambda r, n: (np.abs(any_double(r, n)), any_double(r, n)),
         "all results": lambda r, n: (2.0 ** r.uniform(-1074, 1024, n), scattered(r, -11, 1, n)),
@@ -107,7 +113,7 @@ CASES = [(name, region) for name in NAMES for region in REGIONS[name]]
 EXACT = {name: getattr(mpmath, name, None) for name in NAMES} | {"pow": mpmath.power}
 LONG = {
     "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "exp": np.exp, "log": np.log,
-    "atan2": np.arctan2, "pow": np.power,
+    "atan2": np.arctan2, "pow": np.power, "tanh": np.tanh,
 }  # fmt: skip
 
 

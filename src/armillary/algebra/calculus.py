@@ -114,12 +114,13 @@ def call_partials(node: Expr) -> list[Expr]:
     raise ExpressionError(f"'{node}' cannot be differentiated: give its function a derivative")
 
 
-_PIECEWISE_CONSTANT = ("sign", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not")
+_PIECEWISE_CONSTANT = ("sign", "floor", "ceil", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not")
 
 _RULES: dict[str, Any] = {
     "sin": lambda f, x: [fn.cos(x)],
     "cos": lambda f, x: [scale(fn.sin(x), -1)],
     "tan": lambda f, x: [1 + f * f],
+    "tanh": lambda f, x: [1 - f * f],
     "asin": lambda f, x: [power(1 - x * x, -0.5)],
     "acos": lambda f, x: [scale(power(1 - x * x, -0.5), -1)],
     "atan": lambda f, x: [1 / (1 + x * x)],
@@ -128,6 +129,7 @@ _RULES: dict[str, Any] = {
     "abs": lambda f, x: [fn.sign(x)],
     "atan2": lambda f, y, x: [x / (x * x + y * y), -y / (x * x + y * y)],
     "pow": lambda f, b, e: [e * f / b, fn.log(b) * f],
+    "mod": lambda f, x, y: [UNIT, scale(fn.floor(x / y), -1)],
     "min": lambda f, a, b: [a <= b, b < a],
     "max": lambda f, a, b: [a >= b, b > a],
     "select": lambda f, c, a, b: [ZERO, fn.select(c, UNIT, ZERO), fn.select(c, ZERO, UNIT)],
@@ -196,6 +198,7 @@ _NUMERIC: dict[str, Any] = {
     "sin": np.sin,
     "cos": np.cos,
     "tan": np.tan,
+    "tanh": np.tanh,
     "asin": np.arcsin,
     "acos": np.arccos,
     "atan": np.arctan,
@@ -205,6 +208,9 @@ _NUMERIC: dict[str, Any] = {
     "sign": np.sign,
     "atan2": np.arctan2,
     "pow": np.power,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "mod": np.mod,
     "min": np.minimum,
     "max": np.maximum,
     "select": lambda c, a, b: np.asarray(np.where(np.not_equal(c, 0), a, b))[()],

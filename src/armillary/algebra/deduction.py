@@ -21,8 +21,8 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.walk import operands_first
 from armillary.errors import UnitsError
 
-_DIMENSIONLESS = ("sin", "cos", "tan", "asin", "acos", "atan", "exp", "log", "pow")
-_EQUATE_ALL = ("min", "max", "atan2", "lt", "le", "gt", "ge", "eq", "ne")
+_DIMENSIONLESS = ("sin", "cos", "tan", "tanh", "asin", "acos", "atan", "exp", "log", "pow", "floor", "ceil")
+_EQUATE_ALL = ("min", "max", "mod", "atan2", "lt", "le", "gt", "ge", "eq", "ne")
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _call_form(node: Expr, forms: dict[Expr, Form], system: _System, where: str)
         return _equal_terms(node.args[1:], forms, system, where, node)
     if name in _EQUATE_ALL:
         shared = _equal_terms(node.args, forms, system, where, node)
-        return shared if name in ("min", "max") else _NUMBER if name == "atan2" else _bare(node)
+        return shared if name in ("min", "max", "mod") else _NUMBER if name == "atan2" else _bare(node)
     return _bare(node)  # sign, and, or, not: 1 or 0 may stand for anything
 
 

@@ -42,10 +42,13 @@ _UNARY: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "asin": (np.arcsin, "odd", ""),
     "acos": (np.arccos, "", ""),
     "atan": (np.arctan, "odd", ""),
+    "tanh": (np.tanh, "odd", ""),
     "exp": (np.exp, "", "log"),
     "log": (np.log, "", "exp"),
     "abs": (np.abs, "even", ""),
     "sign": (np.sign, "odd", ""),
+    "floor": (np.floor, "", ""),
+    "ceil": (np.ceil, "", ""),
 }
 _ANY_DIMENSION = ("abs", "sign")
 
@@ -123,6 +126,11 @@ def tan(x: Any) -> Any:
     return _unary("tan", x)
 
 
+def tanh(x: Any) -> Any:
+    """Hyperbolic tangent."""
+    return _unary("tanh", x)
+
+
 def asin(x: Any) -> Any:
     """Inverse sine, in radians."""
     return _unary("asin", x)
@@ -156,6 +164,35 @@ def absolute(x: Any) -> Any:
 def sign(x: Any) -> Any:
     """−1, 0 or 1 by the sign of the argument."""
     return _unary("sign", x)
+
+
+def floor(x: Any) -> Any:
+    """The largest whole number that is not above the argument."""
+    return _unary("floor", x)
+
+
+def ceil(x: Any) -> Any:
+    """The smallest whole number that is not below the argument."""
+    return _unary("ceil", x)
+
+
+def mod(x: Any, y: Any) -> Any:
+    """x − y·⌊x/y⌋, with the sign of y: what x is beyond a whole multiple of y."""
+    if not isinstance(x, Expr) and not isinstance(y, Expr):
+        return np.mod(x, y)
+    x, y = as_expr(x), as_expr(y)
+    if x.kind == "number" and y.kind == "number":
+        if y.data == 0:
+            raise ExpressionError(f"mod({x}, {y}) divides by zero")
+        return number(float(np.mod(x.data, y.data)))
+    return call("mod", (x, y), _shared_dimension(x, y))
+
+
+def hypot(x: Any, y: Any) -> Any:
+    """√(x² + y²)."""
+    if not isinstance(x, Expr) and not isinstance(y, Expr):
+        return np.hypot(x, y)
+    return sqrt(x * x + y * y)
 
 
 def sqrt(x: Any) -> Any:
@@ -290,6 +327,7 @@ _BUILDERS: dict[str, Callable[..., Any]] = {
     "atan2": atan2,
     "min": minimum,
     "max": maximum,
+    "mod": mod,
     "select": select,
     "and": and_,
     "or": or_,
@@ -316,12 +354,19 @@ BY_NAME: dict[str, tuple[Callable[..., Any], int]] = {
     "atan2": (atan2, 2),
     "min": (minimum, 2),
     "max": (maximum, 2),
+    "mod": (mod, 2),
+    "hypot": (hypot, 2),
     "select": (select, 3),
     "not": (not_, 1),
 }
 
+# Of these, the names that nothing else may have. The others came later, when models had loads called "floor":
+# followed by a parenthesis they are functions, else what the model calls so.
+RESERVED = frozenset(BY_NAME) - {"tanh", "hypot", "floor", "ceil", "mod"}
+
 __all__ = [
     "BY_NAME",
+    "RESERVED",
     "UNIT",
     "absolute",
     "acos",
@@ -329,12 +374,16 @@ __all__ = [
     "asin",
     "atan",
     "atan2",
+    "ceil",
     "cos",
     "equal",
     "exp",
+    "floor",
+    "hypot",
     "log",
     "maximum",
     "minimum",
+    "mod",
     "named",
     "not_",
     "not_equal",
@@ -345,4 +394,5 @@ __all__ = [
     "sin",
     "sqrt",
     "tan",
+    "tanh",
 ]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from armillary.algebra.typesetting import GREEK, Notation, Pieces, name_parts
 
 _FUNCTIONS = {
-    "sin": r"\sin", "cos": r"\cos", "tan": r"\tan",
+    "sin": r"\sin", "cos": r"\cos", "tan": r"\tan", "tanh": r"\tanh",
     "asin": r"\arcsin", "acos": r"\arccos", "atan": r"\arctan", "exp": r"\exp",
     "log": r"\ln", "min": r"\min", "max": r"\max", "sign": r"\operatorname{sgn}",
 }  # fmt: skip

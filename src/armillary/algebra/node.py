@@ -164,7 +164,7 @@ def _smallness(node: Node) -> float:
         return min(orders)
     if node.data == "select":
         return min(orders[1:])
-    return max(orders[0], 0) if node.data in ("sin", "tan", "asin", "atan") else 0
+    return max(orders[0], 0) if node.data in ("sin", "tan", "tanh", "asin", "atan") else 0
 
 
 def _forget(entry: _Entry) -> None:

@@ -28,6 +28,7 @@ _OUR_NAMES = {
     "absolute": "abs",
     "minimum": "min",
     "maximum": "max",
+    "remainder": "mod",
 }
 
 

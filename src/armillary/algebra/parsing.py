@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from armillary.algebra.expression import Expr, number, power, total
-from armillary.algebra.functions import BY_NAME, and_, equal, not_, not_equal, or_
+from armillary.algebra.functions import BY_NAME, RESERVED, and_, equal, not_, not_equal, or_
 from armillary.algebra.walk import product_of
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError, nearest
 
@@ -227,7 +227,7 @@ class _Parser:
 
     def _named(self, word: str, column: int) -> Any:
         if word not in self.known:
-            if word in BY_NAME and word in self.functions:
+            if word in RESERVED and word in self.functions:
                 self._fail(f"'{word}' is a function: write {word}(…)", column)
             try:
                 self.known[word] = self._guarded(column, "", self.names, word)

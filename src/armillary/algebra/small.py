@@ -191,11 +191,11 @@ def _logarithm(a: Expr, n: int) -> list[Expr]:
     return _integrated(_power_series([_nonzero(a), UNIT], -1, n), fn.log(a))
 
 
-def _tangent(a: Expr, n: int) -> list[Expr]:
-    """From t' = 1 + t², coefficient by coefficient."""
-    t = [fn.tan(a)]
+def _tangent(a: Expr, n: int, sign: int = 1) -> list[Expr]:
+    """From t' = 1 + t², coefficient by coefficient; the hyperbolic one from t' = 1 − t²."""
+    t = [fn.tan(a) if sign > 0 else fn.tanh(a)]
     for k in range(n - 1):
-        square = total([(1, multiply(t[i], t[k - i])) for i in range(k + 1)])
+        square = total([(sign, multiply(t[i], t[k - i])) for i in range(k + 1)])
         t.append(scale(square + UNIT if k == 0 else square, 1 / (k + 1)))
     return t
 
@@ -240,6 +240,7 @@ _COEFFICIENTS: dict[str, Callable[[Expr, int], list[Expr]]] = {
     "sin": _sine,
     "cos": lambda a, n: _sine(a, n, shift=1),
     "tan": _tangent,
+    "tanh": lambda a, n: _tangent(a, n, sign=-1),
     "asin": _arcsine,
     "acos": _arccosine,
     "atan": _arctangent,

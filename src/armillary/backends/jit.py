@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 
 from armillary.backends import cache
 
-LIBRARY_FUNCTIONS = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "pow", "fma")
+LIBRARY_FUNCTIONS = (
+    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "pow", "fma"),
+    *("tanh", "floor", "ceil", "fmod"),
+)
 
 _ready = False
 

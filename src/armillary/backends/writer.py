@@ -33,6 +33,7 @@ LIBRARY = {
     "exp": 1,
     "log": 1,
     "pow": 2,
+    "tanh": 1,
 }
 COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
 
@@ -89,8 +90,12 @@ class Module:
     def text(self) -> str:
         declared = [f"declare double @{f}({', '.join(['double'] * n)}) nounwind" for f, n in LIBRARY.items()]
         v, suffix = self.real, self.suffix
-        declared += [f"declare {v} @llvm.{f}.{suffix}({v}) nounwind" for f in ("fabs", "sqrt")]
-        declared += [f"declare {v} @llvm.{f}.{suffix}({v}, {v}) nounwind" for f in ("minimum", "maximum")]
+        declared += [
+            f"declare {v} @llvm.{f}.{suffix}({v}) nounwind" for f in ("fabs", "sqrt", "floor", "ceil")
+        ]
+        declared += [
+            f"declare {v} @llvm.{f}.{suffix}({v}, {v}) nounwind" for f in ("minimum", "maximum", "copysign")
+        ]
         likely = '!0 = !{!"branch_weights", i32 2000, i32 1}'
         parts = [*declared, *self.helpers.values(), *self.functions, likely]
         return _without_repeated_declarations("\n".join(parts))
@@ -319,6 +324,17 @@ class Writer:
             return self.intrinsic(f"{kind}imum", *args)
         if kind == "abs":
             return self.intrinsic("fabs", args[0])
+        if kind in ("floor", "ceil"):
+            return self.intrinsic(kind, args[0])
+        if kind == "mod":  # the remainder of C, exact, brought to the sign of the divisor
+            rest = self.emit(f"frem {v} {args[0]}, {args[1]}")
+            apart = self.emit(
+                f"fmul {v} {self.intrinsic('copysign', self.number(1.0), rest)}, "
+                f"{self.intrinsic('copysign', self.number(1.0), args[1])}"
+            )
+            other = self.emit(f"fcmp olt {v} {apart}, {self.number(0.0)}")
+            moved = self.choose(other, self.emit(f"fadd {v} {rest}, {args[1]}"), rest)
+            return self.choose(self.emit(f"fcmp oeq {v} {rest}, {self.number(0.0)}"), rest, moved)
         if kind == "sign":
             up = self.emit(f"fcmp ogt {v} {args[0]}, {self.number(0.0)}")
             down = self.emit(f"fcmp olt {v} {args[0]}, {self.number(0.0)}")

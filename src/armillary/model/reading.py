@@ -14,7 +14,7 @@ from armillary.algebra import vectors as vec
 from armillary.algebra.deduction import holds_bare_numbers
 from armillary.algebra.dimension import LENGTH, ONE, Dimension
 from armillary.algebra.expression import Expr, number, symbol
-from armillary.algebra.functions import BY_NAME
+from armillary.algebra.functions import BY_NAME, RESERVED
 from armillary.algebra.intermediate import measured
 from armillary.algebra.parsing import parse
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
@@ -375,5 +375,5 @@ class Reading:
                 raise ModelError(
                     f"{kind} '{name}': the name is taken by a {what} already; {hint}choose another"
                 )
-        if name in {"t", "pi", "ground", *BY_NAME, *MODEL_FUNCTIONS} or keyword.iskeyword(name):
+        if name in {"t", "pi", "ground", *RESERVED, *MODEL_FUNCTIONS} or keyword.iskeyword(name):
             raise ModelError(f"{kind} '{name}': the name is reserved; choose another")

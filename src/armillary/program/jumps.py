@@ -12,12 +12,14 @@ off than the search goes, is not seen.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import ZERO, Expr
+from armillary.algebra.functions import sin
 from armillary.algebra.tables import Piecewise
 from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import operands_first, symbols
@@ -77,6 +79,9 @@ def _switches(expressions: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
             yield node, node.args[0] - node.args[1], node
         elif node.data in ("sign", "atan2"):
             yield node, node.args[0], node.args[0]
+        elif node.data in ("floor", "ceil", "mod"):
+            turns = node.args[0] / node.args[1] if node.data == "mod" else node.args[0]
+            yield node, turns, sin(math.pi * turns)  # which changes its sign at every whole number
         elif isinstance(node.data, Piecewise) and node.data.arity == 1:
             for x in _steps(node.data):
                 yield node, node.args[0] - x, node.args[0] - x

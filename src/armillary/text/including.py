@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from armillary.algebra.functions import BY_NAME
+from armillary.algebra.functions import RESERVED
 from armillary.errors import nearest
 from armillary.model.text_functions import MODEL_FUNCTIONS, SYSTEM_FUNCTIONS
 from armillary.text.building import Part
@@ -30,7 +30,7 @@ from armillary.text.sections import FUNCTION, TOP, verb_of
 # Names in a text: one between back quotes, or words with dots; and words inside of a quoted name.
 _NAMES = re.compile(r"`([^`]+)`|(?<![\w.])([^\W\d]\w*)((?:\.[^\W\d]\w*)*)(\s*\()?")
 _WORDS = re.compile(r"(?<![\w.])[^\W\d]\w*(?!\w)")
-_FUNCTIONS = {*BY_NAME, *MODEL_FUNCTIONS, *SYSTEM_FUNCTIONS}
+_FUNCTIONS = {*RESERVED, *MODEL_FUNCTIONS, *SYSTEM_FUNCTIONS}
 # Sections whose entries texts can name; those whose entries make further names of their own, as brakes and
 # gyros do; and those whose entries only have names.
 _NAMED = ("parameters", "inputs", "memory", "states", "tables", "functions", "expressions", "bodies",

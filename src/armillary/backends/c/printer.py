@@ -21,7 +21,7 @@ protected public reinterpret_cast static_cast template this throw try typeid typ
 alignas alignof char16_t char32_t concept constexpr consteval constinit co_await co_return co_yield decltype
 noexcept nullptr requires static_assert thread_local linux unix i386 INFINITY NAN HUGE_VAL HUGE MAXFLOAT
 DOMAIN SING OVERFLOW UNDERFLOW PLOSS TLOSS NULL errno assert main real
-sin cos tan asin acos atan atan2 exp log pow sqrt fabs fma
+sin cos tan asin acos atan atan2 exp log pow sqrt fabs fma tanh floor ceil fmod
 """
 
 
@@ -31,7 +31,7 @@ class CPrinter(Printer):
     keywords = frozenset(_WORDS.split())
     inline = 60  # with longer ones GCC, which keeps their order, waits for results: 7 % on a Stewart platform
     paired_angles = True
-    functions = {"abs": "fabs", "min": "lesser", "max": "greater", "sign": "sign_of"}  # noqa: RUF012
+    functions = {"abs": "fabs", "min": "lesser", "max": "greater", "sign": "sign_of", "mod": "modulo"}  # noqa: RUF012
 
     def special(self, value: float) -> str:
         if math.isnan(value):
@@ -51,6 +51,14 @@ static inline double lesser(double a, double b) { return a < b || a != a ? a : b
     "greater": """\
 /* The larger of two numbers; NaN if either is. */
 static inline double greater(double a, double b) { return a > b || a != a ? a : b; }
+""",
+    "modulo": """\
+/* What a is beyond a whole multiple of b, with the sign of b. */
+static inline double modulo(double a, double b)
+{
+    const double r = fmod(a, b);
+    return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;
+}
 """,
     "sign_of": """\
 /* 1, 0 or -1; NaN for NaN. */

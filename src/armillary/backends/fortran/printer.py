@@ -13,7 +13,7 @@ from armillary.backends.text.layout import listed, one_line
 from armillary.backends.text.printer import ATOM, CHOICE, PRODUCT, UNARY, Operand, Printer
 
 # Fortran has no reserved words, but a variable of such a name would hide the function.
-_TAKEN = "dp merge sqrt abs sin cos tan asin acos atan atan2 exp log min max real huge"
+_TAKEN = "dp merge sqrt abs sin cos tan tanh asin acos atan atan2 exp log min max modulo aint real huge"
 
 
 class FortranPrinter(Printer):
@@ -21,7 +21,10 @@ class FortranPrinter(Printer):
 
     folded = True
     keywords = frozenset(_TAKEN.split())
-    functions = {"min": "least", "max": "most", "sign": "signum"}  # noqa: RUF012
+    functions = {  # noqa: RUF012
+        "min": "least", "max": "most", "sign": "signum",
+        "floor": "floored", "ceil": "raised", "mod": "modulo",
+    }  # fmt: skip
     comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "equal", "ne": "equal"}  # noqa: RUF012
     logic = {"and": ".and.", "or": ".or."}  # noqa: RUF012
     negation = ".not. "

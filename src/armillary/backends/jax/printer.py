@@ -25,7 +25,10 @@ class JaxPrinter(PythonPrinter):
     keywords = PythonPrinter.keywords | {"jnp", "jax", "lax", "real", "vector", "Array", "guarded"}
     functions = {
         name: f"jnp.{_NAMES.get(name, name)}"
-        for name in ("sin", "cos", "tan", "atan", "exp", "log", "abs", "sign", "min", "max")
+        for name in (
+            *("sin", "cos", "tan", "tanh", "atan", "exp", "log", "abs", "sign"),
+            *("floor", "ceil", "min", "max", "mod"),
+        )
     } | _GUARDED
 
     def quotient(self, above: str, below: Sequence[str]) -> str:

@@ -18,7 +18,8 @@ KEYWORDS = (
 )
 # Functions that generated files call: a variable of such a name would hide them.
 _CALLED = (
-    "double sin cos tan atan atan2 exp abs Inf NaN true false zeros setdiff fieldnames isempty isnan error"
+    "double sin cos tan tanh atan atan2 exp abs floor ceil rem Inf NaN true false zeros setdiff fieldnames "
+    "isempty isnan error"
 )
 
 
@@ -28,7 +29,7 @@ class MatlabPrinter(Printer):
     keywords = frozenset(f"{KEYWORDS} {_CALLED}".split())
     functions = {  # noqa: RUF012
         "sqrt": "root", "log": "logarithm", "asin": "arcsine", "acos": "arccosine", "pow": "real_power",
-        "min": "least", "max": "most", "sign": "signum",
+        "min": "least", "max": "most", "sign": "signum", "mod": "modulo",
     }  # fmt: skip
     comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "~="}  # noqa: RUF012
     negation = "~"

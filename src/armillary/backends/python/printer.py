@@ -22,6 +22,7 @@ class PythonPrinter(Printer):
     functions = {  # noqa: RUF012
         **{name: name for name in ("sqrt", "sin", "cos", "tan", "asin", "acos", "exp", "log", "sign", "abs")},
         "atan": "math.atan", "atan2": "math.atan2", "pow": "power", "min": "least", "max": "most",
+        "tanh": "math.tanh", "floor": "floor", "ceil": "ceil", "mod": "modulo",
     }  # fmt: skip
     logic = {"and": "and", "or": "or"}  # noqa: RUF012
     negation = "not "

@@ -4,7 +4,7 @@
 file holds a function or a family, and ``vectors.py`` writes the lines. No calls, branches or tables, but for
 angles beyond 8·10⁵, whose tangents are the library's. Errors in units of the last place, the largest found:
 
-    exp 0.8   log 0.9   atan 0.8   atan2 0.9   asin 0.7   acos 0.7   tan 1.5   pow 1.2
+    exp 0.8   log 0.9   atan 0.8   atan2 0.9   asin 0.7   acos 0.7   tan 1.5   tanh 0.9   pow 1.2
 
 NaN, infinities, signs of zero and numbers below the normal ones are as in C.
 """
@@ -16,6 +16,7 @@ from functools import cache
 
 from armillary.backends.vector_math.angle import atan, atan2
 from armillary.backends.vector_math.exponential import exp
+from armillary.backends.vector_math.hyperbolic import tanh
 from armillary.backends.vector_math.inverse_sine import acos, asin
 from armillary.backends.vector_math.logarithm import log
 from armillary.backends.vector_math.lookup import lookup_function
@@ -32,6 +33,7 @@ UNARY: dict[str, Callable[[Vectors, str], str]] = {
     "atan": atan,
     "exp": exp,
     "log": log,
+    "tanh": tanh,
 }
 BINARY: dict[str, Callable[[Vectors, str, str], str]] = {"atan2": atan2, "pow": pow}
 
