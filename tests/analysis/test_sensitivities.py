@@ -54,6 +54,48 @@ def test_oscillator_has_its_closed_form() -> None:
     assert np.array_equal(s.scaled.scaled.values, s.scaled.values)
 
 
+@cache
+def skate() -> CompiledModel:
+    """An edge on a slope, which slips sideways at a given speed c: a system with a speed constraint alone."""
+    s = arm.System("skate")
+    s.parameter("g", 1.3, units="m/s^2")
+    s.parameter("c", 0.2, units="m/s")
+    b = s.body("b", joint=arm.Planar("z"), mass=1, inertia=(0.1, 0.1, 0.1))
+    s.constrain(arm.dot(arm.velocity(b.origin), b.y) - s.parameters["c"], name="edge")
+    s.gravity("g", -s.ground.y)
+    return s.derive().compile()
+
+
+def test_a_skate_has_its_closed_form() -> None:
+    """It turns at w: θ = wt, and along the edge v̇ = w c − g sin θ, so that with ẋ = v cos θ − c sin θ
+
+    ∂x/∂v₀ = sin θ/w    ∂x/∂g = (t/2 + sin 2θ/4w − sin θ/w)/w    ∂x/∂c = t sin θ + 2 (cos θ − 1)/w
+    """
+    w = 1.5
+    names = ["b.u1", "g", "c"]
+    s = skate().sensitivities(2.0, names, initial={"b.u1": 0.7, "b.u3": w}, sample=0.1, **TIGHT)
+    t, turned = s.time, w * s.time
+    expected = {
+        "b.u1": np.sin(turned) / w,
+        "g": (t / 2 + np.sin(2 * turned) / (4 * w) - np.sin(turned) / w) / w,
+        "c": t * np.sin(turned) + 2 * (np.cos(turned) - 1) / w,
+    }
+    for name, values in expected.items():
+        assert s["b.q1", name] == pytest.approx(values, rel=0, abs=1e-8), name
+    alone = skate().sensitivities(2.0, ["g"], initial={"b.u1": 0.7, "b.u3": w}, sample=0.1, **TIGHT)
+    assert alone["b.q1", "g"] == pytest.approx(expected["g"], rel=0, abs=1e-8)
+
+
+def test_a_start_by_its_dependent_speed_moves_with_what_the_constraint_gives() -> None:
+    """−u₁ sin θ + u₂ cos θ = c with u₂ named: ∂u₁/∂c = −1/sin θ and ∂u₁/∂θ = −(u₂ − c cos θ)/sin²θ."""
+    angle, u2, c = 0.6, 0.5, 0.2
+    s = skate().sensitivities(0.01, ["c", "b.q3"], initial={"b.q3": angle, "b.u2": u2})
+    assert s.run["b.u1"][0] == pytest.approx((u2 * np.cos(angle) - c) / np.sin(angle), rel=1e-12)
+    assert s["b.u1", "c"][0] == pytest.approx(-1 / np.sin(angle), rel=1e-12)
+    by_angle = -(u2 - c * np.cos(angle)) / np.sin(angle) ** 2
+    assert s["b.u1", "b.q3"][0] == pytest.approx(by_angle, rel=1e-12)
+
+
 def test_pendulum_of_small_swing_has_its_closed_form() -> None:
     """q = q₀ cos ωt, ω² = g/L: dq/dL = q₀ t sin(ωt) ω/(2L). q₀ = 1e-4: the next order is q₀² = 1e-8 of it."""
     s = arm.System("pendulum")

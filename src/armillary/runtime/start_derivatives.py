@@ -227,7 +227,8 @@ class Derived:
                 )
                 continue
             steps = np.linalg.lstsq(matrix, wanted, rcond=None)[0]
-            if np.max(np.abs(matrix @ steps - wanted), initial=0.0) <= _MISFIT * (1 + np.max(np.abs(wanted))):
+            size = 1 + np.max(np.abs(wanted), initial=0.0)  # nothing is wanted where no position is held
+            if np.max(np.abs(matrix @ steps - wanted), initial=0.0) <= _MISFIT * size:
                 return moving, steps.T
         raise ParameterError(
             problem
