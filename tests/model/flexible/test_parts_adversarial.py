@@ -103,7 +103,6 @@ def test_outputs_on_nodes_come_in_the_units_asked_for() -> None:
         s.output("wrong", s.strain_energy(), units="m")
 
 
-@pytest.mark.xfail(strict=True, reason="the series of a finite rotation counts as bare numbers")
 def test_units_of_a_nodes_angular_velocity_are_checked() -> None:
     s, boom = satellite()
     with pytest.raises(UnitsError, match="output 'wrong' in m/s"):

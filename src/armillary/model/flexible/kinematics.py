@@ -170,7 +170,7 @@ class _Turning:
             row = []
             for j in range(3):
                 value = plus(times(A, tilde[i][j]), times(self.B, square[i][j]))
-                row.append(fn.named(plus(value, 1.0) if i == j else value, f"E_{self.label}"))
+                row.append(measured(plus(value, 1.0) if i == j else value, ONE, f"E_{self.label}"))
             rows.append(tuple(row))
         return tuple(rows)  # type: ignore[return-value]
 
