@@ -20,7 +20,7 @@ from armillary.algebra.calculus import (
     solve_for,
 )
 from armillary.algebra.expression import UNIT, ZERO, Expr, let, number, symbol
-from armillary.algebra.functions import cos, maximum, sin
+from armillary.algebra.functions import cos, maximum, minimum, sin
 from armillary.algebra.walk import operands_first, symbols
 from armillary.errors import ExpressionError
 from tests.algebra.random_expressions import NAMES, SYMBOLS, build, plain_value, smooth_trees
@@ -230,3 +230,14 @@ def test_the_length_of_a_closed_loop_is_a_number_wherever_it_is() -> None:
     values = evaluate(arm.magnitude(gap), {"A.q1": angles, "B.q1": -angles, "C.q1": angles})
     assert np.all(np.isfinite(values))
     assert np.max(values) < 1e-7
+
+
+@pytest.mark.parametrize("extreme", [minimum, maximum])
+def test_the_derivative_of_an_extreme_at_a_tie_is_that_of_one_of_its_values(extreme: Any) -> None:
+    """Along x = y both values move alike, so the extreme moves as they do: the two partials add up to one."""
+    x, y = symbol("x", "coordinate"), symbol("y", "coordinate")
+    by_x, by_y = gradient(extreme(x, y), [x, y])
+    at = {x: 1.5, y: 1.5}
+    assert float(evaluate(by_x, at)) + float(evaluate(by_y, at)) == 1.0
+    for values, expected in (({x: 1.0, y: 2.0}, extreme is minimum), ({x: 2.0, y: 1.0}, extreme is maximum)):
+        assert float(evaluate(by_x, values)) == float(expected)

@@ -41,6 +41,8 @@ POUND_FORCE = 4.4482216152605  # N, exact by definition: 0.45359237 kg times 9.8
         ("percent", 0.01, ONE),
         ("%", 0.01, ONE),
         ("deg", DEGREE, ONE),
+        ("arcmin", DEGREE / 60, ONE),
+        ("arcsec", DEGREE / 3600, ONE),
         ("deg/s", DEGREE, RATE),
         ("rpm", 2 * math.pi / 60, RATE),
         ("Hz", 1, RATE),
@@ -206,3 +208,9 @@ class TestPint:
         assert not is_quantity(np.ones(3))
         with pytest.raises(UnitsError, match="no magnitude"):
             magnitude_in_si(3.0)
+
+
+@pytest.mark.parametrize("text", ["N/m s", "N/m*s kg", "N/m/s kg", "N/m*s-kg"])
+def test_a_space_or_dash_anywhere_after_a_slash_is_read_both_ways_and_refused(text: str) -> None:
+    with pytest.raises(UnitsError, match=r"after a slash is read both ways"):
+        parse_unit(text)

@@ -538,3 +538,31 @@ def test_ctrl_c_is_heard_in_the_middle_of_a_run(
     monkeypatch.setattr(_Crew, "work", work)
     again = model().simulate_batch(0.01, runs=2, metrics=metrics, progress=False, **how | {"sample": 0.01})
     assert set(again.status) == {"finished"}
+
+
+def test_an_adaptive_run_on_lanes_may_end_with_its_last_allowed_step() -> None:
+    given = {"initial": {"A.q1": 1.0, "A.u1": 0.5}, "method": "dopri5", "sample": 1.0}
+    single = oscillator().simulate(2.0, **given)
+    needed = single.info["steps"] + single.info["rejected"]
+    for allowed, status in ((needed, "finished"), (needed - 1, "too many steps")):
+        batch = oscillator().simulate_batch(2.0, runs=9, max_steps=allowed, progress=False, **given)
+        assert batch.info["engine"].startswith("lanes")
+        assert set(batch.status) == {status}
+
+
+def test_runs_with_other_lengths_start_with_their_own_loops_closed() -> None:
+    """x = a cos θ + √(b² − a² sin²θ) of a slider-crank, with a rod b of another length in each run."""
+    s = arm.System("slider-crank")
+    s.parameter("b", 0.3, units="m")
+    crank = s.body("crank", joint=arm.Revolute("z"), mass=1, inertia=(0.01, 0.01, 0.01))
+    rod = s.body("rod", crank, arm.Revolute("z"), at=(0.1, 0, 0), mass=1, inertia=(0.01, 0.01, 0.01))
+    slider = s.body("slider", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.close_loop(rod.point("end", ("b", 0, 0)), slider.origin, [s.ground.x, s.ground.y], name="pin")
+    s.start({"slider.q1": 0.3})
+    b = np.linspace(0.25, 0.5, 5)
+    batch = s.derive().compile().simulate_batch(
+        0.01, step=0.001, parameters={"b": b}, initial={"crank.q1": 0.6}, sample=0.01,
+        outputs=["slider.q1"], progress=False,
+    )  # fmt: skip
+    expected = 0.1 * np.cos(0.6) + np.sqrt(b**2 - (0.1 * np.sin(0.6)) ** 2)
+    np.testing.assert_allclose(batch["slider.q1"][:, 0], expected, rtol=0, atol=1e-12)

@@ -1,0 +1,55 @@
+"""Single facts of derivation, each against a closed form: rotors, order of elimination, known modal rates."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.mechanics.constrained import Mode
+
+
+@pytest.mark.parametrize("formalism", ["kane", "recursive"])
+def test_a_force_off_the_axis_of_a_rotor_turns_with_it(formalism: str) -> None:
+    """q̈ = F r cos q / J: what is welded to a rotor turns, though the rotor's own axes need not."""
+    s = arm.System("rotor")
+    rotor = s.body("rotor", joint=arm.Revolute("z"), mass=2, inertia=(0.3, 0.3, 0.5))
+    mark = s.body("mark", rotor, arm.Fixed(), at=(0.4, 0, 0), mass=0, inertia=0)
+    s.force("push", 3.0, s.ground.y, at=mark.origin)
+    model = s.derive(formalism=formalism).compile()
+    for q in (0.0, 0.7, 2.5):
+        found = model.accelerations(0.0, [q], [1.3])
+        assert found == pytest.approx([3.0 * 0.4 * math.cos(q) / 0.5], rel=1e-13)
+
+
+def test_constraints_are_eliminated_in_the_order_of_a_mode() -> None:
+    """Only when 'second' has given up b.u2 does 'first' hold b.u3, which it is to give up."""
+    s = arm.System("chain of slides")
+    b = s.body("b", joint=arm.Joint(translate=["x", "y", "z"]), mass=1, inertia=0)
+    s.constrain("b.u1 - b.u2", name="first")
+    s.constrain("b.u2 - 2*b.u3", name="second")
+    mode = Mode(frozenset(), (("second", "b.u2"), ("first", "b.u3")))
+    equations = s.derive().compile().in_mode(mode).equations
+    assert dict(equations.dependents) == {"b.u2": "second", "b.u3": "first"}
+    assert list(equations.speeds) == ["b.u1"]
+    assert b.mass is not None
+
+
+def test_a_prescribed_mode_shakes_another_that_shares_its_mass() -> None:
+    """M₂₂ η̈₂ + K₂₂ η₂ = −M₁₂ η̈₁, with modes of two masses on a line whose shapes are not orthogonal."""
+    masses, shapes = np.array([2.0, 3.0]), np.zeros((2, 3, 2))
+    shapes[:, 1, :] = [[1.0, 0.5], [0.2, 1.0]]
+    M = np.einsum("s,sip,siq->pq", masses, shapes, shapes)
+    K = np.diag([40.0, 90.0])
+    s = arm.System("shaken")
+    body = s.body("body", joint=arm.Fixed())
+    body.flexible(nodes=[(0.0, 0, 0), (1.0, 0, 0)], masses=masses, shapes=shapes, stiffness=K)
+    s.prescribe("body.q1", "a*sin(w*t)")
+    model = s.derive().compile()
+    a, w, t, q2 = 0.1, 3.0, 0.4, 0.05
+    found = model.accelerations(t, [q2], [0.0], parameters={"a": a, "w": w})
+    push = a * w * w * math.sin(w * t)  # −η̈₁
+    stiff = K[1, 1] * q2
+    assert found[-1] == pytest.approx((M[0, 1] * push - stiff) / M[1, 1], rel=1e-12)
