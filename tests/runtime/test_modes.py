@@ -349,3 +349,15 @@ def test_a_joint_locked_and_released_at_one_instant_is_an_error() -> None:
     model = s.derive().compile()
     with pytest.raises(arm.SimulationError, match=r"event 'stop' locks 'b\.u1' and event 'go' unlocks it"):
         model.simulate(1.0, step=1e-2, initial={"b.u1": 1.0})
+
+
+def test_the_row_at_the_instant_of_a_lock_shows_what_is_locked() -> None:
+    """A free slide moves at 2 m/s until an event at t = 0.5 s, which is also a row's time, locks it."""
+    s = arm.System("locked slide")
+    b = s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.parameter("t_lock", 0.5, units="s")
+    s.event("lock", s.time - s.parameters["t_lock"], lock=b.q1)
+    run = s.derive().compile().simulate(1.0, sample=0.125, initial={"b.u1": 2.0})
+    np.testing.assert_allclose(run.time, np.arange(9) / 8, rtol=0, atol=1e-14)  # each time once
+    np.testing.assert_array_equal(run["b.u1"], np.where(np.arange(9) < 4, 2.0, 0.0))
+    np.testing.assert_allclose(run["b.q1"], np.minimum(2 * run.time, 1.0), rtol=0, atol=1e-12)

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.errors import ArmillaryError, SimulationError
+from armillary.errors import ArmillaryError
+from armillary.runtime import leap, travel
 from armillary.runtime.compiled import CompiledModel
 from tests.verification.common import assert_near
 from tests.verification.test_parallelogram import parallelogram, pendulum, started
@@ -152,6 +153,9 @@ def watched() -> CompiledModel:
     s.event("hold", "t - t_hold", lock="A.q1")
     s.event("enough", "t - t_enough", stop=True)
     s.event("flat", "A.q1 - there", set={"count": "count + 1"})
+    s.parameter("mark", 1e3, units="rad")
+    s.event("rising", "A.q1 - mark", direction=1, set={"count": "count + 10"})
+    s.event("falling", "A.q1 - mark", direction=-1, set={"count": "count + 100"})
     s.output("a_x", arm.dot(arm.acceleration(s.bodies["C"].com), s.ground.x))
     return s.derive().compile()
 
@@ -181,15 +185,45 @@ def test_events_inside_the_step_across_happen_once_and_in_time(how: dict[str, An
     assert_near(run["A.q1"], Q0 + U0 * run.time, 1e-6, "crank angle")
 
 
-@pytest.mark.xfail(
-    strict=True, raises=SimulationError, reason="an event that ends the step across in the place itself"
-)
 @pytest.mark.parametrize("how", METHODS.values(), ids=METHODS)
 def test_an_event_at_the_flat_position_itself_happens_and_the_run_goes_on(how: dict[str, Any]) -> None:
     run = turned({"there": math.pi}, how)
     assert [e.time for e in run.events] == pytest.approx([FLAT], abs=1e-8)
     assert run["count"][-1] == 1
     assert_near(run["A.q1"], Q0 + U0 * run.time, 1e-6, "crank angle")
+
+
+@pytest.mark.parametrize("angle", [3.10, math.pi, 3.16])
+def test_events_inside_the_step_across_happen_in_their_direction_only(angle: float) -> None:
+    run = turned({"mark": angle}, {"sample": 1e-3})
+    assert [e.name for e in run.events] == ["rising"]
+    assert run["count"][-1] == 10
+    assert np.array_equal(run["count"], np.where(run.time > run.events[0].time - 1e-9, 10.0, 0.0))
+
+
+def test_a_step_across_that_is_too_rough_is_halved_and_refused_only_when_very_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lengths: list[float] = []
+
+    def rough(times: int) -> Any:
+        def attempt(instance: Any, place: Any, end: float, due: np.ndarray) -> Any:
+            lengths.append(end - place.t)
+            if len(lengths) <= times:
+                raise travel.RoughStepError("the constraints lose rank and could not be carried across")
+            return leap.leap(instance, place, end, due)
+
+        return attempt
+
+    monkeypatch.setattr(travel, "leap", rough(2))
+    run = turned({}, {"sample": 1e-2})
+    assert_near(run["A.q1"], Q0 + U0 * run.time, 1e-6, "crank angle")
+    assert lengths[2] < 0.75 * lengths[0]
+    lengths.clear()
+    monkeypatch.setattr(travel, "leap", rough(1000))
+    with pytest.raises(ArmillaryError, match="could not be carried across"):
+        turned({}, {"sample": 1e-2})
+    assert len(lengths) == 5 and lengths[-1] < 0.25 * lengths[0]
 
 
 @pytest.mark.parametrize("time", [0.6520, 0.6600, 0.6640])

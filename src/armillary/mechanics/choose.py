@@ -5,15 +5,19 @@ A speed with a constant factor comes first, then one whose factor has a constant
 replaced in each of them. The choice also looks at numbers: the factors at a few places of the motion, with
 loops closed. A speed whose factor is small where runs start is not given up, and a row of which nothing is
 left anywhere is redundant, though no algebra may show it (a Bricard mechanism).
+
+The choice is made with the default parameters, for a program has one. What watches over it in a run compares
+with sizes too, and these are constants of the parameters: a ball of ten times the default radius is watched
+by its own size.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,14 +27,22 @@ from armillary.algebra.triples import times
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.mechanics.constraints import Elimination, Row, constant_part, shares
-from armillary.mechanics.partition import partition, sizes_by_kind
+from armillary.mechanics.partition import NOISE, partition, sizes_by_kind
 
 _WEAK = 0.2  # of the largest factor in a row, below which a speed is not given up by itself
 _FAIR = 0.05  # share of a joint in a row from which on modes are left free
 _OUTRUN = 5.0  # times an independent speed, beyond which a dependent one is better exchanged
 _NOTHING = 1e-8  # of the largest factor of its kind anywhere: rounding, nothing is left
 
-Evaluate = Callable[[Sequence[Any]], list[np.ndarray]]  # expressions → their values at places of the motion
+
+class Evaluate(Protocol):
+    """Places of the motion at which expressions are looked at."""
+
+    def __call__(self, expressions: Sequence[Any]) -> list[np.ndarray]:
+        """Values of expressions at the places, with the default parameters."""
+
+    def sized(self, expressions: Sequence[Any], place: int | None = None) -> list[Any]:
+        """Expressions at a place, or each where it is largest, as constants of the parameters."""
 
 
 def choose(
@@ -55,19 +67,24 @@ def choose(
     what has to be kept. ``given`` are prescribed speeds, with what is given in words.
     """
     sizes = _sizes(found, evaluate, kinds)
+    run_sizes = _run_sizes(found, evaluate, kinds)
     in_order = sorted(found, key=lambda row: row.gap is None)
     if wanted:
         place = {name: i for i, name in enumerate(wanted)}
         in_order.sort(key=lambda row: place.get(row.constraint.name, len(place)))
     avoided = _Avoided(frozenset(kept_free), frozenset(modal))
-    result = _eliminated(in_order, evaluate, names, sizes, avoided, wanted or {}, given or {}, locked)
+    result = _eliminated(
+        in_order, evaluate, names, sizes, run_sizes, avoided, wanted or {}, given or {}, locked
+    )
     asked = any(row.constraint.eliminate is not None for row in found)
     if not wanted and not asked and _outruns(result, sizes, evaluate):
         better = _by_numbers(in_order, result, sizes, avoided, evaluate)
         in_order = [row for row, _ in better] + [r for r in in_order if r not in {row for row, _ in better}]
         chosen = {row.constraint.name: speed for row, speed in better}
-        result = _eliminated(in_order, evaluate, names, sizes, avoided, chosen, given or {}, locked)
-    result.qualities += _growth(result, sizes, evaluate)
+        result = _eliminated(
+            in_order, evaluate, names, sizes, run_sizes, avoided, chosen, given or {}, locked
+        )
+    result.qualities += _growth(result, run_sizes, evaluate)
     return result
 
 
@@ -84,6 +101,7 @@ def _eliminated(
     evaluate: Evaluate,
     names: Sequence[str],
     sizes: Mapping[int, float],
+    run_sizes: Mapping[int, Any],
     avoided: _Avoided,
     wanted: Mapping[str, int],
     given: Mapping[Expr, str],
@@ -99,46 +117,49 @@ def _eliminated(
             result.redundant.append(row)
             continue
         speed = _speed_to_give_up(row, coefficients, scaled, shared, names, avoided, wanted, given, locked)
-        share, whole = shares(coefficients, speed, sizes)
+        share, whole = shares(coefficients, speed, run_sizes)
         if share is not None:
             result.qualities.append(share)
-            result.pivots.append(coefficients[speed] / sizes[speed])
+            result.pivots.append(coefficients[speed] / run_sizes[speed])
         if whole is not None:
-            result.strengths.append(whole / float(np.max(evaluate([whole])[0])))
+            result.strengths.append(whole / evaluate.sized([whole])[0])
         result.eliminate(row, speed, coefficients, known, uses)
     return result
 
 
-def _factors(
-    result: Elimination, sizes: Mapping[int, float], evaluate: Evaluate
-) -> list[tuple[int, int, Any, np.ndarray]]:
-    """(d, r, A_dr, |A_dr| in terms of the sizes at the places) of the factors that vary.
+def _varying(result: Elimination) -> list[tuple[int, int, Expr]]:
+    """(d, r, A_dr) of the factors that vary.
 
     Speeds with constant pivots are left out: a wheel may well spin many times as fast as its car turns.
     """
-    varying = [
+    return [
         (step.speed, r, a)
         for step in result.steps
         if isinstance(step.inverse, Expr) and not step.inverse.constant
         for r, a in result.factors[step.speed].items()
         if isinstance(a, Expr) and not a.constant
     ]
-    values = evaluate([a for _, _, a in varying])
-    return [(d, r, a, np.abs(v) * sizes[d] / sizes[r]) for (d, r, a), v in zip(varying, values, strict=True)]
 
 
 def _outruns(result: Elimination, sizes: Mapping[int, float], evaluate: Evaluate) -> bool:
     """Whether a dependent speed is many times an independent one where runs start."""
-    return any(v[0] > _OUTRUN for *_, v in _factors(result, sizes, evaluate))
+    varying = _varying(result)
+    values = evaluate([a for *_, a in varying])
+    return any(
+        abs(v[0]) * sizes[d] / sizes[r] > _OUTRUN for (d, r, _), v in zip(varying, values, strict=True)
+    )
 
 
-def _growth(result: Elimination, sizes: Mapping[int, float], evaluate: Evaluate) -> list[Any]:
+def _growth(result: Elimination, sizes: Mapping[int, Any], evaluate: Evaluate) -> list[Any]:
     """1/max(1, (A_dr/A⁰)²), which falls where a dependent speed outruns an independent one more than at the
     start of runs.
     """
     squares = []
-    for d, r, a, v in _factors(result, sizes, evaluate):
-        scale = sizes[d] / sizes[r] / max(1.0, float(v[0]))
+    varying = _varying(result)
+    at_start = evaluate.sized([a for *_, a in varying], 0)
+    for (d, r, a), first in zip(varying, at_start, strict=True):
+        scale = sizes[d] / sizes[r]
+        scale = scale / fn.maximum(1, abs(first) * scale)
         squares.append(fn.named(times(times(a, a), scale * scale), f"growth_{d + 1}_{r + 1}"))
     return [1 / reduce(fn.maximum, [as_expr(1), *squares])] if squares else []
 
@@ -170,6 +191,26 @@ def _sizes(found: Sequence[Row], evaluate: Evaluate, kinds: Sequence[Any]) -> di
         for j, value in zip(row.coefficients, evaluate(list(row.coefficients.values())), strict=True):
             largest[j] = max(largest[j], float(np.max(np.abs(value))))
     return dict(enumerate(sizes_by_kind(largest, kinds).tolist()))
+
+
+def _run_sizes(found: Sequence[Row], evaluate: Evaluate, kinds: Sequence[Any]) -> dict[int, Any]:
+    """The same as constants of the parameters."""
+    factors = [(j, a) for row in found for j, a in row.coefficients.items()]
+    by_kind: dict[Any, list[Any]] = {kind: [] for kind in kinds}
+    for (j, _), value in zip(factors, evaluate.sized([a for _, a in factors]), strict=True):
+        by_kind[kinds[j]].append(abs(value))
+    sizes = {kind: _largest_of(values) for kind, values in by_kind.items()}
+    return {j: sizes[kind] for j, kind in enumerate(kinds)}
+
+
+def _largest_of(values: Sequence[Any]) -> Any:
+    """The largest of numbers and constants; one where there is nothing but rounding."""
+    numbers = [v for v in values if not isinstance(v, Expr)]
+    varying = list(dict.fromkeys(v for v in values if isinstance(v, Expr)))
+    known = max(numbers, default=0.0)
+    if not varying:
+        return known if known > NOISE else 1.0
+    return reduce(fn.maximum, varying, as_expr(max(known, NOISE)))
 
 
 def _scaled(

@@ -172,7 +172,7 @@ class Elimination:
         return result
 
 
-def shares(coefficients: Mapping[int, Any], speed: int, sizes: Mapping[int, float]) -> tuple[Any, Any]:
+def shares(coefficients: Mapping[int, Any], speed: int, sizes: Mapping[int, Any]) -> tuple[Any, Any]:
     """Share of a pivot in its row, (p/s_p)² / Σ (a_j/s_j)², and that sum; s are sizes.
 
     The first falls from 1 to 0 where the pivot fails, the second to 0 where the whole row does. None for what
@@ -186,7 +186,8 @@ def shares(coefficients: Mapping[int, Any], speed: int, sizes: Mapping[int, floa
     if not varies(speed):
         return None, None
     squares = {
-        j: fn.named(times(times(a, a), 1 / sizes[j] ** 2), f"share_{j + 1}") for j, a in coefficients.items()
+        j: fn.named(times(times(a, a), 1 / (sizes[j] * sizes[j])), f"share_{j + 1}")
+        for j, a in coefficients.items()
     }
     whole: Any = 0
     for value in squares.values():

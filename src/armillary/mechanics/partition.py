@@ -15,7 +15,7 @@ import numpy as np
 
 _STRONG = 0.5  # of the largest element, above which a present choice stays
 _OUTRUN = 2.0  # a factor of which a dependent speed is exchanged
-_NOISE = 1e-10  # a largest factor of this size is rounding: there is no row that says anything
+NOISE = 1e-10  # a largest factor of this size is rounding: there is no row that says anything
 _NOTHING = 1e-8
 _FAIR = 0.05  # of the best conditioning with modes, with which joints are still preferred
 
@@ -28,7 +28,7 @@ def sizes_by_kind(largest: np.ndarray, kinds: Sequence[object]) -> np.ndarray:
     for kind in set(kinds):
         same = [k is kind for k in kinds]
         size = float(np.max(largest[same]))
-        sizes[same] = size if size > _NOISE else 1.0
+        sizes[same] = size if size > NOISE else 1.0
     return sizes
 
 

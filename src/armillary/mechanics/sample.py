@@ -13,7 +13,7 @@ import numpy as np
 
 from armillary.algebra.calculus import directional_derivatives, evaluate_all, evaluator
 from armillary.algebra.expression import UNIT, ZERO, Expr
-from armillary.algebra.walk import Undimensioned, symbols
+from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.assembly import Geometry, Layout
 from armillary.mechanics.constraints import Row, speed_places
@@ -24,6 +24,7 @@ _AWAY = 0.2  # how far the further places are from the first
 _SHUT = 1e-8
 _TRIES = 30
 _TIMES = (0.0, 0.37, 1.13, 2.9)
+_DIGITS = 6  # decimals of the places at which constants are taken
 
 
 def geometry_expressions(
@@ -90,12 +91,40 @@ class Sample:
             places.append(place)
         self.values |= {time: np.array(_TIMES)} | dict(zip(coordinates, np.array(places).T, strict=True))
 
+    def sized(self, expressions: Sequence[Any], place: int | None = None) -> list[Any]:
+        """Expressions at one place as constants, of the parameters: so they are sizes in every run.
+
+        Without ``place`` each is taken where its magnitude is largest at the default parameters; where it is
+        no number, it is 0 here too. Places are rounded: a size needs no more, and generated code does not
+        depend on the last bits of loops that were closed.
+        """
+        nodes = [e if isinstance(e, Expr) else ZERO + e for e in expressions]
+        values = self(nodes)
+        where = [int(np.argmax(np.abs(v))) if place is None else place for v in values]
+        result: list[Any] = [float(v[k]) for v, k in zip(values, where, strict=True)]
+        for k in set(where):
+            mine = [i for i, at in enumerate(where) if at == k and result[i] != 0.0]
+            held = {i: e for i, e in enumerate(nodes) if i in mine and any(map(_is_parameter, symbols(e)))}
+            result_here = transform(held.values(), self._numbers(k).get) if held else []
+            for i, e in zip(held, result_here, strict=True):
+                result[i] = float(e.data) if e.kind == "number" else e
+        return result
+
+    def _numbers(self, k: int) -> dict[Expr, Expr]:
+        """What is known at one place, but for the parameters."""
+        varying = {s: v for s, v in self.values.items() if not _is_parameter(s)}
+        return {s: ZERO + round(float(v[k] if np.ndim(v) else v), _DIGITS) for s, v in varying.items()}
+
     def __call__(self, expressions: Sequence[Any]) -> list[np.ndarray]:
         """Values of expressions, an array each, one number per place."""
         nodes = [e if isinstance(e, Expr) else ZERO + e for e in expressions]
         with np.errstate(all="ignore"):  # a place may be singular for some of the choices
             known = [np.broadcast_to(v, (len(_TIMES),)) for v in evaluate_all(nodes, self.values)]
         return [np.where(np.isfinite(v), v, 0.0) for v in known]
+
+
+def _is_parameter(s: Expr) -> bool:
+    return bool(s.data.role == "parameter")
 
 
 def _closed(

@@ -19,7 +19,7 @@ from armillary.mechanics.constrained import Mode
 from armillary.model.records import Event
 from armillary.program.derive import derive
 from armillary.program.equations import Equations
-from armillary.program.roots import FLIP, RANK, SWITCHING
+from armillary.program.roots import WATCHMEN
 from armillary.runtime.failure import raise_for
 from armillary.runtime.initial import initial_memory, initial_states, initial_values, vector
 from armillary.runtime.instance import Instance
@@ -382,7 +382,7 @@ class CompiledModel:
     def _changes_mode(self) -> bool:
         """Whether a run may need another program of the same system."""
         watched = self.equations.targets.watched
-        return any(e.name in (SWITCHING, RANK, FLIP) or asks_for_mode(e, self.equations) for e in watched)
+        return any(e.name in WATCHMEN or asks_for_mode(e, self.equations) for e in watched)
 
     def _ends(self, event: Event) -> bool:
         """Whether the compiled loop returns at an event."""
@@ -410,6 +410,7 @@ class CompiledModel:
             n_events=len(program.fire),
             event_directions=tuple(e.direction for e in events),
             event_terminal=tuple(self._ends(e) for e in events),
+            event_landing=tuple(k for k, e in enumerate(events) if e.name in WATCHMEN),
             owner=self._code,
         )
 

@@ -18,16 +18,23 @@ together than a step, looks begin at 2⁻¹⁰ of the time between them; those t
 event came from, for at such short times rounding may still hold the function beyond zero. Otherwise two
 changes inside one step are not seen: `max_step` bounds that. A jump of g_j that `fire` or `update` itself
 makes is no event.
+
+Inside a step the state is that of the dense output, whose error nothing controls. Events of the user's own
+accept it, for they are to be zeros of their functions. Where a run goes on in another program ("landing"
+events), the step is taken again, to end there: the dense output of a step that reaches into the neighbourhood
+of a singular place lost several hundred times the tolerance in energy (a ball rolling along a slot).
 """
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from math import inf
 
 from armillary.runtime.accumulation import end_before_step
 from armillary.runtime.code import REAL, WHOLE, Value, Variable
+from armillary.runtime.formulas import stages
 from armillary.runtime.frame import Frame, Program
-from armillary.runtime.rules import CLEAR, FIRST_LOOK
+from armillary.runtime.rules import CLEAR, FIRST_LOOK, LANDING
 from armillary.runtime.shape import SNAP, Reason
 from armillary.runtime.steps import EPSILON
 
@@ -91,11 +98,33 @@ def emit_locate(program: Program, probe: Frame) -> Frame:
     return f
 
 
+def emit_land(program: Program) -> Frame:
+    """`land(h)`: the step just taken, taken again with length h, which is shorter and so more accurate."""
+    f = program.function("land", arguments=(REAL,), rare=True)
+    n, tableau, h = program.shape.states, program.shape.tableau, f.argument(2)
+    state, trial, end = f.vector("state"), f.vector("trial"), f.vector("end")
+    last, t_new = f.vector(f"k{tableau.stages}"), f["t_old"] + h
+    f.copy(n, f.vector("base"), state)
+    stages(f, f["t_old"], h)
+    if tableau.end_enters_error:
+        f.derivatives(t_new, trial, last)
+    f.copy(n, trial, state)
+    f.normalise(t_new, state)
+    f.copy(n, state, end)
+    if not tableau.end_enters_error:
+        f.derivatives(t_new, state, last)
+    f["h_taken"] = h
+    f["prepared"] = 0
+    f.give()
+    return f
+
+
 def emit_cut(program: Program, probe: Frame, locate: Frame, record: Frame) -> Frame:
     """`cut(high)`: the step shortened to its first event; `crossed` is left at those that happen there.
 
     On entry `crossed` is 1 for events not after `high`, and 2 for those a little after the end of the step.
     """
+    land = emit_land(program) if program.shape.adaptive else None
     f = program.function("cut", arguments=(REAL,), rare=True)
     shape, high = program.shape, f.argument(2)
     g, sign, low, crossed = (f.vector(name) for name in ("g", "sign", "low", "crossed"))
@@ -117,8 +146,14 @@ def emit_cut(program: Program, probe: Frame, locate: Frame, record: Frame) -> Fr
     met = f.magnitude(goal - t_event) <= near
     t_event = f.choose(met, goal, t_event)
     with f.when(t_event.differs(f["t"])):
-        f.internal(probe, f.choose(met, goal - f["t_old"], cut.get()))
-        f.copy(shape.states, f.vector("point"), f.vector("state"))
+        length = f.choose(met, goal - f["t_old"], cut.get())
+        lands = f.vector("terminal")[first.get()] >= LANDING
+        if land:
+            with f.when(lands):
+                f.internal(land, length)
+        with f.when(~lands) if land else nullcontext():
+            f.internal(probe, length)
+            f.copy(shape.states, f.vector("point"), f.vector("state"))
         f["t"] = t_event
         if not shape.adaptive:
             f["index"] = f["index"] - 1

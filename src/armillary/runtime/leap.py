@@ -15,10 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
+from armillary.mechanics.partition import sizes_by_kind
 from armillary.program.roots import WATCHMEN
+from armillary.runtime.formulas import EPSILON
 from armillary.runtime.instance import Instance
-from armillary.runtime.integrators.records import Integration
+from armillary.runtime.integrators.records import Integration, Status
 from armillary.runtime.place import Place
 
 _MIDDLE = 0.46
@@ -28,6 +31,8 @@ _STRIDE = 0.25
 _AHEAD = (1e-3, 1e-4, 1e-5)  # radians or lengths of motion from which a forecast is made
 _FAR = 1.0  # and how far it is believed
 _SOON = 0.15  # share of the time to the place that may be left when the step across begins
+_LEFT = 0.3  # of the smallest singular value, where a forecast is right; what is found there is a hundredth
+_SMALL = 0.05  # a smallest singular value, of rows of length one, with which nothing has to be extrapolated
 _ANY = 1e6  # a tolerance that accepts the step
 _BLIND = 0.1  # share of the step to either side of the place in which rows are not computed from states
 _AROUND = (0.0, 0.12, 0.24, 0.34, 0.58, 0.7, 0.84, 1.0)  # where they are computed instead
@@ -106,6 +111,34 @@ def forecast(instance: Instance, place: Place, share: float = 1.0) -> Forecast |
     return Forecast(place.t + ahead, min(horizon(instance, place, share * _STRIDE), ahead / _MIDDLE))
 
 
+def confirmed(instance: Instance, place: Place, ahead: Forecast) -> bool:
+    """Whether the constraints do lose rank where a forecast says: the smallest singular value of J falls.
+
+    The strength of a row depends on the choice of dependent speeds and may fall where J is of full rank. At
+    the place, extrapolated to second order from where the step across begins, little must be left of σ.
+    """
+    y, memory, dt = instance.packed(place), place.memory, ahead.singular - place.t
+    rate = instance.derivatives(place.t, y, memory)
+    later = instance.derivatives(place.t + dt, y + dt * rate, memory)
+    there = instance.closed(ahead.singular, y + 0.5 * dt * (rate + later), memory)
+    if not np.all(np.isfinite(there)):
+        return True
+    system, setting, geometry = (
+        instance.equations.system,
+        instance.equations.setting,
+        instance.geometry(memory),
+    )
+    kept = [i for i, row in enumerate(setting.rows) if row in setting.elimination.kept]
+    here, then = (
+        geometry.at(t, q).jacobian[kept]
+        for t, q in ((place.t, place.q), (ahead.singular, there[: len(place.q)]))
+    )
+    sizes = sizes_by_kind(np.max(np.abs(here), axis=0), [u.dimension for u in system.speeds])
+    norms = np.linalg.norm(here / sizes, axis=1, keepdims=True)
+    now, left = (float(np.linalg.svd(J / sizes / norms, compute_uv=False)[-1]) for J in (here, then))
+    return left <= _LEFT * now or now <= _SMALL
+
+
 def _first_root(c: float, b: float, a: float) -> float | None:
     """The first time t > 0 at which c + b t + a t², falling from c > 0, is zero."""
     under = b * b - 4 * a * c
@@ -161,35 +194,65 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
     def state(t: float) -> np.ndarray:
         return instance.closed(t, inside(t), begun)
 
-    happening = _first_event(instance, place, end, state, memory)
-    if happening is not None:
+    events: list[tuple[float, int]] = []
+    memories = [(-np.inf, begun)]  # from which time on which memory holds
+    status: Status = "finished"
+    begin, beyond = place.t, min(end, place.t + (_MIDDLE + _BLIND) * h)
+    while happening := _first_event(instance, (begin, place.t, end), state, memory):
         t, k = happening
-        new_state, new_memory = instance.fired(k, t, state(t), memory)
-        due = due[due < t]
-        end, final, memory = t, new_state, new_memory
+        passing = abs((t - place.t) / h - _MIDDLE) < _BLIND and _passes(instance, k)
+        if events and t > beyond:
+            break
+        events.append(happening)
+        new_state, memory = instance.fired(k, t, state(t), memory)
+        memories.append((t, memory))
+        if not passing:
+            due, end, final = due[due < t], t, new_state
+            status = "event" if instance.model.ends_a_leg(k) else "finished"
+            break
+        begin = t
+    if begin > place.t and end > beyond:
+        # No run can begin in the place or next to it. These events leave the motion as it is, so it goes on
+        # to where one can.
+        due, end, final = due[due <= beyond], beyond, state(beyond)
 
-    def row(t: float) -> np.ndarray:
-        return instance.outputs(t, state(t), begun)
+    def row(t: float, stored: np.ndarray) -> np.ndarray:
+        return instance.outputs(t, state(t), stored)
 
     return Integration(
         time=due.copy(),
-        samples=_rows(row, place.t, h, due, len(instance.model.output_names)),
+        samples=_rows(row, memories, place.t, h, due, len(instance.model.output_names)),
         final_state=final,
         final_memory=memory.copy(),
-        status="event" if happening is not None and instance.model.ends_a_leg(happening[1]) else "finished",
+        status=status,
         failed_state=None,
         t_stop=end,
-        events=[] if happening is None else [happening],
+        events=events,
         steps=1,
         rejected=0,
         evaluations=solver.nfev,
     )
 
 
+def _passes(instance: Instance, k: int) -> bool:
+    """Whether an event leaves the motion as it is: it sets memories alone, of which no rate depends."""
+    targets = instance.equations.targets
+    event = targets.watched[k]
+    held = {s.data.name for s in symbols(*targets.rates, *targets.geometry)}
+    only_memory = all(s.data.role == "memory" and s.data.name not in held for s in event.changes)
+    return only_memory and not instance.model.ends_a_leg(k)
+
+
 def _first_event(
-    instance: Instance, place: Place, end: float, state: Callable[[float], np.ndarray], memory: np.ndarray
+    instance: Instance,
+    span: tuple[float, float, float],
+    state: Callable[[float], np.ndarray],
+    memory: np.ndarray,
 ) -> tuple[float, int] | None:
-    """(time, number) of the first event of the description inside the step, just after it."""
+    """(time, number) of the first event of the description inside the step, just after it.
+
+    ``span``: where the search begins, where the step does, and where both end.
+    """
     watched = [(k, e) for k, e in enumerate(instance.equations.targets.watched) if e.name not in WATCHMEN]
     if not watched:
         return None
@@ -197,8 +260,8 @@ def _first_event(
     def values(t: float) -> np.ndarray:
         return instance.events(t, state(t), memory)
 
-    h = end - place.t
-    times = [place.t + x * h for x in _AROUND]
+    begin, start, end = span
+    times = [begin, *(t for t in (start + x * (end - start) for x in _AROUND) if t > begin)]
     looks = [values(t) for t in times]
     found: list[tuple[float, int]] = []
     for k, event in watched:
@@ -222,21 +285,33 @@ def _located(g: Callable[[float], float], a: float, b: float) -> float:
 
 
 def _rows(
-    row: Callable[[float], np.ndarray], t: float, h: float, due: np.ndarray, columns: int
+    row: Callable[[float, np.ndarray], np.ndarray],
+    memories: list[tuple[float, np.ndarray]],
+    t: float,
+    h: float,
+    due: np.ndarray,
+    columns: int,
 ) -> np.ndarray:
-    """Rows at the times that are due; near the singular place from rows around it, by a polynomial."""
+    """Rows at the times that are due; near the singular place from rows around it, by a polynomial.
+
+    Each shows the memory of its time, so those around it are computed with that memory too.
+    """
     result = np.empty((len(due), columns))
     share = (due - t) / h
     near = np.abs(share - _MIDDLE) < _BLIND
+    # An event is located just after its zero, so a row at the same time may seem to be before it.
+    begins = [begin * (1.0 - np.sign(begin) * 8 * EPSILON) for begin, _ in memories]
+    piece = np.searchsorted(begins, due, side="right") - 1
     for k in np.flatnonzero(~near):
-        result[k] = row(float(due[k]))
-    if near.any():
-        around = np.array([row(t + x * h) for x in _AROUND])
-        result[near] = [_interpolated(x, around) for x in share[near]]
+        result[k] = row(float(due[k]), memories[piece[k]][1])
+    for m in np.unique(piece[near]):
+        around = np.array([row(t + x * h, memories[m][1]) for x in _AROUND])
+        mine = near & (piece == m)
+        result[mine] = [_interpolated(x, around) for x in share[mine]]
     return result
 
 
 def _interpolated(x: float, values: np.ndarray) -> np.ndarray:
-    """Lagrange's interpolation through the rows around."""
+    """Lagrange's interpolation through the rows around; what is the same in all of them stays so exactly."""
     weights = [np.prod([(x - b) / (a - b) for b in _AROUND if b != a]) for a in _AROUND]
-    return np.array(weights) @ values
+    return np.where(np.all(values == values[0], axis=0), values[0], np.array(weights) @ values)

@@ -28,6 +28,8 @@ from armillary.runtime.place import Place
 if TYPE_CHECKING:
     from armillary.runtime.compiled import CompiledModel
 
+_NEARLY = 1.001  # a step that ends where the choice becomes poor, to its tolerance, may end just before
+
 
 class Modes:
     """The programs of one system by mode, with the parameters of a run; the first is what the user
@@ -84,7 +86,7 @@ class Modes:
     def suitable(self, place: Place, mode: Mode) -> Mode:
         """The mode itself where its choice of dependent speeds is good at a place, else one that is."""
         instance = self[mode]
-        if instance.equations.setting.quality is None or instance.quality(place) > POOR:
+        if instance.equations.setting.quality is None or instance.quality(place) > _NEARLY * POOR:
             return mode
         return self._better(place, mode, instance)
 

@@ -12,3 +12,4 @@ STUCK_ULPS = 64.0
 MOST_STUCK = 100  # gaps in a row
 LONGEST_STREAK = 5000
 SUSPECT = 1e-3  # of the longest gap
+LANDING = 2.0  # in ``terminal``: the run ends at this event, and so does the step; 1.0: the run alone

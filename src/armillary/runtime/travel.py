@@ -16,14 +16,16 @@ from armillary.errors import ArmillaryError
 from armillary.mechanics.constrained import Mode
 from armillary.model.records import Event
 from armillary.program.roots import FLIP, LOST, RANK, WATCHMEN
+from armillary.runtime.formulas import EPSILON
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import METHODS, Integration, integrate
 from armillary.runtime.integrators.sampling import SampleTimes
-from armillary.runtime.leap import Forecast, RoughStepError, forecast, found, horizon, leap
+from armillary.runtime.leap import Forecast, RoughStepError, confirmed, forecast, found, horizon, leap
 from armillary.runtime.modes import Modes, asks_for_mode
 from armillary.runtime.place import Place
 
 _SHORTEST = 0.05  # of the usual steps across, the least that is tried
+_LOOK = 0.03  # radians or lengths of motion after which a forecast that was not confirmed is made anew
 _NEAR = 0.15  # radians or lengths of motion to either side of a place that one step jumped over
 
 
@@ -164,7 +166,8 @@ class Traveller:
         if any(asks_for_mode(e, instance.equations) for e in changing):
             changing += [e for e in happened if e.changes and e not in changing]
         if result.status == "event" and changing:  # rows at this time show what comes of it
-            before = result.time < result.t_stop
+            # An event is located just after its zero: rows as close as rounding brings them are at its time.
+            before = result.time < result.t_stop - 16.0 * EPSILON * max(abs(result.t_stop), abs(origin.t))
             result = replace(result, time=result.time[before], samples=result.samples[before])
         reached = instance.place(result.t_stop, result.final_state, result.final_memory)
         if result.status in ("finished", "event") and not any(e.changes for e in happened):
@@ -220,17 +223,20 @@ class Traveller:
         if self.slow is not None and self.place.t >= self.slow.begin:
             step = min(self.grid, self.slow.step) if self.grid else None
             max_step = min(max_step, self.slow.step)
-        return _integrated(
+        result = _integrated(
             instance,
             self.place,
             end,
             self.method,
             step=step,
-            sample=due,
+            sample=np.maximum(
+                due, self.place.t
+            ),  # the first may be at the time of an event, by rounding before
             max_step=max_step,
             max_steps=self.max_steps - sum(p.steps + p.rejected for p in self.journey.parts),
             **self.how,
         )
+        return replace(result, time=due[: len(result.time)])
 
     def _go_back(self, result: Integration, instance: Instance) -> None:
         """Short steps about a place that was jumped over: the factor of a dependent speed changed its sign.
@@ -273,6 +279,10 @@ class Traveller:
             self.ahead = forecast(instance, self.place, self.share) if weak else None
             self.brief = horizon(instance, self.place, _NEAR) if weak and self.ahead is None else np.inf
         if self.ahead is None or not self.ahead.at_hand(t):
+            return
+        if not self.ahead.certain and not confirmed(instance, self.place, self.ahead):
+            nearer = max(0.5 * (self.ahead.singular - t), horizon(instance, self.place, _LOOK))
+            self.ahead, self.brief = None, nearer
             return
         self.stride = self.ahead.across(t)
         self.journey.notes.append(

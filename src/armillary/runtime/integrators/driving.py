@@ -14,6 +14,7 @@ import numpy as np
 
 from armillary.runtime.integrators.records import Functions, Integration, Status, Stepping
 from armillary.runtime.integrators.sampling import SampleTimes, most_rows
+from armillary.runtime.rules import LANDING
 from armillary.runtime.shape import FUNCTIONS, Control, Phase, Reason, Shape
 from armillary.runtime.tableau import Tableau
 
@@ -86,7 +87,9 @@ class CompiledRun:
         if adaptive:
             self._put("atol", np.broadcast_to(atol, state.shape))
         self._put("direction", np.array(functions.event_directions or [0.0] * functions.n_events))
-        self._put("terminal", np.array(functions.event_terminal or [0.0] * functions.n_events))
+        terminal = np.array(functions.event_terminal or [0.0] * functions.n_events, dtype=float)
+        terminal[list(functions.event_landing)] = LANDING
+        self._put("terminal", terminal)
         self._put("last", np.full(functions.n_events, -inf))
         self._put("gap", np.full(functions.n_events, inf))
 

@@ -1,0 +1,80 @@
+"""Thresholds of a run follow its own parameters, not the defaults with which its program was derived."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.program.roots import WATCHMEN
+from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.instance import Instance
+
+SMALL, LARGE = 0.109, 1.0  # radii: a bowling ball's, and nine times that
+
+
+@cache
+def ball(radius: float) -> CompiledModel:
+    """A ball that rolls on a plane with its centre above the curve y = sin(k x)/k.
+
+    Its velocities are in body axes, which turn with it, so dependent speeds are exchanged again and again.
+    """
+    s = arm.System("ball in a slot")
+    m, a = s.parameter("m", 7.0, units="kg"), s.parameter("a", radius, units="m")
+    k = s.parameter("k", 2.0, units="1/m")
+    body = s.body("ball", joint=arm.Free("quaternion", "body"), mass=m, inertia=[0.4 * m * a * a] * 3)
+    N = s.ground
+    s.gravity(9.81, -N.z)
+    slip = arm.velocity(body) + arm.cross(arm.angular_velocity(body), -a * N.z)
+    x, y, z = (arm.dot(arm.position(body.origin), axis) for axis in (N.x, N.y, N.z))
+    s.constrain(z - a, name="touches")
+    s.constrain(arm.dot(slip, N.x), name="no slip x")
+    s.constrain(arm.dot(slip, N.y), name="no slip y")
+    s.constrain(arm.sin(k * x) / k - y, name="slot")
+    s.output("kinetic energy", s.kinetic_energy())
+    return s.derive().compile()
+
+
+def start(seed: int) -> dict[str, float]:
+    chance = np.random.default_rng(seed)
+    names = {"ball.q1": 1.0, "ball.u1": 2.0, "ball.u6": 3.0}
+    return {name: float(chance.uniform(-size, size)) for name, size in names.items()}
+
+
+def watched(model: CompiledModel, state: np.ndarray) -> dict[str, Any]:
+    """Values of what watches over the dependent speeds, with the large radius."""
+    instance = Instance(model, {"a": LARGE})
+    values = instance.events(0.0, state, np.zeros(0))
+    names = [e.name for e in model.equations.targets.watched]
+    assert set(names) <= set(WATCHMEN)
+    return {f"{name} {i}": v for i, (name, v) in enumerate(zip(names, values, strict=True))}
+
+
+def test_watch_functions_are_those_of_a_model_whose_default_is_the_parameter_of_the_run() -> None:
+    small, large = ball(SMALL), ball(LARGE)
+    assert small.equations.dependents == large.equations.dependents
+    for seed in range(5):
+        state = large.state(start(seed), {"a": LARGE})
+        found, expected = watched(small, state), watched(large, state)
+        assert found == pytest.approx(expected, rel=1e-3, abs=1e-3)  # sizes are taken at rounded places
+
+
+def test_a_ball_of_nine_times_the_default_radius_rolls_on() -> None:
+    """No force does work: the kinetic energy stays, and no place of lost rank is met, for there is none."""
+    run = ball(SMALL).simulate(3.0, sample=0.1, initial=start(3), parameters={"a": LARGE})
+    assert "passed" not in run.info.get("modes", "")
+    assert np.ptp(run["kinetic energy"]) < 1e-6 * run["kinetic energy"][0]
+    assert np.max(np.abs(np.sin(2 * run["ball.q1"]) / 2 - run["ball.q2"])) < 1e-9
+
+
+def test_energy_is_kept_to_the_tolerance_through_ten_exchanges_of_dependent_speeds() -> None:
+    """No force does work. Rows lie inside steps, also the last one before each exchange."""
+    rtol, initial = 1e-10, {"ball.q1": 0.469, "ball.u1": -1.545, "ball.u6": -0.653}
+    run = ball(LARGE).simulate(6.0, sample=0.05, initial=initial, rtol=rtol, atol=rtol / 100)
+    assert run.info["modes"].count("became") >= 6
+    energy = run["kinetic energy"] + 7.0 * 9.81 * LARGE
+    assert np.ptp(energy) < 5 * rtol * energy[0]
+    assert abs(energy[-1] - energy[0]) < 2 * rtol * energy[0]
