@@ -10,10 +10,14 @@ from armillary.verification.cases import (
     car,
     cart,
     closed_forms,
+    contact,
     four_bar,
+    ivp,
     jpl,
+    mechanisms,
     momentum,
     rolling,
+    rotation,
     spacecraft_1,
     spacecraft_2,
     stanford_arm,
@@ -22,7 +26,7 @@ from armillary.verification.rows import Case
 
 _FILES = (
     stanford_arm, spacecraft_1, spacecraft_2, car, cart, four_bar, jpl, momentum, basilisk, bowling_ball,
-    bicycle, beams, rolling, closed_forms,
+    bicycle, beams, rolling, closed_forms, rotation, mechanisms, contact, ivp,
 )  # fmt: skip
 
 CASES: dict[str, Case] = {case.name: case for file in _FILES for case in file.CASES}
