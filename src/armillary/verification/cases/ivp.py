@@ -45,7 +45,8 @@ def squeezer() -> System:
     rr, d, ss, e, zt, zf, u = 7e-3, 28e-3, 35e-3, 2e-2, 4e-2, 2e-2, 4e-2
 
     def link(number: int, parent: Any, at: Any, com: tuple[float, float]) -> Any:
-        own = {"mass": _MASSES[number - 1], "inertia": 3 * (_INERTIAS[number - 1],)}  # of which one counts
+        mass, moment = _MASSES[number - 1], _INERTIAS[number - 1]  # only that about z counts
+        own: dict[str, Any] = {"mass": mass, "inertia": (moment, moment, moment)}
         return s.body(f"K{number}", parent, Revolute("z"), at=at, com=(*com, 0), **own)
 
     crank = link(1, s.ground, (0, 0, 0), (92e-5, 0))
