@@ -47,6 +47,7 @@ from armillary.algebra.walk import substitute
 from armillary.errors import (
     ArmillaryError,
     ExpressionError,
+    ImportedWarning,
     MissingExtraError,
     ModelError,
     ParameterError,
@@ -164,6 +165,7 @@ __all__ = [
     "Gimbal",
     "Gyro",
     "Histogram",
+    "ImportedWarning",
     "Joint",
     "LogNormal",
     "Maximum",

@@ -68,6 +68,10 @@ class SimulationError(ArmillaryError):
         self.run = run
 
 
+class ImportedWarning(UserWarning):
+    """Something in a robot file that a loader left out or approximated, so that the motion may differ."""
+
+
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:
     """An optional module, imported now; if it is not installed, one sentence that says how to get it.
 

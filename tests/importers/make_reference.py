@@ -186,7 +186,27 @@ def constrained(model: Any, data: Any) -> np.ndarray:
     return np.linalg.lstsq(K, np.concatenate([f, -drift]), rcond=1e-11)[0][: model.nv]
 
 
+def write_bracket() -> None:
+    """An angle bracket, which is not convex, as STL (binary) and OBJ."""
+    L = [(0, 0), (0.3, 0), (0.3, 0.05), (0.05, 0.05), (0.05, 0.2), (0, 0.2)]
+    flat = [(0, 1, 2), (0, 2, 3), (0, 3, 4), (0, 4, 5)]
+    corners = np.array([(x, y, z) for z in (0.0, 0.1) for x, y in L])
+    faces = [(c, b, a) for a, b, c in flat] + [(a + 6, b + 6, c + 6) for a, b, c in flat]
+    for i in range(6):
+        k = (i + 1) % 6
+        faces += [(i, k, k + 6), (i, k + 6, i + 6)]
+    body = b"".join(
+        np.zeros(3, "<f4").tobytes() + corners[list(f)].astype("<f4").tobytes() + b"\0\0" for f in faces
+    )
+    (HERE / "data" / "bracket.stl").write_bytes(b"\0" * 80 + np.array(len(faces), "<u4").tobytes() + body)
+    lines = [f"v {x:g} {y:g} {z:g}" for x, y, z in corners] + [
+        f"f {a + 1} {b + 1} {c + 1}" for a, b, c in faces
+    ]
+    (HERE / "data" / "bracket.obj").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
+    write_bracket()
     arm = {"pan": 1.2, "lift": 1.2, "elbow": 0.8, "left": 5.0}
     urdf(EXAMPLES / "six_axis_arm.urdf", "six_axis_arm", arm, mimic=("right", "left"))
     urdf(EXAMPLES / "six_axis_arm.urdf", "six_axis_arm_floating", arm, floating=True, mimic=("right", "left"))
@@ -194,3 +214,4 @@ if __name__ == "__main__":
     mjcf(HERE / "data" / "pendulum.xml", "pendulum", unconstrained, 1)
     mjcf(EXAMPLES / "humanoid.xml", "humanoid", unconstrained, 2)
     mjcf(HERE / "data" / "linkage.xml", "linkage", constrained, 3)
+    mjcf(HERE / "data" / "workshop.xml", "workshop", unconstrained, 4)

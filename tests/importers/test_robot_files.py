@@ -25,6 +25,7 @@ CASES: dict[str, Any] = {
     "platform": lambda: load_urdf(HERE / "data" / "platform.urdf"),
     "pendulum": lambda: load_mjcf(HERE / "data" / "pendulum.xml"),
     "humanoid": lambda: load_mjcf(EXAMPLES / "humanoid.xml"),
+    "workshop": lambda: load_mjcf(HERE / "data" / "workshop.xml"),
     "linkage": lambda: load_mjcf(HERE / "data" / "linkage.xml"),
 }
 
@@ -47,9 +48,6 @@ def state_of(system: arm.System, state: dict[str, Any]) -> tuple[dict[str, float
         body = coordinates[0].partition(".")[0]
         speeds = [str(u) for u in system.bodies[body].speeds]
         values |= dict(zip(speeds, state["u"][joint], strict=True))
-        rotor = system.bodies.get("rotor_" + joint.replace(" ", "_"))
-        if rotor is not None:
-            values |= dict(zip((str(u) for u in rotor.speeds), state["u"][joint], strict=True))
         names += speeds
         rates += state["udot"][joint]
     return values, names, rates

@@ -185,17 +185,6 @@ def add_gravity(builder: Builder, vector: np.ndarray) -> None:
         builder.system.gravity(g, builder.system.ground.frame.vector([float(x) for x in vector / strength]))
 
 
-def note_massless(builder: Builder) -> None:
-    """A note about links that move and have no mass: fine where others hang on them, singular where not."""
-    massless = [
-        name
-        for name, body in builder.links.items()
-        if body.joint.speed_count and body.mass.kind == "number" and body.mass.data == 0
-    ]
-    if massless:
-        builder.record.note(f"moving links without a mass: {listed(massless)}")
-
-
 def impossible(inertia: np.ndarray) -> str:
     """What is wrong with an inertia; nothing where a body can have it."""
     low, middle, high = np.linalg.eigvalsh(inertia)

@@ -12,15 +12,14 @@ _MOST = 40  # notes of this kind; a damaged file can have as many kinds as lines
 
 
 def note_left_out(record: Imported, root: Element, no_effect: Collection[str]) -> None:
-    """Notes about all that was not read; what has no effect on the motion in one line."""
+    """Notes about all that was not read, but for what has no effect on the motion."""
     counts: Counter[str] = Counter()
     places: dict[str, str] = {}
-    looks: Counter[str] = Counter()
     for tag, attribute, element in left_out(root):
-        if tag in no_effect or attribute in no_effect:
-            looks[f"<{tag[:40]}>" if attribute is None else attribute[:40]] += 1
+        if tag in no_effect or attribute in no_effect or _is_schema(attribute):
             continue
         what = f"<{tag[:40]}>" if attribute is None else f"'{attribute[:40]}' of <{tag[:40]}>"
+        what = f"a second {what}" if attribute is None and element.second else what
         counts[what] += 1
         places.setdefault(what, f"{element.file}:{element.line}")
     for what, count in counts.most_common(_MOST):
@@ -28,5 +27,7 @@ def note_left_out(record: Imported, root: Element, no_effect: Collection[str]) -
         record.note(f"{what} is left out ({place})")
     if len(counts) > _MOST:
         record.note(f"{len(counts) - _MOST} more kinds of elements and attributes are left out")
-    if looks:
-        record.note("without effect on the motion, left out: " + ", ".join(sorted(looks)))
+
+
+def _is_schema(attribute: str | None) -> bool:
+    return attribute is not None and attribute.startswith(("xmlns", "xsi:", "xml:"))

@@ -5,21 +5,18 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 
-from armillary.errors import outside
-
-
-class ImportedWarning(UserWarning):
-    """What a loader left out or approximated; once per file, as one list."""
+from armillary.errors import ImportedWarning, ModelError, outside
 
 
 @dataclass
 class Imported:
     """Where a system came from, as ``system.imported``.
 
-    ``notes`` lists what of the file was left out or approximated. ``bodies``, ``joints``, ``inputs`` and
-    ``points`` lead from the file's names to ours: a body's name, the coordinates of a joint such as
-    ``("forearm.q1",)``, the input of an actuator, a point such as ``"hand.tip"``. ``settings`` are numbers of
-    the file that belong to a run, such as its time step.
+    ``notes`` lists what of the file was left out or approximated, so that the motion may differ; what has no
+    effect on it is not listed. ``keyframes`` are names that ``keyframe=`` takes. ``bodies``, ``joints``,
+    ``inputs`` and ``points`` lead from the file's names to ours: a body's name, the coordinates of a joint
+    such as ``("forearm.q1",)``, the input of an actuator, a point such as ``"hand.tip"``. ``settings`` are
+    numbers of the file that belong to a run, such as its time step.
     """
 
     source: str
@@ -30,15 +27,19 @@ class Imported:
     inputs: dict[str, str] = field(default_factory=dict)
     points: dict[str, str] = field(default_factory=dict)
     settings: dict[str, float] = field(default_factory=dict)
+    keyframes: tuple[str, ...] = ()
 
     def note(self, text: str) -> None:
-        """One more thing that was left out; the same is told once."""
+        """One more thing that may change the motion; the same is told once."""
         if text not in self.notes:
             self.notes.append(text)
 
-    def warn(self) -> None:
-        """One Python warning with all notes, told at the line of the user's that loads the file."""
-        if not self.notes:
-            return
-        told = "".join(f"\n  - {note}" for note in self.notes)
-        warnings.warn(f"{self.source}: not everything in it was imported:{told}", ImportedWarning, outside())
+    def warn(self, *, strict: bool) -> None:
+        """A Python warning for each note, at the line of the user's that loads the file; with ``strict`` one
+        error with all of them.
+        """
+        if strict and self.notes:
+            told = "".join(f"\n  {note}" for note in self.notes)
+            raise ModelError(f"{self.source}: what was left out or approximated may change the motion:{told}")
+        for note in self.notes:
+            warnings.warn(f"{self.source}: {note}", ImportedWarning, outside())

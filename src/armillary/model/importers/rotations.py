@@ -11,6 +11,7 @@ Array = np.ndarray
 
 # Cosines of right angles leave this much; taken as zero they vanish from the equations.
 _ROUNDING = 1e-15
+_CONVERGED = 1e-12
 
 
 def about(axis: Sequence[float], angle: float) -> Array:
@@ -94,6 +95,34 @@ def unit(vector: Sequence[float]) -> Array:
     """A vector of length one in its direction."""
     array = np.array(vector, float)
     return tidy(array / np.linalg.norm(array))
+
+
+def principal_axes(inertia: Array) -> Array:
+    """Axes (columns) along which an inertia is diagonal, the largest moment first, as MuJoCo chooses them.
+
+    Jacobi's method, each turn about the axis across the largest element off the diagonal; then axes are
+    exchanged by right angles. Which of the equivalent triads comes out decides the coordinates of a body that
+    is aligned with it, so the order of the turns is MuJoCo's (``mju_eig3``).
+    """
+    R = np.eye(3)
+    for _ in range(500):
+        D = R.T @ inertia @ R
+        row, column = max(((1, 2), (0, 2), (0, 1)), key=lambda pair: abs(D[pair]))
+        if abs(D[row, column]) < _CONVERGED:
+            break
+        tau = (D[column, column] - D[row, row]) / (2 * D[row, column])
+        t = (1.0 if tau >= 0 else -1.0) / (abs(tau) + math.hypot(1.0, tau))
+        angle = math.atan(t)
+        if math.cos(angle) > 1.0 - _CONVERGED:
+            break
+        axis = 3 - row - column
+        R = R @ about(np.eye(3)[axis].tolist(), angle if axis == 1 else -angle)
+    moments = np.diag(R.T @ inertia @ R).copy()
+    for first in (0, 1, 0):
+        if moments[first] + _CONVERGED < moments[first + 1]:
+            moments[[first, first + 1]] = moments[[first + 1, first]]
+            R = R @ about(np.eye(3)[(first + 2) % 3].tolist(), math.pi / 2)
+    return tidy(R)
 
 
 def tidy(values: Array) -> Array:

@@ -13,11 +13,15 @@ HINGE, SLIDE, BALL, FREE, PLANE = "hinge", "slide", "ball", "free", "planar"
 
 @dataclass
 class Inertial:
-    """Mass, mass centre in the link's axes, and the inertia about it along these axes."""
+    """Mass, mass centre in the link's axes, and the inertia about it along these axes.
+
+    ``axes`` are those (columns) in which the file gave a diagonal inertia, where it did.
+    """
 
     mass: float = 0.0
     com: np.ndarray = field(default_factory=lambda: np.zeros(3))
     inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
+    axes: np.ndarray | None = None
 
 
 @dataclass

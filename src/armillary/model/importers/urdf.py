@@ -15,7 +15,7 @@ import numpy as np
 
 from armillary.errors import ModelError
 from armillary.model.importers.acting import finish_joints, load_joint, units_of
-from armillary.model.importers.building import SINGLE, Builder, add_gravity, listed, note_massless
+from armillary.model.importers.building import SINGLE, Builder, add_gravity, listed
 from armillary.model.importers.leftovers import note_left_out
 from armillary.model.importers.record import Imported
 from armillary.model.importers.rotations import roll_pitch_yaw, unit
@@ -33,7 +33,10 @@ KINDS = {
 }
 TORQUES = ("auto", "all", "none")
 # What says how a robot looks or is driven by other software, and does not change how it moves.
-NO_EFFECT = {"visual", "material", "gazebo", "calibration", "sensor", "version", "xmlns:xacro", "type"}
+NO_EFFECT = {
+    "visual", "collision", "material", "gazebo", "calibration", "sensor", "version", "type", "contact",
+    "safety_controller", "hardwareInterface", "group",
+}  # fmt: skip
 
 
 def load_urdf(
@@ -43,8 +46,9 @@ def load_urdf(
     gravity: float | Sequence[float] = 9.81,
     torques: str = "auto",
     stops: Mapping[str, float] | None = None,
+    strict: bool = False,
 ) -> System:
-    """A system from a URDF file.
+    """A system from a URDF file. What may change the motion is a warning each; with ``strict`` an error.
 
     ``floating`` leaves the root link free instead of fixed to the ground. ``gravity`` is downwards along −z,
     or three components. ``torques``: which joints get an input ``tau_joint``: "auto" those with a
@@ -60,7 +64,7 @@ def load_urdf(
         macros[0].fail("this is a xacro file, a program that writes URDF; run xacro and load what it writes")
     root.taken = True
     system = System(root.text("name", "") or "robot")
-    builder = Builder(system, Imported(str(path), "URDF"))
+    builder = Builder(system, Imported(str(path), "URDF", notes=list(root.remarks)))
     _add_gravity(builder, gravity)
     joints = {j.text("name"): j for j in root.all("joint")}
     for link in _links(root, joints, floating):
@@ -70,7 +74,7 @@ def load_urdf(
     finish_joints(builder, stops)
     _torques(builder, root, joints, torques)
     _notes(builder, root, joints)
-    builder.record.warn()
+    builder.record.warn(strict=strict)
     return system
 
 
@@ -177,6 +181,8 @@ def _inertial(link: Element) -> Inertial:
 def _freedom(joint: Element) -> Freedom | None:
     kind = KINDS[joint.choice("type", tuple(KINDS))]
     if kind is None:
+        for unused in joint.all("axis", "limit", "dynamics", "mimic"):  # nothing moves along or within these
+            unused.take_whole()
         return None
     freedom = Freedom(joint.text("name"), kind, joint)
     if (axis := joint.only("axis")) is not None and kind != FREE:
@@ -205,6 +211,8 @@ def _mimics(builder: Builder, joints: Mapping[str, Element]) -> None:
         if mimic is None:
             continue
         other = mimic.text("joint")
+        if other not in joints:
+            mimic.fail(f"joint '{name}' follows '{other[:60]}', but there is no joint of this name")
         ends = [builder.freedoms[x] for x in (name, other) if x in builder.freedoms]
         if len(ends) < 2 or other == name or any(end.kind not in SINGLE for end in ends):
             mimic.fail(f"'{other[:60]}' is not another hinge or slider to follow")
@@ -221,13 +229,21 @@ def _mimics(builder: Builder, joints: Mapping[str, Element]) -> None:
 
 
 def _torques(builder: Builder, root: Element, joints: Mapping[str, Element], which: str) -> None:
-    """Inputs ``tau_joint``: the torque or force that a drive has on its joint."""
+    """Inputs ``tau_joint``: the torque or force that a drive has on its joint.
+
+    A transmission of a joint that is not there has no effect; Pinocchio does not read transmissions at all.
+    """
     driven: list[str] = []
     for transmission in root.all("transmission"):
         for end in transmission.all("joint"):
-            driven.append(end.text("name"))
-            if end.text("name") not in joints:
-                end.fail("there is no joint of this name")
+            if end.text("name") in joints:
+                driven.append(end.text("name"))
+                continue
+            own, its = transmission.text("name", "")[:60], end.text("name")[:60]
+            builder.record.note(
+                f"transmission '{own}' drives '{its}', but there is no joint of this name "
+                f"({end.file}:{end.line})"
+            )
     single = [name for name, freedom in builder.freedoms.items() if freedom.kind in SINGLE]
     if which == "none":
         return
@@ -244,18 +260,14 @@ def _torques(builder: Builder, root: Element, joints: Mapping[str, Element], whi
 
 def _notes(builder: Builder, root: Element, joints: Mapping[str, Element]) -> None:
     note = builder.record.note
-    note_massless(builder)
     ends = [end for transmission in root.all("transmission") for end in transmission.all("actuator", "joint")]
     if any(end.all("mechanicalReduction") for end in ends):
         note("reductions of transmissions are not applied: an input tau_… is the torque on the joint itself")
     for transmission in root.all("transmission"):
         transmission.take_whole()
-    speeds = [n for n, j in joints.items() for e in j.all("limit") if e.has("effort") or e.has("velocity")]
-    if speeds:
-        note(f"greatest efforts and velocities of joints are left out: {listed(speeds)}")
-        for name in speeds:
-            for limit in joints[name].all("limit"):
-                limit.take_whole()
+    for joint in joints.values():
+        for limit in joint.all("limit"):  # greatest efforts and velocities are a matter of the drive
+            limit.take_whole()
     friction = [n for n, j in joints.items() for e in j.all("dynamics") if e.number("friction", 0.0)]
     if friction:
         note(f"dry friction of joints is left out (System.brake makes it): {listed(friction)}")

@@ -25,7 +25,18 @@ HUGE = 1e50  # beyond the mass of any star; products of three such numbers are s
 class Element:
     """One element of an XML file: attributes, children, and the line where it stands."""
 
-    __slots__ = ("attributes", "children", "file", "line", "read", "tag", "taken", "words")
+    __slots__ = (
+        "attributes",
+        "children",
+        "file",
+        "line",
+        "read",
+        "remarks",
+        "second",
+        "tag",
+        "taken",
+        "words",
+    )
 
     def __init__(self, tag: str, attributes: dict[str, str], file: str, line: int) -> None:
         self.tag = tag
@@ -36,6 +47,8 @@ class Element:
         self.words = ""
         self.read: set[str] = set()
         self.taken = False
+        self.second = False  # beside another of its kind, where there should be one
+        self.remarks: list[str] = []  # of a root: how its file deviates from XML
 
     # ------------------------------------------------------------ errors
 
@@ -69,11 +82,14 @@ class Element:
         return found
 
     def only(self, tag: str) -> Element | None:
-        """The child of this kind, None where there is none; two are an error."""
-        found = self.all(tag)
-        if len(found) > 1:
-            found[1].fail(f"a second <{tag}> in {self.where}; keep one of them")
-        return found[0] if found else None
+        """The child of this kind, None where there is none; of two the first, as other programs do it."""
+        found = [child for child in self.children if child.tag == tag]
+        for extra in found[1:]:
+            extra.second = True
+        if not found:
+            return None
+        found[0].taken = True
+        return found[0]
 
     def need(self, tag: str) -> Element:
         """The child of this kind."""
@@ -169,13 +185,17 @@ def read_xml(path: str | os.PathLike[str]) -> Element:
 
 def parse_xml(data: bytes, file: str) -> Element:
     """The root element of a text; ``file`` stands in messages."""
+    body = data.lstrip()
+    early = data[: len(data) - len(body)] if body.startswith(b"<?xml") else b""
+    lines = early.count(b"\n")
+    data = data[len(early) :]
     parser = expat.ParserCreate()
     parser.buffer_text = True
     stack: list[Element] = []
     roots: list[Element] = []
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        element = Element(tag, attributes, file, parser.CurrentLineNumber)
+        element = Element(tag, attributes, file, parser.CurrentLineNumber + lines)
         if len(stack) >= DEEPEST:
             element.fail(f"more than {DEEPEST} elements in each other; no model is that deep")
         (stack[-1].children if stack else roots).append(element)
@@ -188,7 +208,7 @@ def parse_xml(data: bytes, file: str) -> Element:
         stack[-1].words += text
 
     def refuse(*_: object) -> None:
-        line = parser.CurrentLineNumber
+        line = parser.CurrentLineNumber + lines
         raise ModelError(f"{file}:{line}: a document type or entity; a model file needs none, take it out")
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
@@ -198,11 +218,15 @@ def parse_xml(data: bytes, file: str) -> Element:
         parser.Parse(data, True)
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
-        raise ModelError(f"{file}:{error.lineno}: not a whole XML file: {reason}") from None
+        raise ModelError(f"{file}:{error.lineno + lines}: not a whole XML file: {reason}") from None
     except (LookupError, UnicodeError, ValueError) as error:
         if isinstance(error, ModelError):
             raise
         raise ModelError(f"{file}: its encoding cannot be read ({error}); save it as UTF-8") from None
+    if early:
+        roots[0].remarks.append(
+            "there are blanks before <?xml …?>, where XML has it begin; read without them"
+        )
     return roots[0]
 
 

@@ -9,7 +9,7 @@ kv, b₂ = −kv. All kinds share one set of defaults, as in MuJoCo, so each is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from armillary.algebra import functions as fn
@@ -22,6 +22,7 @@ from armillary.model.importers.mjcf.settings import ACTUATORS, Defaults, Setting
 from armillary.model.importers.tree import BALL, FREE, SLIDE
 from armillary.model.importers.xml import Element
 
+_RANGES = {"ctrlrange": "ctrllimited", "forcerange": "forcelimited"}
 _MECHANISMS = ("joint", "jointinparent", "site", "tendon", "cranksite", "body")
 
 
@@ -35,10 +36,29 @@ class Drive:
     bias_type: str = "none"
     dynamics: str = "none"
     gear: list[float] = field(default_factory=lambda: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    control: tuple[float, float] | None = None
+    control: tuple[float, float] | None = None  # of the input, and of the force, where they hold
     force: tuple[float, float] | None = None
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)  # by attribute
+    limited: dict[str, str] = field(default_factory=dict)  # by attribute: true, false or auto
     unknown: str = ""  # what is not supported, in words
     servos: dict[str, tuple[float, float]] = field(default_factory=dict)  # defaults of kp and kv by kind
+
+    def bounds(self, key: str, element: Element, settings: Settings) -> tuple[float, float] | None:
+        """A range where it holds: said so, or given while limits are automatic.
+
+        A range and whether it holds may be said at different places, each by a class of its own.
+        """
+        low, high = self.ranges.get(key, (0.0, 0.0))
+        word = self.limited.get(key, "auto")
+        if word == "false" or (word == "auto" and not (settings.autolimits and low < high)):
+            return None
+        if low >= high:
+            element.fail(
+                f"{key}='{low:g} {high:g}' ends before it begins"
+                if key in self.ranges
+                else f"{_RANGES[key]}='true', but {key} is missing"
+            )
+        return low, high
 
 
 def add_actuators(
@@ -60,8 +80,6 @@ def add_actuators(
                 _say(drive, default, settings)
             _remember(drive, level)
         _say(drive, element, settings)
-        if not clamp:
-            drive.control = None
         name = element.text("name", f"actuator{count}")
         where = [key for key in _MECHANISMS if element.has(key)]
         reason = drive.unknown or _refusal(builder, element, drive, where, sites)
@@ -70,7 +88,9 @@ def add_actuators(
             element.take_whole()
             continue
         with element.located():
-            _add(builder, name, element, drive, where[0], sites)
+            control = drive.bounds("ctrlrange", element, settings) if clamp else None
+            force = drive.bounds("forcerange", element, settings)
+            _add(builder, name, element, replace(drive, control=control, force=force), where[0], sites)
         for key in ("class", "group", "user", "name", *where):
             element.read.add(key)
 
@@ -81,13 +101,12 @@ def _say(drive: Drive, element: Element, settings: Settings) -> None:
     if element.has("gear"):
         gear = element.numbers("gear", (1, 6))
         drive.gear = gear + drive.gear[len(gear) :]
-    for key, flag in (("ctrlrange", "ctrllimited"), ("forcerange", "forcelimited")):
-        if element.has(key) or element.has(flag):
-            limited = settings.limited(element, key, flag)
-            low, high = element.numbers(key, 2, [0, 0])
-            if limited and low > high:
-                element.fail(f"{key} ends before it begins")
-            setattr(drive, "control" if key == "ctrlrange" else "force", (low, high) if limited else None)
+    for key, flag in _RANGES.items():
+        if element.has(key):
+            low, high = element.numbers(key, 2)
+            drive.ranges[key] = low, high
+        if element.has(flag):
+            drive.limited[key] = element.choice(flag, ("true", "false", "auto"))
     if kind == "general":
         drive.dynamics = element.text("dyntype", drive.dynamics)
         drive.gain_type = element.text("gaintype", drive.gain_type)

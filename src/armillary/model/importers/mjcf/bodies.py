@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from armillary.model.importers.mjcf.meshes import Meshes
 from armillary.model.importers.mjcf.settings import Defaults, Settings
-from armillary.model.importers.mjcf.shapes import OTHERS, geom_inertial, together
+from armillary.model.importers.mjcf.shapes import geom_inertial, together
 from armillary.model.importers.record import Imported
-from armillary.model.importers.rotations import unit
+from armillary.model.importers.rotations import principal_axes, unit
 from armillary.model.importers.tree import BALL, FREE, HINGE, SLIDE, Freedom, Inertial, Link
 from armillary.model.importers.xml import Element
 
@@ -50,7 +51,9 @@ class _Child(NamedTuple):
     childclass: str
 
 
-def read_tree(world: Element, settings: Settings, defaults: Defaults, record: Imported) -> Tree:
+def read_tree(
+    world: Element, settings: Settings, defaults: Defaults, meshes: Meshes, record: Imported
+) -> Tree:
     """All links, parents before children and in MuJoCo's order."""
     tree = Tree()
     tree.poses[WORLD] = np.zeros(3), np.eye(3)
@@ -64,10 +67,12 @@ def read_tree(world: Element, settings: Settings, defaults: Defaults, record: Im
         link = Link(name, None if parent == WORLD else parent, body.element)
         if parent is not None:
             _place(link, body, parent, settings, tree)
-        inner = _contents(link, body.childclass, settings, defaults, tree, record)
+        inner = _contents(link, body.childclass, settings, defaults, meshes, tree, record)
         if parent is None and link.joints:
             link.joints[0].element.fail("the world cannot have a joint; put it into a <body>")
         if parent is not None:
+            if not inner and _is_aligned(link, settings):
+                _align(link, tree)
             _free(link, parent, tree)
             tree.links.append(link)
         stack += [(child, name) for child in reversed(inner)]
@@ -93,8 +98,35 @@ def _free(link: Link, parent: str, tree: Tree) -> None:
     link.place, link.rotation = np.zeros(3), np.eye(3)
 
 
+def _is_aligned(link: Link, settings: Settings) -> bool:
+    """Whether a free body without others on it is to move about its mass centre, along principal axes."""
+    if len(link.joints) != 1 or link.joints[0].kind != FREE or not link.inertial.mass:
+        return False
+    word = link.joints[0].element.choice("align", ("true", "false", "auto"), "auto")
+    return word == "true" or (word == "auto" and settings.align_free)
+
+
+def _align(link: Link, tree: Tree) -> None:
+    """The link with its origin in its mass centre and principal axes; what is on it stays where it is."""
+    part = link.inertial
+    R = principal_axes(part.inertia) if part.axes is None else part.axes
+    link.place, link.rotation = link.place + link.rotation @ part.com, link.rotation @ R
+    tree.poses[link.name] = link.place, link.rotation
+    link.inertial = Inertial(part.mass, np.zeros(3), np.diag(np.diag(R.T @ part.inertia @ R)))
+    link.points = {name: R.T @ (where - part.com) for name, where in link.points.items()}
+    for name, site in tree.sites.items():
+        if site.link == link.name:
+            tree.sites[name] = Site(link.name, R.T @ (site.place - part.com), R.T @ site.rotation)
+
+
 def _contents(
-    link: Link, childclass: str, settings: Settings, defaults: Defaults, tree: Tree, record: Imported
+    link: Link,
+    childclass: str,
+    settings: Settings,
+    defaults: Defaults,
+    meshes: Meshes,
+    tree: Tree,
+    record: Imported,
 ) -> list[_Child]:
     """Joints, inertia and points of a body, read into its link; the bodies on it are returned."""
     inner: list[_Child] = []
@@ -121,7 +153,7 @@ def _contents(
                 tree.sites[name] = Site(link.name, place, child.rotation @ settings.rotation(element))
                 link.points[name] = place
             element.take_whole()
-    found = [_geom(geom, settings, defaults, tree, record, link, given) for geom in geoms]
+    found = [_geom(geom, settings, defaults, meshes, tree, record, link, given) for geom in geoms]
     if given is None or settings.from_geoms == "true":
         if settings.from_geoms != "false":
             link.inertial = together(part for part in found if part is not None)
@@ -151,6 +183,7 @@ def _geom(
     child: _Child,
     settings: Settings,
     defaults: Defaults,
+    meshes: Meshes,
     tree: Tree,
     record: Imported,
     link: Link,
@@ -161,9 +194,10 @@ def _geom(
     touches = geom.number("contype", 1.0) or geom.number("conaffinity", 1.0)
     tree.touching += bool(touches)
     needed = link.name != WORLD and (given is None or settings.from_geoms == "true")
-    found = geom_inertial(geom, settings, child.place, child.rotation) if needed else None
+    needed = needed and settings.from_geoms != "false"
+    found = geom_inertial(geom, settings, meshes, child.place, child.rotation) if needed else None
     kind = geom.text("type", "sphere")
-    if needed and kind in OTHERS and kind != "plane" and settings.from_geoms != "false":
+    if needed and kind in ("hfield", "sdf"):
         record.note(f"the mass of a {kind} on body '{link.name}' is left out; give the body an <inertial>")
     if needed and geom.has("shellinertia"):
         record.note(f"'shellinertia' on body '{link.name}' is left out: shapes are solid")
@@ -182,15 +216,15 @@ def _inertial(element: Element, settings: Settings) -> Inertial:
     else:
         own = np.diag(element.numbers("diaginertia", 3, [0, 0, 0]))
     turned = R @ own @ R.T
-    return Inertial(mass, settings.place(element), (turned + turned.T) / 2)
+    axes = None if element.has("fullinertia") else R
+    return Inertial(mass, settings.place(element), (turned + turned.T) / 2, axes)
 
 
 def _joint(
     element: Element, childclass: str, settings: Settings, defaults: Defaults, record: Imported, count: int
 ) -> Freedom:
     if element.tag == "freejoint":
-        for key in ("align", "group"):
-            element.read.add(key)
+        element.read.update(("align", "group"))
         return Freedom(element.text("name", f"joint{count}"), FREE, element)
     defaults.apply(element, childclass)
     kind = element.choice("type", (HINGE, SLIDE, BALL, FREE), HINGE)
@@ -202,7 +236,7 @@ def _joint(
         joint.axis = unit(axis)
     if kind in (HINGE, BALL):
         joint.anchor = settings.place(element)
-    element.read.update(("axis", "pos"))
+    element.read.update(("axis", "pos", "align"))
     scale = settings.angle if kind in (HINGE, BALL) else 1.0
     joint.stiffness = _first(element, "stiffness", joint.name, record)
     joint.damping = _first(element, "damping", joint.name, record)
@@ -236,4 +270,5 @@ def _scale(links: list[Link], total: float) -> None:
     for link in links:
         if mass > 0:
             part = link.inertial
-            link.inertial = Inertial(part.mass * total / mass, part.com, part.inertia * (total / mass))
+            scaled = part.inertia * (total / mass)
+            link.inertial = Inertial(part.mass * total / mass, part.com, scaled, part.axes)

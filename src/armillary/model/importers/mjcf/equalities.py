@@ -26,7 +26,6 @@ def add_equalities(builder: Builder, section: list[Element], tree: Tree, default
         element.attributes = {**shared, **element.attributes}
         name = element.text("name", f"{element.tag} {count}")
         if not element.flag("active", True):
-            builder.record.note(f"equality '{name}' is not active and left out")
             element.take_whole()
             continue
         with element.located():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from armillary.errors import ModelError, nearest
-from armillary.model.importers.building import SINGLE, Builder, listed
+from armillary.model.importers.building import SINGLE, Builder
 from armillary.model.importers.tree import BALL, FREE
 from armillary.model.importers.xml import Element
 
@@ -19,9 +19,8 @@ def start_at(builder: Builder, section: list[Element], wanted: str | None) -> No
         keys[key.text("name", str(len(keys)))] = key
     for part in section:
         part.take_whole()
+    builder.record.keyframes = tuple(keys)
     if wanted is None:
-        if keys:
-            builder.record.note(f"keyframes, to start from with keyframe=: {listed(list(keys))}")
         return
     if wanted not in keys:
         shown = ", ".join(keys) or "none"

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from armillary.model.importers.acting import finish_joints
-from armillary.model.importers.building import Builder, add_gravity, note_massless
+from armillary.model.importers.building import Builder, add_gravity
 from armillary.model.importers.leftovers import note_left_out
 from armillary.model.importers.mjcf.actuators import add_actuators
 from armillary.model.importers.mjcf.bodies import WORLD, Tree, read_tree
 from armillary.model.importers.mjcf.equalities import add_equalities
 from armillary.model.importers.mjcf.keyframes import start_at
+from armillary.model.importers.mjcf.meshes import Meshes
 from armillary.model.importers.mjcf.settings import Defaults, Settings, merged, with_includes
 from armillary.model.importers.record import Imported
 from armillary.model.importers.rotations import to_quaternion
@@ -23,7 +24,8 @@ from armillary.model.system import System
 
 # What says how a model looks, is measured or is integrated by MuJoCo, and does not change how it moves.
 NO_EFFECT = {
-    "asset", "camera", "custom", "light", "sensor", "size", "statistic", "visual", "extension",
+    "asset", "material", "texture", "skin", "hfield",
+    "camera", "custom", "light", "sensor", "size", "statistic", "visual", "extension",
     "group", "user", "solreflimit", "solimplimit", "solreffriction", "solimpfriction", "margin", "model",
     "integrator", "solver", "iterations", "tolerance", "cone", "jacobian", "impratio", "magnetic",
     "ls_iterations", "ls_tolerance", "noslip_iterations", "noslip_tolerance", "ccd_iterations",
@@ -35,9 +37,13 @@ NO_EFFECT = {
 
 
 def load_mjcf(
-    path: str | os.PathLike[str], *, stops: Mapping[str, float] | None = None, keyframe: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    stops: Mapping[str, float] | None = None,
+    keyframe: str | None = None,
+    strict: bool = False,
 ) -> System:
-    """A system from an MJCF file.
+    """A system from an MJCF file. What may change the motion is a warning each; with ``strict`` an error.
 
     ``stops`` makes limits bump stops, e.g. ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``.
     Runs start at rest in the file's reference position, or in the state of ``keyframe``.
@@ -49,11 +55,12 @@ def load_mjcf(
     root = with_includes(root, Path(path))
     settings, defaults = Settings(merged(root, "compiler")), Defaults(root)
     system = System(root.text("model", "") or "MuJoCo model")
-    record = Imported(str(path), "MJCF")
+    record = Imported(str(path), "MJCF", notes=list(root.remarks))
     builder = Builder(system, record)
     builder.links[WORLD], builder.shifts[WORLD] = system.ground, np.zeros(3)
     on = _options(builder, merged(root, "option"))
-    tree = _worlds(root, settings, defaults, record)
+    meshes = Meshes(root.all("asset"), defaults, settings, Path(path).resolve().parent)
+    tree = _worlds(root, settings, defaults, meshes, record)
     _add_links(builder, tree)
     start_at(builder, root.all("keyframe"), keyframe)
     if on["equality"]:
@@ -66,11 +73,10 @@ def load_mjcf(
         add_actuators(
             builder, root.all("actuator"), settings, defaults, tree.sites, clamp=bool(on["clampctrl"])
         )
-    note_massless(builder)
     if tree.touching > 1:
         record.note(f"contact is left out: {tree.touching} shapes could touch (System.contact makes some)")
     note_left_out(record, root, NO_EFFECT)
-    record.warn()
+    record.warn(strict=strict)
     return system
 
 
@@ -95,11 +101,11 @@ def _options(builder: Builder, option: Element) -> dict[str, int]:
     return on
 
 
-def _worlds(root: Element, settings: Settings, defaults: Defaults, record: Imported) -> Tree:
+def _worlds(root: Element, settings: Settings, defaults: Defaults, meshes: Meshes, record: Imported) -> Tree:
     """The tree in the <worldbody> elements, which count as one."""
     world = merged(root, "worldbody")
     world.read.update(world.attributes)
-    return read_tree(world, settings, defaults, record)
+    return read_tree(world, settings, defaults, meshes, record)
 
 
 def _add_links(builder: Builder, tree: Tree) -> None:

@@ -37,7 +37,7 @@ def with_includes(root: Element, path: Path) -> Element:
                 place += 1
                 continue
             name = child.text("file")
-            target = _inside(folder, name, child)
+            target = inside(folder, name, child)
             if target in seen:
                 child.fail(f"'{name}' is included twice, or includes itself; each file once")
             seen.add(target)
@@ -45,14 +45,15 @@ def with_includes(root: Element, path: Path) -> Element:
     return root
 
 
-def _inside(folder: Path, name: str, element: Element) -> Path:
+def inside(folder: Path, name: str, element: Element, *, anywhere: bool = False) -> Path:
+    """A file in the model's folder or below it, or ``anywhere`` relative to it."""
     if "\0" in name or len(name) > 1000:
         element.fail("its file is not the name of a file")
     try:
         target = (folder / name).resolve()
     except (OSError, RuntimeError):
         element.fail(f"'{name[:60]}' is not the name of a file")
-    if not target.is_relative_to(folder):
+    if not anywhere and not target.is_relative_to(folder):
         element.fail(f"'{name[:60]}' is outside the model's folder; put the file beside the model")
     if not target.is_file():
         element.fail(f"there is no file '{name[:60]}' in the model's folder")
@@ -86,6 +87,10 @@ class Settings:
         self.from_geoms = compiler.choice("inertiafromgeom", ("true", "false", "auto"), "auto")
         self.groups = compiler.numbers("inertiagrouprange", 2, [0, 5])
         self.total_mass = compiler.number("settotalmass", -1.0)
+        self.align_free = compiler.flag("alignfree", False)
+        assets = compiler.text("assetdir", "")
+        self.mesh_folder = compiler.text("meshdir", assets)
+        self.strip_path = compiler.flag("strippath", False)
 
     def place(self, element: Element) -> np.ndarray:
         return np.array(element.numbers("pos", 3, [0, 0, 0]))

@@ -10,13 +10,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from armillary.model.importers.mjcf.meshes import Meshes
 from armillary.model.importers.mjcf.settings import Settings
-from armillary.model.importers.rotations import from_z
+from armillary.model.importers.rotations import from_z, principal_axes
 from armillary.model.importers.tree import Inertial
 from armillary.model.importers.xml import Element
 
 SOLIDS = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}  # with how many sizes
-OTHERS = ("plane", "hfield", "mesh", "sdf")
+OTHERS = ("plane", "hfield", "mesh", "sdf")  # of these a mesh alone has a mass here
 _WATER = 1000.0  # kg/m³: the density where none is given
 
 
@@ -44,14 +45,18 @@ def solid(kind: str, size: list[float]) -> tuple[float, np.ndarray]:
 
 
 def geom_inertial(
-    geom: Element, settings: Settings, place: np.ndarray, turned: np.ndarray
+    geom: Element, settings: Settings, meshes: Meshes, place: np.ndarray, turned: np.ndarray
 ) -> Inertial | None:
     """Mass and inertia of a shape in its link's axes; None for those that have none here."""
     kind = geom.choice("type", (*SOLIDS, *OTHERS), "sphere")
-    if kind not in SOLIDS:
+    if kind not in SOLIDS and kind != "mesh":
         return None
     if not settings.groups[0] <= geom.number("group", 0.0) <= settings.groups[1]:
         return None
+    if kind == "mesh":
+        return _mesh_inertial(geom, settings, meshes, place, turned)
+    if geom.has("mesh"):
+        geom.fail(f"a {kind} fitted to a mesh; give its size, or type='mesh'")
     size = geom.numbers("size", (1, 3), [0.0], least=0.0)
     where, R = settings.place(geom), settings.rotation(geom)
     if geom.has("fromto"):
@@ -70,8 +75,37 @@ def geom_inertial(
     volume, per_mass = solid(kind, size[:count])
     density = geom.number("density", _WATER, least=0.0)
     mass = geom.number("mass", least=0.0) if geom.has("mass") else density * volume
-    inertia = turned @ R @ np.diag(mass * per_mass) @ R.T @ turned.T
-    return Inertial(mass, place + turned @ where, (inertia + inertia.T) / 2)
+    return _placed(Inertial(mass, np.zeros(3), np.diag(mass * per_mass)), np.eye(3), where, R, place, turned)
+
+
+def _mesh_inertial(
+    geom: Element, settings: Settings, meshes: Meshes, place: np.ndarray, turned: np.ndarray
+) -> Inertial:
+    given = geom.number("mass", least=0.0) if geom.has("mass") else None
+    density = geom.number("density", _WATER, least=0.0)
+    if given == 0 or (given is None and density == 0):
+        return Inertial()
+    own = meshes.inertial(geom, geom.text("mesh"))
+    mass = density * own.mass if given is None else given
+    inertia = own.inertia * (mass / own.mass)
+    part = Inertial(mass, own.com, inertia)
+    where, R = settings.place(geom), settings.rotation(geom)
+    return _placed(part, principal_axes(own.inertia), where, R, place, turned)
+
+
+def _placed(
+    part: Inertial,
+    axes: np.ndarray,
+    where: np.ndarray,
+    R: np.ndarray,
+    place: np.ndarray,
+    turned: np.ndarray,
+) -> Inertial:
+    """A part given in a shape's axes, in those of its link; ``place`` and ``turned``: of frames between."""
+    whole = turned @ R
+    inertia = whole @ part.inertia @ whole.T
+    com = place + turned @ (where + R @ part.com)
+    return Inertial(part.mass, com, (inertia + inertia.T) / 2, whole @ axes)
 
 
 def together(parts: Iterable[Inertial]) -> Inertial:
@@ -80,6 +114,8 @@ def together(parts: Iterable[Inertial]) -> Inertial:
     mass = sum(part.mass for part in found)
     if not mass:
         return Inertial()
+    if len(found) == 1:
+        return found[0]
     com = sum((part.mass * part.com for part in found), np.zeros(3)) / mass
     total = np.zeros((3, 3))
     for part in found:

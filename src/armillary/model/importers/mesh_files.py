@@ -1,0 +1,95 @@
+"""Triangles of mesh files: STL (binary and text), OBJ, and MSH as MuJoCo wrote it.
+
+Only corners and faces are read; normals, textures and materials have no weight.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+LARGEST = 200_000_000  # bytes
+
+Triangles = tuple[np.ndarray, np.ndarray]  # corners (n, 3), faces (m, 3) as indices of corners
+
+
+class MeshFault(Exception):
+    """What is wrong with a mesh file, in words."""
+
+
+def read_mesh(path: Path) -> Triangles:
+    """Corners and faces of a file, by its suffix."""
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise MeshFault(f"files '{path.suffix}' are not read; {', '.join(READERS)} are")
+    try:
+        if path.stat().st_size > LARGEST:
+            raise MeshFault(f"it has more than {LARGEST // 1_000_000} MB")
+        data = path.read_bytes()
+    except OSError as error:
+        raise MeshFault(error.strerror or "it cannot be opened") from None
+    try:
+        vertices, faces = reader(data)
+    except (ValueError, IndexError, struct.error) as error:
+        raise MeshFault(f"it is damaged ({error})") from None
+    return checked(vertices, faces)
+
+
+def checked(vertices: np.ndarray, faces: np.ndarray) -> Triangles:
+    """Corners and faces as arrays, which must be finite and refer to each other."""
+    # Single precision, as in MuJoCo: with the last digits of an OBJ file masses would differ by 1e-7.
+    corners = np.asarray(vertices, dtype=np.float32).reshape(-1, 3).astype(float)
+    triangles = np.asarray(faces, dtype=np.int64).reshape(-1, 3)
+    if not len(corners):
+        raise MeshFault("it has no corners")
+    if not np.isfinite(corners).all():
+        raise MeshFault("a corner is not finite")
+    if triangles.size and not 0 <= triangles.min() <= triangles.max() < len(corners):
+        raise MeshFault("a face refers to a corner that is not there")
+    return corners, triangles
+
+
+def _stl(data: bytes) -> Triangles:
+    """Binary: 80 bytes, a count, and 50 bytes a face. Text begins with "solid", as do some binary files."""
+    count = struct.unpack_from("<I", data, 80)[0] if len(data) >= 84 else -1
+    if len(data) >= 84 + 50 * count and count > 0:
+        kind = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2")])
+        corners = np.frombuffer(data, kind, count, 84)["corners"].reshape(-1, 3)
+    elif data.lstrip()[:5].lower() == b"solid":
+        words = data.decode("utf-8", "replace").split()
+        places = [i for i, word in enumerate(words) if word.lower() == "vertex"]
+        corners = np.array([[float(x) for x in words[i + 1 : i + 4]] for i in places])
+    else:
+        raise ValueError("neither a binary nor a text STL file")
+    return corners, np.arange(len(corners))
+
+
+def _obj(data: bytes) -> Triangles:
+    """Lines "v x y z" and "f a b c …", whose numbers begin with 1 or count back from the last corner."""
+    corners: list[list[float]] = []
+    faces: list[tuple[int, int, int]] = []
+    for line in data.decode("utf-8", "replace").replace("\\\n", " ").splitlines():
+        words = line.split()
+        if not words:
+            continue
+        if words[0] == "v":
+            corners.append([float(x) for x in words[1:4]])
+        elif words[0] == "f":
+            numbers = [int(word.partition("/")[0]) for word in words[1:]]
+            ring = [n - 1 if n > 0 else len(corners) + n for n in numbers]
+            faces += [(ring[0], ring[i], ring[i + 1]) for i in range(1, len(ring) - 1)]
+    return np.array(corners), np.array(faces)
+
+
+def _msh(data: bytes) -> Triangles:
+    """Four counts (corners, normals, texture coordinates, faces), then these as floats and integers."""
+    corners, normals, textures, faces = struct.unpack_from("<4i", data, 0)
+    start = 16 + 4 * (3 * corners + 3 * normals + 2 * textures)
+    vertices = np.frombuffer(data, "<f4", 3 * corners, 16)
+    return vertices, np.frombuffer(data, "<i4", 3 * faces, start)
+
+
+READERS: dict[str, Callable[[bytes], Triangles]] = {".stl": _stl, ".obj": _obj, ".msh": _msh}
