@@ -1,7 +1,7 @@
 """Momenta of modes: what the modal speeds of a flexible link have to do with momentum.
 
-With the modal integrals of model/flexible/part.py in their present shape, and the columns φ_p = (θ_p, ψ_p) by
-which mode p moves a link k that hangs at one of its nodes (or itself, where it is held at one),
+With the modal integrals of model/flexible/part.py in their present shape, and columns φ_p = (Jl θ_p, ψ_p), in
+its axes, by which mode p moves a link k that hangs at one of its nodes (or itself, where it is held at one),
 
     π_p = P_p·v + H_p·ω + (Mξ)_p + Σ_k φ_p·(n, f)_k
     π_p' = ½ ω·(∂J/∂η_p) ω + v·(ω × P_p) + ω·(∂H/∂η_p) ξ + v·(∂P/∂η_p) ξ + P_p·g − (Kη + Cξ)_p + applied

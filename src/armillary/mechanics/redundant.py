@@ -3,7 +3,8 @@
     M v̇ + Bᵀλ = f              motion, part by part; f holds loads less inertia remainders
     B v̇ − σ λ = −γ − σ λ₀      constraints B v + b(t) = 0, differentiated: γ = Ḃ v + ḃ
 
-(Park & Chiou 1987, eqs. 2.1 and 4.5, in bordered form, with one sign of Bᵀλ throughout.) One number σ makes
+(Park & Chiou 1987, eqs. 2.1 and 4.5, in bordered form, with one sign of Bᵀλ throughout. This λ of theirs is
+minus what the constraint exerts; outputs and the theory's pages have the latter.) One number σ makes
 this every system that the integrators need:
 
     σ = 0      λ keeps the constraints exactly

@@ -559,13 +559,20 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
     # ------------------------------------------------------------ from here to the equations
 
     def derive(
-        self, formalism: str = "auto", *, regroup: bool = True, small: bool = True, keep: int = 1
+        self,
+        formalism: str = "auto",
+        *,
+        regroup: bool = True,
+        small: bool = True,
+        keep: int = 1,
+        axes: str = "ground",
     ) -> Equations:
         """The equations of motion by the cheapest formalism ("auto"), or by the one named. small=False
-        ignores what is declared small or large; else sums keep their leading order and ``keep`` above it."""
+        ignores what is declared small or large; else sums keep their leading order and ``keep`` above it.
+        With "momentum", ``axes`` ("ground" or "body") are those of a free body's angular momentum."""
         from armillary.program.derive import derive
 
-        return derive(self, formalism, regroup=regroup, small=small, keep=keep)
+        return derive(self, formalism, regroup=regroup, small=small, keep=keep, axes=axes)
 
     def compare_formalisms(self) -> Costs:
         """Operations of one evaluation by every formalism, side by side; where one refuses, why."""

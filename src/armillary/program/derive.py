@@ -93,13 +93,14 @@ def derive(
     regroup: bool = True,
     small: bool = True,
     keep: int = 1,
+    axes: str = "ground",
     mode: Mode | None = None,
 ) -> Equations:
     """The equations of motion of a system, by the named formalism or the cheapest of those worth trying.
 
     Momenta and redundant coordinates have states of their own, so "auto" leaves them to who asks for them.
     What is declared small or large is used, unless ``small`` is False: sums keep their leading order and
-    ``keep`` orders above it.
+    ``keep`` orders above it. ``axes`` are those of angular momenta as states.
     """
     system = snapshot(system)
     declared = system.judgements() if small else {}
@@ -115,8 +116,10 @@ def derive(
         if formalism == "momentum":
             from armillary.program.momentum import check_momentum
 
-            check_momentum(system, declared)
-            return _momentum(system, units, clock, mode or first_mode(system), regroup)
+            check_momentum(system, declared, axes)
+            return _momentum(system, units, clock, mode or first_mode(system), regroup, axes)
+        if axes != "ground":
+            raise ModelError(f"axes={axes!r} is for formalism='momentum', not for '{formalism}'")
         if formalism in FORMULATIONS:
             from armillary.program.appendages import check_appendages
 
@@ -178,18 +181,20 @@ def _redundant(system: System, units: dict[str, str], clock: _Clock) -> Equation
     )  # fmt: skip
 
 
-def _momentum(system: System, units: dict[str, str], clock: _Clock, mode: Mode, regrouped: bool) -> Equations:
+def _momentum(
+    system: System, units: dict[str, str], clock: _Clock, mode: Mode, regrouped: bool, axes: str
+) -> Equations:
     """Equations in coordinates and momenta; see program/momentum.py."""
     from armillary.program.momentum import MomentumEquations, momentum_targets
 
     plain = Undimensioned()
     setting = constrained(system, plain, mode)
     clock.stage("plant")
-    wanted, more = momentum_targets(system, setting, mode, regrouped=regrouped)
+    wanted, more = momentum_targets(system, setting, mode, regrouped=regrouped, axes=axes)
     clock.stage("momentum")
     program, gains = program_of(system, wanted, plain)
     clock.stage("improve", program.derivatives.operations)
-    stages, options = tuple(clock.stages), {"regroup": regrouped, "small": False}
+    stages, options = tuple(clock.stages), {"regroup": regrouped, "small": False, "axes": axes}
     return MomentumEquations(
         system, "momentum", program, wanted, units, stages, tuple(gains), mode=mode, options=options, **more
     )

@@ -87,8 +87,13 @@ class MomentumEquations(Equations):
         return compile_momentum(self, backend, **options)
 
 
-def check_momentum(system: System, declared: Mapping[Expr, int]) -> None:
+AXES = ("ground", "body")
+
+
+def check_momentum(system: System, declared: Mapping[Expr, int], axes: str) -> None:
     """Errors for what momentum states cannot do."""
+    if axes not in AXES:
+        raise ModelError(f"axes={axes!r} of angular momenta are neither 'ground' nor 'body'")
     if system.constraints:
         raise ModelError(
             f"constraint '{next(iter(system.constraints))}': momenta as states need a tree, without closed "
@@ -123,11 +128,14 @@ class _Form:
 
 
 def momentum_targets(
-    system: System, setting: Setting, mode: Mode, *, regrouped: bool
+    system: System, setting: Setting, mode: Mode, *, regrouped: bool, axes: str = "ground"
 ) -> tuple[Targets, dict[str, Any]]:
-    """Root expressions of all sections, and what the equations hold besides."""
+    """Root expressions of all sections, and what the equations hold besides.
+
+    ``axes`` are those of the angular momentum of bodies that turn freely on the ground: "ground" or "body".
+    """
     ways = WAYS if len(setting.independent(system)) <= _FEW else ("recursion",)
-    forms = [_form(system, setting, mode, regrouped, way) for way in ways]
+    forms = [_form(system, setting, mode, regrouped, way, axes) for way in ways]
     form = min(forms, key=lambda f: f.cost) if len(forms) > 1 else forms[0]
     accelerations = _accelerations(system, form)
     wanted = targets(system, accelerations, form.setting)
@@ -156,14 +164,14 @@ def momentum_targets(
     return changed, {"setting": form.setting, "solved": tuple(speeds), "conjugate": conjugates}
 
 
-def _form(system: System, setting: Setting, mode: Mode, regrouped: bool, way: str) -> _Form:
+def _form(system: System, setting: Setting, mode: Mode, regrouped: bool, way: str, axes: str) -> _Form:
     def planted(plain: Undimensioned) -> Tree:
         tree = plant(system, plain, given=setting.given, parted=True)
         return regroup(tree) if regrouped else tree
 
     tree = planted(setting.plain)
     masses = weights(tree)
-    roots = free_roots(tree, masses)
+    roots = free_roots(tree, masses) if axes == "ground" else []
     motions = velocities(tree)
     wrenches = composite_momenta(tree, motions)
     conjugates = conjugate(tree, motions, wrenches)
@@ -200,7 +208,7 @@ def _form(system: System, setting: Setting, mode: Mode, regrouped: bool, way: st
     rates = conjugate_rates(relative, motions, wrenches, weighed, external, loads, turning) | of_roots
 
     # Columns are the same in every mode, so that legs of a run fit together: named as if nothing were locked.
-    unlocked = free_roots(tree, masses, mode.locked)
+    unlocked = free_roots(tree, masses, mode.locked) if axes == "ground" else []
     now = conjugate(relative, motions, wrenches)
     now |= _of_roots(unlocked, tree, masses, composite_momenta(tree, velocities(tree)))
     shown_names = _names(system, tree, unlocked)

@@ -146,7 +146,7 @@ def redundant_targets(system: System, plain: Undimensioned) -> tuple[Targets, Re
 
 
 def _forces(system: System, r: Redundant, plain: Undimensioned) -> dict[Expr, Expr]:
-    """What keeps constraints and given speeds, −λ, for the symbols that outputs may hold."""
+    """What keeps constraints and given speeds, λ, for the symbols that outputs may hold."""
     by_name = {row.name: -m for row, m in zip(r.rows, r.multipliers, strict=True)}
     found = {plain(c.force): by_name[c.name] for c in system.constraints.values()}
     for speed, effort in system.efforts.items():
@@ -229,5 +229,7 @@ def _own_columns(r: Redundant) -> list[Column]:
             as_expr(sum((absolute(x) for x in lengths), ZERO)),
         ),
     ]
-    found += [Column(m.data.name, "", f"λ: {m.data.name}", m) for m in r.multipliers]
+    # The equations carry −λ: λ is what the constraint exerts, as for every other formalism.
+    about = "λ, what the constraint exerts along its rate"
+    found += [Column(m.data.name, "", f"{about}: {m.data.name}", -m) for m in r.multipliers]
     return found

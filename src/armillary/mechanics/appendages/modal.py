@@ -20,7 +20,7 @@ from armillary.algebra.triples import ZEROS, add, cross_triples, inner, minus, n
 from armillary.algebra.vectors import Triple
 from armillary.mechanics.appendages.blocks import Blocks
 from armillary.mechanics.appendages.equations import Assembled
-from armillary.mechanics.appendages.vehicle import Modes, Square
+from armillary.mechanics.appendages.vehicle import Modes, Square, Vehicle
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,14 @@ class Coupled:
     moments: Modes
     mass: Square
     rates: Sequence[Any]
+
+
+def carried(vehicle: Vehicle, ends: Sequence[int], appendages: Sequence[Coupled], number: int) -> list[bool]:
+    """e(j,k): whether each connection lies between the reference body and the one that carries an appendage.
+
+    The report's listings have the appendage's own number in place of k, which spoiled its Fig. 9.
+    """
+    return [vehicle.beyond(a, appendages[number].k) for a in ends]
 
 
 def assembled(
@@ -51,15 +59,15 @@ def assembled(
     names = {i: f"w_{'xyz'[i]}" for i in range(3)} | {i: h.name for i, (_, h) in enumerate(hinges, start=3)}
     motion = [*vehicle.spin, *(hinge.rate for _, hinge in hinges)]
     before: list[tuple[int, list[Triple]]] = []
-    for part, pushed in zip(appendages, forces, strict=True):
+    for number, (part, pushed) in enumerate(zip(appendages, forces, strict=True)):
         start, owner = len(motion), vehicle.substructures[part.k].name
         reach = [named(blocks.reach(part.k, a), f"r_{owner}_{a}") for a in ends]
-        carried = [blocks.vehicle.beyond(a, part.k) for a in ends]
+        paths = carried(vehicle, ends, appendages, number)
         momenta = [named(turned.into(part.k, p), f"p_{owner}_{n}") for n, p in enumerate(part.momenta, 1)]
         moments = [named(turned.into(part.k, h), f"h_{owner}_{n}") for n, h in enumerate(part.moments, 1)]
         for n, (p, h) in enumerate(zip(momenta, moments, strict=True)):
             i = start + n
-            Y = [add(h if e else ZEROS, cross_triples(r, p)) for e, r in zip(carried, reach, strict=True)]
+            Y = [add(h if e else ZEROS, cross_triples(r, p)) for e, r in zip(paths, reach, strict=True)]
             Y = [named(y, f"Y_{owner}_{n + 1}_{j}") for j, y in enumerate(Y)]
             names[i] = f"mode {n + 1} of {owner}"
             matrix |= {(j, i): Y[0][j] for j in range(3)}
