@@ -17,11 +17,13 @@ are tables too, with exact polynomials, so a table is differentiated as often as
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from armillary.algebra.csv_columns import read_columns
 from armillary.algebra.dimension import Dimension
 from armillary.algebra.expression import Expr, as_expr, call, number
 from armillary.algebra.remembered import remembering
@@ -187,6 +189,34 @@ class Table(Piecewise):
         coefficients = _hermite(x, y, _slopes(x, y)) if kind == "smooth" else _lines(x, y)
         self.kind = kind
         super().__init__(name, [x], coefficients, [outside], [x_dimension], dimension)
+
+    @classmethod
+    def from_csv(
+        cls,
+        path: str | os.PathLike[str],
+        x: str | int = 1,
+        y: str | int = 2,
+        *,
+        kind: str = "linear",
+        outside: str = "clamp",
+        name: str | None = None,
+        x_units: str | None = None,
+        y_units: str | None = None,
+    ) -> Table:
+        """A table of two columns of a file, each by its heading or its number from 1.
+
+        Units are those given, else those in the headings, "speed [rpm]". The name is the file's without
+        its ending where none is given. Separators may be commas, semicolons (decimal commas too) or tabs.
+        """
+        found = read_columns(path)
+        places = found.place(x), found.place(y)
+        units = [
+            found.units[i] if given is None else given
+            for i, given in zip(places, (x_units, y_units), strict=True)
+        ]
+        columns = (found.values[:, i] for i in places)
+        label = found.path.stem if name is None else name
+        return cls(*columns, kind=kind, outside=outside, name=label, x_units=units[0], y_units=units[1])
 
 
 @remembering

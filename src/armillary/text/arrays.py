@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.csv_columns import read_columns
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.part import FlexiblePart, GivenModes, Lumps, Node
 from armillary.text.documents import Document
@@ -18,14 +19,19 @@ LARGEST = 2**30  # bytes of all arrays of one file
 
 
 def array_of(document: Document, value: Any) -> Any:
-    """An array given as lists, or as { file = "boom.npz", key = "shapes" }; any other value as it is."""
+    """An array given as lists, or as { file = "boom.npz", key = "shapes" }, where a .csv file's keys are the
+    headings or numbers of its columns; any other value as it is.
+    """
     if isinstance(value, list):
         return [array_of(document, item) for item in value] if _holds_files(value) else tuples(value)
     if not (isinstance(value, Mapping) and "file" in value):
         return value
     path = beside(document, value["file"])
-    loaded = load_arrays(path)
     key = value.get("key")
+    if path.suffix == ".csv":
+        columns, heading = read_columns(path), str(key or 1)
+        return columns.values[:, columns.place(int(heading) if heading.isdigit() else heading)]
+    loaded = load_arrays(path)
     if key is None and len(loaded) == 1:
         return next(iter(loaded.values()))
     if key not in loaded:
@@ -46,7 +52,7 @@ def beside(document: Document, name: str) -> Path:
 def load_arrays(path: Path) -> dict[str, np.ndarray]:
     """Arrays of a .npy or .npz file, by name. Pickled objects, which could run code, are refused."""
     if path.suffix not in (".npy", ".npz"):
-        raise ModelError(f"arrays are read from .npy and .npz files, not from '{path.name}'")
+        raise ModelError(f"arrays are read from .npy, .npz and .csv files, not from '{path.name}'")
     if not path.is_file():
         raise ModelError(f"there is no file '{path}'; check its name and folder")
     try:

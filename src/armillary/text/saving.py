@@ -248,7 +248,8 @@ class Writing:
         return self.values.expression(as_expr(value), {s: s.data.name for s in arguments})
 
     def _table(self, name: str, table: Piecewise) -> None:
-        given = {k: v for k, v in (arguments_of(table) or {}).items() if k != "name" and v != ""}
+        said = (arguments_of(table) or {}).items()
+        given = {k: v for k, v in said if k != "name" and not (isinstance(v, str) and v == "")}
         numbers = {k: np.asarray(v, dtype=float).tolist() if k in "xyz" else v for k, v in given.items()}
         label = {"label": table.name} if table.name != name else {}
         self._section("tables").setdefault(name, {**numbers, **label})
