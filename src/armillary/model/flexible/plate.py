@@ -98,23 +98,16 @@ class Plate:
 
     def _factors(self, count: int, x: Array, y: Array) -> tuple[Array, Array]:
         """The polynomials of x and of y with their first two derivatives, 3 × places × count each."""
-        power = EDGES[self.root][0]
-        polynomial = np.polynomial.polynomial.Polynomial
-        held = polynomial([0.0, 1.0]) ** power
         factors = []
-        for places, length, middle, shape in ((x, self.a, 0.5, held), (y, self.b, 0.0, polynomial([1.0]))):
-            scaled = places / length  # 0 to 1 along, −½ to ½ across
-            legendre = [
-                np.polynomial.legendre.Legendre.basis(i, domain=[middle - 0.5, middle + 0.5])
-                for i in range(count)
-            ]
-            table = np.empty((3, len(places), count))
-            for i, base in enumerate(legendre):
-                edge = [shape.deriv(n)(scaled) if n else shape(scaled) for n in range(3)]
-                own = [base.deriv(n)(scaled) if n else base(scaled) for n in range(3)]
-                table[0, :, i] = edge[0] * own[0]
-                table[1, :, i] = (edge[1] * own[0] + edge[0] * own[1]) / length
-                table[2, :, i] = (edge[2] * own[0] + 2 * edge[1] * own[1] + edge[0] * own[2]) / length**2
+        held = EDGES[self.root][0]
+        for places, length, middle, power in ((x, self.a, 0.5, held), (y, self.b, 0.0, 0)):
+            scaled = np.asarray(places, dtype=float) / length  # 0 to 1 along, −½ to ½ across
+            edge = _powers(scaled, power)
+            own = _legendre(2 * (scaled - middle), count)
+            table = np.empty((3, len(scaled), count))
+            table[0] = edge[0] * own[0]
+            table[1] = (edge[1] * own[0] + edge[0] * own[1]) / length
+            table[2] = (edge[2] * own[0] + 2 * edge[1] * own[1] + edge[0] * own[2]) / length**2
             factors.append(table)
         return factors[0], factors[1]
 
@@ -210,3 +203,18 @@ class Plate:
         local = np.zeros((len(x), 6, coefficients.shape[1]))
         local[:, 2], local[:, 3], local[:, 4] = field(0, 0), field(0, 1), -field(1, 0)
         return turned(self.axes if axes is None else axes, local)
+
+
+def _powers(x: Array, power: int) -> list[Array]:
+    """x to a power and its first two derivatives, as columns."""
+    first = power * x ** max(power - 1, 0)
+    second = power * (power - 1) * x ** max(power - 2, 0)
+    return [each[:, None] for each in (x**power, first, second)]
+
+
+def _legendre(z: Array, count: int) -> list[Array]:
+    """The first Legendre polynomials of z and their first two derivatives by z/2, places × count each."""
+    unit = np.eye(count)
+    values = np.polynomial.legendre.legvander(z, count - 1)
+    slopes = (np.polynomial.legendre.legder(unit, order) for order in (1, 2))
+    return [values, *(2.0**n * values[:, : len(d)] @ d for n, d in enumerate(slopes, 1))]
