@@ -62,16 +62,20 @@ START = {"C.q1": 4.0, "D.q1": -0.5}
 NEVER = 1e9  # a time after the end of every run
 
 
-def system(thrusters: bool | str = True) -> arm.System:
-    """The spacecraft; thrusters switch once per step (True), when due ("events"), or are left out (False)."""
+def system(thrusters: bool | str = True, *, arranged: bool = True) -> arm.System:
+    """The spacecraft; thrusters switch once per step (True), when due ("events"), or are left out (False).
+
+    ``arranged`` as in the source, for cheap equations; else the bus's origin is at its own mass centre, and
+    the choice of speeds is left to the program.
+    """
     s = arm.System("Spacecraft 1")
     for name, (value, units, about) in PARAMETERS.items():
         s.parameter(name, value, units=units, about=about)
 
     # The published inertia of the bus breaks the triangle inequality. Its own mass centre is off the origin.
-    up = "(L1 - L2)*CM/(BM + CM)"
+    up, velocity = ("(L1 - L2)*CM/(BM + CM)", "body") if arranged else ("0", "auto")
     B = s.body(
-        "B", joint=arm.Free(rotation="xyz", velocity="body"), com=(0, 0, up), mass="BM",
+        "B", joint=arm.Free(rotation="xyz", velocity=velocity), com=(0, 0, up), mass="BM",
         inertia=("BI11", "BI22", "BI33", "BI12", "BI13", "BI23"), check_inertia=False,
     )  # fmt: skip
     C = s.body(

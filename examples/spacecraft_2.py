@@ -26,12 +26,13 @@ PARAMETERS = {
 START = {"W.u4": 0.00017, "W.u5": 0.00017, "W.u6": 0.0017}
 
 
-def system() -> arm.System:
+def system(velocity: str = "body") -> arm.System:
     """Hub W, its velocity and spin in its own axes, and antennas A1 to A4; x is the axis of symmetry."""
     s = arm.System("Spacecraft 2")
     for name, (value, units, about) in PARAMETERS.items():
         s.parameter(name, value, units=units, about=about)
-    W = s.body("W", joint=arm.Free(rotation="zyx", velocity="body"), mass="M1", inertia=("IXX", "IYY", "IZZ"))
+    free = arm.Free(rotation="zyx", velocity=velocity)
+    W = s.body("W", joint=free, mass="M1", inertia=("IXX", "IYY", "IZZ"))
     hinges = (((0, "L2"), "y"), (("L2", 0), "z"), ((0, "-L2"), "y"), (("-L2", 0), "z"))
     for i, ((y, z), axis) in enumerate(hinges, start=1):
         antenna = s.body(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.neglected import NeglectedTerms
@@ -28,6 +28,7 @@ from armillary.mechanics.reduce import dependent_rates, reduced
 from armillary.mechanics.tree import Tree
 from armillary.mechanics.uncouple import uncouple
 from armillary.model.deduced import parameter_units
+from armillary.model.joints import Drift
 from armillary.model.snapshot import snapshot
 from armillary.model.system import System
 from armillary.program.equations import Considered, Equations, Stage
@@ -37,6 +38,9 @@ from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.program import Program, section
 from armillary.program.roots import Targets, targets
 from armillary.program.schedule import critical_path
+
+if TYPE_CHECKING:
+    from armillary.program.free_speeds import Chosen
 
 # A mass matrix costs about (number of speeds) × (mean depth of the tree); beyond this the recursion always
 # wins.
@@ -135,6 +139,8 @@ def derive(
         names = _worth_trying(setting, formalism, held)
         try:
             candidates = [_candidate(name, loads, system, setting, clock) for name in names]
+            for chosen in _choices(system, setting, regroup):
+                candidates += [_chosen_candidate(name, system, chosen, clock) for name in names]
         except ModelError as error:
             raise explain_singular(
                 error, Judged(declared, keep), lambda: derive(system, formalism, small=False, mode=mode)
@@ -148,7 +154,15 @@ def derive(
         )
         program, gains = program_of(system, best.targets, plain)
         clock.stage("improve", program.derivatives.operations)
-    return Equations(
+    made: dict[str, Any] = {}
+    kind = Equations
+    if best.chosen is not None:
+        from armillary.program.free_speeds import FreeSpeedEquations, described
+
+        own, kind = described(system, best.chosen), FreeSpeedEquations
+        setting = best.chosen.setting
+        made["solved"] = tuple(own[system.speeds.index(u)] for u in setting.independent(system))
+    return kind(
         system,
         best.formalism,
         program,
@@ -161,6 +175,7 @@ def derive(
         {"regroup": regroup, "small": small, "keep": keep},
         judged,
         tuple(considered),
+        **made,
     )
 
 
@@ -221,6 +236,27 @@ class _Candidate:
     formalism: str
     targets: Targets
     neglected: NeglectedTerms | None
+    chosen: Chosen | None = None  # other states than the description's speeds
+
+
+def _choices(system: System, setting: Setting, regrouped: bool) -> list[Chosen]:
+    """Other states in place of the speeds of free bodies that leave this to the derivation."""
+    steps = [step for body in system.bodies.values() for step in body.assembly.steps]
+    if not any(isinstance(step, Drift) and step.chosen for step in steps):
+        return []
+    from armillary.program.free_speeds import choices
+
+    return choices(system, setting, regrouped=regrouped)
+
+
+def _chosen_candidate(name: str, system: System, chosen: Chosen, clock: _Clock) -> _Candidate:
+    from armillary.program.free_speeds import chosen_targets
+
+    setting = chosen.setting
+    loads = applied_loads(system, setting.tree, setting.plain)
+    rates = speed_rates(setting.tree, FORMALISMS[name](setting, loads))
+    clock.stage(f"{name}, {chosen.words}")
+    return _Candidate(name, chosen_targets(system, rates, chosen), None, chosen)
 
 
 def _candidate(name: str, loads: Applied, system: System, setting: Setting, clock: _Clock) -> _Candidate:
@@ -249,7 +285,10 @@ def _considered(candidate: _Candidate) -> Considered:
     graph = hoist(Graph(candidate.targets.rates), Constants())
     operations = graph.operations
     cycles = operations.weight / 2.5 + _CHAIN * critical_path(graph.roots)
-    return Considered(candidate.formalism, operations, cycles)
+    name = candidate.formalism
+    if candidate.chosen is not None:
+        name += f", {candidate.chosen.words}"
+    return Considered(name, operations, cycles)
 
 
 def _worth_trying(setting: Setting, formalism: str, held: list[Loose]) -> list[str]:

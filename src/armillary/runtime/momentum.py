@@ -64,7 +64,7 @@ class MomentumModel(CompiledModel):
     ) -> np.ndarray:
         """Momenta, what follows the coordinates in a state."""
         work = np.concatenate([q, np.zeros(len(self.momentum_names) + len(self.state_names)), u])
-        return instance.call("momenta", len(self.momentum_names), t, work, memory)
+        return instance.call("momenta", len(self.momentum_names), t, work, memory) + 0.0  # no −0
 
     def __repr__(self) -> str:
         return f"MomentumModel({self.equations.system.name!r}, {self.equations.operations})"

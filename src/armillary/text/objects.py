@@ -46,6 +46,7 @@ AXIS = Either((choice("x", "y", "z"), TRIPLE))
 GIMBAL = Either((WORDS, ListOf(AXIS)), 'a sequence of axes such as "zx" or ["x", [0, 0.6, 0.8]]')
 SMALL: dict[str, Kind] = {"small": FLAG}
 VELOCITY: dict[str, Kind] = {"velocity": choice("parent", "body")}
+FREE_VELOCITY: dict[str, Kind] = {"velocity": choice("parent", "body", "auto")}
 ROTATION = Either((WORDS, FLAG), 'how it turns, such as "quaternion" or "zyx", or true')
 ANGLE = Either((NUMBER, WORDS))
 
@@ -116,7 +117,7 @@ JOINTS = (
     Maker("planar", Planar, {"planar": AXIS, **VELOCITY, **SMALL}, "normal"),
     Maker("gimbal", Gimbal, {"gimbal": GIMBAL, **SMALL}, "sequence"),
     Maker("spherical", Spherical, {"spherical": ROTATION, **SMALL}, "rotation"),
-    Maker("free", Free, {"free": ROTATION, **VELOCITY, **SMALL}, "rotation"),
+    Maker("free", Free, {"free": ROTATION, **FREE_VELOCITY, **SMALL}, "rotation"),
     Maker("translate", Joint, {"translate": ListOf(AXIS), "rotate": ListOf(AXIS), **SMALL}),
     Maker("rotate", Joint, {"rotate": ListOf(AXIS), **SMALL}),
     Maker("fixed", Fixed, {"fixed": FLAG}, ""),

@@ -150,7 +150,9 @@ class Free(JointType):
 
     Coordinates: position of the origin in the parent's axes, then Euler parameters (scalar first) or three
     angles. Speeds: velocity of the origin, in the parent's axes or (velocity="body") in the child's; then the
-    angular velocity in the child's axes.
+    angular velocity in the child's axes. With velocity="auto" the speeds are those in the parent's axes, and
+    the derivation chooses what is integrated in their place: the velocity of the origin or of the composite
+    mass centre, in either axes, whichever costs least.
     """
 
     speed_count = 6
@@ -160,8 +162,8 @@ class Free(JointType):
     ) -> None:
         super().__init__(small=small)
         self.rotation = _check_rotation(rotation, "Free")
-        if velocity not in ("parent", "body"):
-            raise ModelError(f"Free: velocity='{velocity}' is neither 'parent' nor 'body'")
+        if velocity not in ("parent", "body", "auto"):
+            raise ModelError(f"Free: velocity='{velocity}' is neither 'parent', 'body' nor 'auto'")
         self.velocity = velocity
         self.coordinate_count = 7 if rotation == "quaternion" else 6
 
@@ -172,9 +174,11 @@ class Free(JointType):
         v = [maker.speed(SPEED, text + axis) for axis in "xyz"]
         w = _spins(maker)
         R, turning, _ = _orientation(self.rotation, maker, w)
-        drift = tuple(v) if self.velocity == "parent" else matrix_vector(R, maker.before_orient(v))
-        step = Drift((p[0], p[1], p[2]), R, dict(enumerate(v)), dict(enumerate(w)), self.velocity)
+        axes, chosen = ("parent", True) if self.velocity == "auto" else (self.velocity, False)
+        drift = tuple(v) if axes == "parent" else matrix_vector(R, maker.before_orient(v))
+        step = Drift((p[0], p[1], p[2]), R, dict(enumerate(v)), dict(enumerate(w)), axes, chosen)
         return Assembly((step,), (*drift, *turning), (3,) if self.rotation == "quaternion" else ())
 
     def describe(self) -> str:
-        return f"free {self.rotation}, velocity in {self.velocity} axes"
+        axes = "parent axes, states chosen" if self.velocity == "auto" else f"{self.velocity} axes"
+        return f"free {self.rotation}, velocity in {axes}"

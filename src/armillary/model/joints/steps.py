@@ -51,6 +51,7 @@ class Drift:
     linear: dict[int, Expr]
     angular: dict[int, Expr]
     velocity: str
+    chosen: bool = False  # states in place of the linear speeds are the derivation's choice
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,217 @@
+"""States in place of the linear speeds of free bodies, where these make the equations cheaper.
+
+The description's speeds u of a body with ``Free(velocity="auto")`` are the velocity of its origin in the
+ground's axes. The program may integrate another velocity s, of the origin or of the composite mass centre c
+(of the body with what regrouping lets it carry), in the ground's axes or in its own:
+
+    u = s − R (ω × c)        s = u + R (ω × c)         ground's axes
+    u = R (s − ω × c)        s = Rᵀ u + ω × c          body's axes
+
+About its mass centre a body's equations of translation and rotation come apart; in body axes nothing is
+turned where loads depend on the velocity along the body. Which is cheapest depends on the system: all are
+derived and counted. Runs start from u and show u, as with momenta as states.
+
+Source: Sayers (1990), section 8.1, where the program introduces such speeds of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from armillary.algebra.calculus import directional_derivatives
+from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
+from armillary.algebra.intermediate import settled
+from armillary.algebra.triples import ZEROS, add, is_zero, scaled
+from armillary.algebra.vectors import Triple, cross_triples
+from armillary.algebra.walk import transform
+from armillary.mechanics.constrained import Setting
+from armillary.mechanics.tree import LINEAR, Link, Tree, matrix_sum, point_mass_inertia
+from armillary.model.body import Body
+from armillary.model.joints import Drift
+from armillary.model.system import System
+from armillary.program.momentum import MomentumEquations
+from armillary.program.roots import Stepping, Targets, targets
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FreeSpeedEquations(MomentumEquations):
+    """Equations of motion in coordinates and chosen speeds; ``momenta`` are the names of the latter."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A setting in which some speeds, by index, are functions of other states."""
+
+    setting: Setting
+    states: dict[int, Expr]
+    speeds: dict[int, Expr]  # the description's, from coordinates and states
+    by_speeds: dict[int, Expr]  # the states, from coordinates and the description's speeds
+    words: str
+
+
+def choices(system: System, setting: Setting, *, regrouped: bool) -> list[Chosen]:
+    """The other states that are worth a trial; none with constraints or small variables."""
+    if system.constraints or setting.plain.truncation is not None:
+        return []
+    bodies = [body for body in system.bodies.values() if _is_free(body, setting.tree)]
+    centres = {body.name: _centre(setting.tree, body) for body in bodies} if regrouped else {}
+    off_centre = any(not all(map(is_zero, c)) for c in centres.values())
+    tried = [("parent", centres)] if off_centre else []
+    tried += [("body", {})] + ([("body", centres)] if off_centre else [])
+    return [_chosen(system, setting, bodies, axes, at) for axes, at in tried] if bodies else []
+
+
+def _is_free(body: Body, tree: Tree) -> bool:
+    """Whether the choice is left to the program, and can be made: nothing about the motion is given."""
+    link = tree.links[tree.placements[body.name].link] if tree.placements[body.name].link >= 0 else None
+    return (
+        any(isinstance(step, Drift) and step.chosen for step in body.assembly.steps)
+        and link is not None
+        and link.step == "drift"
+        and link.parent < 0
+        and len(link.freedoms) == 6
+        and all(d.rate is None for d in link.freedoms)
+    )
+
+
+def _centre(tree: Tree, body: Body) -> Triple:
+    """From a link's origin to its mass centre, in its axes; no way where that is not constant."""
+    link = tree.links[tree.placements[body.name].link]
+    flexible = link.modes is not None or any(other.carrier >= 0 for other in tree.links)
+    if flexible or is_zero(link.mass):
+        return ZEROS
+    x, y, z = (0 if is_zero(h) else settled(as_expr(h) / as_expr(link.mass)) for h in link.first)
+    return x, y, z
+
+
+def _chosen(
+    system: System, setting: Setting, bodies: Sequence[Body], axes: str, centres: Mapping[str, Triple]
+) -> Chosen:
+    tree = setting.tree
+    states: dict[int, Expr] = {}
+    speeds: dict[int, Expr] = {}
+    by_speeds: dict[int, Expr] = {}
+    for body in bodies:
+        index = tree.placements[body.name].link
+        link, c = tree.links[index], centres.get(body.name, ZEROS)
+        linear = {d.direction - LINEAR: d for d in link.freedoms if d.direction >= LINEAR}
+        spin = {d.direction: d.speed for d in link.freedoms if d.direction < LINEAR}
+        around = cross_triples((spin[0], spin[1], spin[2]), c)
+        s = {i: _symbol(system, d.index, body, axes, c) for i, d in linear.items()}
+        u = tuple(linear[i].speed for i in range(3))
+        moved = (s[0], s[1], s[2])
+        if axes == "body":
+            found = link.rotation.to_parent(add(moved, scaled(around, -1)))
+            back = add(link.rotation.to_child(u), around)
+        else:
+            found = add(moved, scaled(link.rotation.to_parent(around), -1))
+            back = add(u, link.rotation.to_parent(around))
+        for i, d in linear.items():
+            states[d.index], speeds[d.index], by_speeds[d.index] = s[i], as_expr(found[i]), as_expr(back[i])
+        tree = _with_link(tree, index, _moved_by(link, s, axes, c), c)
+    plain = setting.plain.knowing({system.speeds[i]: u for i, u in speeds.items()})
+    where = "mass centre" if centres else "origin"
+    words = f"velocity of the {where} in {'body' if axes == 'body' else 'ground'} axes"
+    return Chosen(replace(setting, tree=tree, plain=plain), states, speeds, by_speeds, words)
+
+
+def _symbol(system: System, index: int, body: Body, axes: str, c: Triple) -> Expr:
+    u = system.speeds[index].data
+    where = "origin" if all(map(is_zero, c)) else "composite mass centre"
+    about = f"state for {u.name}: velocity of {body.name}'s {where} in {axes} axes"
+    return symbol(f"state of {u.name}", owner=system, units=u.units, about=about)
+
+
+def _moved_by(link: Link, s: Mapping[int, Expr], axes: str, c: Triple) -> Link:
+    """The link with other linear speeds, and its origin moved to c: its mass centre, or where it was."""
+    freedoms = tuple(
+        replace(d, speed=s[d.direction - LINEAR]) if d.direction >= LINEAR else d for d in link.freedoms
+    )
+    link = replace(link, freedoms=freedoms, velocity=axes)
+    if all(map(is_zero, c)):
+        return link
+    less = point_mass_inertia(link.mass, c)
+    inertia = matrix_sum(link.inertia, tuple(scaled(row, -1) for row in less))  # type: ignore[arg-type]
+    settled_inertia = tuple(tuple(settled(as_expr(x)) for x in row) for row in inertia)
+    offset = add(link.offset, link.rotation.to_parent(c))
+    return replace(link, first=ZEROS, inertia=settled_inertia, offset=offset)  # type: ignore[arg-type]
+
+
+def _with_link(tree: Tree, index: int, link: Link, c: Triple) -> Tree:
+    """The tree with another link, and what hangs on it where it was."""
+    back = scaled(c, -1)
+    links = [
+        replace(other, offset=add(other.offset, back)) if other.parent == index else other
+        for other in tree.links
+    ]
+    links[index] = link
+    placements = {
+        name: replace(p, origin=add(p.origin, back)) if p.link == index else p
+        for name, p in tree.placements.items()
+    }
+    return replace(tree, links=tuple(links), placements=placements)
+
+
+def chosen_targets(system: System, rates: Mapping[int, Any], chosen: Chosen) -> Targets:
+    """Root expressions of all sections, for rates of the states by index."""
+    setting, plain = chosen.setting, chosen.setting.plain
+    free = [system.speeds.index(u) for u in setting.independent(system)]
+    second = [chosen.states.get(i, plain(system.speeds[i])) for i in free]
+    along = {plain(system.time): UNIT}
+    along |= {plain(q): plain(system.rates[q]) for q in setting.coordinates(system)}
+    along |= {state: as_expr(rates[i]) for state, i in zip(second, free, strict=True)}
+    turned = directional_derivatives(list(chosen.speeds.values()), along)
+    accelerations = {**rates, **dict(zip(chosen.speeds, turned, strict=True))}
+    wanted = targets(system, accelerations, setting)
+    own = described(system, chosen)
+    back = [chosen.by_speeds.get(i, own[i]) for i in free]
+    # Inputs of the conversion: speeds by their names, but not the symbols that are states themselves.
+    given = {own[i]: symbol(own[i].data.name, "variable", owner=system) for i in free}
+    count = len(wanted.coordinates)
+    return replace(
+        wanted,
+        speeds=tuple(second),
+        rates=(*wanted.rates[:count], *(as_expr(rates[i]) for i in free), *wanted.rates[count + len(free) :]),
+        fires=tuple(_fired(wanted, after, [own[i] for i in free], second, back) for after in wanted.fires),
+        inputs=tuple(given.values()),
+        stepping=(
+            Stepping("momenta", tuple(s.data.name for s in second), tuple(transform(back, given.get))),
+            Stepping(
+                "accelerations",
+                tuple(f"{own[i].data.name}'" for i in free),
+                tuple(as_expr(accelerations[i]) for i in free),
+            ),
+        ),
+    )
+
+
+def described(system: System, chosen: Chosen) -> dict[int, Expr]:
+    """The description's speeds as symbols, by index."""
+    plain = chosen.setting.plain
+    bare = plain.knowing({system.speeds[i]: _bare(system.speeds[i]) for i in chosen.states})
+    return {i: bare(u) for i, u in enumerate(system.speeds)}
+
+
+def _bare(u: Expr) -> Expr:
+    s = u.data
+    return symbol(s.name, s.role, owner=s.owner, units=s.units, about=s.about, default=s.default)
+
+
+def _fired(
+    wanted: Targets,
+    after: tuple[Expr, ...],
+    speeds: Sequence[Expr],
+    second: Sequence[Expr],
+    back: Sequence[Expr],
+) -> tuple[Expr, ...]:
+    """Memory and state after an event that leaves these memory, coordinates and speeds."""
+    first = len(wanted.memory)
+    end = first + len(wanted.coordinates)
+    last = end + len(speeds)
+    before = (*wanted.coordinates, *wanted.speeds)
+    if all(x is y for x, y in zip(before, after[first:last], strict=True)):
+        return (*after[:end], *second, *after[last:])
+    new = dict(zip((*wanted.coordinates, *speeds), after[first:last], strict=True))
+    return (*after[:end], *transform(list(back), new.get), *after[last:])
