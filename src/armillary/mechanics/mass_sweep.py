@@ -108,9 +108,7 @@ def sweep(links: LinkInertias, values: Mapping[Any, Any]) -> list[Pivot]:
     return found[::-1]
 
 
-def _taken_out(
-    link: Link, E: np.ndarray, made_of: np.ndarray, place: Place
-) -> tuple[Pivot, np.ndarray]:
+def _taken_out(link: Link, E: np.ndarray, made_of: np.ndarray, place: Place) -> tuple[Pivot, np.ndarray]:
     freedoms, indices, signs = active(link)
     armature = place.armature[:, [k for k, d in enumerate(link.degrees) if not d.prescribed]]
     coupling = E[:, indices, :] * signs[None, :, None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armillary.backends.c.printer import CPrinter, helpers, lookup_function
+from armillary.backends.c.printer import CPrinter, helpers, lookup_function, trigonometry
 from armillary.backends.c.writing import Signature, block, comment, counts, function, heading, quoted
 from armillary.backends.text.description import Description
 from armillary.backends.text.features import features
@@ -115,15 +115,15 @@ class Model:
         }
         return fill(template(__package__, "model.c.txt"), values, self.has)
 
-    def functions(self, trigonometry: str = "") -> tuple[str, str]:
+    def functions(self, sines: str = "") -> tuple[str, str]:
         """Functions that others call, and those of the sections; another text for sines and cosines if
         given.
         """
         parts = [self.precompute(), *self.ordinary(), *self.fire(), *self.normalise()]
         body = "\n".join(part for part in parts if part)
         tables = [lookup_function(name, t, self.printer) + "\n" for t, name in self.printer.tables.items()]
-        turning = "sine_cosine(" in body or "sines_cosines(" in body
-        turned = (trigonometry or template(__package__, "trigonometry.c.txt")) if turning else ""
+        own = trigonometry(body)
+        turned = (sines or own) if own else ""
         return "\n".join(text for text in (turned, helpers(body), *tables) if text), body
 
     def precompute(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from armillary.backends.c.writing import comment
 from armillary.backends.text.layout import wrapped
 from armillary.backends.text.printer import Operand, Printer
+from armillary.backends.text.template import fill, template
 
 # Words of C and C++, and what their headers define.
 _WORDS = """
@@ -65,6 +66,13 @@ static inline double modulo(double a, double b)
 static inline double sign_of(double a) { return a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a; }
 """,
 }
+
+
+def trigonometry(code: str) -> str:
+    """The functions for sines and cosines that a text calls: of single angles, of several at once."""
+    has = {"single"} if "sine_cosine(" in code else set()
+    has |= {"several"} if "sines_cosines(" in code else set()
+    return fill(template(__package__, "trigonometry.c.txt"), {}, has) if has else ""
 
 
 def helpers(code: str) -> str:

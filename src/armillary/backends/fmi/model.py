@@ -7,12 +7,11 @@ from collections.abc import Collection
 from armillary.algebra.expression import Expr
 from armillary.backends.c.assembly import assembly_code
 from armillary.backends.c.model import INPUTS, RESULT, Model
-from armillary.backends.c.printer import helpers, lookup_function
+from armillary.backends.c.printer import helpers, lookup_function, trigonometry
 from armillary.backends.c.writing import Signature, block, counts, function
 from armillary.backends.fmi.partial import Directional, directional
 from armillary.backends.text.body import Place, body
 from armillary.backends.text.source import Source
-from armillary.backends.text.template import template
 
 _APART = """\
 #if defined(__GNUC__)
@@ -53,11 +52,11 @@ def _directional_source(source: Source, wanted: Directional) -> str:
         "The seed is a change of time, state and memory, in this order; the result is the change of the",
         "rates of the state, of the outputs and of the event functions but for clocks, to first order.",
     ]  # fmt: skip
-    turning = "sine_cosine(" in code or "sines_cosines(" in code
-    trigonometry = template("armillary.backends.c", "trigonometry.c.txt") if turning else ""
     parts = [block(head), f'#include "{model.stem}.h"', '#include "variables.h"', "#include <math.h>", _APART]
     return (
-        "\n\n".join(p.rstrip() for p in (*parts, trigonometry, helpers(code), *tables, code) if p.strip())
+        "\n\n".join(
+            p.rstrip() for p in (*parts, trigonometry(code), helpers(code), *tables, code) if p.strip()
+        )
         + "\n"
     )
 
