@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.calculus import evaluate_all
+from armillary.backends.c.model import Model
+from armillary.backends.text.source import source
 from armillary.errors import ModelError
 from armillary.program import schedule
 from armillary.program.equations import Equations
@@ -169,3 +172,53 @@ def test_names_of_a_listing_are_not_those_of_parameters() -> None:
     found = run_listing(equations.show(), {**parameters, **constants, **values})
     expected = equations.compile().derivatives(0.0, state)
     np.testing.assert_allclose([found[f"{n.replace('.', '__')}'"] for n in values], expected, rtol=1e-12)
+
+
+def sprung() -> Equations:
+    """Loads that are used twice, so that listings name them: each is minus something, as springs are."""
+    s = arm.System("sprung")
+    s.parameter("K", 3.0, units="N/m")
+    s.parameter("C", 0.2, units="N*s/m")
+    s.parameter("T", 0.5, units="N*m/rad")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    b = s.body("b", a, arm.Prismatic("x"), mass=2, inertia=0)
+    c = s.body("c", b, arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+    d = s.body("d", c, arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+    s.force("spring", "-K*b.q1 - C*b.u1", s.ground.x, at=b.com, reaction=a.com)
+    s.moment("twist", "-T*(d.q1 + 0.1*d.q1^3)", s.ground.z, on=d, reaction=c)
+    ends = b.point("p", (0, 1, 0)), s.ground.point("g", (0, 0, 1))
+    s.strut("strut", "-K*(x - 1) - 2*C*v", between=ends)
+    return s.derive("kane")
+
+
+def test_a_named_load_has_the_sign_that_the_user_gave_it() -> None:
+    """In the listing, and in generated C: spring = −K q − C u, whatever the equations make of it."""
+    equations = sprung()
+    _, values = state_of(equations, 3)
+    K, C, T = 3.0, 0.2, 0.5
+    q, u, v = values["b.q1"], values["b.u1"], values["a.u1"] + values["b.u1"]
+    length = math.sqrt((values["a.q1"] + q) ** 2 + 2)
+    rate = (values["a.q1"] + q) * v / length
+    expected = {
+        "spring": -K * q - C * u,
+        "twist": -T * (values["d.q1"] + 0.1 * values["d.q1"] ** 3),
+        "strut": -K * (length - 1) - 2 * C * rate,
+        "strut_length": length,
+        "strut_rate": rate,
+    }
+    parameters = {"K": K, "C": C, "T": T}
+    named = set()
+    for section in ("derivatives", "outputs"):
+        found = run_listing(
+            equations.show(section), {**parameters, **constants_of(equations, parameters), **values}
+        )
+        for name in expected.keys() & found.keys():
+            assert found[name] == pytest.approx(expected[name], rel=1e-12), (section, name)
+            named.add(name)
+    assert named == expected.keys()
+    model = Model(source(equations))
+    lines = dict(re.findall(r"const double (\w+) = ([^;]*);", model.functions()[1]))
+    written = eval(  # the expression that stands in C
+        lines["spring"], {"C": C, "K": K, "b_u1": u, "b_q1": q}
+    )
+    assert written == pytest.approx(expected["spring"], rel=1e-14)

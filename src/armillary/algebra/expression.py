@@ -181,13 +181,21 @@ def symbol(
     return _node("symbol", (), record, dimension, key)
 
 
+class Signed(str):
+    """The name of an intermediate value that a user has given: it stands for that value, sign and all."""
+
+
 def let(definition: Expr, name: str = "z") -> Expr:
-    """An intermediate value: opaque to simplification, computed once. Trivial definitions pass through."""
+    """An intermediate value: opaque to simplification, computed once. Trivial definitions pass through.
+
+    The value of a negative product is that of the positive one, with the sign outside, unless its name is
+    ``Signed``.
+    """
     if definition.constant or definition.kind in ("number", "symbol", "let", "call"):
         return definition
     if definition.kind == "product":
         coefficient, exponents = definition.data
-        if coefficient < 0:
+        if coefficient < 0 and not isinstance(name, Signed):
             return scale(let(scale(definition, -1), name), -1)
         if coefficient == 1 and exponents == (1,) and definition.unit is ONE:
             return let(definition.args[0], name)

@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.expression import Signed
 from armillary.algebra.triples import ZEROS, add, minus, named, plus, times
 from armillary.algebra.vectors import Triple
 from armillary.mechanics import articulated
@@ -215,5 +216,5 @@ def _moved(
     values = [*alpha, *a]
     for d in free(link):
         moved = plus(values[d.direction], times(x[d.index], d.sign))
-        values[d.direction] = fn.named(moved, f"acc_{d.index + 1}")
+        values[d.direction] = fn.named(moved, Signed(f"acc_{d.index + 1}"))
     return tuple(values[:3]), tuple(values[3:])

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.expression import Signed
 from armillary.algebra.triples import ZEROS, is_zero, minus, named, plus, times, total
 from armillary.algebra.vectors import Matrix, Triple
 from armillary.mechanics.articulated import Articulated, arriving, carried, joined, rigid_body
@@ -196,7 +197,7 @@ def _outward(
             reached_d = minus(
                 found.value, total([times(g, y) for g, y in zip(found.gain, here, strict=True)])
             )
-            reached_d = fn.named(reached_d, f"acc_{d.index + 1}")
+            reached_d = fn.named(reached_d, Signed(f"acc_{d.index + 1}"))
             x[d.index] = times(fn.named(minus(reached_d, here[d.direction]), f"x_{d.index + 1}"), d.sign)
             moved = list(here)
             moved[d.direction] = reached_d
@@ -223,5 +224,5 @@ def _moved_together(
     moved = [*arrived[0], *arrived[1]]
     for d in free(tree.links[i]):
         value = plus(moved[d.direction], times(x[d.index], d.sign))
-        moved[d.direction] = fn.named(value, f"acc_{d.index + 1}")
+        moved[d.direction] = fn.named(value, Signed(f"acc_{d.index + 1}"))
     return tuple(moved[:3]), tuple(moved[3:])

@@ -13,7 +13,7 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.dimension import FORCE, LENGTH, MOMENT, ONE, SPEED, TIME, Dimension
-from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.expression import Expr, Signed, as_expr
 from armillary.algebra.vectors import Triple, Vector, cross, cross_triples, dot, is_zero
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
@@ -143,8 +143,8 @@ class Contacts(Reading):
         k = _read(self, stiffness, f"stiffness of {where}", FORCE / LENGTH**n, positive=True)
         a = _read(self, damping, f"damping of {where}", ONE / SPEED)
         apart, moving = motion.position(foot, base), motion.velocity(foot, base.body)
-        depth = fn.named(as_expr(-dot(apart, normal)), f"{name}_depth")
-        rate = fn.named(as_expr(-dot(moving, normal)), f"{name}_rate")
+        depth = fn.named(as_expr(-dot(apart, normal)), Signed(f"{name}_depth"))
+        rate = fn.named(as_expr(-dot(moving, normal)), Signed(f"{name}_rate"))
         push = self.force(name, contact_force(depth, rate, k, a, n), normal, at=foot, reaction=base.body)
         if friction is not None:
             axes = [t for t in _in_plane(normal, base.body) if not is_zero(dot(moving, t))]

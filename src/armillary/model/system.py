@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from armillary.algebra import functions as fn
 from armillary.algebra import vectors as vec
 from armillary.algebra.dimension import ACCELERATION, FORCE, MOMENT, ONE, TIME, Dimension
-from armillary.algebra.expression import UNIT, ZERO, Expr, number, symbol
+from armillary.algebra.expression import UNIT, ZERO, Expr, Signed, number, symbol
 from armillary.algebra.functions import CONDITIONS
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.vectors import Frame, Matrix, Triple, Vector
@@ -525,7 +525,7 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
             raise ModelError(f"strut '{name}': its two points always coincide, so it has no direction")
         length = fn.named(vec.length(line), f"{name}_length")
         along = line / length
-        rate = fn.named(vec.dot(motion.velocity(q, p), along), f"{name}_rate")
+        rate = fn.named(vec.dot(motion.velocity(q, p), along), Signed(f"{name}_rate"))
         if callable(law) and not isinstance(law, Expr):
             least, most = argument_range(law)
             if not least <= 2 <= most:
@@ -542,7 +542,7 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
 
     @staticmethod
     def _load_value(value: Expr, name: str) -> Expr:
-        return fn.named(value, name)
+        return fn.named(value, Signed(name))
 
     def _add_load(self, load: Load) -> Expr:
         self.loads[load.name] = load
