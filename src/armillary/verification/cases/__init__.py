@@ -11,6 +11,8 @@ from armillary.verification.cases import (
     cart,
     closed_forms,
     contact,
+    elastica,
+    flexible_slider_crank,
     four_bar,
     ivp,
     jpl,
@@ -18,6 +20,7 @@ from armillary.verification.cases import (
     momentum,
     rolling,
     rotation,
+    shafts,
     spacecraft_1,
     spacecraft_2,
     stanford_arm,
@@ -26,7 +29,8 @@ from armillary.verification.rows import Case
 
 _FILES = (
     stanford_arm, spacecraft_1, spacecraft_2, car, cart, four_bar, jpl, momentum, basilisk, bowling_ball,
-    bicycle, beams, rolling, closed_forms, rotation, mechanisms, contact, ivp,
+    bicycle, beams, shafts, elastica, rolling, closed_forms, rotation, mechanisms, contact, ivp,
+    flexible_slider_crank,
 )  # fmt: skip
 
 CASES: dict[str, Case] = {case.name: case for file in _FILES for case in file.CASES}
