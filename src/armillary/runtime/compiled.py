@@ -21,6 +21,7 @@ from armillary.program.derive import derive
 from armillary.program.equations import Equations
 from armillary.program.roots import WATCHMEN
 from armillary.runtime.failure import raise_for
+from armillary.runtime.hooks import OnStart, started
 from armillary.runtime.initial import initial_memory, initial_states, initial_values, vector
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import METHODS, Functions, Integration, check_run
@@ -287,6 +288,7 @@ class CompiledModel:
         max_step: float = float("inf"),
         max_steps: int = 1_000_000_000,
         progress: bool | Callable[[float], None] = True,
+        on_start: OnStart | None = None,
     ) -> Run:
         """The motion from ``t0`` to ``t_end``.
 
@@ -295,14 +297,18 @@ class CompiledModel:
         method of fixed step has no use for those. ``sample`` is the time between rows, or the times
         themselves; left out, fixed steps give a row each and adaptive methods a thousand; more than 4 GiB of
         rows are refused. ``progress`` shows a line on a terminal when a run takes long, or calls a function
-        with the time reached. A run that diverges, or an event of which comes faster and faster without end,
-        raises a SimulationError whose ``run`` holds the data so far; Ctrl-C returns what was computed.
+        with the time reached. ``on_start`` is a function that sees all parameters, initial values and memory
+        by name, in their stated units, and may return other initial values.
+
+        A run that diverges, or an event of which comes faster and faster without end, raises a
+        SimulationError whose ``run`` holds the data so far; Ctrl-C returns what was computed.
         """
         chosen = method or ("rk4" if step is not None else "dop853")
         check_run(chosen, t0, t_end, step)
         values = self._table.values(parameters)
         check_physical(self.equations.system, self._table, values)
         instance = Instance(self, parameters)
+        initial, memory = started(self, on_start, values, initial, memory, t0)
         start = self.place_at_start(instance, initial, t0, initial_memory(self.equations, memory, t0))
         adaptive = chosen in METHODS and METHODS[chosen].adaptive
         if sample is None and adaptive and t_end > t0:

@@ -18,6 +18,7 @@ from armillary.model.records import Event
 from armillary.program.redundant import EXACT, RedundantEquations
 from armillary.runtime.compiled import CompiledModel, machine_code
 from armillary.runtime.failure import raise_for
+from armillary.runtime.hooks import OnStart, started
 from armillary.runtime.initial import initial_memory, vector
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import Stepping, integrate
@@ -179,6 +180,7 @@ class RedundantModel(CompiledModel):
         translation: str = "implicit",
         max_steps: int = 1_000_000_000,
         progress: bool | Callable[[float], None] = True,
+        on_start: OnStart | None = None,
     ) -> Run:
         """The motion from ``t0`` to ``t_end`` with steps of one size.
 
@@ -198,6 +200,7 @@ class RedundantModel(CompiledModel):
         slip = EPSILON / mass if epsilon is None else float(epsilon)
         if not 0.0 < slip < np.inf:
             raise ArmillaryError(f"epsilon={epsilon!r} is not a positive number")
+        initial, memory = started(self, on_start, values, initial, memory, t0)
         stored = initial_memory(self.equations, memory, t0)
         y = Start(self, parameters, t0, stored).state(initial)
         how: dict[str, Any] = {"method": method, "step": step or 0.0}

@@ -44,6 +44,11 @@ def echo_text(file: RunFile, system: System, values: Resolved, run: Run, *, fold
     computed = {name for name, m in system.memories.items() if m.start is not None}
     shown = {name: v for name, v in values.memory.items() if v.given or name not in computed}
     lines += _table("memory", shown) if shown else []
+    if file.user:
+        rows = [
+            (f"{toml_key(key)} = {toml_value(e.value)}", Path(e.source).name) for key, e in file.user.items()
+        ]
+        lines += ["", "[user]", *_aligned(rows)]
     lines += _settings(values, run)
     lines += ["", "[output]"]
     if values.select:

@@ -18,6 +18,7 @@ from armillary.model.system import System
 from armillary.results.files import FORMATS
 from armillary.results.run import Run
 from armillary.simulation.echo import echo_text, write_echo
+from armillary.simulation.hooks import OnEcho, OnInput, user_echo, user_input, watched, with_changes
 from armillary.simulation.models import NoSuchModelError, open_model
 from armillary.simulation.resolve import Resolved, chosen, resolve
 from armillary.simulation.run_file import COMMAND_LINE, RunFile, RunFileError
@@ -27,6 +28,7 @@ from armillary.text.toml import toml_key
 if TYPE_CHECKING:
     from armillary.program.equations import Equations
     from armillary.runtime.compiled import CompiledModel
+    from armillary.runtime.hooks import OnStart
 
 SUFFIXES = tuple(FORMATS)
 _LONGEST = 200  # characters of a file name; most systems take 255, and the echo's has 10 more
@@ -39,6 +41,9 @@ def run(
     *,
     save: bool = False,
     progress: bool | Callable[[float], None] = True,
+    on_input: OnInput | None = None,
+    on_start: OnStart | None = None,
+    on_echo: OnEcho | None = None,
     **options: Any,
 ) -> Run:
     """The run that a run file describes, with other ``settings`` where given.
@@ -47,12 +52,17 @@ def run(
 
     ``save`` writes the results and the echo file, as the command ``armillary run`` does. ``options`` are
     those of ``arm.load`` for the model, such as ``trust=True``, which a run file cannot give.
+
+    Functions of the user's take part where values are read, used and told: ``on_input`` gets the run file's
+    table [user] and returns settings, for what the file itself does not set; ``on_start`` is that of
+    ``simulate``; ``on_echo`` gets the run and returns text that the echo file shows as a comment.
     """
     file = RunFile.read(path)
-    simulation = Simulation(file.setting(settings, "settings") if settings else file, **options)
+    file = file.setting(settings, "settings") if settings else file
+    simulation = Simulation(file, on_input=on_input, on_echo=on_echo, **options)
     if save:
         simulation.check_places()
-    made = simulation.run(progress=progress)
+    made = simulation.run(progress=progress, on_start=on_start)
     if save:
         simulation.save(made)
     return made
@@ -64,8 +74,18 @@ class Simulation:
     ``options`` are those with which the model is loaded, such as ``trust=True``: not the run file's to give.
     """
 
-    def __init__(self, file: RunFile, **options: Any) -> None:
-        self.file = file
+    def __init__(
+        self,
+        file: RunFile,
+        *,
+        on_input: OnInput | None = None,
+        on_echo: OnEcho | None = None,
+        **options: Any,
+    ) -> None:
+        self.file = user_input(file, on_input)
+        file = self.file
+        self.on_echo = on_echo
+        self.changes: dict[str, Any] = {}  # initial values that on_start gave
         self.seconds: dict[str, float] = {}  # of each stage
         with self._stage("load"):
             self.system = _opened(file, options)
@@ -90,7 +110,7 @@ class Simulation:
         with self._stage("compile"):
             return equations.compile()
 
-    def run(self, *, progress: bool | Callable[[float], None] = True) -> Run:
+    def run(self, *, progress: bool | Callable[[float], None] = True, on_start: OnStart | None = None) -> Run:
         """The run with all its outputs."""
         arguments = self.arguments()
         self.check_values()
@@ -101,7 +121,8 @@ class Simulation:
                 source = self.values.settings[name].source
                 raise RunFileError([f"{source}: formalism '{model.formalism}' has no use for {name}"])
         with self._stage("simulate"):
-            made = model.simulate(**arguments, progress=progress)
+            told = None if on_start is None else watched(on_start, self.changes)
+            made = model.simulate(**arguments, progress=progress, on_start=told)
         return replace(made, info={**made.info, "title": self.file.title}) if self.file.title else made
 
     @cached_property
@@ -159,7 +180,9 @@ class Simulation:
 
     def echo_text(self, made: Run) -> str:
         """The echo file of a run."""
-        return echo_text(self.file, self.system, self.values, made, folder=self.echo.parent)
+        values = with_changes(self.values, self.changes, made)
+        text = echo_text(self.file, self.system, values, made, folder=self.echo.parent)
+        return text if self.on_echo is None else text + user_echo(self.on_echo(made))
 
     def check_places(self) -> None:
         """Errors for results that could not be written, before anything is computed."""

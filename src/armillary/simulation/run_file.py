@@ -12,6 +12,9 @@
     [inputs]                        # signals from outside;  [memory]: other memories at the start
     steer = 0.02
 
+    [user]                          # data for a function of the user's: see arm.run(…, on_input=…)
+    tyre = "soft"
+
     [run]
     duration = 2.0
     step = 0.025
@@ -37,7 +40,7 @@ from armillary.errors import ArmillaryError, nearest, shortened
 from armillary.text.documents import Document, read_document
 from armillary.text.kinds import shown
 
-TABLES = ("parameters", "initial", "inputs", "memory", "run", "output")
+TABLES = ("parameters", "initial", "inputs", "memory", "user", "run", "output")
 RUN_KEYS = (
     "duration", "start", "step", "method", "sample", "rtol", "atol", "max_step", "max_steps", "formalism",
 )  # fmt: skip
@@ -84,6 +87,7 @@ class RunFile:
     initial: Mapping[str, Entry] = field(default_factory=dict)
     inputs: Mapping[str, Entry] = field(default_factory=dict)
     memory: Mapping[str, Entry] = field(default_factory=dict)
+    user: Mapping[str, Entry] = field(default_factory=dict)
     settings: Mapping[str, Entry] = field(default_factory=dict)
     output: Mapping[str, Entry] = field(default_factory=dict)
     problems: tuple[str, ...] = ()  # of its form: unknown keys, wrong kinds of values
@@ -120,6 +124,7 @@ class RunFile:
             initial=entries("initial"),
             inputs=entries("inputs"),
             memory=entries("memory"),
+            user=entries("user"),
             settings=entries("run"),
             output=entries("output"),
             problems=tuple(problems),
@@ -146,6 +151,12 @@ class RunFile:
             raise RunFileError(problems)
         tables: dict[str, Any] = {_ATTRIBUTES[table]: values for table, values in changed.items()}
         return replace(self, **tables)
+
+    def under(self, other: RunFile) -> RunFile:
+        """The same, but with what another run file sets wherever that sets something."""
+        attributes = _ATTRIBUTES.values()
+        both: dict[str, Any] = {a: {**getattr(self, a), **getattr(other, a)} for a in attributes}
+        return replace(self, **both)
 
 
 _ATTRIBUTES = {table: table for table in TABLES} | {"run": "settings"}

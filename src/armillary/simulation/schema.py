@@ -54,6 +54,7 @@ def run_schema() -> dict[str, Any]:
             "initial": values("coordinates and speeds at the start"),
             "inputs": values("signals from outside"),
             "memory": values("memories at the start"),
+            "user": {"type": "object", "description": "data for the user's own function on_input"},
             "run": {"type": "object", "additionalProperties": False, "properties": _SETTINGS},
             "output": {
                 "type": "object",
