@@ -39,6 +39,7 @@ help:
 	@echo "make demo    a short tour: derive, compile, simulate, plot"
 	@echo "make test    ruff, mypy and the tests"
 	@echo "make bench   speed and operation counts next to the peers; writes benchmarks/results.json"
+	@echo "make mutants faults planted in the code one by one: do the tests notice them? (minutes)"
 	@echo "make docs    the documentation site, in docs/_build/html"
 	@echo "make clean   remove what make made, the virtual environments too"
 
@@ -76,6 +77,9 @@ bench: $(VENV)/ready
 	fi; \
 	$(BIN)/python benchmarks/run.py $(BENCH)
 
+mutants: $(VENV)/ready
+	@$(BIN)/python -m tests.mutants --jobs $(WORKERS) $(MUTANTS)
+
 docs: $(VENV)/ready
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html; the same pages are Markdown in docs/, from docs/index.md on."
@@ -84,4 +88,4 @@ clean:
 	rm -rf $(VENV) $(PEERS) build dist out benchmarks/build docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-.PHONY: help demo test bench docs clean
+.PHONY: help demo test bench mutants docs clean

@@ -91,8 +91,8 @@ def copy_tree(folder: Path) -> Path:
     return folder
 
 
-def passes(tree: Path, tests: Sequence[str], limit: float) -> bool:
-    """Whether tests pass in a tree within the time limit."""
+def faults_of(tree: Path, tests: Sequence[str], limit: float) -> str:
+    """What tests that fail in a tree, or take too long, say at their end; nothing where all pass."""
     paths = os.pathsep.join([str(tree / "src"), str(tree)])
     environment = os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", "-p", "no:cacheprovider", *tests]
@@ -101,10 +101,10 @@ def passes(tree: Path, tests: Sequence[str], limit: float) -> bool:
             command, cwd=tree, env=environment, timeout=limit, capture_output=True, check=False, text=True
         )
     except subprocess.TimeoutExpired:
-        return False
+        return f"not done after {limit:g} s"
     if done.returncode not in (0, 1, 2):  # usage errors: a test that is not there notices nothing
         raise SystemExit(f"pytest {' '.join(tests)}:\n{done.stdout}{done.stderr}")
-    return done.returncode == 0
+    return done.stdout[-2000:] if done.returncode else ""
 
 
 def killed(fault: Fault, trees: Queue[Path], limit: float) -> bool:
@@ -114,7 +114,7 @@ def killed(fault: Fault, trees: Queue[Path], limit: float) -> bool:
     sound = path.read_text(encoding="utf-8")
     try:
         path.write_text(sound.replace(fault.original, fault.faulty), encoding="utf-8")
-        return not passes(tree, fault.tests, limit)
+        return bool(faults_of(tree, fault.tests, limit))
     finally:
         path.write_text(sound, encoding="utf-8")
         trees.put(tree)
@@ -140,8 +140,8 @@ def main() -> int:
             trees.put(copy_tree(Path(folder) / f"tree-{i}"))
         tests = sorted({test for f in faults for test in f.tests})
         first = trees.get()
-        if not passes(first, tests, 20 * options.limit):
-            print("the tests fail without any fault, so they tell nothing: make test first")
+        if wrong := faults_of(first, tests, 20 * options.limit):
+            print(f"{wrong}\nThe tests fail without any fault, so they tell nothing: make test first.")
             return 1
         trees.put(first)
         with ThreadPoolExecutor(options.jobs) as workers:

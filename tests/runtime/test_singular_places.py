@@ -193,6 +193,25 @@ def test_an_event_at_the_flat_position_itself_happens_and_the_run_goes_on(how: d
     assert_near(run["A.q1"], Q0 + U0 * run.time, 1e-6, "crank angle")
 
 
+@pytest.mark.parametrize("how", METHODS.values(), ids=METHODS)
+def test_an_event_that_changes_the_motion_in_the_flat_position_itself_is_refused(how: dict[str, Any]) -> None:
+    """The accelerations before and after it are 0/0; see docs/theory/constraints.md."""
+    with pytest.raises(ArmillaryError, match=r"'push' changes the motion at t = 0.66039.*lose rank"):
+        pushed().simulate(1.0, **TURNING, **how)
+
+
+@cache
+def pushed() -> CompiledModel:
+    """A moment that an event switches on where the parallelogram is flat."""
+    s = parallelogram()
+    s.memory("on", 0.0)
+    s.parameter("M", 1.0, units="N*m")
+    s.parameter("there", math.pi, units="rad")
+    s.moment("m", "M*on", "ground.z", on=s.bodies["A"])
+    s.event("push", "A.q1 - there", set={"on": "1"})
+    return s.derive().compile()
+
+
 @pytest.mark.parametrize("angle", [3.10, math.pi, 3.16])
 def test_events_inside_the_step_across_happen_in_their_direction_only(angle: float) -> None:
     run = turned({"mark": angle}, {"sample": 1e-3})

@@ -16,6 +16,7 @@ _TRIES = 100
 # stall. With redundant rows the smallest ones are as small as the gap and lead astray.
 _WEAK = (1e-3, 1e-6, 1e-10)
 _CLOSED = 1e-13  # of the size of a row, about rounding
+_LEAST_SIZE = 1e-4  # of a row, in terms of the largest
 _DAMPED = 2000  # turns towards the smallest gaps
 _STIFF = 1e6  # weight of what is kept, where gaps cannot be closed and all rows compete
 
@@ -85,8 +86,13 @@ class Geometry:
         return Figures(numbers[:n_gaps], numbers[n_gaps:start], jacobian, rates)
 
     def off(self, here: Figures) -> float:
-        """The largest gap, of the size of its row: the gap that a unit of the most effective speed makes."""
+        """The largest gap, of the size of its row: the gap that a unit of the most effective speed makes.
+
+        A row that vanishes near a singular place has at least a ten-thousandth of the largest one's size: its
+        gap cannot be less than rounding leaves.
+        """
         sizes = np.max(np.abs(here.jacobian[list(self.layout.gaps)]), axis=1, initial=0.0)
+        sizes = np.maximum(sizes, _LEAST_SIZE * np.max(sizes, initial=0.0))
         return float(np.max(np.abs(here.gap) / np.where(sizes > 0.0, sizes, 1.0), initial=0.0))
 
     def close(

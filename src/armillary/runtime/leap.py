@@ -35,6 +35,7 @@ _LEFT = 0.3  # of the smallest singular value, where a forecast is right; what i
 _SMALL = 0.05  # a smallest singular value, of rows of length one, with which nothing has to be extrapolated
 _ANY = 1e6  # a tolerance that accepts the step
 _BLIND = 0.1  # share of the step to either side of the place in which rows are not computed from states
+_IN_PLACE = 1e-3  # share of the step to either side of the place from where a run cannot begin
 _AROUND = (0.0, 0.12, 0.24, 0.34, 0.58, 0.7, 0.84, 1.0)  # where they are computed instead
 _TORN = 1e-6  # a gap after the step that tells that it failed
 _ROUGH = 2e-7  # an error of the step, by its own estimate, that is too large
@@ -203,6 +204,8 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
         passing = abs((t - place.t) / h - _MIDDLE) < _BLIND and _passes(instance, k)
         if events and t > beyond:
             break
+        if not passing and abs((t - place.t) / h - _MIDDLE) < _IN_PLACE:
+            _check_changes(instance, k, t)
         events.append(happening)
         new_state, memory = instance.fired(k, t, state(t), memory)
         memories.append((t, memory))
@@ -232,6 +235,17 @@ def leap(instance: Instance, place: Place, end: float, due: np.ndarray) -> Integ
         rejected=0,
         evaluations=solver.nfev,
     )
+
+
+def _check_changes(instance: Instance, k: int, t: float) -> None:
+    """An error for an event that sets what the motion depends on where the accelerations are 0/0."""
+    event, system = instance.equations.targets.watched[k], instance.equations.system
+    if event.changes and not event.stop:
+        raise ArmillaryError(
+            f"event '{event.name}' changes the motion at t = {t:.6g} s, in a place where the constraints of "
+            f"'{system.name}' lose rank: there the motion cannot begin anew, for its accelerations are not "
+            "determined; let the event happen a little earlier or later"
+        )
 
 
 def _passes(instance: Instance, k: int) -> bool:
