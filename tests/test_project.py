@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,12 @@ FILES = modules(SRC)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
+@cache
+def arrows() -> list[Import]:
+    """Every import of one file of the package by another."""
+    return imports(FILES)
+
+
 def test_the_tree_is_whole() -> None:
     """The checks below look at something: every package of the spine, with more than its __init__."""
     sizes = {part: sum(package(name) == part for name in FILES) for part in SPINE}
@@ -49,7 +56,7 @@ def test_the_tree_is_whole() -> None:
         pytest.skip(f"packages not there yet: {', '.join(missing)}")
     assert all(size >= 2 for size in sizes.values()), sizes
     assert len(FILES) >= 30
-    assert len([arrow for arrow in imports(FILES) if package(arrow.source) != package(arrow.target)]) >= 20
+    assert len([arrow for arrow in arrows() if package(arrow.source) != package(arrow.target)]) >= 20
 
 
 def test_every_package_has_its_place_in_the_order() -> None:
@@ -58,11 +65,11 @@ def test_every_package_has_its_place_in_the_order() -> None:
 
 
 def test_imports_run_one_way() -> None:
-    assert not [str(arrow) for arrow in backward(imports(FILES))]
+    assert not [str(arrow) for arrow in backward(arrows())]
 
 
 def test_files_of_a_package_do_not_import_in_a_circle() -> None:
-    assert not " → ".join(cycle(imports(FILES)))
+    assert not " → ".join(cycle(arrows()))
 
 
 @pytest.mark.parametrize(

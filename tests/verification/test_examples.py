@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -20,13 +21,29 @@ def test_all_examples_are_found() -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example_runs(path: Path, tmp_path: Path) -> None:
+def test_example_runs(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a script, in this process: a fresh one spends a second on imports."""
     if path.stem == "fmu_strut" and not (shutil.which("cc") or shutil.which("gcc")):
         pytest.skip("an FMU is built with a C compiler, and there is none")
+    monkeypatch.setattr(sys, "argv", [str(path), str(tmp_path)])
+    monkeypatch.syspath_prepend(path.parent)
+    runpy.run_path(str(path), run_name="__main__")
+    assert_shown(path, tmp_path, capsys.readouterr().out)
+
+
+def test_the_demonstration_runs_by_itself(tmp_path: Path) -> None:
+    """As `make demo` runs it: another process and folder, nothing imported before."""
+    path = ROOT / "examples" / "demo.py"
     here = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8", "MPLBACKEND": "Agg"}
     command = [sys.executable, str(path), str(tmp_path)]
-    done = subprocess.run(command, env=here, capture_output=True, encoding="utf-8", timeout=120)
+    done = subprocess.run(command, env=here, cwd=tmp_path, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
-    assert "functions" in done.stdout  # the operation count
-    picture = tmp_path / f"{PICTURES.get(path.stem, path.stem)}.png"
+    assert_shown(path, tmp_path, done.stdout)
+
+
+def assert_shown(path: Path, folder: Path, said: str) -> None:
+    assert "functions" in said  # the operation count
+    picture = folder / f"{PICTURES.get(path.stem, path.stem)}.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
