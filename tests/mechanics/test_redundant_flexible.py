@@ -21,7 +21,7 @@ def redundant_accelerations(s: arm.System, q: Any, u: Any) -> np.ndarray:
     return np.array([found[x.name] for x in s.speeds])
 
 
-@pytest.mark.parametrize("seed", [4, 17, 23])
+@pytest.mark.parametrize("seed", [17, 23])
 def test_random_flexible_trees_move_as_their_particles_do(seed: int) -> None:
     """Flexible bodies fixed and jointed, held at nodes, with bodies and forces on their nodes."""
     tree = trees.random_tree(seed)

@@ -59,16 +59,15 @@ def accelerations(s: arm.System, formalism: str, moving: bool) -> np.ndarray:
     return s.derive(formalism).compile().accelerations(0.0, *state(s, moving))
 
 
-@pytest.mark.parametrize("imaginary", [False, True])
-@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize(("count", "imaginary"), [(2, False), (3, True)])
 def test_oblique_hinges_accelerate_as_by_kane(count: int, imaginary: bool) -> None:
     """MBDYFL is linear: it is exact at rest with all angles zero."""
     s = vehicle(count, imaginary)
-    for formalisms, moving in ((("recursive", "mbdyfr", "mbdyfn"), True), (("mbdyfl",), False)):
-        wanted = accelerations(s, "kane", moving)
-        for formalism in formalisms:
-            found = accelerations(s, formalism, moving)
-            assert np.abs(found - wanted).max() < 1e-10 * np.abs(wanted).max(), formalism
+    kane = s.derive("kane").compile()
+    for formalism in FORMULATIONS:
+        moving = formalism != "mbdyfl"
+        wanted, found = kane.accelerations(0.0, *state(s, moving)), accelerations(s, formalism, moving)
+        assert np.abs(found - wanted).max() < 1e-10 * np.abs(wanted).max(), formalism
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
