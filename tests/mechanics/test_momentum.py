@@ -32,9 +32,7 @@ from tests.mechanics.solving import close
 # ---------------------------------------------------------------- agreement
 
 
-def accelerations(
-    system: arm.System, q: Any, u: Any, *, regrouped: bool, axes: str = "ground"
-) -> np.ndarray:
+def accelerations(system: arm.System, q: Any, u: Any, *, regrouped: bool, axes: str = "ground") -> np.ndarray:
     """u̇ from the expressions of the program: states from speeds, then the derivative along their rates."""
     mode = first_mode(system)
     setting = constrained(system, Undimensioned(), mode)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tomllib
 
 import pytest
 
@@ -57,3 +58,25 @@ def test_a_trusted_fmu_acts_and_is_saved_again(folder, tmp_path):
     again = arm.load(tmp_path / "again.toml", trust=True)
     other = again.derive().compile().simulate(1.0, step=0.01, initial={"block.q1": 0.1})
     assert (other["block.q1"] == run["block.q1"]).all()
+
+
+def test_an_fmu_beside_a_saved_model_is_named_from_there_and_moves_with_it(folder, tmp_path):
+    """Below the folder of the file by a path from it, with slashes; elsewhere by the whole path."""
+    home = tmp_path / "home"
+    (home / "units").mkdir(parents=True)
+    shutil.copy(folder / "spring.fmu", home / "units" / "spring.fmu")
+    (home / "block.toml").write_text(MODEL.replace("spring.fmu", "units/spring.fmu"))
+    system = arm.load(home / "block.toml", trust=True)
+    system.save(home / "saved.toml")
+    assert tomllib.loads((home / "saved.toml").read_text())["fmus"]["spring"]["file"] == "units/spring.fmu"
+    system.save(tmp_path / "elsewhere.toml")
+    named = tomllib.loads((tmp_path / "elsewhere.toml").read_text())["fmus"]["spring"]["file"]
+    assert named == "home/units/spring.fmu"
+    (tmp_path / "other").mkdir()
+    system.save(tmp_path / "other" / "saved.toml")
+    named = tomllib.loads((tmp_path / "other" / "saved.toml").read_text())["fmus"]["spring"]["file"]
+    assert named == str((home / "units" / "spring.fmu").resolve())
+    home.rename(tmp_path / "moved")
+    again = arm.load(tmp_path / "moved" / "saved.toml", trust=True)
+    run = again.derive().compile().simulate(0.1, step=0.01, initial={"block.q1": 0.1})
+    assert run["pull"][0] == pytest.approx(-5.0)
