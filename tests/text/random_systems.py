@@ -192,6 +192,14 @@ class Teller(Words):
             about=self.rng.choice(TEXTS),
         )
 
+    def tell_state(self) -> None:
+        units, about = self.rng.choice(UNITS), self.rng.choice(TEXTS)
+        name = self.name()
+        if self.chance(0.5):
+            self.s.state(name, self.scalar(), self.size(), units=units, about=about)
+        else:
+            self.s.rate(self.s.state(name, initial=self.size(), units=units, about=about), self.scalar())
+
     def tell_input(self) -> None:
         self.s.input(self.name(), self.size(), units=self.rng.choice(UNITS), about=self.rng.choice(TEXTS))
 

@@ -254,3 +254,22 @@ on = "box"
     )
     at["front_a_wheel.q1"] = 0.2
     assert arm.evaluate(s.loads["front_a_spring"].magnitude, at) == pytest.approx(-2 * (0.3 - 0.4) * 5.0)
+
+
+def test_a_part_may_call_a_load_as_a_function_is_called(tmp_path):
+    part = """
+    [bodies.b]
+    joint = { prismatic = "x" }
+    mass = 1
+    inertia = 0
+    [loads.floor]
+    force = "-4*b.q1"
+    direction = "b.x"
+    at = "b"
+    [outputs.both]
+    value = "floor(2.7) + 0*b.q1 + floor"
+    """
+    (tmp_path / "part.toml").write_text(part)
+    (tmp_path / "whole.toml").write_text('name = "whole"\n[include.p]\nfile = "part.toml"\nprefix = "p_"\n')
+    found = arm.load(tmp_path / "whole.toml").derive().compile().outputs(0.0, [0.5, 0.0])
+    assert found["p_floor"] == -2.0 and found["p_both"] == 0.0

@@ -54,7 +54,7 @@ def test_what_reads_back_moves_the_same(seed):
             assume(False)
         other = arm.load(Path(folder) / "model.toml").derive("kane").compile()
     values = {name: 1.0 + 0.1 * i for i, (name, v) in enumerate(one.parameters.items()) if v is None}
-    state = np.random.default_rng(seed).normal(size=len(one.coordinate_names) + len(one.speed_names))
+    state = np.random.default_rng(seed).normal(size=len(one.equations.program.state))
     a, b = (model.derivatives(0.3, state, values) for model in (one, other))
     # Of 248 such systems 246 were equal to the last bit, the others to 9e-15: the terms of a sum stand in the
     # order in which their parts were first made.

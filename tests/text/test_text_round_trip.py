@@ -100,6 +100,9 @@ def everything() -> arm.System:
     s.input("steer", 5.0, units="deg", about="from outside")
     s.memory("level", 0.5, about="filtered")
     s.memory("sampled", 1.0, update="0.5*sampled", every=0.01)
+    slow = s.state("slow", initial=0.2, units="mm", about="a lag")
+    s.state("total", slow, units="mm*s")
+    s.rate(slow, "(0.001*sin(t) - slow)/0.3")
     hub = s.body("hub", joint=arm.Free(velocity="body"), mass=100, inertia=(10, 12, 14, 0.1, 0, -0.2))
     arm_ = s.body(
         "arm", hub, arm.Joint(translate=["x"], rotate=[(0, "cos(tilt)", "sin(tilt)")], small=True),
@@ -197,3 +200,12 @@ def test_ready_parts_and_large_arrays_go_to_a_file_beside_the_model(tmp_path):
     again = arm.load(tmp_path / "flexible.toml")
     assert differences(s, again) == []
     assert again.derive().operations == s.derive().operations
+
+
+def test_a_bare_one_before_a_parameter_reads_back_with_its_unknown_dimension(tmp_path):
+    s = arm.System("one")
+    m = s.parameter("m", 2.0, units="kg")
+    b = s.body("b", joint=arm.Prismatic("x"), mass=1.0 * m, inertia=0)
+    s.force("f", -(1.0 * m) * 3.0 * b.q1, b.x, at=b.com)
+    s.save(tmp_path / "one.toml")
+    assert arm.load(tmp_path / "one.toml").derive().compile().derivatives(0.0, [0.5, 0.0])[1] == -1.5

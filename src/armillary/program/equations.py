@@ -83,8 +83,9 @@ class Equations:
     @property
     def freedom(self) -> str:
         """How much can move, in words."""
-        count = len(self.speeds)
-        return f"{count} degree{'' if count == 1 else 's'} of freedom"
+        count, more = len(self.speeds), len(self.states)
+        words = f"{count} degree{'' if count == 1 else 's'} of freedom"
+        return f"{words}, {more} state{'' if more == 1 else 's'} of the user's own" if more else words
 
     @property
     def parameters(self) -> dict[str, float | None]:

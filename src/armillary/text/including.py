@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from armillary.algebra.functions import RESERVED
+from armillary.algebra.functions import BY_NAME, RESERVED
 from armillary.errors import nearest
 from armillary.model.text_functions import MODEL_FUNCTIONS, SYSTEM_FUNCTIONS
 from armillary.text.building import Part
@@ -88,6 +88,7 @@ class _Names:
     prefix: str
     makers: frozenset[str]
     quoted: Mapping[str, str] = field(default_factory=dict)  # inside of back quotes: of constraints too
+    called: frozenset[str] = frozenset()  # functions and tables of its own
 
     @classmethod
     def of(cls, parts: list[Part], label: str, entry: Mapping[str, Any]) -> _Names:
@@ -108,7 +109,8 @@ class _Names:
             new |= {"ground": carrier, "world": "ground"}
         makers = frozenset(name for name in declared(_MAKERS) if name not in share)
         labels = {name: f"{prefix}{name}" for name in declared(("constraints",))}
-        return cls(new, prefix, makers, {**labels, **new})
+        called = frozenset(declared(("functions", "tables", "expressions")))
+        return cls(new, prefix, makers, {**labels, **new}, called)
 
     def problem(self, parts: list[Part], entry: Mapping[str, Any]) -> str:
         """What is wrong with names that are shared or set, or with those of the part; "" where nothing is."""
@@ -138,6 +140,8 @@ class _Names:
             dotted = f"{head}{tail}"
             if head in kept:
                 changed = dotted
+            elif call and dotted in BY_NAME and dotted not in self.called:
+                changed = dotted  # floor(x), though a load of the part may be called floor
             elif dotted in self.new:
                 changed = self.new[dotted]
             else:

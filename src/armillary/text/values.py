@@ -192,6 +192,8 @@ class Values:
         hidden = part.dimension is not None and part.dimension is not inside.dimension
         units = {"units": si_text(part.dimension) or "1"} if hidden and part.dimension else {}
         shown = self._text(inside, names)
+        if part.kind == "product" and not units:  # a bare 1, whose dimension is not known
+            return f"1*({shown})"
         return {"value": shown, **label, **units} if label or units else shown
 
     def _text(self, node: Expr, names: Mapping[Expr, str]) -> str:
