@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 # A text model may hold an expression of many thousand characters; a terminal shows about this much of it.
+_SHOWN = 60  # characters of a value in a message
 _EXCERPT = 100
 
 
@@ -98,8 +99,19 @@ def shortened(message: str) -> str:
     return re.sub(r"\S{120,}", lambda word: f"{word[0][:60]}…", message)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def shown(value: object) -> str:
+    """A value in a message, on one line and not too long."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # a whole number of thousands of digits
+        text = "a number of thousands of digits"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown name: "; did you mean 'x'?", or "" if no known name is close."""
+    if not isinstance(name, str):
+        return ""
     by_folded = {candidate.casefold(): candidate for candidate in known}
     close = get_close_matches(name.casefold(), by_folded, n=1)
     return f"; did you mean '{by_folded[close[0]]}'?" if close else ""

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import UNIT, ZERO, Expr, let, number, power, scale, total
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, let, number, power, scale, total
 from armillary.algebra.walk import operands_first, substitute, symbols
-from armillary.errors import ExpressionError
+from armillary.errors import ExpressionError, shown
 
 # A derivative with more factors becomes an intermediate value. By the chain rule f(f(…f(x))), n deep, has a
 # derivative of n factors, and each of its n parts one factor fewer: n² in all without this.
@@ -23,7 +23,13 @@ _LARGE = 32
 
 def derivative(expression: Expr, by: Expr) -> Expr:
     """∂expression/∂by for a symbol ``by``."""
-    return directional_derivatives([expression], {by: UNIT})[0]
+    return directional_derivatives([as_expr(expression)], {_symbol(by, "derivative"): UNIT})[0]
+
+
+def _symbol(value: Any, verb: str) -> Expr:
+    if not isinstance(value, Expr) or value.kind != "symbol":
+        raise ExpressionError(f"{verb}: {shown(value)} is not a symbol, such as a coordinate or parameter")
+    return value
 
 
 def directional_derivatives(
@@ -138,7 +144,9 @@ _RULES: dict[str, Any] = {
 
 def evaluate(expression: Expr, values: Mapping[Expr | str, Any]) -> Any:
     """Value of the expression for numbers or arrays given by symbol or by name."""
-    return evaluate_all([expression], values)[0]
+    if not isinstance(values, Mapping):
+        raise ExpressionError(f"evaluate: {shown(values)} is not a table of values, e.g. {{'k': 2.0}}")
+    return evaluate_all([as_expr(expression)], values)[0]
 
 
 def evaluate_all(roots: Iterable[Expr], values: Mapping[Any, Any]) -> list[Any]:
@@ -229,11 +237,13 @@ _NUMERIC: dict[str, Any] = {
 def nominal(expression: Expr) -> Expr:
     """The expression with all coordinates and speeds at zero (Sayers 1990, Table 5.3.4)."""
     moving = ("coordinate", "speed", "acceleration")
+    expression = as_expr(expression)
     return substitute(expression, {s: ZERO for s in symbols(expression) if s.data.role in moving})
 
 
 def constant_part(expression: Expr) -> Expr:
     """Terms of a sum that hold nothing but parameters and numbers (Sayers 1990, Table 5.3.4)."""
+    expression = as_expr(expression)
     if expression.constant:
         return expression
     if expression.kind != "sum":
@@ -245,6 +255,7 @@ def constant_part(expression: Expr) -> Expr:
 
 def solve_for(expression: Expr, unknown: Expr) -> Expr:
     """The value of a symbol that makes an expression zero, which must be linear in it (Table 5.3.4)."""
+    expression, unknown = as_expr(expression), _symbol(unknown, "solve_for")
     factor = derivative(expression, unknown)
     if factor is ZERO:
         raise ExpressionError(f"'{expression}' does not hold '{unknown}', so it cannot be solved for it")

@@ -75,9 +75,12 @@ class Expr(Node):
         return NotImplemented if other is None else other / self
 
     def __pow__(self, exponent: Any) -> Expr:
-        if isinstance(exponent, Expr):
-            return power(self, exponent.data) if exponent.kind == "number" else general_power(self, exponent)
-        return power(self, exponent)
+        if isinstance(exponent, int | float):
+            return power(self, exponent)
+        other = _operand(exponent)
+        if other is None:
+            return NotImplemented
+        return power(self, other.data) if other.kind == "number" else general_power(self, other)
 
     def __rpow__(self, base: Any) -> Expr:
         other = _operand(base)

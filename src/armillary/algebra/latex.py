@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from armillary.algebra.node import Node
 from armillary.algebra.typesetting import GREEK, Notation, Pieces, name_parts
+from armillary.errors import ExpressionError, shown
 
 _FUNCTIONS = {
     "sin": r"\sin", "cos": r"\cos", "tan": r"\tan", "tanh": r"\tanh",
@@ -73,6 +75,8 @@ _LATEX = _Latex()
 
 def latex(expression: Any, limit: int | None = None) -> str:
     """The expression in LaTeX, without dollar signs; empty if longer than ``limit`` characters."""
+    if not isinstance(expression, Node):
+        raise ExpressionError(f"latex: {shown(expression)} is not an expression")
     return _LATEX.typeset(expression, limit)
 
 

@@ -305,7 +305,7 @@ def _check_options(name: str, kind: str, outside: str) -> None:
 def _data(name: str, letter: str, values: Any, units: str) -> tuple[np.ndarray, Dimension | None]:
     try:
         array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ExpressionError(f"table '{name}': {letter} must be an array of numbers: {error}") from error
     if not np.all(np.isfinite(array)):
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])

@@ -34,7 +34,7 @@ from armillary.algebra.dimension import (
     Dimension,
     unit_power,
 )
-from armillary.errors import UnitsError, nearest
+from armillary.errors import UnitsError, nearest, shown
 
 
 @dataclass(frozen=True)
@@ -189,9 +189,15 @@ _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _LARGEST_POWER = 24
 
 
-@lru_cache(maxsize=1024)
 def parse_unit(text: str) -> Unit:
     """The unit that a text means, e.g. ``parse_unit("deg/s")`` is (0.0174…, 1/s)."""
+    if not isinstance(text, str):
+        raise UnitsError(f"units must be a text such as 'N*m', not {shown(text)}")
+    return _parse_unit(text)
+
+
+@lru_cache(maxsize=1024)
+def _parse_unit(text: str) -> Unit:
     plain = text.strip().translate(_SUPERSCRIPTS)
     if plain in ("", "-", "1"):
         return Unit(text, 1.0, ONE)

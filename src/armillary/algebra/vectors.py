@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, number, scale, total
-from armillary.errors import ExpressionError
+from armillary.errors import ExpressionError, shown
 
 Triple = tuple[Any, Any, Any]
 Matrix = tuple[Triple, Triple, Triple]
@@ -335,9 +335,15 @@ def magnitude(a: Vector) -> Any:
     """Length of the vector. Where terms in several frames nearly cancel, half of the digits go with them;
     take the root of squared components there.
     """
+    _check_vector(a, "magnitude")
     # Of terms in several frames the square is a sum of products, which rounding may leave below zero.
     several = len({frame for frame, _ in a.terms}) > 1
     return fn.sqrt(fn.maximum(dot(a, a), 0)) if several else length(a)
+
+
+def _check_vector(value: Any, verb: str) -> None:
+    if not isinstance(value, Vector):
+        raise ExpressionError(f"{verb}: {shown(value)} is not a vector, such as body.x or position(point)")
 
 
 def length(a: Vector) -> Any:
@@ -347,6 +353,7 @@ def length(a: Vector) -> Any:
 
 def direction(a: Vector) -> Vector:
     """Unit vector along the vector."""
+    _check_vector(a, "direction")
     if not a.terms:
         raise ExpressionError("the zero vector has no direction")
     return a / length(a)
@@ -354,6 +361,7 @@ def direction(a: Vector) -> Vector:
 
 def project(a: Vector, normal: Vector) -> Vector:
     """The part of a vector in the plane with this normal (Sayers 1990, ``dot-plane``, eq. 5.3.8)."""
+    _check_vector(a, "project")
     n = direction(normal)
     return a - n * dot(a, n)
 

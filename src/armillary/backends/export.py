@@ -13,6 +13,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from armillary.algebra.arguments import file_path
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.equations import Equations
 
@@ -29,11 +30,12 @@ LANGUAGES = {
 
 def export(equations: Equations, language: str, path: str | os.PathLike[str], **options: Any) -> Path:
     """The equations written as a program of their own; the path of what was written."""
-    if language not in LANGUAGES:
+    if not isinstance(language, str) or language not in LANGUAGES:
         raise ArmillaryError(
             f"cannot export to '{language}'{nearest(str(language), LANGUAGES)}; "
             f"there are {', '.join(LANGUAGES)}"
         )
+    file_path(path, "path")
     writer = importlib.import_module(LANGUAGES[language]).export
     known = list(inspect.signature(writer).parameters)[2:]
     for name in options:

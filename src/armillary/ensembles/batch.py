@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.arguments import one_of
 from armillary.algebra.arithmetic import positive_whole
 from armillary.ensembles import lanes, scalar
 from armillary.ensembles.plan import FAILED, NOT_RUN, Engine, Outcome, Plan
@@ -18,7 +19,7 @@ from armillary.ensembles.planning import plan as planned
 from armillary.ensembles.result import Batch, batch_of
 from armillary.ensembles.singly import Singly
 from armillary.ensembles.starts import Starts
-from armillary.errors import ArmillaryError, nearest
+from armillary.errors import ArmillaryError
 from armillary.runtime.progress import left, shown_line
 
 if TYPE_CHECKING:
@@ -160,8 +161,7 @@ def thread_count(threads: int | None) -> int:
 
 
 def _one_of(what: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise ArmillaryError(f"{what}={value!r}{nearest(str(value), known)}; there is {', '.join(known)}")
+    one_of(value, known, f"{what}=")
 
 
 def _all(plan: Plan, work: Engine, threads: int, progress: bool | Callable[[int], None]) -> Outcome:

@@ -284,9 +284,8 @@ def read_metrics(metrics: Metrics | None) -> dict[str, Metric]:
         metrics = [metrics]
     if metrics is not None and not isinstance(metrics, Iterable):
         raise ArmillaryError(f"metrics= must be texts by name, or a list of them, not {metrics!r}")
-    entries = (
-        metrics.items() if isinstance(metrics, Mapping) else [(str(m).strip(), m) for m in metrics or ()]
-    )
+    listed = [] if metrics is None else metrics
+    entries = metrics.items() if isinstance(metrics, Mapping) else [(str(m).strip(), m) for m in listed]
     found: dict[str, Metric] = {}
     for name, entry in entries:
         if not isinstance(entry, str | Metric):

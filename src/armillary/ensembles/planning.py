@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import several
 from armillary.algebra.arithmetic import positive_whole
 from armillary.ensembles.metrics import Metrics, read_metrics
 from armillary.ensembles.plan import Look, Plan
@@ -51,7 +52,7 @@ def plan(
     """The plan of a batch; see ``simulate_batch`` for what the arguments mean."""
     stepped = "rk4" if step is not None else "dop853"
     usual = "staggered" if model.equations.formalism == "redundant" else stepped
-    chosen = method or usual
+    chosen = usual if method is None else method
     check_run(chosen, t0, t_end, step)
     found = METHODS[chosen]
     check_kind(found, model.equations.formalism == "redundant")
@@ -126,7 +127,7 @@ def _history(model: CompiledModel, outputs: Sequence[str] | None, reduced: bool)
     """Outputs whose histories are kept: those asked for; all, where there are no metrics either."""
     if outputs is None:
         return [] if reduced else list(model.output_names)
-    names = [outputs] if isinstance(outputs, str) else [str(name) for name in outputs]
+    names = [str(name) for name in several(outputs, "outputs=")]
     found: list[str] = []
     for name in names:
         matches = [name] if name in model.output_names else fnmatch.filter(model.output_names, name)

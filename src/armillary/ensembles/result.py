@@ -59,7 +59,7 @@ class Batch:
 
     def __getitem__(self, name: str) -> np.ndarray:
         for group in (self.metrics, self.histories, self.varied):
-            if name in group:
+            if isinstance(name, str) and name in group:
                 return group[name]
         known = [*self.metrics, *self.histories, *self.varied]
         raise ArmillaryError(

@@ -340,7 +340,8 @@ def _many(value: Any) -> bool:
         return False
     if isinstance(value, list | tuple):
         return True
-    return bool(np.ndim(value.magnitude if is_quantity(value) else value))
+    size = value.magnitude if is_quantity(value) else value
+    return hasattr(size, "__len__") and bool(np.ndim(size))
 
 
 def _named(what: str, given: Any) -> dict[str, Any]:
@@ -359,7 +360,7 @@ def _by_name(model: CompiledModel, initial: Any) -> dict[str, Any]:
     names = [*model.coordinate_names, *model.speed_names, *model.state_names]
     try:
         states = np.asarray(initial, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArmillaryError(f"initial states must be numbers, {len(names)} for each run") from None
     if states.ndim not in (1, 2) or states.shape[-1] != len(names):
         raise ArmillaryError(

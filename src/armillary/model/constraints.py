@@ -293,7 +293,7 @@ class Constraints(Reading):
         the axes of each body; a universal joint takes the two axes of its cross. ``length`` is that of a rod
         between the points ("distance"), whose force is positive where it pushes them apart.
         """
-        if kind not in JOINTS:
+        if not isinstance(kind, str) or kind not in JOINTS:
             hint = nearest(kind, JOINTS) if isinstance(kind, str) else ""
             raise ModelError(f"close_joint: there is no joint {kind!r}{hint}; there are {', '.join(JOINTS)}")
         label = self._constraint_name(name, kind)

@@ -54,7 +54,7 @@ class Energies:
         """Σ ½ m v·v + ½ ω·I·ω over all bodies, v of the mass centre, and ½ a u² over all armatures;
         about="mass centre" leaves out the motion of the system's mass centre, to full precision however fast
         that is."""
-        if about not in (None, "mass centre"):
+        if about is not None and not (isinstance(about, str) and about == "mass centre"):
             raise ModelError(f"kinetic_energy: about={about!r} is not 'mass centre' or None")
         still = None if about is None else self._first_with_mass("kinetic_energy")
         result: Any = ZERO
@@ -157,7 +157,7 @@ class Energies:
     @told_verb
     def angular_momentum(self, about: Point | Body | str | None = None) -> Vector:
         """Angular momentum Σ (I·ω + m r × v), about the ground's origin, a point, or "mass centre"."""
-        if about == "mass centre":
+        if isinstance(about, str) and about == "mass centre":
             return self._central_momentum()
         if about is None:
             start = Vector({})

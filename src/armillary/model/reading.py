@@ -20,7 +20,7 @@ from armillary.algebra.parsing import parse
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.vectors import Triple, Vector
 from armillary.algebra.walk import symbols
-from armillary.errors import ExpressionError, ModelError, UnitsError, nearest
+from armillary.errors import ExpressionError, ModelError, UnitsError, nearest, shown
 from armillary.model.body import Body, Point
 from armillary.model.inertia_input import dimensioned, finite_number
 from armillary.model.joints import JointType
@@ -116,8 +116,8 @@ class Reading:
             return number(size / self.units.scale(own), own)
         try:
             plain = float(value)
-        except (TypeError, ValueError):
-            raise ExpressionError(f"{where}: {value!r} is not a number, text or expression") from None
+        except (TypeError, ValueError, OverflowError):
+            raise ExpressionError(f"{where}: {shown(value)} is not a number, text or expression") from None
         return dimensioned(finite_number(plain, where), dimension or ONE)
 
     def _check_own(self, node: Expr, where: str) -> None:

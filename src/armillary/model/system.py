@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra import vectors as vec
+from armillary.algebra.arguments import text
 from armillary.algebra.dimension import ACCELERATION, FORCE, MOMENT, ONE, TIME, Dimension
 from armillary.algebra.expression import UNIT, ZERO, Expr, Signed, number, symbol
 from armillary.algebra.functions import CONDITIONS
@@ -96,6 +97,7 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
     ) -> Expr:
         """A constant that each run may set. ``default`` is in ``units`` (a Pint quantity brings its own)."""
         self._new_name(name, "parameter")
+        text(about, f"the description of parameter '{name}'", ModelError)
         dimension = parse_unit(units).dimension if units is not None else None
         where = f"the default of parameter '{name}'"
         if is_quantity(default):
@@ -123,6 +125,7 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
         own old value) is applied once per step, or with ``every`` once per so many seconds, first one period
         after the start of a run; events may change it too."""
         self._new_name(name, "memory")
+        text(about, f"the description of memory '{name}'", ModelError)
         start = finite_number(initial, f"the initial value of memory '{name}'")
         dimension, factor = None, 1.0
         if units is not None:
@@ -218,12 +221,14 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
         Joints named in ``lock`` (coordinates or speeds) stand still from then on: the impulse that stops them
         changes all other speeds too. ``unlock`` sets them free, with the speeds that they have.
         """
-        if name in self.events:
+        if text(name, "the name of an event", ModelError) in self.events:
             raise ModelError(f"event '{name}' exists already; choose another name")
-        if direction not in (-1, 0, 1):
+        if not isinstance(direction, int | float) or direction not in (-1, 0, 1):
             raise ModelError(f"event '{name}': direction={direction!r} is not −1, 0 or 1")
         where = f"event '{name}'"
         changes: dict[Expr, Expr] = {}
+        if set is not None and not isinstance(set, Mapping):
+            raise ModelError(f"{where}: set={set!r} must hold new values by name, {{'name': value, …}}")
         for target, value in (set or {}).items():
             node = self.expression(target, where)
             if node.kind != "symbol" or node.data.role not in ("memory", "coordinate", "speed", "state"):
@@ -264,7 +269,7 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
     @recorded
     def output(self, name: str, expression: Any, *, units: str | None = None, about: str = "") -> None:
         """A quantity of interest, computed at each sample and labelled with units and description."""
-        if name in self.outputs:
+        if text(name, "the name of an output", ModelError) in self.outputs:
             raise ModelError(f"output '{name}' exists already; choose another name")
         states = [*self.moving(), *(m.symbol for m in self.memories.values())]
         if name in ("t", "time") or any(name == s.data.name for s in states):

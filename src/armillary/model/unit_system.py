@@ -97,7 +97,7 @@ SYSTEMS = {system.name: system for system in (*_IN_RADIANS, *_IN_DEGREES)}
 
 def unit_system(name: str) -> UnitSystem:
     """A unit system by name."""
-    if name not in SYSTEMS:
+    if not isinstance(name, str) or name not in SYSTEMS:
         raise ModelError(
             f"unknown unit system '{name}'{nearest(str(name), SYSTEMS)}; known: {', '.join(SYSTEMS)}"
         )

@@ -324,7 +324,7 @@ def formalisms() -> list[str]:
 
 def _check(system: System, formalism: str) -> None:
     known = ["auto", *formalisms()]
-    if formalism not in known:
+    if not isinstance(formalism, str) or formalism not in known:
         raise ModelError(
             f"unknown formalism '{formalism}'{nearest(formalism, known)}; there are {', '.join(known)}"
         )

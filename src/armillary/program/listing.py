@@ -27,7 +27,7 @@ class Text(str):
 def listing(equations: Equations, section: str) -> Text:
     """One section: a heading with its cost, then an assignment per line."""
     sections = {s.name: s for s in equations.program.sections()}
-    if section not in sections:
+    if not isinstance(section, str) or section not in sections:
         raise ModelError(
             f"no section '{section}'{nearest(section, sections)}; there are {', '.join(sections)}"
         )

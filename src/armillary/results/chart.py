@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from armillary.algebra.arguments import text
 from armillary.errors import ArmillaryError
 from armillary.results.record import TIME
 from armillary.results.units import UNKNOWN, conversion, label_units
@@ -101,6 +102,7 @@ def _wanted(runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
         own = list(dict.fromkeys(name for run in runs for name in run.outputs))
         return own or list(dict.fromkeys(name for run in runs for name in run.names))
     for pattern in patterns:
+        text(pattern, "the name of an output")
         matched = [
             name for run in runs for name in run.names if name == pattern or fnmatchcase(name, pattern)
         ]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from armillary.algebra.arguments import file_path
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, MissingExtraError, nearest_file, require
 from armillary.results.erd import read_erd, write_erd
@@ -258,7 +259,7 @@ FORMATS = {
 
 
 def _format(path: str | os.PathLike[str]) -> _Format:
-    suffix = Path(path).suffix.lower()
+    suffix = file_path(path, "the file of a run").suffix.lower()
     if suffix not in FORMATS:
         raise ArmillaryError(f"'{path}' has no known format: use a name that ends in {', '.join(FORMATS)}")
     return FORMATS[suffix]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from armillary.algebra import arguments
 from armillary.errors import ArmillaryError, nearest
 from armillary.results.compare import (
     Columns,
@@ -103,7 +104,7 @@ class Run:
 
     def __getitem__(self, name: str) -> np.ndarray:
         """The samples of one output: a view that cannot be written to."""
-        if name not in self._column:
+        if not isinstance(name, str) or name not in self._column:
             raise ArmillaryError(f"run of '{self.system}' has no output '{name}'{nearest(name, self.names)}")
         return self.values[:, self._column[name]]
 
@@ -149,6 +150,7 @@ class Run:
         """Names of outputs by name or pattern (`A.*`), in the order asked for; all if none is asked for."""
         chosen: dict[str, None] = {}
         for pattern in patterns:
+            arguments.text(pattern, "the name of an output")
             found = [pattern] if pattern in self else [n for n in self.names if fnmatchcase(n, pattern)]
             if not found:
                 self[pattern]  # says what there is instead
@@ -160,7 +162,7 @@ class Run:
 
         The error is of second order in the sampling step; sample more finely if that is not enough.
         """
-        column, at = self[name], np.asarray(times, dtype=float)
+        column, at = self[name], arguments.reals(times, "times")
         self._require_samples()
         forward = slice(None) if self.time[-1] >= self.time[0] else slice(None, None, -1)
         time = self.time[forward]
@@ -189,6 +191,7 @@ class Run:
         dimension are converted to those here. Runs sampled at other times are compared where both have
         samples; if that is not at all samples of one of them, one is interpolated, and a note says so.
         """
+        arguments.instance(other, Run, "a run to compare with")
         common = [name for name in self.select(*names) if name in other]
         if not common:
             wanted = f"of {', '.join(names)} " if names else ""

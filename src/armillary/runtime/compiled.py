@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.arguments import count, several
 from armillary.backends.jit import Compiled
 from armillary.backends.llvm import llvm_text
 from armillary.errors import ArmillaryError, SimulationError, nearest
@@ -57,7 +58,7 @@ def compile_equations(equations: Equations, backend: str = "llvm") -> CompiledMo
 
 def machine_code(equations: Equations, backend: str) -> tuple[Compiled, float]:
     """The functions of a program as machine code, and the seconds that it took."""
-    if backend not in BACKENDS:
+    if not isinstance(backend, str) or backend not in BACKENDS:
         raise ArmillaryError(
             f"unknown backend '{backend}'{nearest(backend, BACKENDS)}; there is {', '.join(BACKENDS)}"
         )
@@ -109,7 +110,7 @@ class CompiledModel:
 
     def constants(self, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
         """Precomputed constants for a parameter set, as the generated functions take them."""
-        if not parameters and self._default_constants is not None:
+        if parameters is None and self._default_constants is not None:
             return self._default_constants
         inside = self._table.inside(self._table.values(parameters))
         constants = np.zeros(max(len(self.equations.program.constants), 1))
@@ -244,7 +245,7 @@ class CompiledModel:
         """
         from armillary.program.sensitivity import sensitive_equations
 
-        names = tuple(map(str, [to] if isinstance(to, str) else to))
+        names = tuple(map(str, several(to, "to=")))
         outputs = None if of is None else tuple([of] if isinstance(of, str) else of)
         key = (names, outputs, ignore_jumps)
         if key not in self._sensitive:
@@ -303,8 +304,9 @@ class CompiledModel:
         A run that diverges, or an event of which comes faster and faster without end, raises a
         SimulationError whose ``run`` holds the data so far; Ctrl-C returns what was computed.
         """
-        chosen = method or ("rk4" if step is not None else "dop853")
+        chosen = method if method is not None else "rk4" if step is not None else "dop853"
         check_run(chosen, t0, t_end, step)
+        max_steps = count(max_steps, "max_steps")
         values = self._table.values(parameters)
         check_physical(self.equations.system, self._table, values)
         instance = Instance(self, parameters)

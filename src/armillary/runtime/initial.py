@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import table
 from armillary.algebra.expression import Expr
 from armillary.algebra.units import is_quantity
-from armillary.errors import ArmillaryError, ParameterError, nearest
+from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import Equations
 from armillary.runtime.parameters import number_in_text, plain_number
@@ -19,8 +20,8 @@ def vector(values: Any, length: int, what: str) -> np.ndarray:
     """So many numbers as an array; anything else is an error that says what was expected."""
     try:
         found = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        raise ArmillaryError(f"the {what} must be {length} numbers, not {values!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ArmillaryError(f"the {what} must be {length} numbers, not {shown(values)}") from None
     if found.shape != (length,):
         raise ArmillaryError(f"the {what} must be {length} numbers, not an array of shape {found.shape}")
     return found
@@ -109,7 +110,7 @@ def initial_memory(
     for i, memory in enumerate(system.memories.values()):
         if memory.period is not None and t0 is not None:
             stored[i] = t0 + memory.period
-    for name, value in [(str(key), value) for key, value in (given or {}).items()]:
+    for name, value in table(given, "memory=", ParameterError).items():
         if name not in names:
             raise ParameterError(f"there is no memory '{name}'{nearest(name, names)}")
         memory = system.memories[name]

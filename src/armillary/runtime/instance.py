@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.arguments import real
 from armillary.errors import ArmillaryError
 from armillary.mechanics.assembly import Geometry
 from armillary.model.unit_system import state_factor
@@ -52,7 +53,7 @@ class Instance:
         out, stored = np.empty(length), memory if memory.size else np.zeros(1)
         y = np.ascontiguousarray(state, dtype=float)
         places = (a.ctypes.data_as(_REALS) for a in (y, self.constants, stored, out))
-        _ORDINARY(self.model.address(name))(float(t), *places)
+        _ORDINARY(self.model.address(name))(real(t, "the time"), *places)
         return out
 
     def derivatives(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:

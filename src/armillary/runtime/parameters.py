@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import table
 from armillary.algebra.arithmetic import plain_float
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.dimension import Dimension
@@ -41,7 +42,7 @@ class ParameterTable:
         """All values in stated units: given ones over defaults. Unknown, missing and impossible ones are
         errors.
         """
-        given = {str(name): value for name, value in (given or {}).items()}  # a symbol is as good as its name
+        given = table(given, "parameters=", ParameterError)
         for name in given:
             if name not in self.names:
                 raise ParameterError(f"there is no parameter '{name}'{nearest(name, self.names)}")

@@ -22,7 +22,7 @@ def shown_line(
     if callable(wanted):
         yield wanted
         return
-    if not wanted or not sys.stderr.isatty():
+    if wanted is not True or not sys.stderr.isatty():
         yield None
         return
     started = last = time.monotonic()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from armillary.algebra.arguments import file_path
 from armillary.errors import ArmillaryError, ModelError, nearest, shortened
 
 LARGEST = 64 * 2**20  # bytes; a model of a thousand bodies has half a million
@@ -63,7 +64,7 @@ class Document:
 
 def read_document(path: str | os.PathLike[str], what: str = "model") -> Document:
     """A TOML file as data; ``what`` says in errors what was expected."""
-    place = Path(path)
+    place = file_path(path, f"the {what}", FileError)
     raw = read_bytes(place, what)
     try:
         text = raw.decode("utf-8")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from armillary.algebra.arguments import file_path
 from armillary.errors import nearest
 from armillary.model.system import System
 from armillary.text.building import build
@@ -25,7 +26,7 @@ def load(path: str | os.PathLike[str], **options: Any) -> System:
     ``floating=True`` for a robot whose base is free; ``trust=True`` lets a text model load the FMUs that it
     names, which are machine code.
     """
-    suffix = Path(path).suffix.lower()
+    suffix = file_path(path, "the model", FileError).suffix.lower()
     if suffix == ".toml":
         if other := [name for name in options if name != "trust"]:
             raise FileError(f"a text model takes no option {other[0]}=, only trust=", str(path))

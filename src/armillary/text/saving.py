@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import file_path
 from armillary.algebra.dimension import LENGTH, SPEED
 from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.foreign import ForeignFunction
@@ -53,7 +54,7 @@ def save(system: System, path: str | os.PathLike[str]) -> None:
 
     The file is read back before it takes its place: what a text cannot say is an error, and no file.
     """
-    target = Path(path)
+    target = file_path(path, "the model", ModelError)
     if target.suffix.lower() != ".toml":
         raise ModelError(f"a text model is saved as .toml, not as '{target.name}'")
     calls = True

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from armillary.algebra.arguments import file_path
 from armillary.atomic import replacing
-from armillary.errors import ArmillaryError
 
 Bytes = bytes | memoryview
 
@@ -40,9 +40,7 @@ class Folder:
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Folder:
         """The folder at a path that a user gave."""
-        if "\0" in os.fspath(path):
-            raise ArmillaryError(f"{os.fspath(path)!r} cannot be the name of a folder")
-        return cls(Path(path))
+        return cls(file_path(path, "the folder of a study"))
 
     @property
     def study(self) -> Path:

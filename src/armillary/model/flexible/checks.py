@@ -23,7 +23,7 @@ def numbers(value: Any, where: str, what: str, shape: tuple[int, ...] | None = N
     try:
         given = np.asarray(value)
         found = np.array(given.real if np.iscomplexobj(given) else value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f"{where}: {what} must be numbers, not {short(value)}") from None
     no_imaginary(given, where, what)
     if shape is not None and found.shape != shape:

@@ -114,7 +114,8 @@ def _orientation(
 
 
 def _check_rotation(rotation: str, joint: str) -> str:
-    return rotation if rotation == "quaternion" else check_sequence(rotation, (3,), f"{joint}(rotation=…)")
+    quaternion = isinstance(rotation, str) and rotation == "quaternion"
+    return rotation if quaternion else check_sequence(rotation, (3,), f"{joint}(rotation=…)")
 
 
 def _spins(maker: Maker) -> list[Expr]:
@@ -162,7 +163,7 @@ class Free(JointType):
     ) -> None:
         super().__init__(small=small)
         self.rotation = _check_rotation(rotation, "Free")
-        if velocity not in ("parent", "body", "auto"):
+        if not isinstance(velocity, str) or velocity not in ("parent", "body", "auto"):
             raise ModelError(f"Free: velocity='{velocity}' is neither 'parent', 'body' nor 'auto'")
         self.velocity = velocity
         self.coordinate_count = 7 if rotation == "quaternion" else 6

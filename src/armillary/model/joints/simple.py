@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra import functions as fn
+from armillary.algebra.arguments import several
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Matrix, Triple, cross_triples, matrix_vector
 from armillary.errors import ModelError
@@ -47,8 +48,12 @@ class Joint(JointType):
         self, translate: Sequence[Any] = (), rotate: Sequence[Any] = (), *, small: bool = False
     ) -> None:
         super().__init__(small=small)
-        self.translate = tuple(check_axis(a, "Joint(translate=…)") for a in translate)
-        self.rotate = tuple(check_axis(a, "Joint(rotate=…)") for a in rotate)
+        self.translate = tuple(
+            check_axis(a, "Joint(translate=…)") for a in several(translate, "Joint: translate", ModelError)
+        )
+        self.rotate = tuple(
+            check_axis(a, "Joint(rotate=…)") for a in several(rotate, "Joint: rotate", ModelError)
+        )
         if len(self.translate) > 3 or len(self.rotate) > 3:
             raise ModelError("Joint: at most three translations and three rotations fit into one joint")
         _check_independent(self.translate, "Joint(translate=…)")

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import reals
 from armillary.algebra.arithmetic import plain_float
-from armillary.errors import ArmillaryError, nearest
+from armillary.errors import ArmillaryError, nearest, shown
 from armillary.runtime.integrators import dop853, dopri5, midpoint, projected, rk4, staggered
 from armillary.runtime.integrators.driving import CompiledRun, drive
 from armillary.runtime.integrators.records import Functions, Integration, Method, Status, Stepping
@@ -46,13 +47,13 @@ METHODS: dict[str, Method] = {method.name: method for method in _METHODS}
 
 def check_run(method: str, t0: float, t_end: float, step: float | None) -> None:
     """Errors for a method that there is not, a time that does not pass and a step that cannot be taken."""
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise ArmillaryError(
             f"no integration method '{method}'{nearest(method, METHODS)}; there are {', '.join(METHODS)}"
         )
     for what, value in (("t0", t0), ("t_end", t_end), ("step", step)):
-        if value is not None and plain_float(value) is None:
-            raise ArmillaryError(f"{what} must be a number of seconds, not {value!r}")
+        if (value is not None or what != "step") and plain_float(value) is None:
+            raise ArmillaryError(f"{what} must be a number of seconds, not {shown(value)}")
     if not (isfinite(t0) and isfinite(t_end) and t0 <= t_end):
         raise ArmillaryError(f"a run must lead from one finite time to a later one, not from {t0} to {t_end}")
     if step is None and not METHODS[method].adaptive:
@@ -68,7 +69,7 @@ def check_tolerances(rtol: float, atol: Any, max_step: float, states: int) -> np
             raise ArmillaryError(f"{what} must be a number, not {value!r}")
     if not max_step > 0.0:
         raise ArmillaryError(f"the largest step must be positive, not {max_step}")
-    tolerances = np.array(atol, dtype=float)
+    tolerances = reals(atol, "atol").copy()
     if not (rtol >= 0.0 and np.all(tolerances >= 0.0) and (rtol > 0.0 or np.all(tolerances > 0.0))):
         raise ArmillaryError(f"tolerances must be positive; rtol is {rtol} and atol {atol}")
     if tolerances.shape not in ((), (states,)):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import reals
 from armillary.errors import ArmillaryError
 from armillary.runtime.shape import SNAP
 
@@ -66,11 +67,12 @@ class SampleTimes:
         self.count = 0
         if sample is None:
             return
-        if np.ndim(sample):
-            self.given = _checked(sample, t0, t_end)
+        times = reals(sample, "sample")
+        if times.ndim:
+            self.given = _checked(times, t0, t_end)
             self.count = len(self.given)
         else:
-            self.interval = float(np.asarray(sample))
+            self.interval = float(times)
             if not 0.0 < self.interval < np.inf:
                 raise ArmillaryError(f"the time between samples must be positive, not {sample}")
             intervals = (t_end - t0) / self.interval

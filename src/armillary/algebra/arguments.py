@@ -1,0 +1,90 @@
+"""Arguments of public calls: read, or refused by a sentence that names them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from armillary.algebra.arithmetic import plain_float, positive_whole
+from armillary.errors import ArmillaryError, nearest, shown
+
+Error = type[ArmillaryError]
+Kind = TypeVar("Kind")
+
+
+def real(value: Any, what: str, error: Error = ArmillaryError) -> float:
+    """One number, which may be infinite."""
+    found = plain_float(value)
+    if found is None:
+        raise error(f"{what} must be a number, not {shown(value)}")
+    return found
+
+
+def reals(value: Any, what: str, error: Error = ArmillaryError) -> np.ndarray:
+    """One number or several, as an array."""
+    try:
+        if np.iscomplexobj(value):
+            raise TypeError
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise error(f"{what} must be a number or an array of numbers, not {shown(value)}") from None
+
+
+def count(value: Any, what: str, error: Error = ArmillaryError) -> int:
+    """A positive whole number."""
+    found = positive_whole(value)
+    if found is None:
+        raise error(f"{what} must be a positive whole number, not {shown(value)}")
+    return found
+
+
+def text(value: Any, what: str, error: Error = ArmillaryError) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise error(f"{what} must be a text, not {shown(value)}")
+    return value
+
+
+def one_of(value: Any, known: Collection[str], what: str, error: Error = ArmillaryError) -> str:
+    """One of several words."""
+    if not isinstance(value, str) or value not in known:
+        raise error(f"{what}{shown(value)}{nearest(value, known)}; there is {', '.join(known)}")
+    return value
+
+
+def table(value: Any, what: str, error: Error = ArmillaryError) -> dict[str, Any]:
+    """Values by name; a symbol is as good as its name, and None is an empty table."""
+    if value is not None and not isinstance(value, Mapping):
+        raise error(f"{what} must hold values by name, {{'name': value, …}}, not {shown(value)}")
+    return {str(name): item for name, item in (value or {}).items()}
+
+
+def several(value: Any, what: str, error: Error = ArmillaryError) -> list[Any]:
+    """A list of things; a text alone is a list of one."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Iterable):
+        raise error(f"{what} must be a list, not {shown(value)}")
+    return list(value)
+
+
+def instance(value: Any, kind: type[Kind], what: str, error: Error = ArmillaryError) -> Kind:
+    """An object of a class; ``what`` says what is needed."""
+    if not isinstance(value, kind):
+        raise error(f"{what} is needed, not {shown(value)}")
+    return value
+
+
+def file_path(value: Any, what: str, error: Error = ArmillaryError) -> Path:
+    """A path that a user gave."""
+    try:
+        name = os.fspath(value)
+    except TypeError:
+        name = None
+    if not isinstance(name, str) or "\0" in name:
+        raise error(f"{what} must be the path of a file or folder, not {shown(value)}")
+    return Path(name)
