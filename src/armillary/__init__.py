@@ -265,3 +265,7 @@ def __getattr__(name: str) -> Any:
 
     module, attribute = _LATER[name]
     return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__all__", "__doc__", "__name__", "__version__"]

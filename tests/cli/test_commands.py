@@ -158,7 +158,7 @@ def test_values_that_a_model_lacks_are_asked_for(command: Command) -> None:
     model = Path("swing.toml").read_text(encoding="utf-8")
     Path("swing.toml").write_text(model.replace("g = { value = 9.81, about", "g = { about"), encoding="utf-8")
     asked = "no value for parameter g: give [parameters] g = …, or --set g=…"
-    assert asked in command("run", "push.toml").stderr and asked in command("check", "push.toml").stdout
+    assert asked in command("run", "push.toml").stderr and asked in command("check", "push.toml").stderr
     assert "'g' has no default: each run must give it" in command("check", "swing.toml").stdout
     assert command("run", "push.toml", "--set", "g=9.81", "--quiet").exit_code == 0
 
@@ -188,13 +188,23 @@ def test_check_finds_mistakes_and_doubts(command: Command) -> None:
 
 
 def test_examples_are_listed_shown_and_copied(command: Command) -> None:
-    assert "car" in json.loads(command("examples", "--json").stdout)["examples"]
+    listed = json.loads(command("examples", "--json").stdout)["examples"]
+    assert "car" in listed and not {"car_small", "car_study", "demo"} & listed.keys()  # those hold no model
+    assert set(listed) == set(example_names())
     assert "def system" in command("examples", "show", "pendulum").stdout
     assert command("examples", "copy", "pendulum", "--to", "here").exit_code == 0
     assert Path("here/pendulum.py").is_file()
     twice = command("examples", "copy", "pendulum", "--to", "here")
     assert twice.exit_code == 2 and "exists already; --force writes over it" in twice.stderr
     assert "did you mean 'pendulum'?" in command("examples", "show", "pendlum").stderr
+
+
+def test_errors_are_written_to_stderr_and_name_the_file(command: Command) -> None:
+    missing = command("plot", "missing.csv")
+    assert missing.exit_code == 2 and "missing.csv" in missing.stderr and "display" not in missing.stderr
+    checked = command("check", "push.toml", "--set", "M=1")
+    assert checked.exit_code == 2 and "error: " in checked.stderr and "'M'" in checked.stderr
+    assert "error:" not in checked.stdout and "1 error" in checked.stdout
 
 
 def test_export_writes_a_program(command: Command) -> None:

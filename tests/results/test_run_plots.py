@@ -202,3 +202,33 @@ def test_labels_tell_runs_apart():
 def test_runs_in_other_units_are_drawn_in_those_of_the_first():
     (axes,) = arm.plot([steered(1.0), steered(180 / np.pi, units="deg")], "A.q1", x="x").axes
     assert np.allclose(axes.lines[0].get_ydata(), axes.lines[1].get_ydata(), rtol=1e-14)
+
+
+def test_a_notebook_shows_a_plot_once(monkeypatch):
+    """As the value of its cell; a figure of pyplot would be shown at the end of the cell once more."""
+    import matplotlib.pyplot as plt
+
+    monkeypatch.setattr(plt, "get_backend", lambda: "module://matplotlib_inline.backend_inline")
+    figure = example().plot("A.q1")
+    assert plt.get_fignums() == []
+    assert figure._repr_png_().startswith(b"\x89PNG")
+
+
+def test_what_importing_pyplot_sets_is_not_taken_back():
+    """A notebook's backend makes matplotlib interactive as it is loaded, which may be by the first plot."""
+    program = """
+import sys, types
+import matplotlib
+pyplot = types.ModuleType("matplotlib.pyplot")
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "matplotlib.pyplot":
+            matplotlib.rcParams["interactive"] = True
+sys.meta_path.insert(0, Finder())
+matplotlib.use("agg")
+from armillary.results.drawing import styled
+with styled({"font.size": 9.0}, interactive=True):
+    assert matplotlib.rcParams["font.size"] == 9.0
+assert matplotlib.rcParams["interactive"]
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -11,9 +11,9 @@ import pytest
 import armillary as arm
 from armillary.algebra.units import parse_unit
 from armillary.model.unit_system import SYSTEMS
+from armillary.runtime.values import read_number
 from armillary.simulation import RunFile, RunFileError, Simulation
 from armillary.simulation.run_file import parse_setting
-from armillary.simulation.values import read_number
 from tests.simulation.swing import RUN, write_swing
 
 

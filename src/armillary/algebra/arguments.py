@@ -1,4 +1,4 @@
-"""Arguments of public calls: read, or refused by a sentence that names them."""
+"""Arguments of public calls, read or refused by a sentence that names them, and results as they are shown."""
 
 from __future__ import annotations
 
@@ -77,6 +77,15 @@ def instance(value: Any, kind: type[Kind], what: str, error: Error = ArmillaryEr
     if not isinstance(value, kind):
         raise error(f"{what} is needed, not {shown(value)}")
     return value
+
+
+def unsigned_zeros(values: Any) -> np.ndarray:
+    """Numbers as users see them: a zero has no sign (−0.0 + 0.0 is 0.0). In place where that may be."""
+    found = np.asarray(values)
+    if found.dtype.kind != "f" or not found.flags.writeable:
+        return found + 0.0 if found.dtype.kind == "f" else found
+    found += 0.0
+    return found
 
 
 def file_path(value: Any, what: str, error: Error = ArmillaryError) -> Path:

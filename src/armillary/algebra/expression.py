@@ -141,6 +141,18 @@ class Expr(Node):
         shown = latex(self, limit=_SHOWN)
         return f"${shown}$" if shown else None
 
+    def __copy__(self) -> Expr:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Expr:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise ExpressionError(
+            f"'{_short(self)}' cannot be pickled: an expression belongs to its system in this process; "
+            "send the system, or the expression as text, str(expression)"
+        )
+
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return apply_numpy(function, method, inputs, f"'{_short(self)}'")
 

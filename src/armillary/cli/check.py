@@ -49,7 +49,7 @@ def check(
         click.echo(show.as_json(data))
         return code
     for line in errors:
-        click.echo(f"{show.bad('error:')} {line}")
+        click.echo(f"{show.bad('error:')} {line}", err=True)
     for line in warnings:
         click.echo(f"{show.doubtful('warning:')} {line}")
     verdict = f"{_count(len(errors), 'error')}, {_count(len(warnings), 'warning')}"

@@ -31,8 +31,7 @@ def examples(action: str, name: str | None, folder: str, force: bool, json_wante
 
     if action == "list":
         place = example_folder()
-        listed = sorted({*example_names(), *(path.stem for path in place.glob("*.py"))})
-        titles = {key: _title(example_files(key)[0]) for key in listed}
+        titles = {key: _title(example_files(key)[0]) for key in example_names()}
         data = {"command": "examples", "folder": str(place), "examples": titles}
         show.emit(json_wanted, data, show.columns([[*item] for item in titles.items()], header=False))
         return 0

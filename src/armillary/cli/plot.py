@@ -45,9 +45,9 @@ def plot(
         raise ArmillaryError(f"no run is named: give a file that ends in {', '.join(SUFFIXES)}")
     if label and len(label) != len(paths):
         raise ArmillaryError(f"{len(label)} labels for {len(paths)} runs; give one for each, or none")
+    runs = [load_run(path) for path in paths]
     if output is None and not can_show():
         raise ArmillaryError("there is no display to show a plot on; give a file, such as -o plot.png")
-    runs = [load_run(path) for path in paths]
     labels = list(label) or [Path(path).stem for path in paths]
     draw(runs, *names, x=x, path=output, labels=labels, show=output is None)
     data = {"command": "plot", "runs": paths, "outputs": names, "file": output}

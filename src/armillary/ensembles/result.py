@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.arguments import unsigned_zeros
 from armillary.atomic import replacing
 from armillary.ensembles.metrics import Crossing, Histogram, Metric
 from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, STATUS, Outcome, Plan
@@ -238,7 +239,7 @@ def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
         slots = outcome.slots[place : place + len(look.metric.start)]
         values = np.array(look.metric.value(slots, plan.t_look), dtype=float)
         values[~good] = np.nan
-        metrics[look.name] = values
+        metrics[look.name] = unsigned_zeros(values)
         units[look.name] = _metric_units(look.metric, units[look.metric.output])
     given = plan.starts.given()
     units |= {name: model.equations.parameter_units.get(name, "") for name in given["parameters"]}
@@ -251,7 +252,8 @@ def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
         time=plan.samples,
         metrics=metrics,
         histories={
-            plan.columns[column]: outcome.rows[:, place].T for place, column in enumerate(plan.history)
+            plan.columns[column]: unsigned_zeros(outcome.rows[:, place]).T
+            for place, column in enumerate(plan.history)
         },
         status=np.array(STATUS)[outcome.status],
         ended_by=np.array([*(e.name for e in model.equations.targets.watched), ""])[outcome.event],

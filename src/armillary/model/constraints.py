@@ -424,7 +424,8 @@ class Constraints(Reading):
         if moving:
             raise ModelError(
                 f"prescribed {noun} '{node}' may depend on time and parameters only, not on '{moving[0]}'; "
-                "constrain() takes relations between variables"
+                "for a motion that follows the state give the joint an actuator: "
+                f"moment() or force() with a law such as '-k*({node} - target)'"
             )
         for started in (speed, coordinate):
             if started in self.started:

@@ -561,6 +561,12 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
 
         save(self, path)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A system is pickled, and copied, as its text model."""
+        from armillary.text.pickling import from_files, to_files
+
+        return from_files, (to_files(self),)
+
     # ------------------------------------------------------------ from here to the equations
 
     def derive(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.neglected import NeglectedTerms
+from armillary.errors import ArmillaryError
 from armillary.mechanics.constrained import Mode, Setting
 from armillary.model.system import System
 from armillary.program.cost import Operations
@@ -20,6 +21,13 @@ from armillary.program.roots import Targets
 if TYPE_CHECKING:
     from armillary.mechanics.contribution import Contribution
     from armillary.runtime.compiled import CompiledModel
+
+
+NOT_PICKLED = (
+    "the {what} of '{name}' cannot be pickled: they belong to this process. Send the System, which can be, "
+    "or its file, system.save('model.toml'), and make them again there with "
+    "arm.load('model.toml').derive().compile(); the cache has the machine code"
+)
 
 
 @dataclass(frozen=True)
@@ -135,6 +143,9 @@ class Equations:
         from armillary.backends.export import export
 
         return export(self, language, path, **options)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise ArmillaryError(NOT_PICKLED.format(what="equations", name=self.system.name))
 
     def __repr__(self) -> str:
         small = ", small" if self.judged else ""

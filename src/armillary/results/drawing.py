@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -53,14 +55,39 @@ def check_suffix(path: str | os.PathLike[str], known: tuple[str, ...] = FIGURES)
     return suffix
 
 
-def new_figure(size: tuple[float, float], *, interactive: bool) -> Any:
-    """An empty figure; pyplot would hold on to one that is only saved."""
+@contextmanager
+def styled(style: dict[str, Any], *, interactive: bool) -> Iterator[None]:
+    """Figures made meanwhile have this look."""
+    if interactive:  # before the look: what a notebook's backend sets as it is imported has to stay
+        matplotlib("pyplot")
+    with matplotlib().rc_context(style):
+        yield
+
+
+def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = False) -> Any:
+    """An empty figure. Pyplot would hold on to one that is only saved, and a notebook would show a figure of
+    pyplot at the end of the cell, beside the one that a call returns; one that is ``shown`` at once needs it.
+    """
     shape: dict[str, Any] = {"figsize": size, "layout": "constrained"}
-    if interactive:
+    notebook = interactive and not shown and "inline" in str(matplotlib("pyplot").get_backend())
+    if interactive and not notebook:
         return matplotlib("pyplot").figure(**shape)
-    figure = matplotlib("figure").Figure(**shape)
+    figure = (_notebook_figure() if notebook else matplotlib("figure").Figure)(**shape)
     matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
     return figure
+
+
+@cache
+def _notebook_figure() -> Any:
+    """The class of figures that a notebook shows where they are the value of a cell."""
+
+    class NotebookFigure(matplotlib("figure").Figure):  # type: ignore[misc,name-defined]
+        def _repr_png_(self) -> bytes:
+            content = BytesIO()
+            self.savefig(content, format="png")
+            return content.getvalue()
+
+    return NotebookFigure
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
@@ -77,8 +104,9 @@ def drawn(
     """A figure in our look; in the end saved, if a path is given, and shown, if asked for."""
     if path is not None:
         check_suffix(path)
-    with matplotlib().rc_context(STYLE):
-        figure = new_figure(size, interactive=path is None or show)
+    interactive = path is None or show
+    with styled(STYLE, interactive=interactive):
+        figure = new_figure(size, interactive=interactive, shown=show)
         yield figure
         for axes in figure.axes:
             axes.set_axisbelow(True)

@@ -20,6 +20,7 @@ from armillary.results.drawing import (
     matplotlib,
     new_figure,
     save,
+    styled,
 )
 
 if TYPE_CHECKING:
@@ -76,9 +77,10 @@ def _figure(
     chart: Chart, runs: Sequence[Run], path: str | os.PathLike[str] | None, ax: Axes | None, show: bool
 ) -> Figure:
     style = STYLE if ax is None else {}
-    with matplotlib().rc_context(style):
+    interactive = ax is None and (path is None or show)
+    with styled(style, interactive=interactive):
         if ax is None:
-            axes = _new_axes(len(chart.panels), interactive=path is None or show)
+            axes = _new_axes(len(chart.panels), interactive=interactive, shown=show)
         else:
             axes = _one_panel(ax, chart.panels)
         for panel, drawn in zip(chart.panels, axes, strict=True):
@@ -119,9 +121,9 @@ def _show_constants_as_such(axes: Any) -> None:
         axes.set_ylim(middle - _ROOM * largest, middle + _ROOM * largest, auto=None)
 
 
-def _new_axes(count: int, *, interactive: bool) -> list[Any]:
+def _new_axes(count: int, *, interactive: bool, shown: bool) -> list[Any]:
     """Stacked panels of a new figure."""
-    figure = new_figure((8.0, 1.4 + 2.2 * count), interactive=interactive)
+    figure = new_figure((8.0, 1.4 + 2.2 * count), interactive=interactive, shown=shown)
     return list(figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0])
 
 

@@ -79,8 +79,8 @@ class Run:
         names = tuple(self.names)
         parameters = {name: float(value) for name, value in self.parameters.items()}
         made: dict[str, Any] = {
-            "time": _read_only(self.time),
-            "values": _read_only(self.values),
+            "time": _read_only(arguments.unsigned_zeros(self.time)),
+            "values": _read_only(arguments.unsigned_zeros(self.values)),
             "names": names,
             "units": _frozen({name: self.units.get(name, "") for name in names}),
             "descriptions": _frozen({name: self.descriptions.get(name, "") for name in names}),

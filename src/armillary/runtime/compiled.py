@@ -19,7 +19,7 @@ from armillary.errors import ArmillaryError, SimulationError, nearest
 from armillary.mechanics.constrained import Mode
 from armillary.model.records import Event
 from armillary.program.derive import derive
-from armillary.program.equations import Equations
+from armillary.program.equations import NOT_PICKLED, Equations
 from armillary.program.roots import WATCHMEN
 from armillary.runtime.failure import raise_for
 from armillary.runtime.hooks import OnStart, started
@@ -459,6 +459,9 @@ class CompiledModel:
             events=tuple(Happening(t, name) for t, name in journey.events),
             outputs=tuple(self.equations.system.outputs),
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise ArmillaryError(NOT_PICKLED.format(what="compiled equations", name=self.equations.system.name))
 
     def __repr__(self) -> str:
         return f"CompiledModel({self.equations.system.name!r}, {self.formalism}, {self.equations.operations})"

@@ -13,7 +13,7 @@ from armillary.algebra.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import Equations
-from armillary.runtime.parameters import number_in_text, plain_number
+from armillary.runtime.parameters import plain_number, text_number
 
 
 def vector(values: Any, length: int, what: str) -> np.ndarray:
@@ -83,10 +83,11 @@ def _number(equations: Equations, name: str, value: Any) -> float:
 
 def state_number(symbol: Expr, value: Any, where: str) -> float:
     """A coordinate, speed or state inside its model, from a number or text in stated units, or a quantity."""
+    owner, factor = symbol.data.owner, state_factor(symbol)
     if isinstance(value, str):
-        value = number_in_text(value, where)
-    number = plain_number(value, where, symbol.data.owner.units, symbol.dimension)
-    return number if is_quantity(value) else number * state_factor(symbol)
+        return text_number(value, where, symbol.data.units or "", owner.units, symbol.dimension) * factor
+    number = plain_number(value, where, owner.units, symbol.dimension)
+    return number if is_quantity(value) else number * factor
 
 
 def _unit_quaternions(equations: Equations, q: np.ndarray) -> np.ndarray:
@@ -114,6 +115,9 @@ def initial_memory(
         if name not in names:
             raise ParameterError(f"there is no memory '{name}'{nearest(name, names)}")
         memory = system.memories[name]
-        inside = plain_number(value, f"memory '{name}'", system.units, memory.symbol.dimension)
+        where, units = f"memory '{name}'", memory.symbol.data.units or ""
+        if isinstance(value, str):
+            value = text_number(value, where, units, system.units, memory.symbol.dimension)
+        inside = plain_number(value, where, system.units, memory.symbol.dimension)
         stored[names.index(name)] = inside if is_quantity(value) else inside * memory.factor
     return stored

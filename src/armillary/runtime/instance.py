@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arguments import real
+from armillary.algebra.arguments import real, unsigned_zeros
 from armillary.errors import ArmillaryError
 from armillary.mechanics.assembly import Geometry
 from armillary.model.unit_system import state_factor
@@ -54,7 +54,7 @@ class Instance:
         y = np.ascontiguousarray(state, dtype=float)
         places = (a.ctypes.data_as(_REALS) for a in (y, self.constants, stored, out))
         _ORDINARY(self.model.address(name))(real(t, "the time"), *places)
-        return out
+        return unsigned_zeros(out)
 
     def derivatives(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
         return self.call("derivatives", len(state), t, state, memory)

@@ -13,17 +13,17 @@ from armillary.algebra.arguments import table
 from armillary.algebra.arithmetic import plain_float
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.dimension import Dimension
-from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.parsing import parse
+from armillary.algebra.expression import Expr
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
-from armillary.errors import ModelError, ParameterError, UnitsError, nearest
+from armillary.errors import ArmillaryError, ModelError, ParameterError, UnitsError, nearest
 from armillary.mechanics.constrained import first_mode
 from armillary.mechanics.massless import check_masses_with, inertial_parameters
 from armillary.model.body import Body
 from armillary.model.system import System
 from armillary.model.unit_system import UnitSystem
 from armillary.program.equations import Equations
+from armillary.runtime.values import BadValueError, read_number
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,8 @@ class ParameterTable:
 
     def _plain(self, i: int, value: Any) -> float:
         where = f"parameter '{self.names[i]}'"
+        if isinstance(value, str):
+            return text_number(value, where, self.units[i], self.system, None)
         if not is_quantity(value):
             return plain_number(value, where, self.system, None)
         known = parse_unit(self.units[i]).dimension if self.units[i] else None
@@ -84,6 +86,16 @@ class ParameterTable:
         return np.array(
             [values.get(name, 0.0) * f for name, f in zip(self.names, self.factors, strict=True)], dtype=float
         )
+
+
+def text_number(value: str, where: str, units: str, system: UnitSystem, dimension: Dimension | None) -> float:
+    """A number in ``units`` from a text such as "50 cm", which may bring units of its own."""
+    try:
+        return read_number(value, units, system, dimension)
+    except BadValueError as error:
+        raise ParameterError(f"{where} {error}") from None
+    except ArmillaryError as error:
+        raise ParameterError(f"{where}: {error}") from None
 
 
 def plain_number(value: Any, where: str, system: UnitSystem, dimension: Dimension | None) -> float:
@@ -99,17 +111,6 @@ def plain_number(value: Any, where: str, system: UnitSystem, dimension: Dimensio
     if not math.isfinite(number):
         raise ParameterError(f"{where} is {number}; give a finite number")
     return number
-
-
-def number_in_text(text: str, where: str) -> float:
-    """The number that a text such as "pi/2" means; names other than pi mean nothing here."""
-
-    def name(word: str) -> Expr:
-        if word != "pi":
-            raise ParameterError(f"{where} needs a number, not {text!r}")
-        return as_expr(math.pi)
-
-    return float(parse(text, name))
 
 
 def parameter_table(equations: Equations) -> ParameterTable:

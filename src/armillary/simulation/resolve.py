@@ -19,8 +19,8 @@ from armillary.model.described import parameter_descriptions
 from armillary.model.records import Memory
 from armillary.model.system import System
 from armillary.model.unit_system import SYSTEMS, state_factor
+from armillary.runtime.values import BadValueError, finite, read_number
 from armillary.simulation.run_file import Entry, RunFile, RunFileError
-from armillary.simulation.values import BadValueError, finite, read_number
 from armillary.text.kinds import shown
 
 MODEL = "model default"

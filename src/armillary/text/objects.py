@@ -42,7 +42,7 @@ from armillary.text.kinds import (
     choice,
 )
 
-AXIS = Either((choice("x", "y", "z"), TRIPLE))
+AXIS = Either((choice("x", "y", "z", "-x", "-y", "-z"), TRIPLE))
 GIMBAL = Either((WORDS, ListOf(AXIS)), 'a sequence of axes such as "zx" or ["x", [0, 0.6, 0.8]]')
 SMALL: dict[str, Kind] = {"small": FLAG}
 VELOCITY: dict[str, Kind] = {"velocity": choice("parent", "body")}

@@ -163,6 +163,9 @@ class Writing:
         if verb.method in ("close_loop", "close_joint"):
             ends = [given.pop("p"), given.pop("q")]
             given = {("p" if verb.method == "close_loop" else "between"): ends, **given}
+        if verb.method == "event":  # one joint, or several
+            one = {k: [v] for k, v in given.items() if k in ("lock", "unlock") and isinstance(v, str | Expr)}
+            given |= one
         found: dict[str, Any] = {}
         for argument, value in given.items():
             known = signature.get(argument)

@@ -147,9 +147,9 @@ class Planar(JointType):
     def __init__(self, normal: Any = "z", velocity: str = "parent", *, small: bool = False) -> None:
         super().__init__(small=small)
         self.normal = check_axis(normal, "Planar")
-        if velocity not in ("parent", "body"):
+        if not isinstance(velocity, str) or velocity not in ("parent", "body"):
             raise ModelError(f"Planar: velocity='{velocity}' is neither 'parent' nor 'body'")
-        if velocity == "body" and not isinstance(normal, str):
+        if velocity == "body" and not (isinstance(normal, str) and normal in "xyz"):
             raise ModelError(
                 "Planar: velocity='body' needs the normal 'x', 'y' or 'z'; turn the parent with its orient="
             )
@@ -212,7 +212,7 @@ def _check_independent(axes: Sequence[Any], where: str) -> None:
 
 
 def _plane_names(normal: Any) -> tuple[str, str]:
-    if isinstance(normal, str):
+    if isinstance(normal, str) and normal in "xyz":
         i = "xyz".index(normal)
         return "xyz"[(i + 1) % 3], "xyz"[(i + 2) % 3]
     return "first in-plane axis", "second in-plane axis"

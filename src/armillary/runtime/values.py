@@ -1,4 +1,4 @@
-"""Numbers as the end user writes them: 55, "55 mile/hour", "pi/2", "-1e-3 deg"."""
+"""Numbers as users write them, in Python, in files and on the command line: 55, "55 mile/hour", "pi/2"."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from typing import Any
 
 from armillary.algebra.dimension import Dimension
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.parsing import parse
 from armillary.algebra.units import parse_unit
-from armillary.errors import ArmillaryError
+from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.model.unit_system import UnitSystem
-from armillary.runtime.parameters import number_in_text
-from armillary.text.kinds import shown
 
 _NUMBER_AND_UNIT = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*)\Z", re.DOTALL)
 # What goes on after a number, unlike a unit: an operator, though "-" alone is no unit; another number.
@@ -64,6 +64,17 @@ def finite(value: float) -> float:
     if not math.isfinite(number):
         raise BadValueError(f"is {number}; give a finite number")
     return number
+
+
+def number_in_text(text: str, where: str) -> float:
+    """The number that a text such as "pi/2" means; names other than pi mean nothing here."""
+
+    def name(word: str) -> Expr:
+        if word != "pi":
+            raise ParameterError(f"{where} needs a number, not {text!r}")
+        return as_expr(math.pi)
+
+    return float(parse(text, name))
 
 
 def _arithmetic(text: str, units: str) -> float:

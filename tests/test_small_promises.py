@@ -1,0 +1,186 @@
+"""Small promises of the interface: pickles, units in texts, names that are public, zeros without a sign."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armillary as arm
+
+
+def pendulum() -> arm.System:
+    s = arm.System("pendulum")
+    s.parameter("L", 1.0, units="m")
+    s.body("b", joint=arm.Revolute("z"), com=(0, "-L", 0), mass=1, inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    s.memory("offset", 0.0, units="mm")
+    s.output("height", "dot(position(b.com), ground.y) + offset", units="m")
+    return s
+
+
+@pytest.fixture(scope="module")
+def model() -> arm.CompiledModel:
+    return pendulum().derive().compile()
+
+
+# ---------------------------------------------------------------- pickles
+
+
+@pytest.mark.parametrize(
+    "again", [lambda s: pickle.loads(pickle.dumps(s)), copy.deepcopy], ids=["pickle", "copy"]
+)
+def test_systems_are_pickled_as_their_texts(again, model: arm.CompiledModel) -> None:
+    s = pendulum()
+    other = again(s)
+    assert other is not s and other.bodies["b"] is not s.bodies["b"]
+    state, found = [0.3, 0.2], other.derive().compile()
+    np.testing.assert_array_equal(found.derivatives(0.0, state), model.derivatives(0.0, state))
+
+
+def test_flexible_systems_are_pickled_with_their_arrays() -> None:
+    s = arm.System("boom")
+    s.body("boom", joint=arm.Revolute("z")).flexible(arm.Beam(2.0, EI=50.0, mass_per_length=0.5), modes=2)
+    other = pickle.loads(pickle.dumps(s))
+    mine, theirs = s.flexibles["boom"].part, other.flexibles["boom"].part
+    np.testing.assert_allclose(theirs.frequencies, mine.frequencies, rtol=1e-14)
+
+
+def test_what_is_not_pickled_says_how_to_send_it(model: arm.CompiledModel) -> None:
+    for thing in (model, model.equations):
+        with pytest.raises(arm.ArmillaryError, match="Send the System, which can be, or its file"):
+            pickle.dumps(thing)
+    q = pendulum().bodies["b"].q1
+    with pytest.raises(arm.ArmillaryError, match=r"'b.q1' cannot be pickled"):
+        pickle.dumps(q)
+    assert copy.deepcopy({"angle": q})["angle"] is q
+
+
+def test_a_system_that_no_text_can_hold_says_so() -> None:
+    s = pendulum()
+    s.function("anything", lambda *x: sum(x))
+    with pytest.raises(arm.ModelError, match=r"any number of arguments.*pickled, and copied, as its text"):
+        pickle.dumps(s)
+
+
+# ---------------------------------------------------------------- units in texts
+
+
+def test_values_may_be_texts_with_units(model: arm.CompiledModel) -> None:
+    """ω² = g/L: 50 cm and 0.5 m are one pendulum; angles in degrees, speeds in rpm."""
+    expected = model.simulate(
+        0.5, step=1e-2, parameters={"L": 0.5}, initial={"b.q1": np.pi / 18, "b.u1": np.pi}
+    )
+    found = model.simulate(
+        0.5, step=1e-2, parameters={"L": "50 cm"}, initial={"b.q1": "10 deg", "b.u1": "30 rpm"}
+    )
+    np.testing.assert_allclose(found["b.q1"], expected["b.q1"], rtol=1e-13, atol=1e-15)
+    rate = model.derivatives(0.0, [0.1, 0.0], {"L": "50 cm"})[1]
+    assert rate == pytest.approx(-9.81 / 0.5 * np.sin(0.1), rel=1e-14)
+    assert model.state({"b.q1": "pi/18"})[0] == pytest.approx(np.pi / 18)
+    raised = model.simulate(0.01, step=1e-2, memory={"offset": "2 cm"})["height"][0]
+    assert raised == pytest.approx(-1.0 + 0.02)
+    batch = model.simulate_batch(
+        0.1, step=1e-2, parameters={"L": "50 cm"}, initial={"b.q1": [0.1, 0.2]}, metrics=["final(b.q1)"]
+    )
+    assert np.all(np.isfinite(batch["final(b.q1)"]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"parameters": {"L": "50 kg"}}, r"parameter 'L' has units of \[m\] \(m\), but '50 kg' has \[kg\]"),
+        ({"parameters": {"L": "50 cmm"}}, "parameter 'L': unknown unit 'cmm'"),
+        ({"parameters": {"L": "long"}}, "parameter 'L' needs a number, or text such as '2.5 m', not 'long'"),
+        ({"initial": {"b.q1": "3 m"}}, "the initial value of 'b.q1' has units of"),
+        ({"memory": {"offset": "3 s"}}, "memory 'offset' has units of"),
+    ],
+)
+def test_texts_of_other_units_are_refused(options, message: str, model: arm.CompiledModel) -> None:
+    with pytest.raises(arm.ParameterError, match=message):
+        model.simulate(0.1, step=1e-2, **options)
+
+
+# ---------------------------------------------------------------- text models
+
+
+@pytest.mark.parametrize(
+    ("letter", "numbers"), [("-x", (-1, 0, 0)), ("-y", (0, -1, 0)), ("-z", (0, 0, -1))], ids=str
+)
+def test_negative_letter_axes_are_saved(letter: str, numbers: tuple[int, ...], tmp_path: Path) -> None:
+    """The same motion as with the axis in numbers, before and after it went through a file."""
+
+    def system(axis: object) -> arm.System:
+        s = arm.System("s")
+        a = s.body("a", joint=arm.Revolute(axis), com=(0.1, 0.2, 0.3), mass=1, inertia=(1, 1.5, 2))
+        b = s.body("b", a, arm.Prismatic(axis), com=(0.3, 0.1, 0), mass=1, inertia=(1, 1, 1))
+        c = s.body("c", b, arm.Cylindrical(axis), com=(0.3, 0.1, 0), mass=1, inertia=(1, 1, 1))
+        d = s.body("d", c, arm.Planar(axis), com=(0.3, 0.1, 0), mass=1, inertia=(1, 1, 1))
+        s.body(
+            "e", d, arm.Joint(translate=[axis], rotate=[axis]), com=(0.1, 0, 0.2), mass=1, inertia=(1, 1, 1)
+        )
+        s.gravity(9.81, s.ground.frame.vector((0.1, 0.2, -1)))
+        return s
+
+    system(letter).save(tmp_path / "s.toml")
+    again = arm.load(tmp_path / "s.toml")
+    assert again.bodies["a"].joint.describe() == f"revolute {letter}"
+    state = np.linspace(-0.4, 0.5, 18)
+    found = [s.derive("kane").compile().derivatives(0.0, state) for s in (again, system(numbers))]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-12, atol=1e-12)
+
+
+def test_planar_speeds_in_body_axes_need_a_positive_letter() -> None:
+    with pytest.raises(arm.ModelError, match="needs the normal 'x', 'y' or 'z'"):
+        arm.Planar("-y", velocity="body")
+
+
+@pytest.mark.parametrize("lock", ["b.q1", "expression", ["b.q1"]], ids=str)
+def test_events_that_lock_one_joint_are_saved(lock: object, tmp_path: Path) -> None:
+    s = pendulum()
+    s.event("caught", "t - 1", lock=s.bodies["b"].q1 if lock == "expression" else lock)
+    s.event("freed", "t - 2", unlock="b.u1")
+    s.save(tmp_path / "s.toml")
+    events = arm.load(tmp_path / "s.toml").events
+    assert [str(u) for u in events["caught"].lock] == [str(u) for u in events["freed"].unlock] == ["b.u1"]
+
+
+# ---------------------------------------------------------------- names, zeros, advice
+
+
+def test_dir_shows_what_is_public_and_nothing_else() -> None:
+    shown = [name for name in dir(arm) if not name.startswith("__")]
+    assert sorted(shown) == sorted(arm.__all__)
+    assert all(hasattr(arm, name) for name in shown)
+
+
+def test_no_zero_has_a_sign(model: arm.CompiledModel, tmp_path: Path) -> None:
+    """A pendulum at rest: its acceleration is −(g/L) sin 0."""
+    assert not np.signbit(model.derivatives(0.0, [0.0, 0.0])).any()
+    run = model.simulate(0.1, step=1e-2, initial={"b.q1": -0.0})
+    assert not np.signbit(run.values[run.values == 0]).any()
+    run.save(tmp_path / "run.csv")
+    assert "-0," not in (tmp_path / "run.csv").read_text().replace("-0.0,", "-0,")
+    batch = model.simulate_batch(0.1, step=1e-2, initial={"b.q1": [-0.0, 0.0]}, metrics=["final(b.u1)"])
+    assert not np.signbit(batch["final(b.u1)"]).any()
+
+
+def test_a_motion_that_follows_the_state_is_advised_an_actuator() -> None:
+    with pytest.raises(arm.ModelError, match=r"not on 'b.u1'; .*actuator: moment\(\) or force\(\)"):
+        pendulum().prescribe("b.q1", "0.1*b.u1")
+
+
+def test_recursion_on_a_loop_with_a_massless_link_advises_kane() -> None:
+    s = arm.System("loop")
+    rod = {"com": (0.5, 0, 0), "mass": 1, "inertia": (0.1, 0.1, 0.1)}
+    a = s.body("a", joint=arm.Revolute("z"), **rod)
+    b = s.body("b", a, arm.Revolute("z"), at=(1, 0, 0), mass=0, inertia=0)
+    c = s.body("c", joint=arm.Revolute("z"), at=(2, 0, 0), **rod)
+    s.close_loop(b.point("e", (1, 0, 0)), c.point("e", (0, 1, 0)), [s.ground.x, s.ground.y])
+    s.start({"a.q1": 0.5, "b.q1": -0.5, "c.q1": 0.2})
+    with pytest.raises(arm.ModelError, match="use formalism='kane'"):
+        s.derive("recursive")
+    assert s.derive("kane").formalism == "kane"
