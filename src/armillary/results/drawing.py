@@ -81,7 +81,7 @@ def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = Fa
 def _notebook_figure() -> Any:
     """The class of figures that a notebook shows where they are the value of a cell."""
 
-    class NotebookFigure(matplotlib("figure").Figure):  # type: ignore[misc,name-defined]
+    class NotebookFigure(matplotlib("figure").Figure):  # type: ignore[misc]
         def _repr_png_(self) -> bytes:
             content = BytesIO()
             self.savefig(content, format="png")
