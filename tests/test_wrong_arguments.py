@@ -112,6 +112,9 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "show": lambda a, v: a.equations.show(v),
     "export": lambda a, v: a.equations.export(v, "exported"),
     "plot": lambda a, v: a.run.plot(v),
+    "file of a plot": lambda a, v: a.run.plot("x", path=v if v is not None else 3),
+    "runs of a plot": lambda a, v: arm.plot(v, "x"),
+    "of": lambda a, v: a.model.with_sensitivities("k", of=3 if v is None else v),
     "column": lambda a, v: a.run[v],
     "columns": lambda a, v: a.run.select(v),
     "save a run": lambda a, v: a.run.save(v),
@@ -196,6 +199,8 @@ def test_refusals_name_the_argument_and_what_it_must_be(things: Things) -> None:
         (lambda: described().body("c", mass=10**400), "mass of body 'c': 1000.*… is not a number"),
         (lambda: things.run.plot(["x"]), r"the name of an output must be a text, not \['x'\]"),
         (lambda: model.simulate(1.0, method=["rk4"]), r"no integration method '\['rk4'\]'"),
+        (lambda: described().body("c", jiont=1), "unexpected keyword argument 'jiont'; did you mean 'joint'"),
+        (lambda: things.run.plot("x", title=3), "title must be a text, not 3"),
         (lambda: arm.load(3), "the model must be the path of a file or folder, not 3"),
     ):
         with pytest.raises(arm.ArmillaryError, match=message):

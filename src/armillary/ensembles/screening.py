@@ -241,7 +241,7 @@ def _both_sides(upper: np.ndarray) -> np.ndarray:
 
 
 def _told(number: float, half: float | None, *, fixed: bool = True) -> str:
-    told = f"{number:.3f}" if fixed else f"{number:.4g}"
+    told = f"{round(number, 3) + 0.0:.3f}" if fixed else f"{number:.4g}"  # a small one is 0.000, not -0.000
     if half is None:
         return told
     return f"{told} ± {half:.3f}" if fixed else f"{told} ± {half:.2g}"

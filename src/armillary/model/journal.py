@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from armillary.algebra.remembered import bound, kept
-from armillary.errors import ModelError
+from armillary.errors import ModelError, nearest
 from armillary.model.undoing import all_of_it_or_nothing
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -54,7 +54,7 @@ def recorded(verb: Verb) -> Verb:
         try:
             given = bound(signature, (owner, *kept(args)), kept(options))
         except TypeError as error:
-            raise ModelError(f"{verb.__name__}: {error}; it takes {_takes(signature)}") from None
+            raise ModelError(f"{verb.__name__}: {error}{_advice(signature, options)}") from None
         telling.busy = True
         try:
             with all_of_it_or_nothing(system, owner):
@@ -69,10 +69,12 @@ def recorded(verb: Verb) -> Verb:
     return told  # type: ignore[return-value]
 
 
-def _takes(signature: inspect.Signature) -> str:
-    """The arguments of a verb in words, those that may be left out with an ellipsis."""
+def _advice(signature: inspect.Signature, options: dict[str, Any]) -> str:
+    """The argument that was meant, or else those that a verb needs."""
     found = list(signature.parameters.values())[1:]
-    required = [
-        p.name for p in found if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
-    ]
-    return ", ".join([*required, *(["…"] if len(required) < len(found) else [])])
+    names = [p.name for p in found]
+    for name in options:
+        if name not in names:
+            return nearest(name, names) or f"; it takes {', '.join(names)}"
+    required = [p.name for p in found if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+    return f"; it takes {', '.join([*required, *(['…'] if len(required) < len(found) else [])])}"

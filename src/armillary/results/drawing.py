@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from armillary.algebra.arguments import file_path
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, require
 
@@ -49,7 +50,7 @@ def matplotlib(module: str = "") -> ModuleType:
 
 def check_suffix(path: str | os.PathLike[str], known: tuple[str, ...] = FIGURES) -> str:
     """The suffix of a path that a figure can be saved at."""
-    suffix = Path(path).suffix.lower()
+    suffix = file_path(path, "path").suffix.lower()
     if suffix not in known:
         raise ArmillaryError(f"a plot cannot be saved as '{Path(path).name}': use {', '.join(known)}")
     return suffix

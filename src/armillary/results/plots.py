@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from armillary.errors import ArmillaryError, UnitsError
+from armillary.algebra import arguments
+from armillary.errors import ArmillaryError, UnitsError, shown
 from armillary.results.chart import Chart, Panel, axis_label, chart_of
 from armillary.results.drawing import (
     COLOURS,
@@ -63,7 +64,12 @@ def plot(
     used.
     """
     suffix = None if path is None else check_suffix(path, (*FIGURES, *_PAGES))
-    several = cast("list[Run]", [runs] if hasattr(runs, "names") else list(runs))
+    listed = [runs] if hasattr(runs, "names") else arguments.several(runs, "runs")
+    if other := [run for run in listed if not hasattr(run, "names")]:
+        raise ArmillaryError(f"plot: {shown(other[0])} is not a run")
+    if title is not None:
+        arguments.text(title, "title")
+    several = cast("list[Run]", listed)
     chart = chart_of(several, names, x=x, labels=labels, title=title)
     if path is not None and suffix in _PAGES:
         from armillary.results.webpage import write_page  # what pages need costs time at start-up

@@ -246,7 +246,7 @@ class CompiledModel:
         from armillary.program.sensitivity import sensitive_equations
 
         names = tuple(map(str, several(to, "to=")))
-        outputs = None if of is None else tuple([of] if isinstance(of, str) else of)
+        outputs = None if of is None else tuple(several(of, "of="))
         key = (names, outputs, ignore_jumps)
         if key not in self._sensitive:
             found = sensitive_equations(self.equations, names, outputs, ignore_jumps=ignore_jumps)

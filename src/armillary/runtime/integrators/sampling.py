@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import floor, inf, log10
-from typing import Any
 
 import numpy as np
 
@@ -112,11 +111,8 @@ class SampleTimes:
         return (times == self.t_end) | (times < self.t_end - 2 * SNAP * step)
 
 
-def _checked(given: Any, t0: float, t_end: float) -> np.ndarray:
-    try:
-        times = np.array(given, dtype=float)
-    except (TypeError, ValueError):
-        raise ArmillaryError(f"sample times must be numbers of seconds, not {given!r}") from None
+def _checked(given: np.ndarray, t0: float, t_end: float) -> np.ndarray:
+    times = given.copy()
     if times.ndim != 1 or not np.all(np.diff(times) > 0):
         raise ArmillaryError("sample times must be a one-dimensional array of increasing numbers")
     if len(times) and not (times[0] >= t0 and times[-1] <= t_end):
