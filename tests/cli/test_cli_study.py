@@ -272,7 +272,7 @@ def test_other_commands_know_study_files(command: Command) -> None:
     assert other("check", "swings.toml").exit_code == 0
     Path("off.toml").write_text(STUDY.replace("maximum(height)", "maximum(heigth)"), encoding="utf-8")
     checked = other("check", "off.toml")
-    assert checked.exit_code == 2 and "off.toml:18: metric 'top': no output 'heigth'" in checked.stdout
+    assert checked.exit_code == 2 and "off.toml:18: metric 'top': no output 'heigth'" in checked.stderr
     schema = json.loads(other("schema", "study").stdout)
     assert set(TABLES) <= set(schema["properties"])
     assert set(schema["properties"]["study"]["properties"]) == set(STUDY_KEYS)
