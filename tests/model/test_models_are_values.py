@@ -81,6 +81,8 @@ VERBS: dict[str, Callable[[arm.System], object]] = {
     "constrain": lambda s: s.constrain("cart.u1 - 2*load.u1", name="gear"),
     "small": lambda s: s.small("load.q1", "load.u1"),
     "define": lambda s: s.define("word", "2*load.q1"),
+    "state": lambda s: s.state("own", "-own"),
+    "armature": lambda s: s.armature("load.q1", 3.0),
     "stop": lambda s: s.stop("end", "cart.q1", upper=0.001, stiffness=1000),
     "energy": lambda s: s.total_energy(),
     "reaction": lambda s: s.reaction_force("load"),

@@ -28,6 +28,7 @@ def described() -> arm.System:
     boom.flexible(arm.Beam(1.0, EI=10.0, mass_per_length=1.0), modes=1)
     s.body("bare", s.bodies["F"], arm.Revolute("x"))
     s.memory("m", 1.0)
+    s.state("late")
     s.attractor("Earth", mu=3.986e14)
     s.gravity("g", -s.ground.y)
     return s
@@ -75,6 +76,9 @@ GOOD: dict[str, Callable[[arm.System], Any]] = {
     "brake": lambda s: s.brake("pad", "A.q1", capacity="fresh", stiffness="kk", damping=1),
     "contact": lambda s: s.contact("touch", "B.origin", plane=("ground.origin", "ground.y"), stiffness="kk"),
     "define": lambda s: s.define("word", "2*fresh"),
+    "armature": lambda s: s.armature("A.q1", "fresh"),
+    "state": lambda s: s.state("own", "-own/fresh", 0.5),
+    "rate": lambda s: s.rate("late", "fresh*A.q1"),
     "attractor": lambda s: s.attractor("Moon", mu="muM", at=("fresh", 0, 0)),
     "small": lambda s: s.small("A.q1", "A.u1"),
     "large": lambda s: s.large("A.u1", "B.u1"),
@@ -169,4 +173,5 @@ def test_a_refused_text_leaves_no_parameter_behind(
         mistake(s)
     assert differences(before, contents(s)) == []
     s.parameter("fresh", 2.0, units="N")  # so the name is free
+    s.rate("late", 0)
     s.save(tmp_path / "s.toml")

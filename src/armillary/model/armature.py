@@ -21,7 +21,6 @@ from armillary.model.constraints import Constraints
 from armillary.model.flexible.hooking import Flexible
 from armillary.model.joints import Drift
 from armillary.model.journal import recorded
-from armillary.model.undoing import all_or_nothing
 
 
 class Armatures(Constraints):
@@ -31,7 +30,6 @@ class Armatures(Constraints):
     flexibles: dict[str, Flexible]
 
     @recorded
-    @all_or_nothing
     def armature(self, coordinate: Any, value: Any) -> None:
         """Reflected rotor inertia of a joint: a term ``value`` on the diagonal of the mass matrix.
 

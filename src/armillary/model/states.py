@@ -53,7 +53,15 @@ class States(Reading):
         if units is not None:
             unit = parse_unit(units)
             dimension, factor = unit.dimension, self.units.factor(unit)
-        node = symbol(name, "state", dimension=dimension, owner=self.identity, units=units or "", about=about)
+        node = symbol(
+            name,
+            "state",
+            dimension=dimension,
+            owner=self.identity,
+            units=units or "",
+            about=about,
+            undeclared=dimension is None,
+        )
         self.states[name] = State(node, None, about)
         self.initial[node] = start * factor
         if rate is not None:

@@ -121,7 +121,7 @@ def _symbol(system: System, index: int, body: Body, axes: str, c: Triple) -> Exp
     u = system.speeds[index].data
     where = "origin" if all(map(is_zero, c)) else "composite mass centre"
     about = f"state for {u.name}: velocity of {body.name}'s {where} in {axes} axes"
-    return symbol(f"state of {u.name}", owner=system, units=u.units, about=about)
+    return symbol(f"state of {u.name}", owner=system.identity, units=u.units, about=about)
 
 
 def _moved_by(link: Link, s: Mapping[int, Expr], axes: str, c: Triple) -> Link:
@@ -168,7 +168,7 @@ def chosen_targets(system: System, rates: Mapping[int, Any], chosen: Chosen) -> 
     own = described(system, chosen)
     back = [chosen.by_speeds.get(i, own[i]) for i in free]
     # Inputs of the conversion: speeds by their names, but not the symbols that are states themselves.
-    given = {own[i]: symbol(own[i].data.name, "variable", owner=system) for i in free}
+    given = {own[i]: symbol(own[i].data.name, "variable", owner=system.identity) for i in free}
     count = len(wanted.coordinates)
     return replace(
         wanted,
