@@ -247,7 +247,7 @@ ROBOT = """<robot name="arm">
 def test_robots_are_imported_as_the_command_says(command: Command) -> None:
     Path("arm.urdf").write_text(ROBOT, encoding="utf-8")
     told = command("run", "arm.urdf", "--duration", "0.1", "--no-save")
-    assert "not everything in it was imported" in told.stderr
+    assert "limits of joints are left out (stops= makes them): elbow" in told.stderr
     assert re.search(r"^  forearm.q1 +0 +rad", told.stdout, re.M)  # it has no outputs of its own
     quiet = command("run", "arm.urdf", "--duration", "0.1", "--no-save", "--quiet")
     assert quiet.exit_code == 0 and not quiet.output
