@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 
 import armillary as arm
 from armillary.errors import ModelError, ParameterError, UnitsError
+from examples import integral_control
 
 FORMALISMS = ("auto", "kane", "recursive", "momentum", "back_substitution", "redundant")
 START = {"bob.q1": 0.3, "integral": 0.2, "lag": -0.1}
@@ -188,6 +189,16 @@ def test_states_live_through_locks_and_changes_of_dependent_speeds() -> None:
     np.testing.assert_allclose(run["turned"], run["crank.q1"], rtol=0, atol=1e-8)
     np.testing.assert_allclose(run["clock"], run.time, rtol=0, atol=1e-12)
     assert run["crank.u1"][-1] == 0.0
+
+
+def test_an_integral_takes_away_the_error_that_a_load_leaves() -> None:
+    # Without it the arm rests where kp (target - q) balances the weights' moment, with it at the target.
+    for integral in (False, True):
+        run = integral_control.system(integral).derive().compile().simulate(8.0, sample=1.0)
+        q, target = run["beam.q1"][-1], np.radians(30)
+        held = (2.0 * 0.4 + 3.0 * 0.8) * 9.81 * np.cos(q)
+        assert run["motor"][-1] == pytest.approx(held, rel=1e-5)
+        assert q == pytest.approx(target if integral else target - held / 150.0, rel=1e-5)
 
 
 # ---------------------------------------------------------------- all that follows by construction
