@@ -148,25 +148,10 @@ def gather(system: System, read: Reader, formulation: str) -> Groups:
 
 
 def _check_carriers(found: Groups, formulation: str) -> None:
-    """Errors for groups without mass that carry nothing with mass, or modes that need it."""
+    """An error for modes on a group without mass: their shift of its mass centre is not defined."""
     for group in found.groups:
         if group.flexible and is_zero(group.mass):
             raise _refused(formulation, f"body '{group.head.name}' has modes and no mass", "give it some")
-    inert = {
-        g
-        for g, group in enumerate(found.groups)
-        if is_zero(group.mass) and all(is_zero(x) for row in group.inertia for x in row)
-    }
-    moved: set[int] = set()  # groups that move something when their hinges turn
-    for g in range(len(found.groups)):
-        if g not in inert:
-            moved.update(found.above(g))
-    for g in sorted(inert - moved):
-        raise _refused(
-            formulation,
-            f"body '{found.groups[g].head.name}' has no mass or inertia, nor has anything that hangs on it",
-            "give it some, or fix it to its parent",
-        )
 
 
 def _refused(formulation: str, what: str, remedy: str = "") -> ModelError:
