@@ -406,7 +406,7 @@ def test_bad_input_of_methods(finished: Study, tmp_path: Path) -> None:
         ("there is no run 1.5", lambda: finished.rerun(1.5)),  # type: ignore[arg-type]
         ("there is no run 'a'", lambda: finished.values("a")),  # type: ignore[arg-type]
         ("needs a whole number of runs, not '300'", lambda: finished.extend("300")),  # type: ignore[arg-type]
-        (r"'a\\x00' cannot be the name", lambda: open_study("a\0")),
+        (r"folder of a study must be the path .*, not 'a\\x00'", lambda: open_study("a\0")),
         ("threads= must be a positive", lambda: pendulum_study(tmp_path / "s").run(threads=0)),
         ("is for device='gpu'", lambda: pendulum_study(tmp_path / "s", precision="single").run()),
     ):

@@ -73,8 +73,8 @@ def test_values_that_nothing_uses_may_be_missing() -> None:
     [
         (math.nan, "parameter 'L' is nan; give a finite number"),
         (math.inf, "parameter 'L' is inf; give a finite number"),
-        ("long", "parameter 'L' needs a number, not 'long'"),
-        ("0.5", "parameter 'L' needs a number, not '0.5'"),
+        ("long", "parameter 'L' needs a number, or text such as '.*', not 'long'"),
+        ("0.5 kg", "parameter 'L' has units of .*, but '0.5 kg' has"),
         (1j, r"parameter 'L' needs a number, not 1j"),
         ([1.0, 2.0], r"parameter 'L' needs a number, not \[1.0, 2.0\]"),
         (pendulum, "parameter 'L' needs a number"),
