@@ -27,7 +27,7 @@ def pushed(force: Any) -> arm.System:
 @pytest.mark.parametrize(
     ("to", "of", "said"),
     [
-        (["kk"], None, r"no parameter, coordinate, speed or memory 'kk'; did you mean 'k'"),
+        (["kk"], None, r"no parameter, coordinate, speed, state or memory 'kk'; did you mean 'k'"),
         (["b.q2"], None, r"'b.q2'; did you mean 'b.q1'"),
         (["k", "k"], None, r"'k' stands twice"),
         ([], None, r"sensitivities to what"),
