@@ -29,11 +29,13 @@ from benchmarks.panels import measure_panels
 from benchmarks.peers import PEERS
 from benchmarks.peers.sympy_kane import derivation as sympy_derivation
 from benchmarks.published import count_examples
+from benchmarks.robots import measure_robots, robots_table
+from benchmarks.robots import wrong as wrong_robots
 from benchmarks.targets import all_targets
 from benchmarks.timing import Effort
 
 EVERY = {**MODELS, **LINKAGES}
-BATCHES = "batches"
+BATCHES, ROBOTS = "batches", "robots"
 QUICK = ("arm", "spacecraft2", "chain8", "chain64", "tree31")
 EXAMPLES = ("bicycle", "cart", "four_bar", "stewart_platform")
 QUICK_EXAMPLES = ("stanford_arm", "four_bar", "basilisk_panels", "jpl_two_bodies", "momentum_tree")
@@ -50,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"The benchmarks cannot run: {reason}", file=sys.stderr)
         return 2
     effort = Effort(rounds=options.rounds or (60 if options.quick else 150))
-    only = [key for key in options.only or () if key != BATCHES]
+    only = [key for key in options.only or () if key not in (BATCHES, ROBOTS)]
     keys = only if options.only else (*(QUICK if options.quick else TIMED), *LINKAGES)
     peers = [name for name in PEERS if name in (options.peers if options.peers is not None else PEERS)]
     if options.quick and options.peers is None:
@@ -79,6 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results["formalisms"] = compare_examples(QUICK_EXAMPLES if options.quick else (*COMPARED,), few)
     if not options.only or BATCHES in options.only:
         results["batches"] = measure_batches(environment, with_peer="mujoco" in peers, quick=options.quick)
+    results["robots"] = []
+    if not options.only or ROBOTS in options.only:
+        few = Effort(rounds=max(20, effort.rounds // 5))
+        results["robots"] = measure_robots(environment, few, quick=options.quick)
     results["published"] = count_examples()
     conclude(results)
 
@@ -92,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def ours_is_right(results: dict[str, Any]) -> bool:
     """Whether nothing of ours failed or was wrong."""
     own = (*results["flexible"], *results["formalisms"])
-    if wrong_batches(results["batches"]):
+    if wrong_batches(results["batches"]) or wrong_robots(results["robots"]):
         return False
     return all(map(model_is_right, (*results["models"], *results["linkages"]))) and not any(
         record.get("wrong") or record.get("missing") for record in own
@@ -116,7 +122,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--quick", action="store_true", help="fewer repeats and models, no SymPy; a minute once all is built")
-    choices = (*EVERY, BATCHES)
+    choices = (*EVERY, BATCHES, ROBOTS)
     add("--only", nargs="+", metavar="MODEL", choices=choices, help=f"models: {', '.join(choices)}")
     add("--peers", nargs="*", metavar="PEER", choices=PEERS, help=f"peers: {', '.join(PEERS)}, or none")
     add("--peers-python", metavar="PATH", help="interpreter of the environment that has the peers")
@@ -165,6 +171,7 @@ def conclude(results: dict[str, Any]) -> None:
         report.flexible_table(results["flexible"]),
         report.exported_table(results["exported"]),
         batch_tables(results["batches"]),
+        robots_table(results["robots"]),
         report.derivation_table(results["derivation"]),
         report.count_table(results["formalisms"]),
         report.formalism_table(results["formalisms"]),

@@ -160,4 +160,4 @@ def test_bricard_accelerations() -> None:
 
 def test_cost_is_the_documented_one() -> None:
     assert counts(five_bar.system(motors=False).derive()) == (57, 113, 8)
-    assert counts(bricard.system().derive()) == (724, 916, 10)
+    assert counts(bricard.system().derive()) == (577, 756, 10)

@@ -129,7 +129,7 @@ class General:
 class Chain:
     """A constant rotation (parent side) followed by another one: axes that are not the parent's own."""
 
-    first: General
+    first: Principal | General | Chain
     second: Principal
 
     def to_parent(self, v: Triple) -> Triple:

@@ -21,17 +21,15 @@ from armillary.algebra.vectors import (
     IDENTITY,
     Matrix,
     Triple,
-    cross_triples,
     matrix_product,
     matrix_vector,
-    transposed,
 )
 from armillary.algebra.walk import Undimensioned
+from armillary.mechanics.constant_turns import coordinate_axis, towards, turned_back
 from armillary.mechanics.modal import Modal, modal
 from armillary.mechanics.rotation import Chain, General, Principal, Rotation, Same
 from armillary.model.body import Body
 from armillary.model.joints import Drift, Flexed, Slide, Step, Tumble, Turn
-from armillary.model.joints.base import across
 from armillary.model.motion import time_derivative
 from armillary.model.records import Prescription
 from armillary.model.system import System
@@ -297,30 +295,27 @@ class _Planter:
     def _turn(self, name: str, here: int, offset: Triple, turned: Matrix, step: Turn) -> tuple[int, Matrix]:
         axis = matrix_vector(turned, step.axis)
         c, s = fn.cos(step.angle), fn.sin(step.angle)
-        principal = _principal(axis)
+        principal = coordinate_axis(axis)
         if principal is not None:
             i, sign = principal
             rotation: Rotation = Principal(i, c, s if sign > 0 else -s)
         else:
-            i, sign = 0, 1
-            adapted = _adapted_axes(axis)
-            rotation = Chain(General(adapted), Principal(0, c, s))
-            turned = matrix_product(transposed(adapted), turned)
+            constant, i, sign = towards(axis)
+            rotation = Chain(constant, Principal(i, c, s if sign > 0 else -s))
+            turned = turned_back(constant, turned)
         freedom = self._freedom(step.speed, ANGULAR + i, sign)
         return self._append(Link(name, here, "turn", offset, rotation, (freedom,))), turned
 
     def _slide(self, name: str, here: int, offset: Triple, turned: Matrix, step: Slide) -> tuple[int, Matrix]:
         axis = matrix_vector(turned, step.axis)
         offset = add(offset, scaled(axis, step.distance))
-        principal = _principal(axis)
+        principal = coordinate_axis(axis)
         rotation: Rotation = Same()
         if principal is not None:
             i, sign = principal
         else:
-            i, sign = 0, 1
-            adapted = _adapted_axes(axis)
-            rotation = General(adapted)
-            turned = matrix_product(transposed(adapted), turned)
+            rotation, i, sign = towards(axis)
+            turned = turned_back(rotation, turned)
         freedom = self._freedom(step.speed, LINEAR + i, sign)
         return self._append(Link(name, here, "slide", offset, rotation, (freedom,))), turned
 
@@ -435,21 +430,3 @@ def moment_inertia(h: Triple, r: Triple) -> Matrix:
                 row.append(minus(0, plus(times(r[i], h[j]), times(h[i], r[j]))))
         rows.append(tuple(row))
     return tuple(rows)  # type: ignore[return-value]
-
-
-def _principal(axis: Triple) -> tuple[int, int] | None:
-    """(i, ±1) where the axis is ± a coordinate axis."""
-    for i in range(3):
-        others = [axis[k] for k in range(3) if k != i]
-        value = axis[i].data if isinstance(axis[i], Expr) and axis[i].kind == "number" else axis[i]
-        if all(is_zero(o) for o in others) and isinstance(value, int | float) and abs(value) == 1:
-            return i, int(value)
-    return None
-
-
-def _adapted_axes(axis: Triple) -> Matrix:
-    """Constant axes (columns), the given one first; a coordinate axis across it is kept if there is one."""
-    zeros = [i for i in range(3) if is_zero(axis[i])]
-    second = unit(zeros[0]) if zeros else across(axis)
-    third = cross_triples(axis, second)
-    return transposed((axis, second, third))

@@ -1,0 +1,41 @@
+"""The robots' benchmark: which files it takes, and what its verdict counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from benchmarks.environment import Environment
+from benchmarks.robots import robot_files, robots_table, wrong
+
+
+def record(name: str, ratio: float, seconds: float, error: float) -> dict[str, Any]:
+    return {
+        "name": name, "peer": "mujoco", "speeds": 3, "error": error, "formalism": "recursive",
+        "operations": 10, "derive_seconds": seconds / 2, "compile_seconds": seconds / 2,
+        "nanoseconds": 100 * ratio, "peer_nanoseconds": 100.0,
+    }  # fmt: skip
+
+
+def test_robots_of_both_packages_are_found_and_test_models_are_not(tmp_path: Path) -> None:
+    urdf = tmp_path / "cmeel.prefix" / "share" / "example-robot-data" / "robots" / "a" / "arm.urdf"
+    mjcf = tmp_path / "dm_control" / "suite" / "dog.xml"
+    for path in (urdf, mjcf, tmp_path / "dm_control" / "mjcf" / "test_assets" / "part.xml"):
+        path.parent.mkdir(parents=True)
+        path.write_text("")
+    assert robot_files(Environment("python", tmp_path, {})) == [("pinocchio", urdf), ("mujoco", mjcf)]
+    assert "neither" in robots_table([])
+
+
+def test_only_robots_that_agree_with_the_peer_count() -> None:
+    records = [
+        record("quick", 0.3, 2.0, 1e-12),
+        record("slow", 0.5, 2.0, 1e-12),
+        record("late", 0.3, 6.0, 1e-12),
+        record("wrong", 0.1, 1.0, 1e-3),
+        {"name": "absent", "peer": "mujoco", "missing": "no such file"},
+    ]
+    text = robots_table(records)
+    assert "3 robots agree to 1e-06: 2 of them in at most 0.4 of the peer's time, 2 derived" in text
+    assert "absent: no such file" in text
+    assert wrong(records) == ["wrong"]
