@@ -7,10 +7,8 @@ whose slider stands at r cos θ + √(l² − r² sin² θ). Each language runs 
 from __future__ import annotations
 
 import csv
-import ctypes
 import importlib.util
 import math
-import os
 import shutil
 import subprocess
 import sys
@@ -25,10 +23,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.backends.fmi.library import Library
 from armillary.program.equations import Equations
 from examples import four_bar
-from tests.fmi.fmu_models import need_compiler
 
 STEP = 1e-3
 
@@ -192,32 +188,12 @@ def in_matlab(folder: Path, start: Start) -> Answer:
     return {n: float(v) for n, v in zip(names, values, strict=True)}, ""
 
 
-def in_fmu(path: Path, start: Start) -> Answer:
-    """Values set before initialization, as any importer does; coordinates read after it."""
-    library = Library(arm.fmu(path))
-    reference = {v.name: v.reference for v in library.fmu.variables.values()}
-    one = library.instance("one")
-    try:
-        given = {**start.parameters, **start.initial}
-        settings = {library.fmu.variables[name]: value for name, value in given.items()}
-        library.initialize(one, 0.0, settings, {})
-        names = [*start.model().coordinates]
-        found = (ctypes.c_double * len(names))()
-        places = (ctypes.c_uint32 * len(names))(*(reference[n] for n in names))
-        get = library.function("GetReal")
-        assert get(ctypes.c_void_p(one), places, ctypes.c_size_t(len(names)), found) == 0
-        return dict(zip(names, found, strict=True)), ""
-    except arm.SimulationError as error:
-        return {}, str(error).partition("it says: fmi2ExitInitializationMode: ")[2]
-    finally:
-        library.free(one, 0)
-
-
 @dataclass(frozen=True)
 class Language:
     """How a language is run, the program that it needs, and which models it is asked for.
 
-    CUDA and FMUs hold the text of C, JAX that of Python; they and MATLAB, which is slow, take one model.
+    CUDA holds the text of C, JAX that of Python; they and MATLAB, which is slow, take one model. FMUs, which
+    hold that of C too, are asked in tests/fmi.
     """
 
     run: Callable[[Path, Start], Answer]
@@ -232,7 +208,6 @@ LANGUAGES = {
     "jax": Language(in_jax, "", (slider_crank,)),
     "fortran": Language(in_fortran, "gfortran"),
     "matlab": Language(in_matlab, "octave-cli", (linkage,)),
-    "fmu": Language(in_fmu, "", (linkage,)),
 }
 
 
@@ -249,11 +224,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Any], P
         needs = LANGUAGES[language].needs
         if needs and shutil.which(needs) is None:
             pytest.skip(f"{needs} is not installed")
-        if language == "fmu":
-            need_compiler()
         (base / language).mkdir(exist_ok=True)
-        place = base / language / (f"{model.__name__}.fmu" if language == "fmu" else model.__name__)
-        return Path(os.fspath(model().export(language, place)))
+        return model().export(language, base / language / model.__name__)
 
     return made
 
@@ -261,7 +233,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Any], P
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_loops_are_closed_before_the_first_row(language: str, exported: Callable[[str, Any], Path]) -> None:
     """The pins meet to 1e-9 of the linkage, what is given stays, and the branch is that of the process."""
-    for name, start in asked(language, CLOSING).items():
+    starts = list(asked(language, CLOSING).items())
+    for name, start in starts[:1] if language == "jax" else starts:
         found, said = LANGUAGES[language].run(exported(language, start.model), start)
         assert not said, (name, said)
         size = 100.0 if start.model is slider_crank else 1.0
@@ -303,3 +276,14 @@ def test_what_is_left_open_is_as_small_as_it_can_be() -> None:
         start = OPEN["rod too short"]
         start.model().compile().state(start.initial, start.parameters)
     assert np.linalg.norm(_numbers(str(caught.value))) == pytest.approx(40 * math.sin(1.5) - 10, rel=1e-5)
+
+
+def test_a_differentiable_start_of_open_loops_is_nan(exported: Callable[[str, Any], Path]) -> None:
+    """What a rollout begins with cannot raise: a crank of 40 mm at 1.5 rad is beyond a rod of 10 mm."""
+    pytest.importorskip("jax", reason="jax is not installed")
+    m = module(exported("jax", slider_crank))
+    for rod, closed in ((100.0, True), (10.0, False)):
+        start, constants = m.initial_state({"A.q1": 1.5}), m.precompute(m.parameters_of({"rod": rod}))
+        found = m.assembled(0.0, np.array(start), constants, np.array(m.initial_memory()))
+        assert bool(np.all(np.isfinite(found))) is closed
+        assert bool(np.all(np.isnan(found))) is not closed
