@@ -12,8 +12,8 @@ A fault is a snippet of a file and what takes its place:
 
 Each is planted in a copy of the tree. A run of the tests that fails, or exceeds the time limit, has *killed*
 the fault; one that passes has let it *survive*. A snippet that is not there any more is *stale*: the list
-must follow the code. The tests are first run without any fault, for a test that always fails notices nothing.
-Exit code 1: a fault is stale, the clean tests fail, or fewer than 95 % were killed.
+must follow the code. The tests are first run without any fault, for a test that always fails notices nothing:
+then the fault is *broken*. Exit code 1: a fault is stale or broken, or fewer than 95 % were killed.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from pathlib import Path
 from queue import Queue
 
 ROOT = Path(__file__).resolve().parents[2]
+KILLED, SURVIVED, BROKEN = "killed", "SURVIVED", "broken"
 LEAST = 0.95  # share of the faults that must be killed
 COPIED = (
     "src",
@@ -91,7 +92,7 @@ def copy_tree(folder: Path) -> Path:
     return folder
 
 
-def faults_of(tree: Path, tests: Sequence[str], limit: float) -> str:
+def complaint(tree: Path, tests: Sequence[str], limit: float) -> str:
     """What tests that fail in a tree, or take too long, say at their end; nothing where all pass."""
     paths = os.pathsep.join([str(tree / "src"), str(tree)])
     environment = os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -107,17 +108,31 @@ def faults_of(tree: Path, tests: Sequence[str], limit: float) -> str:
     return done.stdout[-2000:] if done.returncode else ""
 
 
-def killed(fault: Fault, trees: Queue[Path], limit: float) -> bool:
-    """Whether the tests notice the fault."""
-    tree = trees.get()
-    path = tree / fault.file
-    sound = path.read_text(encoding="utf-8")
-    try:
-        path.write_text(sound.replace(fault.original, fault.faulty), encoding="utf-8")
-        return bool(faults_of(tree, fault.tests, limit))
-    finally:
-        path.write_text(sound, encoding="utf-8")
-        trees.put(tree)
+class Planter:
+    """Trees of their own for several workers, and the tests that pass in them without any fault."""
+
+    def __init__(self, folder: Path, jobs: int, limit: float) -> None:
+        self.limit = limit
+        self._trees: Queue[Path] = Queue()
+        for i in range(jobs):
+            self._trees.put(copy_tree(folder / f"tree-{i}"))
+        self._sound: dict[tuple[str, ...], str] = {}
+
+    def verdict(self, fault: Fault) -> str:
+        """Whether the tests notice the fault; where they fail without it, what they say."""
+        tree = self._trees.get()
+        path = tree / fault.file
+        sound = path.read_text(encoding="utf-8")
+        try:
+            if fault.tests not in self._sound:
+                self._sound[fault.tests] = complaint(tree, fault.tests, self.limit)
+            if self._sound[fault.tests]:
+                return self._sound[fault.tests]
+            path.write_text(sound.replace(fault.original, fault.faulty), encoding="utf-8")
+            return KILLED if complaint(tree, fault.tests, self.limit) else SURVIVED
+        finally:
+            path.write_text(sound, encoding="utf-8")
+            self._trees.put(tree)
 
 
 def main() -> int:
@@ -133,27 +148,22 @@ def main() -> int:
     faults = [f for f in faults if f not in gone]
     if not faults:
         return 1
-    begun = time.monotonic()
+    begun, verdicts = time.monotonic(), []
     with tempfile.TemporaryDirectory(prefix="armillary-mutants-") as folder:
-        trees: Queue[Path] = Queue()
-        for i in range(options.jobs):
-            trees.put(copy_tree(Path(folder) / f"tree-{i}"))
-        tests = sorted({test for f in faults for test in f.tests})
-        first = trees.get()
-        if wrong := faults_of(first, tests, 20 * options.limit):
-            print(f"{wrong}\nThe tests fail without any fault, so they tell nothing: make test first.")
-            return 1
-        trees.put(first)
+        planter = Planter(Path(folder), options.jobs, options.limit)
         with ThreadPoolExecutor(options.jobs) as workers:
-            verdicts = workers.map(lambda f: killed(f, trees, options.limit), faults)
-            count = 0
-            for fault, verdict in zip(faults, verdicts, strict=True):
-                count += verdict
-                print(f"{'killed   ' if verdict else 'SURVIVED '} {fault}", flush=True)
-    share = count / len(faults)
+            for fault, verdict in zip(faults, workers.map(planter.verdict, faults), strict=True):
+                known = verdict in (KILLED, SURVIVED)
+                verdicts.append(verdict if known else BROKEN)
+                print(f"{verdicts[-1]:<9} {fault}", *([] if known else [verdict]), flush=True)
+    count, broken = verdicts.count(KILLED), verdicts.count(BROKEN)
+    share = count / max(len(faults) - broken, 1)
     minutes = (time.monotonic() - begun) / 60
-    print(f"{count} of {len(faults)} killed, {share:.0%}; {len(gone)} stale; {minutes:.1f} min")
-    return 1 if gone or share < LEAST else 0
+    print(
+        f"{count} of {len(faults)} killed, {share:.0%} of those whose tests pass without them; "
+        f"{broken} with tests that fail anyway, {len(gone)} stale; {minutes:.1f} min"
+    )
+    return 1 if gone or broken or share < LEAST else 0
 
 
 if __name__ == "__main__":
