@@ -224,7 +224,7 @@ def test_mistakes_are_told_together_with_their_lines(command: Command) -> None:
     expected = {
         3: "there is no parameter 'M'; did you mean 'm'?",
         9: "a distribution has one of uniform, normal,",
-        10: "varied 'LL': there is no such parameter, coordinate, speed or memory",
+        10: "varied 'LL': there is no such parameter, coordinate, speed, state or memory",
         11: "varied 'L' is given in kg, but is in m",
         12: "varied 'c' is 3, which does not vary",
         13: "low = 2 must be below high = 1",

@@ -375,7 +375,7 @@ def test_another_version_is_refused(tmp_path: Path, key: str, value: Any, told: 
     [
         (
             {"vary": {"LL": Uniform(0, 1)}},
-            "varied 'LL': there is no such parameter, coordinate, speed or memory; did",
+            "varied 'LL': there is no such parameter, coordinate, speed, state or memory; did",
         ),
         (
             {"vary": {"L": Uniform(0.5, 1)}, "parameters": {"L": 1.0}},

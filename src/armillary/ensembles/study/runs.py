@@ -42,8 +42,9 @@ def kind_of(model: CompiledModel, name: str) -> str:
     if name in system.memories:
         return MEMORY
     known = [*model.parameters, *states, *system.memories]
+    hint = nearest(name, known)
     raise ParameterError(
-        f"varied '{name}': there is no such parameter, coordinate, speed or memory{nearest(name, known)}"
+        f"varied '{name}': there is no such parameter, coordinate, speed, state or memory{hint}"
     )
 
 

@@ -137,7 +137,7 @@ class StudySetup(Simulation):
         unknown = [member for member in members if member not in known]
         for member in unknown:
             yield (
-                f"varied '{member}': there is no such parameter, coordinate, speed or memory"
+                f"varied '{member}': there is no such parameter, coordinate, speed, state or memory"
                 f"{nearest(member, known)}"
             )
         for member in members:
