@@ -71,3 +71,15 @@ def test_parameters_that_take_all_mass_away_are_refused(string: arm.CompiledMode
         0.1, step=1e-2, initial={"bob.q1": 1.0}, parameters={"m": np.array([1.0, 0.0])}
     )
     assert list(batch.status) == ["finished", "failed"]
+
+
+def test_a_fast_run_with_a_prescribed_joint_is_left_alone() -> None:
+    """A joint that is given has no pivot; the spring behind it pushes away, and the mass leaves for good."""
+    s = arm.System("catapult")
+    base = s.body("base", joint=arm.Revolute("z"), mass=0, inertia=0)
+    mass = s.body("mass", base, arm.Prismatic("x"), mass=1, inertia=(1, 1, 1))
+    s.prescribe("base.q1", "0.1*t")
+    s.force("push", "100*mass.q1", base.x, at=mass.com)
+    run = s.derive().compile().simulate(2.0, initial={"mass.q1": 1.0})
+    rate = np.sqrt(100 + 0.01)  # x'' = (100 + 0.1²) x, the latter centrifugal
+    assert run["mass.u1"][-1] == pytest.approx(rate * np.sinh(2.0 * rate), rel=1e-7)

@@ -141,8 +141,8 @@ class Masses:
     def weakest(self, values: Mapping[Any, Any]) -> tuple[float, int, Loose] | None:
         """(share of the inertias that it is made of, place, motion) of the weakest pivot at any place."""
         pivots = sweep(self.links, values)
-        shares = np.array([p.share for p in pivots])
-        if np.isnan(shares).all():
+        shares = np.array([p.share if p.freedoms else np.full_like(p.share, np.inf) for p in pivots])
+        if not np.isfinite(shares).any():
             return None
         link, place = divmod(int(np.nanargmin(shares)), shares.shape[1])
         pivot = pivots[link]
