@@ -55,6 +55,8 @@ POUND_FORCE = 4.4482216152605  # N, exact by definition: 0.45359237 kg times 9.8
         ("min", 60, TIME),
         ("h", 3600, TIME),
         ("km/h", 1 / 3.6, SPEED),
+        ("nmi", 1852, LENGTH),
+        ("knot", 1852 / 3600, SPEED),
         ("in/s", 0.0254, SPEED),
         ("m/s2", 1, ACCELERATION),
         ("m/s^2", 1, ACCELERATION),

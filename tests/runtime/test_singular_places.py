@@ -155,7 +155,8 @@ def watched() -> CompiledModel:
     s.event("flat", "A.q1 - there", set={"count": "count + 1"})
     s.parameter("mark", 1e3, units="rad")
     s.event("rising", "A.q1 - mark", direction=1, set={"count": "count + 10"})
-    s.event("falling", "A.q1 - mark", direction=-1, set={"count": "count + 100"})
+    s.parameter("other", 1e3, units="rad")
+    s.event("falling", "A.q1 - other", direction=-1, set={"count": "count + 100"})
     s.output("a_x", arm.dot(arm.acceleration(s.bodies["C"].com), s.ground.x))
     return s.derive().compile()
 
@@ -214,6 +215,7 @@ def pushed() -> CompiledModel:
 
 @pytest.mark.parametrize("angle", [3.10, math.pi, 3.16])
 def test_events_inside_the_step_across_happen_in_their_direction_only(angle: float) -> None:
+    assert turned({"other": angle}, {"sample": 1e-2}).events == ()
     run = turned({"mark": angle}, {"sample": 1e-3})
     assert [e.name for e in run.events] == ["rising"]
     assert run["count"][-1] == 10
