@@ -132,7 +132,8 @@ def _write_netcdf(path: Path, record: Record) -> None:
             made[...] = variable.to_numpy()
             made.attrs.update(variable.attrs)
         file.attrs.update(dataset.attrs)
-    path.write_bytes(image.getbuffer())
+    # Not its buffer: where writing fails the traceback keeps a view of it, which crashes Python 3.12.1.
+    path.write_bytes(image.getvalue())
 
 
 def _read_netcdf(path: Path) -> Record:
