@@ -32,6 +32,7 @@ from armillary.algebra.dimension import power as dimension_power
 from armillary.algebra.latex import latex
 from armillary.algebra.node import TRUNCATION, Node, Symbol, intern
 from armillary.algebra.numpy_operations import apply_numpy
+from armillary.algebra.terms import common_dimension, common_factors, factor_order, short, term_order
 from armillary.errors import ExpressionError, UnitsError
 
 # Characters that a notebook or debugger shows of an expression; str() gives all.
@@ -113,7 +114,7 @@ class Expr(Node):
         if self.kind == "number":
             return bool(self.data)
         raise ExpressionError(
-            f"'{_short(self)}' has no truth value before the model runs; "
+            f"'{short(self)}' has no truth value before the model runs; "
             "use arm.select(condition, a, b) in place of if, arm.min and arm.max in place of min and max, "
             "arm.and_ and arm.or_ in place of 'and' and 'or'"
         )
@@ -122,7 +123,7 @@ class Expr(Node):
         if self.kind == "number":
             return float(self.data)
         raise ExpressionError(
-            f"'{_short(self)}' is not a number: use arm.sin and so on in place of math.sin; "
+            f"'{short(self)}' is not a number: use arm.sin and so on in place of math.sin; "
             "arm.evaluate(expression, values) gives a number"
         )
 
@@ -149,20 +150,16 @@ class Expr(Node):
 
     def __reduce__(self) -> Any:
         raise ExpressionError(
-            f"'{_short(self)}' cannot be pickled: an expression belongs to its system in this process; "
+            f"'{short(self)}' cannot be pickled: an expression belongs to its system in this process; "
             "send the system, or the expression as text, str(expression)"
         )
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return apply_numpy(function, method, inputs, f"'{_short(self)}'")
+        return apply_numpy(function, method, inputs, f"'{short(self)}'")
 
 
 def _node(kind: str, args: tuple[Expr, ...], data: Any, dimension: Dimension | None, key: tuple) -> Expr:
     return intern(Expr, kind, args, data, dimension, key)
-
-
-def _short(node: Expr) -> str:
-    return printing.text(node, limit=60)
 
 
 def number(value: float, dimension: Dimension | None = ONE) -> Expr:
@@ -306,24 +303,8 @@ def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr
     return _canonical_sum(terms, constant, dimension)
 
 
-def common_dimension(terms: list[Expr], *, checked: bool = True) -> Dimension | None:
-    """The dimension that all terms of known dimension share; where two differ, an error (unchecked: None)."""
-    dimension: Dimension | None = None
-    where = terms[0]
-    for e in terms:
-        d = e.dimension
-        if d is not dimension and d is not None:
-            if dimension is not None:
-                if not checked:
-                    return None
-                terms_text = f"'{_short(where)}' [{dimension}] and '{_short(e)}' [{d}]"
-                raise UnitsError(f"cannot add {terms_text}: their dimensions differ")
-            dimension, where = d, e
-    return dimension
-
-
 def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: Dimension | None) -> Expr:
-    terms.sort(key=_term_order)
+    terms.sort(key=term_order)
     content: float = 1
     size = abs(terms[0][1])
     if size != 1 and constant in (0, size, -size) and all([abs(c) == size for _, c in terms]):
@@ -339,14 +320,6 @@ def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: 
     args = tuple([e for e, _ in terms])
     key = ("sum", args, constant, coefficients, dimension)
     return scale(_node("sum", args, (constant, coefficients), dimension, key), content)
-
-
-def _term_order(term: tuple[Expr, float]) -> tuple:
-    e = term[0]
-    if e.kind == "product":
-        first = e.args[0].order
-        return (first[0], first[1], 1, e.order)
-    return (e.order[0], e.order[1], 0, e.order)
 
 
 def _split_constant(e: Expr) -> tuple[Expr, Expr] | None:
@@ -412,19 +385,10 @@ def _pythagoras(terms: list[tuple[Expr, float]], constant: float) -> Expr | None
 # ---------------------------------------------------------------- products and powers
 
 
-def _factors(e: Expr) -> Iterable[tuple[Expr, float]]:
-    return zip(e.args, e.data[1], strict=True) if e.kind == "product" else ((e, 1),)
-
-
 def _common_factor(nodes: list[Expr]) -> Expr | None:
     """Greatest common factor of the terms of a sum, or None (Sayers 1990, section 5.3, ``gcf``)."""
-    common = dict(_factors(nodes[0]))
-    for e in nodes[1:]:
-        mine = dict(_factors(e))
-        common = {b: min(n, mine[b]) for b, n in common.items() if b in mine and n * mine[b] > 0 and n > 0}
-        if not common:
-            return None
-    return _product(1, list(common.items()))
+    common = common_factors(nodes)
+    return _product(1, list(common.items())) if common else None
 
 
 def divide_exactly(e: Expr, factor: Expr) -> Expr:
@@ -541,13 +505,9 @@ def _product(coefficient: float, factors: list[tuple[Expr, float]], unit: Dimens
         return number(coefficient, unit)
     if len(factors) == 1 and factors[0][1] == 1 and unit is ONE:
         return scale(factors[0][0], coefficient)
-    factors.sort(key=_factor_order)
+    factors.sort(key=factor_order)
     args = tuple([b for b, _ in factors])
     return _coefficient_node(args, whole(coefficient), tuple([whole(n) for _, n in factors]), unit)
-
-
-def _factor_order(factor: tuple[Expr, float]) -> tuple:
-    return (not factor[0].constant, factor[0].order)
 
 
 def power(base: Expr, exponent: float) -> Expr:
@@ -606,7 +566,7 @@ def general_power(base: Expr, exponent: Expr) -> Expr:
     for e, what in ((base, "base"), (exponent, "exponent")):
         if e.dimension is not None and e.dimension is not ONE:
             raise UnitsError(
-                f"'{_short(base)}' to the power '{_short(exponent)}' needs a dimensionless {what}, "
+                f"'{short(base)}' to the power '{short(exponent)}' needs a dimensionless {what}, "
                 f"but it has dimension [{e.dimension}]"
             )
     return call("pow", (base, exponent), ONE)
