@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,9 @@ def _from_file(path: Path, where: str, what: str) -> Any:
     if not path.is_file():
         raise ModelError(f"{where}: {what}: there is no file '{path}'; check its name and folder")
     try:
-        return readers[path.suffix]()
+        with warnings.catch_warnings():
+            # SciPy 1.18 announces sparse arrays in place of matrices; either is converted by the caller.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return readers[path.suffix]()
     except Exception as error:  # every format has its own kinds
         raise ModelError(f"{where}: {what}: file '{path}' cannot be read ({error})") from error
