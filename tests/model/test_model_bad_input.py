@@ -102,7 +102,7 @@ JOINTS: Table = [
     (
         "free velocity",
         lambda m: arm.Free(velocity="world"),
-        "velocity='world' is neither 'parent' nor 'body'",
+        "velocity='world' is neither 'parent', 'body' nor 'auto'",
     ),
     ("planar velocity", lambda m: arm.Planar(velocity="x"), "velocity='x' is neither 'parent' nor 'body'"),
     ("planar slanted", lambda m: arm.Planar((1, 1, 0), velocity="body"), "needs the normal 'x', 'y' or 'z'"),

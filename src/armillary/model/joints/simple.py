@@ -48,12 +48,8 @@ class Joint(JointType):
         self, translate: Sequence[Any] = (), rotate: Sequence[Any] = (), *, small: bool = False
     ) -> None:
         super().__init__(small=small)
-        self.translate = tuple(
-            check_axis(a, "Joint(translate=…)") for a in several(translate, "Joint: translate", ModelError)
-        )
-        self.rotate = tuple(
-            check_axis(a, "Joint(rotate=…)") for a in several(rotate, "Joint: rotate", ModelError)
-        )
+        self.translate = _axes(translate, "translate")
+        self.rotate = _axes(rotate, "rotate")
         if len(self.translate) > 3 or len(self.rotate) > 3:
             raise ModelError("Joint: at most three translations and three rotations fit into one joint")
         _check_independent(self.translate, "Joint(translate=…)")
@@ -199,6 +195,13 @@ def _in_plane(normal: Triple) -> tuple[Triple, Triple]:
     length = math.sqrt(sum(a * a for a in raw))
     first = (raw[0] / length, raw[1] / length, raw[2] / length)
     return first, cross_triples(normal, first)
+
+
+def _axes(given: Any, name: str) -> tuple[Any, ...]:
+    """Several axes: a list, one axis, or letters in a row ("xy")."""
+    letters = isinstance(given, str) and set(given) <= set("xyz")
+    found = tuple(given) if letters else several(given, f"Joint: {name}", ModelError)
+    return tuple(check_axis(axis, f"Joint({name}=…)") for axis in found)
 
 
 def _check_independent(axes: Sequence[Any], where: str) -> None:
