@@ -238,6 +238,15 @@ def test_latin_hypercubes_meet_every_slice_once():
     assert abs(stats.spearmanr(values["a"], values["b"]).statistic) < 3 / np.sqrt(97)
 
 
+def test_latin_hypercubes_place_their_points_anywhere_in_a_slice():
+    """McKay, Beckman and Conover (1979): uniform inside the slice, independently for each name."""
+    points = Design({"a": UNIT, "b": UNIT}, "lhs", 5000, 2).points(0, 5000)
+    a, b = (points * 5000) % 1.0
+    for inside in (a, b):
+        assert stats.kstest(inside, "uniform").pvalue > 1e-3
+    assert abs(np.corrcoef(a, b)[0, 1]) < 4 / np.sqrt(5000)  # four deviations
+
+
 def test_sobol_points_are_scipys_and_as_even_as_they_should_be():
     names = {name: UNIT for name in "abcd"}
     points = np.array(list(Design(names, "sobol", 64, 5).block(0, 64).values()))

@@ -38,6 +38,12 @@ def test_runs_of_different_steps_meet_at_common_instants_only():
     assert run(coarse, a=coarse**2).compare(run(fine, a=fine**2)).instants == 11
 
 
+def test_instants_that_differ_by_more_than_rounding_are_not_the_same():
+    here, there = run([0.0, 1.0, 2.0], a=[0.0, 1.0, 2.0]), run([0.0, 1.00001, 2.0], a=[0.0, 1.00001, 2.0])
+    table = here.compare(there, interpolate=False)
+    assert table.instants == 2 and table["a"].absolute == 0.0
+
+
 def test_nan_and_infinity():
     here = run([0.0, 1.0], same=[np.nan, np.inf], nan=[np.nan, 1.0], inf=[np.inf, 1.0])
     there = run([0.0, 1.0], same=[np.nan, np.inf], nan=[2.0, 1.0], inf=[-np.inf, 1.0])

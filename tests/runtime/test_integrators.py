@@ -169,3 +169,29 @@ def test_one_tolerance_per_state_is_heeded(method):
 def test_no_step_is_longer_than_the_longest_allowed(method):
     run = integrate(oscillator().functions, method, t0=0, t_end=10, state=[1, 0], max_step=0.03, rtol=1e-3)
     assert np.max(np.diff(run.time)) <= 0.03 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("method", ADAPTIVE)
+def test_the_last_step_is_not_longer_than_the_longest_allowed_either(method):
+    """Ten longest steps and half a percent of one: a remainder of 1.005 steps is not taken at once."""
+    run = integrate(
+        oscillator().functions, method, t0=0, t_end=0.03 * 10.005, state=[1, 0], step=0.03, max_step=0.03,
+        rtol=1e-3,
+    )  # fmt: skip
+    assert np.max(np.diff(run.time)) <= 0.03 * (1 + 1e-12)
+    assert run.steps == 11
+
+
+@pytest.mark.parametrize("method", ADAPTIVE)
+def test_the_step_after_a_rejected_one_does_not_grow(method):
+    """The advice of Hairer, Nørsett and Wanner, II.4. A first step that was cut had a trial rejected."""
+    cut = 0
+    for wanted in np.geomspace(0.3, 30.0, 25):
+        run = integrate(
+            oscillator().functions, method, t0=0, t_end=60, state=[1, 0], step=wanted, rtol=1e-6, atol=1e-6
+        )
+        first, second = np.diff(run.time)[:2]
+        if first < wanted:
+            cut += 1
+            assert second <= first * (1 + 1e-12)
+    assert cut >= 10

@@ -9,7 +9,7 @@ import pytest
 
 from armillary.runtime.integrators import METHODS, integrate
 from tests.runtime import traced
-from tests.runtime.problems import COMPILED, FIXED, SCIPY, ball, bounces
+from tests.runtime.problems import ADAPTIVE, COMPILED, FIXED, SCIPY, ball, bounces
 from tests.runtime.traced import Model, compile_model
 
 EXACT = (*COMPILED, "scipy:RK45", "scipy:DOP853", "scipy:Radau")  # exact on parabolas, up to rounding
@@ -52,6 +52,16 @@ def test_rows_before_and_after_a_bounce_lie_on_its_parabolas(method):
     assert run.samples[:10, 0] == pytest.approx(5 - 5 * t[:10] ** 2, abs=1e-12)
     assert run.samples[11:, 0] == pytest.approx(5 * after[11:] - 5 * after[11:] ** 2, abs=1e-12)
     assert run.samples[11:, 1] == pytest.approx(5 - 10 * after[11:], abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ADAPTIVE)
+def test_the_step_after_an_event_is_chosen_as_at_the_start_of_a_run(method):
+    """Dropped from 5 with gravity 10, the ball goes up at t = 1 with speed 5, as one thrown at that time."""
+    whole = integrate(ball().functions, method, t0=0, t_end=1.9, state=[5, 0], constants=[0.5])
+    thrown = integrate(ball().functions, method, t0=1, t_end=1.9, state=[0, 5], constants=[0.5])
+    after = whole.time[whole.time > 1 + 1e-9]
+    assert len(thrown.time) > 3
+    assert after == pytest.approx(thrown.time[1:], rel=1e-6)
 
 
 @pytest.mark.parametrize("method", COMPILED)

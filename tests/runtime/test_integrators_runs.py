@@ -84,6 +84,14 @@ def test_a_grid_of_three_tenths_ends_at_three_tenths():
     assert run.steps == 3
 
 
+@pytest.mark.parametrize("method", FIXED)
+def test_steps_that_sum_to_less_than_the_end_by_rounding_reach_it_without_a_sliver(method):
+    """100 · 0.57 is the number below 57 in binary: 100 steps, not 101."""
+    assert 100 * 0.57 < 57
+    run = integrate(oscillator().functions, method, t0=0, t_end=57, state=[1, 0], step=0.57)
+    assert (run.steps, len(run.time), run.time[-1], run.t_stop) == (100, 101, 57.0, 57.0)
+
+
 def test_a_million_rows_do_not_add_up_rounding():
     run = integrate(oscillator().functions, "midpoint", t0=0, t_end=1e4, state=[0, 0], step=0.01, sample=0.01)
     assert len(run.time) == 1_000_001
