@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,29 @@ def test_a_killed_worker_changes_nothing(client: Any, whole: Study, tmp_path: Pa
 
 def records(study: Study) -> list[Path]:
     return sorted((study.path / "blocks").iterdir())
+
+
+def test_the_only_worker_is_killed_and_comes_back(tmp_path: Path, whole: Study) -> None:
+    """Its nanny starts it again at another address: what it was sent goes there."""
+    with (
+        distributed.LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        ) as workers,
+        distributed.Client(workers) as alone,
+    ):
+        (pid,) = alone.run(os.getpid).values()
+
+        def deadly(status: Any) -> None:
+            if status.finished == 4:
+                os.kill(pid, signal.SIGKILL)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # which of them come depends on when the death is noticed
+            assert_same(pendulum_study(tmp_path / "s", **SLOW).run(alone, progress=deadly), whole)
 
 
 def test_a_killed_client_is_resumed(client: Any, whole: Study, tmp_path: Path) -> None:

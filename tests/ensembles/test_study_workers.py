@@ -29,7 +29,9 @@ class Future:
     def add_done_callback(self, put: Callable[[Any], None]) -> None:
         put(self)
 
-    def result(self) -> Any:
+    def result(self, timeout: float) -> Any:
+        if isinstance(self.outcome, TimeoutError):
+            raise self.outcome
         return self.outcome
 
     def exception(self) -> Any:
@@ -165,6 +167,55 @@ def test_a_block_that_always_kills_its_workers_ends_the_study(study: Study) -> N
     client = Client({"worker": {}}, fate)
     with pytest.warns(UserWarning), pytest.raises(ArmillaryError, match="block 3 was lost 4 times"):
         ran(study, client)
+
+
+def test_tasks_whose_workers_are_gone_are_taken_back(study: Study) -> None:
+    """The scheduler keeps a task for the workers that it was sent to; a restarted one has a new address."""
+
+    class Silent(Future):
+        def add_done_callback(self, put: Callable[[Any], None]) -> None:
+            pass  # it never ends
+
+    def fate(client: Client, numbers: list[int]) -> Any:
+        if "new" in client.workers:
+            return None
+        if len(client.tasks) == 3:
+            client.workers = {"new": {}}
+        return Silent("pending", None)
+
+    client = Client({"old": {}}, fate)
+    with pytest.warns(UserWarning, match="its workers are gone"):
+        assert ran(study, client) == ALL
+    assert len(client.cancelled) == 3 and client.tasks[-1][0] == ["new"]
+
+
+def test_records_that_a_dead_worker_cannot_tell_are_read_by_another(study: Study) -> None:
+    late: list[int] = []
+
+    def fate(client: Client, numbers: list[int]) -> Any:
+        if not late:
+            late.extend(numbers)
+            return Future("finished", TimeoutError())
+        return None
+
+    client = Client({"worker": {}}, fate)
+    with pytest.warns(UserWarning, match="died before it told"):
+        assert ran(study, client) == ALL
+    assert len(client.cancelled) == 1
+
+
+def test_a_worker_that_dies_while_it_is_checked_is_asked_again(study: Study) -> None:
+    asked = 0
+
+    class Dying(Client):
+        def run(self, *given: Any, **how: Any) -> dict[str, Any]:
+            nonlocal asked
+            asked += 1
+            found = super().run(*given, **how)
+            return {a: OSError("Stream is closed") for a in found} if asked == 1 else found
+
+    assert ran(study, Dying({"worker": {}}, lambda client, numbers: None)) == ALL
+    assert asked == 2
 
 
 def test_tasks_that_a_restarted_scheduler_forgot_are_sent_again(study: Study) -> None:

@@ -19,7 +19,7 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armillary.ensembles.study.cluster_worker import Job, UnfitWorkerError, run_blocks
 from armillary.ensembles.study.cluster_workers import Workers
@@ -35,6 +35,7 @@ _EACH = 2  # tasks on their way per thread: one that runs, and one that waits fo
 _TASK = 0.5  # seconds that a task of several blocks should take
 _CONNECT = 20.0  # seconds to find a scheduler, and to find it again where it was restarted
 _LOOK = 2.0  # seconds between two looks at the workers
+_GATHER = 10.0  # seconds to get records, some hundred bytes each, from the worker that has written them
 _LOSSES = 3  # how often the cluster may give up one block; each time some workers have died with it
 _KEPT = "finished blocks are kept: run it again to go on"
 
@@ -51,6 +52,13 @@ def run_there(
     _Blocks(client, job, values, blocks, lock, done).run()
 
 
+class _Task(NamedTuple):
+    """Blocks that are on their way, and the workers that may make them."""
+
+    numbers: list[int]
+    workers: frozenset[str]
+
+
 class _Blocks:
     """The blocks that wait, the tasks on their way, and the workers."""
 
@@ -65,7 +73,7 @@ class _Blocks:
     ) -> None:
         self._client, self._job, self._values, self._lock, self._done = client, job, values, lock, done
         self._waiting = deque(blocks)
-        self._on_their_way: dict[Any, list[int]] = {}
+        self._on_their_way: dict[Any, _Task] = {}
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._losses: Counter[int] = Counter()
         self._size = 1
@@ -77,6 +85,7 @@ class _Blocks:
                 self._lock.check()
                 if self._connected():
                     self._workers.look()
+                    self._recall()
                     self._send()
                 self._receive()
         except OSError as error:  # of the connection: what a worker meets comes as the end of its task
@@ -108,8 +117,17 @@ class _Blocks:
             key = _key(self._job, numbers)
             where = {"workers": list(fit), "pure": False, "key": key}
             future = self._client.submit(run_blocks, self._job, numbers, given, **where)
-            self._on_their_way[future] = numbers
+            self._on_their_way[future] = _Task(numbers, frozenset(fit))
             future.add_done_callback(self._ended.put)
+
+    def _recall(self) -> None:
+        """Tasks whose workers have all gone are taken back: the scheduler would keep them for those alone."""
+        fit = self._workers.fit.keys()
+        waiting = [f for f, task in self._on_their_way.items() if not task.workers & fit]
+        for future in [f for f in waiting if f.status == "pending"]:
+            task = self._on_their_way.pop(future)
+            self._client.cancel([future])
+            self._again(task.numbers, "its workers are gone")
 
     def _receive(self) -> None:
         """The task that ends next, if one does before the next look at the workers."""
@@ -117,9 +135,17 @@ class _Blocks:
             future = self._ended.get(timeout=_LOOK)
         except queue.Empty:
             return
-        numbers = self._on_their_way.pop(future)
+        task = self._on_their_way.pop(future, None)
+        if task is None:
+            return  # taken back before
+        numbers = task.numbers
         if future.status == "finished":
-            records, seconds = _result(future)
+            try:
+                records, seconds = _result(future)
+            except TimeoutError:
+                self._client.cancel([future])
+                self._again(numbers, "its worker died before it told what it has written")
+                return
             self._size = _fitting(self._size, len(records), seconds)
             for record in records:
                 self._done(record)
@@ -159,7 +185,7 @@ class _Blocks:
 
 
 def _result(future: Any) -> tuple[list[Record], float]:
-    made: tuple[list[Record], float] = future.result()
+    made: tuple[list[Record], float] = future.result(timeout=_GATHER)
     return made
 
 

@@ -30,10 +30,8 @@ def report(folder: str, unfinished: str) -> dict[str, str]:
     return found
 
 
-def unfit(found: dict[str, str] | Exception, version: str) -> str:
+def unfit(found: dict[str, str], version: str) -> str:
     """Why a worker cannot take part, from its report; "" where it can."""
-    if isinstance(found, Exception):
-        return f"a worker does not answer ({type(found).__name__}: {found})"
     here = f"the worker on {found['host']}"
     if not found["version"]:
         return f"{here} has no Armillary ({found['why']}): install armillary=={version} there"

@@ -33,13 +33,15 @@ class Workers:
             return
         there = dict(self._client.ncores())
         new = [address for address in there if address not in self.fit and address not in self._unfit]
-        for address, why in self._checked(new).items():
+        checked = self._checked(new)
+        for address, why in checked.items():
             if why:
                 self._unfit[address] = why
                 self._warn(f"{why}; the study goes on without it")
-        self.fit = {a: cores for a, cores in there.items() if a not in self._unfit}
+        known = self.fit.keys() | checked.keys()  # one that did not answer is asked again at the next look
+        self.fit = {a: cores for a, cores in there.items() if a in known and a not in self._unfit}
         self._looked = time.monotonic()
-        if there and not self.fit:
+        if there and all(address in self._unfit for address in there):
             reasons = dict.fromkeys(self._unfit[address] for address in there)
             raise ArmillaryError(
                 f"study '{self._job.folder}': no worker of the cluster can take part\n  "
@@ -59,7 +61,7 @@ class Workers:
         self._warn(f"{self._unfit[host]}; the study goes on without it")
 
     def _checked(self, addresses: list[str]) -> dict[str, str]:
-        """Why each of some workers cannot take part, "" where it can."""
+        """Why each of some workers cannot take part, "" where it can; one that has just died is left out."""
         if not addresses:
             return {}
         import cloudpickle  # a requirement of distributed
@@ -71,7 +73,8 @@ class Workers:
             )
         finally:
             cloudpickle.unregister_pickle_by_value(cluster_check)
-        return {address: cluster_check.unfit(each, self._job.version) for address, each in found.items()}
+        answers = {address: each for address, each in found.items() if not isinstance(each, Exception)}
+        return {address: cluster_check.unfit(each, self._job.version) for address, each in answers.items()}
 
     def _warn(self, text: str) -> None:
         warnings.warn(text, stacklevel=outside())
