@@ -306,6 +306,13 @@ def test_meshes_weigh_what_their_volume_does(suffix: str, kind: str, tmp_path: P
         ("m.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9", "corner that is not there"),
         ("m.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3", "is flat"),
         ("m.msh", b"\1\0", "damaged"),
+        ("m.stl", b"solid\n" + 4 * b"vertex 1 0 0\n", "4 vertices; every face has three"),
+        ("m.stl", b"solid\n" + 3 * b"vertex 1 x 0\n", "damaged.*'x'"),
+        ("m.stl", b"solid\nvertex 1 0 0\nvertex 1 0 0\nvertex 1 0", "2 coordinates; give three"),
+        ("m.obj", b"v 0 0\nv 1 0\nv 0 1\nf 1 2 3", "2 coordinates; give three"),
+        ("m.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2", "'f 1 2' has fewer than three corners"),
+        ("m.obj", b"v 0 0 0\nv 1e39 0 0\nv 0 1 0\nf 1 2 3", "not finite"),
+        ("m.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 " + 30 * b"9", "damaged"),
     ],
 )
 def test_meshes_that_cannot_be_weighed_are_refused_by_name(
@@ -321,6 +328,23 @@ def test_meshes_that_cannot_be_weighed_are_refused_by_name(
         "mesh='m'/>", "mesh='m' mass='0' contype='0' conaffinity='0'/><geom size='1'/>"
     )
     assert float(load_mjcf(mjcf(tmp_path, weightless)).bodies["body1"].mass.data) > 0  # a picture, not read
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ("vertex='a b c d e f g h i'", "vertex: 'a' is not a number"),
+        ("vertex='nan 0 0 1 0 0 0 1 0 0 0 1'", "vertex: 'nan' is not a quantity"),
+        ("vertex='0 0 0 1 0 0 0 1 0 0 0 1' face='0 1.5 2'", "face: 1.5 is not the number of a vertex"),
+        ("vertex='0 0 0 1 0 0 0 1 0 0 0 1' face='0 1 1e40'", "face: 1e.40 is not the number of a vertex"),
+        ("vertex='0 0 0 1 0 0 0 1 0 0 0 1' face='0 1 x'", "face: 'x' is not a number"),
+        ("vertex='0 0 0 1 0 0 0 1 0 0 0 1' face='0 1'", "come in threes"),
+    ],
+)
+def test_vertices_and_faces_of_a_mesh_must_be_numbers(attributes: str, message: str, tmp_path: Path) -> None:
+    body = "<worldbody><body><joint/><geom type='mesh' mesh='m'/></body></worldbody>"
+    with pytest.raises(ArmillaryError, match=rf"<mesh name='m'>.*{message}"):
+        load_mjcf(mjcf(tmp_path, f"<asset><mesh name='m' {attributes}/></asset>{body}"))
 
 
 def test_ranges_and_whether_they_hold_are_inherited_apart(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ it is no number: "speed", "speed [rpm]" or "speed (rpm)".
 from __future__ import annotations
 
 import csv
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from armillary.algebra.arguments import file_path
 from armillary.algebra.units import parse_unit
 from armillary.errors import ExpressionError, UnitsError, nearest
 
@@ -50,17 +52,15 @@ class Columns:
 
 def read_columns(path: str | os.PathLike[str]) -> Columns:
     """All columns of a file; an error names the line and the column of what is no number."""
-    file = Path(path)
+    file = file_path(path, "the file of a table", ExpressionError)
     lines = list(_lines(file))
     if not lines:
         raise ExpressionError(f"file '{file}' holds no values")
     separator = max(";\t,", key=lines[0][1].count)
-    rows = [
-        (n, [cell.strip() for cell in next(csv.reader([text], delimiter=separator))]) for n, text in lines
-    ]
+    rows = [(n, _cells(file, n, text, separator)) for n, text in lines]
     decimal = separator == ";"
     first = rows[0][1]
-    headed = any(_number(cell, decimal) is None for cell in first)
+    headed = any(_written(cell, decimal) is None for cell in first)
     found = [_heading(cell) for cell in first] if headed else [("", "")] * len(first)
     values = np.empty((len(rows) - headed, len(first)))
     for i, (n, cells) in enumerate(rows[headed:]):
@@ -70,7 +70,7 @@ def read_columns(path: str | os.PathLike[str]) -> Columns:
             value = _number(cell, decimal)
             if value is None:
                 name = f"column '{found[j][0]}'" if found[j][0] else f"column {j + 1}"
-                raise ExpressionError(f"file '{file}', line {n}, {name}: '{cell}' is not a number")
+                raise ExpressionError(f"file '{file}', line {n}, {name}: '{cell}' is not a finite number")
             values[i, j] = value
     return Columns(file, tuple(name for name, _ in found), tuple(units for _, units in found), values)
 
@@ -90,7 +90,21 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
             yield n, line
 
 
+def _cells(file: Path, n: int, line: str, separator: str) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
+    except csv.Error as error:
+        raise ExpressionError(f"file '{file}', line {n} cannot be read: {error}") from None
+
+
 def _number(cell: str, decimal: bool) -> float | None:
+    """The finite number in a cell; None for anything else, also for 1_000, a number of Python's alone."""
+    value = None if "_" in cell else _written(cell, decimal)
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _written(cell: str, decimal: bool) -> float | None:
+    """What Python takes for a number, nan and inf too: a line of such cells holds no headings."""
     try:
         return float(cell.replace(",", ".") if decimal else cell)
     except ValueError:

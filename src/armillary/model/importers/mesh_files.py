@@ -32,16 +32,16 @@ def read_mesh(path: Path) -> Triangles:
     except OSError as error:
         raise MeshFault(error.strerror or "it cannot be opened") from None
     try:
-        vertices, faces = reader(data)
-    except (ValueError, IndexError, struct.error) as error:
+        return checked(*reader(data))
+    except (ValueError, OverflowError, IndexError, struct.error) as error:
         raise MeshFault(f"it is damaged ({error})") from None
-    return checked(vertices, faces)
 
 
 def checked(vertices: np.ndarray, faces: np.ndarray) -> Triangles:
     """Corners and faces as arrays, which must be finite and refer to each other."""
     # Single precision, as in MuJoCo: with the last digits of an OBJ file masses would differ by 1e-7.
-    corners = np.asarray(vertices, dtype=np.float32).reshape(-1, 3).astype(float)
+    with np.errstate(over="ignore"):  # what is beyond it becomes infinite, which is refused below
+        corners = np.asarray(vertices, dtype=np.float32).reshape(-1, 3).astype(float)
     triangles = np.asarray(faces, dtype=np.int64).reshape(-1, 3)
     if not len(corners):
         raise MeshFault("it has no corners")
@@ -61,7 +61,9 @@ def _stl(data: bytes) -> Triangles:
     elif data.lstrip()[:5].lower() == b"solid":
         words = data.decode("utf-8", "replace").split()
         places = [i for i, word in enumerate(words) if word.lower() == "vertex"]
-        corners = np.array([[float(x) for x in words[i + 1 : i + 4]] for i in places])
+        corners = np.array([_three(words[i + 1 : i + 4]) for i in places])
+        if len(corners) % 3:
+            raise ValueError(f"it has {len(corners)} vertices; every face has three")
     else:
         raise ValueError("neither a binary nor a text STL file")
     return corners, np.arange(len(corners))
@@ -76,12 +78,20 @@ def _obj(data: bytes) -> Triangles:
         if not words:
             continue
         if words[0] == "v":
-            corners.append([float(x) for x in words[1:4]])
+            corners.append(_three(words[1:4]))
         elif words[0] == "f":
             numbers = [int(word.partition("/")[0]) for word in words[1:]]
+            if len(numbers) < 3:
+                raise ValueError(f"the face '{line.strip()[:40]}' has fewer than three corners")
             ring = [n - 1 if n > 0 else len(corners) + n for n in numbers]
             faces += [(ring[0], ring[i], ring[i + 1]) for i in range(1, len(ring) - 1)]
     return np.array(corners), np.array(faces)
+
+
+def _three(words: list[str]) -> list[float]:
+    if len(words) < 3:
+        raise ValueError(f"a vertex has {len(words)} coordinates; give three")
+    return [float(word) for word in words]
 
 
 def _msh(data: bytes) -> Triangles:

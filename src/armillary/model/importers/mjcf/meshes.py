@@ -14,6 +14,7 @@ Source: MuJoCo's documentation of <mesh inertia>, checked against its numbers (t
 
 from __future__ import annotations
 
+import sys
 from functools import cached_property
 from pathlib import Path
 
@@ -60,10 +61,12 @@ class Meshes:
 
     def _triangles(self, element: Element) -> Triangles:
         if element.has("vertex"):
-            vertices = [float(x) for x in element.text("vertex").split()]
-            faces = [int(x) for x in element.text("face", "").split()]
+            vertices = element.numbers("vertex", (0, sys.maxsize))
+            faces = element.numbers("face", (0, sys.maxsize), [])
             if len(vertices) % 3 or len(faces) % 3:
                 element.fail("its vertices and faces come in threes")
+            if broken := [n for n in faces if n != int(n) or abs(n) > len(vertices)]:
+                element.fail(f"face: {broken[0]:g} is not the number of a vertex, counted from 0")
             corners, triangles = checked(np.array(vertices), np.array(faces, dtype=int))
         elif element.has("file"):
             corners, triangles = read_mesh(self._file(element))
