@@ -83,3 +83,45 @@ def test_a_fast_run_with_a_prescribed_joint_is_left_alone() -> None:
     run = s.derive().compile().simulate(2.0, initial={"mass.q1": 1.0})
     rate = np.sqrt(100 + 0.01)  # x'' = (100 + 0.1²) x, the latter centrifugal
     assert run["mass.u1"][-1] == pytest.approx(rate * np.sinh(2.0 * rate), rel=1e-7)
+
+
+def test_a_slender_body_at_any_speed_is_left_alone() -> None:
+    """Its pivot about the wire is 1e-8 of its inertias everywhere, and units of mm make speeds large."""
+    s = arm.System("wire", units="mm-kg-s")
+    s.body("b", joint=arm.Free(), mass=1e-3, inertia=(1e3, 1e3, 1e-5))
+    s.start({"b.u1": 2e6, "b.u4": 1.0})
+    run = s.derive().compile().simulate(1.0, step=0.1)
+    assert run["b.q1"][-1] == pytest.approx(2e6, rel=1e-9)  # b.u4 turns it about its own axis: no coupling
+
+
+def test_a_step_too_large_for_a_damper_of_a_slender_body_is_told_as_such() -> None:
+    s = arm.System("rod")
+    b = s.body("b", joint=arm.Spherical(), mass=1, inertia=(1, 1, 1e-7))
+    s.moment("damper", "-1e-3*b.u3", b.z, on=b)
+    with pytest.raises(arm.SimulationError, match="use a smaller step") as e:
+        s.derive().compile().simulate(1.0, step=1e-2, initial={"b.u3": 1.0, "b.u1": 0.1})
+    assert "moves no mass" not in str(e.value)
+
+
+def test_a_correct_run_close_past_a_gimbal_lock_is_left_alone() -> None:
+    """The angles' speeds grow ten thousandfold there; the body itself turns uniformly."""
+    s = arm.System("gimbal")
+    s.body("B", joint=arm.Gimbal("zyx"), mass=1, inertia=(1, 1, 1))
+    s.output("T", s.kinetic_energy())
+    times = np.linspace(0.0, np.pi, 21)
+    start = {"B.u2": 1.0, "B.u1": 1e-4}
+    run = s.derive().compile().simulate(np.pi, initial=start, sample=times, rtol=1e-10, atol=1e-12)
+    assert np.max(np.abs(run["B.u1"])) > 1e3
+    assert run["T"] == pytest.approx(0.5, rel=1e-3)
+
+
+@pytest.mark.parametrize("units", ["SI", "mm-kg-s"])
+def test_where_a_run_is_cut_does_not_depend_on_units(units: str) -> None:
+    length = 1000.0 if units == "mm-kg-s" else 1.0
+    s = arm.System("string", units=units)
+    rod = s.body("rod", joint=arm.Revolute("z"), mass=0, inertia=0)
+    s.body("bob", rod, arm.Revolute("z"), at=(length, 0, 0), com=(length, 0, 0), mass=1, inertia=0)
+    s.gravity(9.81 * length, -s.ground.y)
+    with pytest.raises(arm.SimulationError, match="moves no mass") as e:
+        s.derive().compile().simulate(0.67, step=1e-2, initial={"bob.q1": 1.0})
+    assert e.value.run.time[-1] == pytest.approx(0.66)

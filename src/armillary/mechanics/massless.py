@@ -138,21 +138,30 @@ class Masses:
             for link, E in zip(self.tree.links, self.links.own(values), strict=True)
         )
 
-    def weakest(self, values: Mapping[Any, Any]) -> tuple[float, int, Loose] | None:
-        """(share of the inertias that it is made of, place, motion) of the weakest pivot at any place."""
+    def shares(self, values: Mapping[Any, Any]) -> np.ndarray:
+        """What is left of each link's weakest freedom, of the inertias that it is made of: links × places.
+
+        Infinite for links without freedoms.
+        """
+        return _shares(sweep(self.links, values))
+
+    def weakest(self, values: Mapping[Any, Any], usual: np.ndarray) -> tuple[float, float, int, Loose] | None:
+        """(share of the inertias that it is made of, the same in terms of its usual share, place, motion) of
+        the pivot that falls deepest below its usual share at any place; ``usual`` has one for each link.
+        """
         pivots = sweep(self.links, values)
-        shares = np.array([p.share if p.freedoms else np.full_like(p.share, np.inf) for p in pivots])
-        if not np.isfinite(shares).any():
+        shares = _shares(pivots)
+        # A pivot that is nothing at the usual place is compared with the inertias that it is made of.
+        fallen = shares / np.where(usual < SINGULAR, 1.0, usual)[:, None]
+        fallen[~np.isfinite(shares)] = np.inf
+        if not np.isfinite(fallen).any():
             return None
-        link, place = divmod(int(np.nanargmin(shares)), shares.shape[1])
+        link, place = divmod(int(np.argmin(fallen)), shares.shape[1])
         pivot = pivots[link]
         rates = pivot.vectors[place][:, np.argmin(np.abs(pivot.eigenvalues[place]))] / pivot.sizes[place]
         speeds, twists = null_motion(self.links, pivots, link, rates, place)
-        return (
-            float(shares[link, place]),
-            place,
-            self._in_words(pivots, link, speeds, twists, _at(values, place), place),
-        )
+        motion = self._in_words(pivots, link, speeds, twists, _at(values, place), place)
+        return float(shares[link, place]), float(fallen[link, place]), place, motion
 
     def loose(self, values: Mapping[Any, Any], found: Sequence[Row] = ()) -> list[Loose]:
         """The motions without mass that constraints leave, if there are any at each of the places."""
@@ -212,6 +221,10 @@ class Masses:
             link = self.tree.links[link].parent
         v = _numbers(base.rotation, values).T @ v
         return Loose(vector, body, f"moving along {_axis(v)} in the axes of '{parent.name}'", names)
+
+
+def _shares(pivots: Sequence[Pivot]) -> np.ndarray:
+    return np.array([p.share if p.freedoms else np.full_like(p.share, np.inf) for p in pivots])
 
 
 def _numbers(matrix: Matrix, values: Mapping[Any, Any]) -> np.ndarray:

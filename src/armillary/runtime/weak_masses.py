@@ -1,29 +1,39 @@
 """Runs that came to a place where some motion moves no mass: the joint and the time, for an error.
 
-Looked for only after a run that failed, or whose speeds became enormous: the loop itself has no part in it.
-The mass matrix is evaluated on the way from the last rows before the speeds jumped. Systems with constraints
-are left out: there the constraints decide what is singular (see leap.py).
+Looked for only after a run that failed, or whose speeds jumped: the loop itself has no part in it. The mass
+matrix is evaluated on the way from the last rows before the jump. A slender body has weak pivots everywhere
+and is sound, so that a pivot counts as singular only where it falls far below its share at the start of the
+run. A run that finished is cut only where its kinetic energy jumped, too: next to a singular place true
+speeds may be large, while the energy goes on smoothly. All of these are ratios, without units.
+
+Systems with constraints are left out: there the constraints decide what is singular (see leap.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constrained import with_given
 from armillary.mechanics.massless import Masses
 from armillary.mechanics.tree import plant
+from armillary.model.unit_system import state_factor
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import Integration
 from armillary.runtime.place import Place
 
-_ENORMOUS = 1e6  # a speed, in any units, from which on a look at the mass matrix is worth its time
 _JUMP = 10.0  # by which speeds grow from one row to the next, beyond all earlier rows, at a singular place
+_LEAP = 1e3  # the same, where a run that finished is worth a look
+_BURST = 1e3  # by which kinetic energy grows beyond all earlier rows where steps went across such a place
+_SMALL = 1e-3  # of the run's median speed: growth below this is the start of a motion, and no jump
 _WEAK = 1e-6  # of the inertias that a pivot is made of: nothing, as far as a step is concerned
-_ROWS = 20  # before the jump, from which the motion is followed
+_FALLEN = 1e-3  # of a pivot's share at the start of the run: it is weak here, and not everywhere
+_ROWS = 20  # before the jump, from which the motion is followed, and after it, where energy is looked at
 _AHEAD = 0.5  # radians or lengths of motion over which it is followed, at most
 _COARSE, _FINE = 64, 400  # looks at each way, and about the weakest of them
 _REMEDY = (
@@ -35,24 +45,53 @@ _REMEDY = (
 def weakness(instance: Instance, result: Integration) -> tuple[int, str]:
     """(the number of sound rows, what to say) of a run through a place without mass; "" for any other."""
     equations = instance.equations
-    if equations.system.constraints or equations.formalism == "redundant":
-        return len(result.time), ""
+    whole = len(result.time)
+    if equations.system.constraints or equations.formalism == "redundant" or not whole:
+        return whole, ""
     sizes = _speeds(instance, result)
     failed = result.status in ("diverged", "step too small")
-    if not failed and bool(np.all(sizes < _ENORMOUS)):
-        return len(result.time), ""
-    before = np.maximum.accumulate(sizes[:-1])
-    jumps = np.flatnonzero(~(sizes[1:] < _JUMP * (before + 1e-3 * np.max(before, initial=0.0))))
-    end = int(jumps[0]) + 1 if jumps.size else len(sizes)
-    ways = []
-    for k in range(max(0, end - _ROWS), end):
-        following = result.time[k + 1] if k + 1 < len(result.time) else result.t_stop
-        place = instance.row_place(float(result.time[k]), result.samples[k], result.final_memory)
-        ways.append(_Way(instance, place, 2 * float(following - place.t)))
-    if failed and not jumps.size:
-        ways.append(_Way(instance, instance.place(result.t_stop, result.final_state, result.final_memory)))
-    ways = [way for way in ways if way.known]
-    return (end, _told(instance, ways)) if ways else (len(result.time), "")
+    leap = _first_jump(sizes, _LEAP)
+    jump = None if leap is None and not failed else _first_jump(sizes, _JUMP)
+    ends = sorted({end for end in (jump, leap) if end is not None}) or ([whole] if failed else [])
+    for end in ends:
+        ways = [_way_from_row(instance, result, k) for k in range(max(0, end - _ROWS), end)]
+        if failed and end == whole:
+            last = instance.place(result.t_stop, result.final_state, result.final_memory)
+            ways.append(_Way(instance, last))
+        ways = [way for way in ways if way.known]
+        said = _told(instance, _way_from_row(instance, result, 0), ways) if ways else ""
+        if said and (failed or _energy_bursts(instance, result, end)):
+            return end, said
+    return whole, ""
+
+
+def _first_jump(sizes: np.ndarray, factor: float) -> int | None:
+    """The first row in which speeds of some kind are so many times all earlier ones, not counting rest."""
+    known = np.where(np.isfinite(sizes), sizes, np.inf)
+    before = np.maximum.accumulate(known[:-1], axis=0)
+    small = _SMALL * np.median(known, axis=0)
+    least = np.maximum(before, np.where(np.isfinite(small), small, 0.0))
+    jumps = (before > 0.0) & ~(known[1:] < factor * least)
+    rows = np.flatnonzero(np.any(jumps, axis=1))
+    return int(rows[0]) + 1 if rows.size else None
+
+
+def _energy_bursts(instance: Instance, result: Integration, end: int) -> bool:
+    """Whether kinetic energy in the rows from ``end`` on is far above that of the rows before."""
+    rows = range(max(0, end - _ROWS), min(end + _ROWS, len(result.time)))
+    places = [instance.row_place(result.time[k], result.samples[k], result.final_memory) for k in rows]
+    known = [instance.values(place) for place in places]
+    values = {name: np.array([each[name] for each in known]) for name in known[0]}
+    with np.errstate(all="ignore"):
+        [energy] = evaluate_all([instance.equations.system.kinetic_energy()], values)
+    energy = np.broadcast_to(energy, len(rows))
+    return not np.nanmax(energy[end - rows[0] :]) < _BURST * np.nanmax(energy[: end - rows[0]])
+
+
+def _way_from_row(instance: Instance, result: Integration, k: int) -> _Way:
+    following = result.time[k + 1] if k + 1 < len(result.time) else result.t_stop
+    place = instance.row_place(float(result.time[k]), result.samples[k], result.final_memory)
+    return _Way(instance, place, 2 * float(following - place.t))
 
 
 class _Way:
@@ -76,23 +115,24 @@ class _Way:
         return {**self.values, **moved, time_name: self.t + times}
 
 
-def _told(instance: Instance, ways: list[_Way]) -> str:
-    """The weakest place on the ways in words, "" where all masses are sound."""
+def _told(instance: Instance, start: _Way, ways: Sequence[_Way]) -> str:
+    """The weakest place on the ways in words, "" where all masses are as sound as at the start."""
     system = instance.equations.system
     plain, given = with_given(system, Undimensioned(), instance.equations.mode)
     masses = Masses(system, plant(system, plain, given=given, parted=True))
     time = system.time.data.name
-    shares = np.linspace(0.0, 1.0, _COARSE)
-    looks = [(masses.weakest(way.at(way.ahead * shares, time)), way) for way in ways]
-    known = [(found[0], found[1], way) for found, way in looks if found is not None]
+    usual = masses.shares(start.at(np.zeros(1), time))[:, 0]
+    portions = np.linspace(0.0, 1.0, _COARSE)
+    looks = [(masses.weakest(way.at(way.ahead * portions, time), usual), way) for way in ways]
+    known = [(found[1], found[2], way) for found, way in looks if found is not None]
     if not known:
         return ""
     _, k, way = min(known, key=lambda each: each[0])
-    near = way.ahead * np.linspace(shares[max(k - 1, 0)], shares[min(k + 1, _COARSE - 1)], _FINE)
-    found = masses.weakest(way.at(near, time))
-    if found is None or found[0] > _WEAK:
+    near = way.ahead * np.linspace(portions[max(k - 1, 0)], portions[min(k + 1, _COARSE - 1)], _FINE)
+    found = masses.weakest(way.at(near, time), usual)
+    if found is None or found[0] > _WEAK or found[1] > _FALLEN:
         return ""
-    share, k, motion = found
+    share, _, k, motion = found
     return (
         f"near t = {way.t + near[k]:.6g} s {motion.line()}: the mass matrix becomes singular there (a pivot "
         f"is {share:.1g} of the inertias that it is made of); {_REMEDY}"
@@ -100,10 +140,14 @@ def _told(instance: Instance, ways: list[_Way]) -> str:
 
 
 def _speeds(instance: Instance, result: Integration) -> np.ndarray:
-    """The largest speed of each row, whatever its units."""
+    """The largest speed of each row (rows × kinds), of each kind by itself: kinds have units of their own."""
     column = {name: i for i, name in enumerate(instance.model.output_names)}
-    speeds = [column[u.data.name] for u in instance.equations.system.speeds]
-    return np.max(np.abs(result.samples[:, speeds]), axis=1, initial=0.0)
+    speeds = instance.equations.system.speeds
+    kinds: dict[Any, list[int]] = {}
+    for u in speeds:
+        kinds.setdefault((u.dimension, state_factor(u)), []).append(column[u.data.name])
+    sizes = [np.max(np.abs(result.samples[:, own]), axis=1) for own in kinds.values()]
+    return np.stack(sizes, axis=1) if sizes else np.zeros((len(result.time), 0))
 
 
 def sound_part(instance: Instance, result: Integration) -> tuple[Integration, str]:
