@@ -81,6 +81,8 @@ def test_certified_values_of_misra1a() -> None:
     assert (fit.dof, float(np.sum(fit.residuals[0]["b.u1"] ** 2))) == pytest.approx(
         (12, 1.2455138894e-1), rel=1e-8
     )
+    # The derivatives of y by b1 and b2 are nearly parallel here, (JᵀJ)⁻¹ of the closed form gives −0.99878.
+    assert fit.warnings == ("the data hardly tell 'b1' and 'b2' apart: their correlation is -0.9988",)
 
 
 def test_standard_errors_are_those_of_200_experiments() -> None:

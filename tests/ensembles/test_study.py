@@ -453,7 +453,17 @@ def test_what_a_study_takes_of_its_disk_is_told_before_it_starts(
         pendulum_study(tmp_path / "t", runs=200, block=100).run()
 
 
-@pytest.mark.parametrize(("number", "text"), [(0, "0 bytes"), (999, "999 bytes"), (2.4e13, "24 TB")])
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (1000, "1 kB"),
+        (1020, "1.02 kB"),
+        (999_600, "1 MB"),
+        (2.4e13, "24 TB"),
+    ],
+)
 def test_bytes_as_people_read_them(number: float, text: str) -> None:
     from armillary.ensembles.study.disk import in_bytes
 

@@ -45,8 +45,8 @@ def _free(folder: Folder) -> tuple[float, float]:
 def in_bytes(number: float) -> str:
     """A number of bytes as people read it."""
     place = 0
-    while number >= 1000 and place < len(_UNITS) - 1:
-        number, place = number / 1000, place + 1
+    while number >= 999.5 and place < len(_UNITS) - 1:
+        number, place = number / 1000, place + 1  # 999.5 and more would be rounded to 1e+03
     return f"{number:.3g} {_UNITS[place]}"
 
 
