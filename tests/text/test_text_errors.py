@@ -43,6 +43,8 @@ def load(tmp_path, content):
         ("revolute =", "revolut =", "6: [bodies.bob.joint]: unknown key 'revolut'; did you mean 'revolute'?"),
         ('"z" }', '"z", velocity = "body" }',
          "6: [bodies.bob.joint]: unknown key 'velocity'; there are revolute, small"),
+        ("revolute =", "small = true, prismatik =",
+         "6: [bodies.bob.joint]: unknown key 'prismatik'; did you mean 'prismatic'?"),
         ('{ revolute = "z" }', '"hinge"', "6: [bodies.bob]: 'joint' must be one of \"fixed\""),
         ('"-L", 0]', '"-LL", 0]',
          "mass centre of body 'bob': there is nothing called 'LL'; did you mean 'L'?"),

@@ -256,6 +256,21 @@ on = "box"
     assert arm.evaluate(s.loads["front_a_spring"].magnitude, at) == pytest.approx(-2 * (0.3 - 0.4) * 5.0)
 
 
+def test_a_body_that_is_not_there_is_the_fault_of_the_file_that_names_it(tmp_path):
+    """Of a train that includes a bogie that includes an axle, the bogie names the body of the axle."""
+    body = 'joint = { prismatic = "z" }\nmass = 1\ninertia = 0\n'
+    include = '[include.{}]\nfile = "{}.toml"\non = "{}"\n'
+    (tmp_path / "axle.toml").write_text(f"[bodies.wheel]\n{body}")
+    (tmp_path / "bogie.toml").write_text(f"[bodies.frame]\n{body}" + include.format("a", "axle", "farme"))
+    (tmp_path / "train.toml").write_text(
+        f'name = "train"\n[bodies.box]\n{body}' + include.format("front", "bogie", "box")
+    )
+    with pytest.raises(
+        arm.ModelError, match=r"bogie\.toml:5: there is no body 'farme' for the part to hang on"
+    ):
+        arm.load(tmp_path / "train.toml")
+
+
 def test_a_part_may_call_a_load_as_a_function_is_called(tmp_path):
     part = """
     [bodies.b]

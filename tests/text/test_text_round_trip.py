@@ -11,6 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.text.same import differences
+from armillary.text.toml import toml_text
 
 FOLDER = Path(__file__).parents[2] / "examples"
 EXAMPLES = sorted(p.stem for p in FOLDER.glob("*.py"))
@@ -200,6 +201,24 @@ def test_ready_parts_and_large_arrays_go_to_a_file_beside_the_model(tmp_path):
     again = arm.load(tmp_path / "flexible.toml")
     assert differences(s, again) == []
     assert again.derive().operations == s.derive().operations
+
+
+def test_long_lists_are_broken_at_the_width_of_a_page():
+    numbers, texts = [i / 8 for i in range(40)], [f"word {i}" for i in range(30)]
+    written = toml_text({"short": [1, 2], "numbers": numbers, "texts": texts}, {})
+    assert tomllib.loads(written) == {"short": [1, 2], "numbers": numbers, "texts": texts}
+    assert 90 < max(len(line) for line in written.splitlines()) <= 110
+    assert "short = [1, 2]" in written.splitlines()
+
+
+def test_systems_that_differ_in_the_default_of_a_parameter_alone_are_not_the_same():
+    def mass(value: float) -> arm.System:
+        s = arm.System("mass")
+        s.body("b", joint=arm.Prismatic("x"), mass=s.parameter("m", value, units="kg"), inertia=0)
+        return s
+
+    assert differences(mass(2.0), mass(2.0)) == []
+    assert "'m' among its parameters" in differences(mass(2.0), mass(3.0))
 
 
 def test_a_bare_one_before_a_parameter_reads_back_with_its_unknown_dimension(tmp_path):
