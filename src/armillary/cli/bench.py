@@ -54,20 +54,22 @@ def bench(
     simulation = options.simulation(source, loading, {"run.formalism": formalism})
     model, equations, given = simulation.model, simulation.equations, simulation.given()
     found: dict[str, float] = dict(simulation.seconds)
-    state, memory, constants = _start(model, given)
     outputs = len(model.output_names)
-
-    def measured(address: int) -> float:
-        return _per_call(address, state, constants, memory, outputs)
-
-    found["evaluation"] = measured(model.address("derivatives"))
-    found["outputs"] = measured(model.address("outputs"))
+    start = _start(model, given)
+    found["evaluation"] = beside = _per_call(model.address("derivatives"), *start, outputs)
+    found["outputs"] = _per_call(model.address("outputs"), *start, outputs)
     found["step"] = _per_step(model, given)
     if also is not None:
+        from armillary.backends.text.source import exported_equations
         from armillary.cli.exported import exported_function
 
-        with exported_function(equations, "derivatives") as address:
-            found["evaluation in C"] = measured(address)
+        written = exported_equations(equations)
+        if written is not equations:
+            start = _start(same := written.compile(), given)
+            beside = _per_call(same.address("derivatives"), *start, outputs)
+            found["evaluation, speeds as named"] = beside
+        with exported_function(written, "derivatives") as address:
+            found["evaluation in C"] = _per_call(address, *start, outputs)
     data = {
         "command": "bench",
         "system": equations.system.name,
@@ -78,13 +80,13 @@ def bench(
     title = f"{equations.system.name}, {equations.formalism}: {equations.operations}"
     rows = [[name, show.seconds(value)] for name, value in found.items()]
     if also is not None:
-        rows.append(["C / in process", f"{found['evaluation in C'] / found['evaluation']:.2f}"])
+        rows.append(["C / in process", f"{found['evaluation in C'] / beside:.2f}"])
     show.emit(json_wanted, data, f"{title}\n{show.columns(rows, header=False)}")
     return 0
 
 
 def _start(model: Any, given: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    """State, memory and constants at the start of a run with the given values."""
+    """State, constants and memory at the start of a run with the given values."""
     import numpy as np
 
     from armillary.runtime.initial import initial_memory
@@ -92,7 +94,7 @@ def _start(model: Any, given: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     parameters = given.get("parameters")
     memory = initial_memory(model.equations, given.get("memory"), 0.0)
     state = model.state(given.get("initial"), parameters)
-    return state, memory if memory.size else np.zeros(1), model.constants(parameters)
+    return state, model.constants(parameters), memory if memory.size else np.zeros(1)
 
 
 def _per_call(function: int, state: Any, constants: Any, memory: Any, outputs: int) -> float:

@@ -99,12 +99,14 @@ def derive(
     keep: int = 1,
     axes: str = "ground",
     mode: Mode | None = None,
+    named: bool = False,
 ) -> Equations:
     """The equations of motion of a system, by the named formalism or the cheapest of those worth trying.
 
     Momenta and redundant coordinates have states of their own, so "auto" leaves them to who asks for them.
     What is declared small or large is used, unless ``small`` is False: sums keep their leading order and
     ``keep`` orders above it. ``axes`` are those of angular momenta as states.
+    With ``named`` the speeds of the description are states, whatever Free(velocity="auto") leaves open.
     """
     system = snapshot(system)
     declared = system.judgements() if small else {}
@@ -139,7 +141,7 @@ def derive(
         names = _worth_trying(setting, formalism, held)
         try:
             candidates = [_candidate(name, loads, system, setting, clock) for name in names]
-            for chosen in _choices(system, setting, regroup):
+            for chosen in [] if named else _choices(system, setting, regroup):
                 candidates += [_chosen_candidate(name, system, chosen, clock) for name in names]
         except ModelError as error:
             raise explain_singular(
@@ -172,7 +174,7 @@ def derive(
         tuple(gains),
         setting,
         mode or first_mode(system),
-        {"regroup": regroup, "small": small, "keep": keep},
+        {"regroup": regroup, "small": small, "keep": keep, "named": named},
         judged,
         tuple(considered),
         **made,

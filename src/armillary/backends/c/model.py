@@ -254,4 +254,5 @@ def roadmap(description: Description) -> list[str]:
         f"{d.freedom}; formalism: {d.formalism}; units inside: {d.units}",
         f"derivatives: {counts(d.operations)}; {d.constants} constants precomputed",
         *d.judged,
+        *d.remarks,
     ]

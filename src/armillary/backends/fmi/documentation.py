@@ -36,6 +36,7 @@ def documentation(interface: Interface, step: float) -> str:
         f"by Armillary {description.version}. Co-simulation takes steps of the classical Runge-Kutta method "
         f"of at most {step:g} s; inputs are constant in a communication step."
     )
+    about = " ".join([about, *description.remarks])
     outputs = [v for v in interface.outputs if v.causality == "output"]
     others = [v for v in interface.outputs if v.causality != "output"]
     sections = [

@@ -112,6 +112,7 @@ class Description:
     operations: Operations
     constants: int
     judged: tuple[str, ...]  # lines on what was neglected
+    remarks: tuple[str, ...]  # lines on the states
     bodies: tuple[Link, ...]
     parameters: tuple[Parameter, ...]
     states: tuple[State, ...]
@@ -140,7 +141,9 @@ def one_lined(value: Any) -> Any:
     return value
 
 
-def description(equations: Equations, initial: list[float], memory: list[float]) -> Description:
+def description(
+    equations: Equations, initial: list[float], memory: list[float], remarks: tuple[str, ...]
+) -> Description:
     """A system described; ``initial`` state and ``memory`` are those of a run that gives no others."""
     system, program, targets = equations.system, equations.program, equations.targets
     kinds = ["coordinate"] * len(targets.coordinates) + ["speed"] * len(targets.speeds)
@@ -153,6 +156,7 @@ def description(equations: Equations, initial: list[float], memory: list[float])
         operations=equations.operations,
         constants=len(program.constants),
         judged=tuple(equations.judged.lines()),
+        remarks=remarks,
         bodies=tuple(
             Link(
                 b.name,

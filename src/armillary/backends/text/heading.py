@@ -29,6 +29,7 @@ def head(description: Description, file: str, what: str) -> list[str]:
         f"{d.freedom}; formalism: {d.formalism}; precomputed: {d.constants} constants",
         f"derivatives: {operations_text(d.operations)}",
         *d.judged,
+        *d.remarks,
     ]
 
 
@@ -46,6 +47,7 @@ def readme_tables(description: Description) -> list[str]:
     lines += _table("Parameters", ["name", "default", "units", "meaning"], rows)
     rows = [[f"`{s.name}`", _number(s.initial / s.factor), s.units, s.about] for s in d.states]
     lines += _table("States, with their initial values", ["name", "initial", "units", "meaning"], rows)
+    lines += ["", *d.remarks] if d.remarks else []
     rows = [[f"`{m.name}`", _number(m.initial / m.factor), m.units, m.about] for m in d.inputs]
     lines += _table("Inputs", ["name", "value", "units", "meaning"], rows)
     rows = [

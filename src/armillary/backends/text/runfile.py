@@ -36,7 +36,8 @@ def example_run(source: Source) -> str:
     lines += ["[run]", f"duration = {duration!r}", f"step = {step!r}", 'method = "rk4"  # or "midpoint"']
     lines.append("# sample = …   seconds between rows; left out: a row at the end of each step")
     lines += _group("parameters", ((p.name, v, note(p.units, p.about)) for p, v in parameters))
-    lines += _group("initial", ((s.name, s.initial / s.factor, note(s.units, s.about)) for s in d.states))
+    states = _group("initial", ((s.name, s.initial / s.factor, note(s.units, s.about)) for s in d.states))
+    lines += [*states[:2], *(f"# {remark}" for remark in d.remarks), *states[2:]]
     lines += _group("inputs", ((m.name, m.initial / m.factor, note(m.units, m.about)) for m in d.inputs))
     rest = [m for m in d.memory if not m.input and m.plain]
     lines += _group("memory", ((m.name, m.initial / m.factor, note(m.units, m.about)) for m in rest))

@@ -16,7 +16,10 @@ from armillary.backends.text.names import Namer, plain
 from armillary.backends.text.printer import Printer
 from armillary.backends.text.reference import Reference, example_parameters, reference, start_memory
 from armillary.errors import ArmillaryError
+from armillary.program.derive import derive
 from armillary.program.equations import Equations
+from armillary.program.free_speeds import FreeSpeedEquations
+from armillary.program.momentum import MomentumEquations
 from armillary.program.program import Program, Section
 
 # Names of arguments and locals that generated functions have besides those of the model.
@@ -102,11 +105,41 @@ class Source:
 def source(equations: Equations) -> Source:
     """The equations checked and described; an error names what cannot be exported."""
     _check(equations)
-    model = equations.compile()
-    given = example_parameters(equations)
+    written = exported_equations(equations)
+    model = written.compile()
+    given = example_parameters(written)
     state = model.state(None, given)
-    described = description(equations, state.tolist(), start_memory(model, given).tolist())
-    return Source(equations, one_lined(described), tuple(given.values()))
+    memory = start_memory(model, given)
+    described = description(written, state.tolist(), memory.tolist(), _remarks(equations))
+    return Source(written, one_lined(described), tuple(given.values()))
+
+
+def exported_equations(equations: Equations) -> Equations:
+    """The equations that are written for these: by the same formalism, with the description's speeds as
+    states in place of velocities of the derivation's choice.
+
+    Exported programs start from the values of their states, and chosen velocities follow from speeds by the
+    mass centre and the attitude: values of them would belong to one set of parameters and coordinates.
+    """
+    if not isinstance(equations, FreeSpeedEquations):
+        return equations
+    options = {**equations.options, "named": True}
+    return derive(equations.system, equations.formalism, mode=equations.mode, **options)
+
+
+def _remarks(equations: Equations) -> tuple[str, ...]:
+    """Lines on the states of exported equations, where these need an explanation."""
+    if isinstance(equations, FreeSpeedEquations):
+        return (
+            "States are the speeds of the description. The velocities that Free(velocity='auto') chooses in",
+            "their place, with other counts of operations, are for runs in the process.",
+        )
+    if isinstance(equations, MomentumEquations):
+        return (
+            "States are momenta. Their initial values belong to the coordinates, speeds and parameters of",
+            "the export, and do not follow others: a run that changes these has to give the momenta too.",
+        )
+    return ()
 
 
 def _check(equations: Equations) -> None:
