@@ -59,6 +59,23 @@ def test_what_is_not_pickled_says_how_to_send_it(model: arm.CompiledModel) -> No
     assert copy.deepcopy({"angle": q})["angle"] is q
 
 
+def test_parts_of_a_system_that_are_not_pickled_are_named() -> None:
+    s = pendulum()
+    b = s.bodies["b"]
+    for thing, message in (
+        (b, r"Body\(b, .*\) cannot be pickled.*send the system.*system.bodies\['b'\]"),
+        (b.com, r"Point\(b.com\) cannot be pickled.*system.bodies\['b'\].point\('com'\)"),
+        (s.ground, r"cannot be pickled.*system.ground"),
+        (b.x, "the vector 'b.x' cannot be pickled.*send the system"),
+        (arm.outer(b.x, b.y), r"the dyadic '.*b.x\*b.y' cannot be pickled.*send the system"),
+        (b.frame, r"Frame\('b'\) cannot be pickled.*send the system"),
+    ):
+        with pytest.raises(arm.ArmillaryError, match=message):
+            pickle.dumps(thing)
+    assert copy.deepcopy([b, b.com, b.x]) == [b, b.com, b.x]
+    assert (copy.copy(b).name, copy.copy(b).q1) == ("b", b.q1)
+
+
 def test_a_system_that_no_text_can_hold_says_so() -> None:
     s = pendulum()
     s.function("anything", lambda *x: sum(x))
@@ -87,6 +104,25 @@ def test_values_may_be_texts_with_units(model: arm.CompiledModel) -> None:
         0.1, step=1e-2, parameters={"L": "50 cm"}, initial={"b.q1": [0.1, 0.2]}, metrics=["final(b.q1)"]
     )
     assert np.all(np.isfinite(batch["final(b.q1)"]))
+
+
+def test_values_of_many_runs_may_be_texts_with_units(model: arm.CompiledModel) -> None:
+    texts = {
+        "parameters": {"L": ["50 cm", 0.8, "1"]},
+        "initial": {"b.q1": ("10 deg", "pi/9", 0.1), "b.u1": np.array(["30 rpm", "0", "1"])},
+        "memory": {"offset": ["2 cm", 0.0, "1 mm"]},
+    }
+    numbers = {
+        "parameters": {"L": [0.5, 0.8, 1.0]},
+        "initial": {"b.q1": [np.pi / 18, np.pi / 9, 0.1], "b.u1": [np.pi, 0.0, 1.0]},
+        "memory": {"offset": [20.0, 0.0, 1.0]},  # in mm
+    }
+    asked = {"step": 1e-2, "metrics": ["final(b.q1)", "final(height)"], "progress": False}
+    found, expected = (model.simulate_batch(0.1, **asked, **given) for given in (texts, numbers))
+    for metric in asked["metrics"]:
+        np.testing.assert_allclose(found[metric], expected[metric], rtol=1e-13)
+    with pytest.raises(arm.ParameterError, match=r"parameter 'L' has units of \[m\] \(m\), but '3 kg'"):
+        model.simulate_batch(0.1, parameters={"L": ["3 mm", "3 kg"]}, **asked)
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,8 @@ def test_numbers_and_names_may_be_substituted(key: str) -> None:
         ("a.q1 + a.u1", "cannot add 'a.q1'"),
         ("F + L", "cannot add 'F'"),
         ("F + F - L", "cannot add"),
-        ("sin(t)", r"has dimension \[1\]"),
+        ("sin(t)", r"has dimension \[1\].*parameter .*, or write its amplitude .* in N\*m, 1\*sin\(t\)"),
+        ("exp(-t)*sin(t)", r"amplitude as a number in N\*m, 1\*\(exp\(-t\)\*sin\(t\)\)"),
         ("sin(t*F/L)", "dimensionless argument"),
         ("sin(L)", "dimensionless argument"),
         ("F", "is needed; multiply it with a parameter"),
@@ -156,6 +157,14 @@ def test_declared_units_are_checked(text: str, message: str) -> None:
     s.parameter("L", 1.0, units="m")
     with pytest.raises(arm.UnitsError, match=message):
         s.moment("tau", text, s.ground.z, on=body)
+
+
+def test_an_amplitude_of_one_is_written() -> None:
+    s = arm.System("slider")
+    s.body("b", joint=arm.Prismatic("x"), mass=1)
+    with pytest.raises(arm.UnitsError, match=r"coordinate 'b.q1'.*a number in m, 1\*sin\(t\)"):
+        s.prescribe("b.q1", "sin(t)")
+    s.prescribe("b.q1", "1*sin(t)")  # accepted
 
 
 @pytest.mark.parametrize("size", [1, -1, 1.0, 1.1, 2])

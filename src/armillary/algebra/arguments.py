@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,6 +46,20 @@ def text(value: Any, what: str, error: Error = ArmillaryError) -> str:
     """A text."""
     if not isinstance(value, str):
         raise error(f"{what} must be a text, not {shown(value)}")
+    return value
+
+
+def flag(value: Any, what: str, error: Error = ArmillaryError) -> bool:
+    """True or False, of Python or of NumPy."""
+    if not isinstance(value, bool | np.bool_):
+        raise error(f"{what} must be True or False, not {shown(value)}")
+    return bool(value)
+
+
+def function(value: Any, what: str, error: Error = ArmillaryError) -> Callable[..., Any]:
+    """A function, or whatever else can be called."""
+    if not callable(value):
+        raise error(f"{what} must be a function, not {shown(value)}")
     return value
 
 

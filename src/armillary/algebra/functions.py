@@ -32,7 +32,8 @@ from armillary.algebra.expression import (
 )
 from armillary.algebra.intermediate import shown
 from armillary.algebra.node import TRUNCATION
-from armillary.errors import ExpressionError, UnitsError
+from armillary.errors import ArmillaryError, ExpressionError, UnitsError
+from armillary.errors import shown as shown_value
 
 # name: (numeric function, sign rule, inverse): odd f(−x) = −f(x), even f(−x) = f(x).
 _UNARY: dict[str, tuple[Callable[[Any], Any], str, str]] = {
@@ -50,6 +51,7 @@ _UNARY: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "floor": (np.floor, "", ""),
     "ceil": (np.ceil, "", ""),
 }
+_NUMBERS = "an expression, a number or an array of numbers"
 _ANY_DIMENSION = ("abs", "sign")
 
 
@@ -78,10 +80,32 @@ def _of_time(x: Expr) -> bool:
     return True
 
 
+def _of_numbers(name: str, numeric: Callable[..., Any], *given: Any) -> Any:
+    """NumPy's function of numbers and arrays; a sentence about anything else."""
+    try:
+        for x in given:
+            if type(x) is not float and not _numeric(x):
+                raise TypeError
+        return numeric(*given)
+    except ArmillaryError:
+        raise
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        what = ", ".join(shown_value(x) for x in given)
+        raise ExpressionError(f"{name}() needs {_NUMBERS}, not {what}") from None
+
+
+def _numeric(x: Any) -> bool:
+    """Whether NumPy's functions take a value: numbers, arrays of them or of objects, and quantities."""
+    if isinstance(x, complex | int | np.ndarray | np.generic | list | tuple):
+        found = np.asarray(x)
+        return found.dtype.kind in "biufc" or (found.dtype.kind == "O" and found.ndim > 0)
+    return getattr(x, "__array_ufunc__", None) is not None
+
+
 def _unary(name: str, x: Any) -> Any:
     numeric, parity, inverse = _UNARY[name]
     if not isinstance(x, Expr):
-        return numeric(x)
+        return _of_numbers(name, numeric, x)
     if name not in _ANY_DIMENSION:
         x = _dimensionless(name, x)
     if x.kind == "number":
@@ -179,7 +203,7 @@ def ceil(x: Any) -> Any:
 def mod(x: Any, y: Any) -> Any:
     """x − y·⌊x/y⌋, with the sign of y: what x is beyond a whole multiple of y."""
     if not isinstance(x, Expr) and not isinstance(y, Expr):
-        return np.mod(x, y)
+        return _of_numbers("mod", np.mod, x, y)
     x, y = as_expr(x), as_expr(y)
     if x.kind == "number" and y.kind == "number":
         if y.data == 0:
@@ -191,19 +215,20 @@ def mod(x: Any, y: Any) -> Any:
 def hypot(x: Any, y: Any) -> Any:
     """√(x² + y²)."""
     if not isinstance(x, Expr) and not isinstance(y, Expr):
-        return np.hypot(x, y)
+        return _of_numbers("hypot", np.hypot, x, y)
+    x, y = as_expr(x), as_expr(y)
     return sqrt(x * x + y * y)
 
 
 def sqrt(x: Any) -> Any:
     """Square root."""
-    return power(x, 0.5) if isinstance(x, Expr) else np.sqrt(x)
+    return power(x, 0.5) if isinstance(x, Expr) else _of_numbers("sqrt", np.sqrt, x)
 
 
 def atan2(y: Any, x: Any) -> Any:
     """Angle of the point (x, y), from −π to π; common factors that cannot be negative are divided out."""
     if not isinstance(y, Expr) and not isinstance(x, Expr):
-        return np.arctan2(y, x)
+        return _of_numbers("atan2", np.arctan2, y, x)
     y, x = as_expr(y), as_expr(x)
     if y.kind == "number" and x.kind == "number":
         return number(math.atan2(y.data, x.data))
@@ -241,7 +266,7 @@ def maximum(a: Any, b: Any) -> Any:
 
 def _extreme(name: str, numeric: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     if not isinstance(a, Expr) and not isinstance(b, Expr):
-        return numeric(a, b)
+        return _of_numbers(name, numeric, a, b)
     a, b = as_expr(a), as_expr(b)
     if a.kind == "number" and b.kind == "number":
         return number(float(numeric(a.data, b.data)))
@@ -266,7 +291,7 @@ def _shared_dimension(a: Expr, b: Expr) -> Dimension | None:
 def select(condition: Any, then: Any, otherwise: Any) -> Any:
     """``then`` where the condition holds (is not zero), else ``otherwise``."""
     if not any(isinstance(v, Expr) for v in (condition, then, otherwise)):
-        return np.where(condition, then, otherwise)
+        return _of_numbers("select", np.where, condition, then, otherwise)
     condition, then, otherwise = as_expr(condition), as_expr(then), as_expr(otherwise)
     if condition.kind == "number":
         return then if condition.data else otherwise
@@ -277,12 +302,14 @@ def select(condition: Any, then: Any, otherwise: Any) -> Any:
 
 def equal(a: Any, b: Any) -> Any:
     """1 where the values are equal, else 0."""
-    return compare("eq", a, b) if isinstance(a, Expr) or isinstance(b, Expr) else np.equal(a, b)
+    symbolic = isinstance(a, Expr) or isinstance(b, Expr)
+    return compare("eq", a, b) if symbolic else _of_numbers("equal", np.equal, a, b)
 
 
 def not_equal(a: Any, b: Any) -> Any:
     """1 where the values differ, else 0."""
-    return compare("ne", a, b) if isinstance(a, Expr) or isinstance(b, Expr) else np.not_equal(a, b)
+    symbolic = isinstance(a, Expr) or isinstance(b, Expr)
+    return compare("ne", a, b) if symbolic else _of_numbers("not_equal", np.not_equal, a, b)
 
 
 def and_(a: Any, b: Any) -> Any:
@@ -297,7 +324,7 @@ def or_(a: Any, b: Any) -> Any:
 
 def _logical(name: str, a: Any, b: Any) -> Any:
     if not isinstance(a, Expr) and not isinstance(b, Expr):
-        return np.logical_and(a, b) if name == "and" else np.logical_or(a, b)
+        return _of_numbers(f"{name}_", np.logical_and if name == "and" else np.logical_or, a, b)
     a, b = as_expr(a), as_expr(b)
     for x, y in ((a, b), (b, a)):
         if x.kind == "number":
@@ -309,7 +336,7 @@ def _logical(name: str, a: Any, b: Any) -> Any:
 def not_(a: Any) -> Any:
     """1 where the condition does not hold, else 0."""
     if not isinstance(a, Expr):
-        return np.logical_not(a)
+        return _of_numbers("not_", np.logical_not, a)
     return number(int(not a.data)) if a.kind == "number" else call("not", (a,), None)
 
 

@@ -97,6 +97,11 @@ def _expression(x: Any) -> Expr:
 _FAR = 16  # frames between two that are far from each other
 
 
+_OF_SYSTEM = (
+    "it belongs to its system in this process; send the system, which can be, and make it again there"
+)
+
+
 class Frame:
     """Three unit vectors x, y, z, turning in a parent frame.
 
@@ -132,6 +137,9 @@ class Frame:
 
     def __repr__(self) -> str:
         return f"Frame({self.name!r})"
+
+    def __reduce__(self) -> Any:
+        raise ExpressionError(f"{self!r} cannot be pickled: {_OF_SYSTEM}")
 
 
 def ancestors(frame: Frame) -> Iterator[Frame]:
@@ -210,6 +218,15 @@ class Combination:
 
     def __truediv__(self, scalar: Any) -> Self:
         return self * (1 / scalar)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Self:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise ExpressionError(f"the {type(self).__name__.lower()} '{self}' cannot be pickled: {_OF_SYSTEM}")
 
     def map(self, function: Callable[[Any], Any]) -> Self:
         """The same with the function applied to every coefficient."""

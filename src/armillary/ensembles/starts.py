@@ -7,7 +7,7 @@ single run's own code, and only once where nothing that differs between runs ent
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +30,7 @@ from armillary.runtime.parameters import (
     check_physical,
     check_some_mass,
     parameter_table,
+    text_number,
 )
 
 Given = Mapping[str, Any]
@@ -78,9 +79,12 @@ class Starts:
         table, system = self.table, self.model.equations.system
         found: dict[str, dict[str, np.ndarray]] = {"parameters": {}, "initial": {}, "memory": {}}
 
-        def put(kind: str, name: str, where: str, factor: float, dimension: Any) -> None:
+        def put(kind: str, name: str, where: str, factor: float, dimension: Any, stated: str) -> None:
             given = self._given[kind]
-            given[name] = _column(given[name], where, factor, system.units, dimension)
+            plain = _without_texts(
+                given[name], lambda v: text_number(v, where, stated, system.units, dimension)
+            )
+            given[name] = _column(plain, where, factor, system.units, dimension)
             found[kind][name] = given[name] * factor
 
         for name, value in self._parameters.items():
@@ -91,7 +95,7 @@ class Starts:
             if _many(value):
                 i = table.names.index(name)
                 dimension = parse_unit(table.units[i]).dimension if table.units[i] else None
-                put("parameters", name, f"parameter '{name}'", table.factors[i], dimension)
+                put("parameters", name, f"parameter '{name}'", table.factors[i], dimension, table.units[i])
         known = {s.data.name: s for s in system.initial}
         for name, value in self._initial.items():
             if name in table.names:
@@ -99,8 +103,9 @@ class Starts:
                     f"'{name}' is a parameter, without initial value: give it in parameters="
                 )
             if _many(value) and name in known:  # what is unknown or prescribed is told by the single start
-                factor, dimension = state_factor(known[name]), known[name].dimension
-                put("initial", name, f"the initial value of '{name}'", factor, dimension)
+                node = known[name]
+                where = f"the initial value of '{name}'"
+                put("initial", name, where, state_factor(node), node.dimension, node.data.units or "")
             elif _many(value) and self.model.equations.formalism == "redundant":
                 raise ParameterError(f"there is no coordinate, speed or state '{name}'{nearest(name, known)}")
             elif _many(value):
@@ -110,7 +115,8 @@ class Starts:
                 if name not in system.memories:
                     raise ParameterError(f"there is no memory '{name}'{nearest(name, system.memories)}")
                 record = system.memories[name]
-                put("memory", name, f"memory '{name}'", record.factor, record.symbol.dimension)
+                node = record.symbol
+                put("memory", name, f"memory '{name}'", record.factor, node.dimension, node.data.units or "")
         return found
 
     def _lengths(self) -> dict[str, int]:
@@ -370,6 +376,12 @@ def _by_name(model: CompiledModel, initial: Any) -> dict[str, Any]:
     return {name: states[..., i] for i, name in enumerate(names)}
 
 
+def _without_texts(value: Any, read: Callable[[str], float]) -> Any:
+    """The values of all runs with texts such as "3 mm" read one by one."""
+    texts = isinstance(value, list | tuple) or getattr(value, "dtype", np.dtype(float)).kind in "UO"
+    return [read(v) if isinstance(v, str) else v for v in value] if texts else value
+
+
 def _column(value: Any, where: str, factor: float, units: Any, dimension: Any) -> np.ndarray:
     """One number per run, in stated units, of which ``factor`` makes the model's own."""
     if is_quantity(value):
@@ -381,8 +393,8 @@ def _column(value: Any, where: str, factor: float, units: Any, dimension: Any) -
         raise ParameterError(f"{where} is a list of quantities; give one quantity with an array of numbers")
     try:
         column = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{where} needs numbers, one per run") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"{where} needs numbers, or texts such as '3 mm', one per run") from None
     if column.ndim != 1:
         raise ParameterError(f"{where} needs one number or one per run, not an array of shape {column.shape}")
     strange = np.flatnonzero(~np.isfinite(column))

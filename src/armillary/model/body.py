@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Frame, Matrix, Triple, Vector
@@ -23,8 +23,30 @@ class NoSuchPartError(ModelError, AttributeError):
     """A part that a body does not have; an AttributeError too, so that ``hasattr`` works."""
 
 
+class _Part:
+    """What is a part of one system: it is copied and sent with that system, never by itself."""
+
+    def __copy__(self) -> Self:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __deepcopy__(self, _: Any) -> Self:
+        return self
+
+    def _from_system(self) -> str:
+        """How it is found in a system."""
+        raise NotImplementedError
+
+    def __reduce__(self) -> Any:
+        raise ModelError(
+            f"{self!r} cannot be pickled: it belongs to its system in this process; send the system, which "
+            f"can be, and take it from there, {self._from_system()}"
+        )
+
+
 @dataclass(frozen=True, eq=False)
-class Point:
+class Point(_Part):
     """A point fixed in a body, by its coordinates in the body's axes from the body's origin."""
 
     name: str
@@ -34,9 +56,12 @@ class Point:
     def __repr__(self) -> str:
         return f"Point({self.body.name}.{self.name})"
 
+    def _from_system(self) -> str:
+        return f"{self.body._from_system()}.point('{self.name}')"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Body:
+class Body(_Part):
     """A rigid body, or a frame where its mass and inertia are zero. Made by ``System.body``.
 
     Its frame's axes are ``x y z``; its origin is the place of its joint. ``inertia`` is about the mass
@@ -217,6 +242,9 @@ class Body:
 
     def __repr__(self) -> str:
         return f"Body({self.name}, {self.joint.describe()})"
+
+    def _from_system(self) -> str:
+        return f"system.bodies['{self.name}']" if self.parent is not None else "system.ground"
 
 
 _NAMED = ("x", "y", "z", "mass")

@@ -135,10 +135,12 @@ class Reading:
             or holds_bare_numbers(node)
         ):
             return
+        unit = self.units.unit_text(dimension) or "no unit"
+        bare = f"1*({node})" if node.kind in ("sum", "product") else f"1*{node}"
+        amplitude = f", or write its amplitude as a number in {unit}, {bare}" if node.dimension is ONE else ""
         raise UnitsError(
-            f"{where}: '{node}' has dimension [{node.dimension}], but [{dimension}] "
-            f"({self.units.unit_text(dimension) or 'no unit'}) is needed; multiply it with a parameter that "
-            "has the missing units"
+            f"{where}: '{node}' has dimension [{node.dimension}], but [{dimension}] ({unit}) is needed; "
+            f"multiply it with a parameter that has the missing units{amplitude}"
         )
 
     def _parse(self, text: str, where: str, local: Mapping[str, Expr], *, checked: bool = True) -> Any:

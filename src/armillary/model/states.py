@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from armillary.algebra.arguments import text
 from armillary.algebra.dimension import TIME, Dimension
 from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.units import parse_unit
@@ -48,6 +49,7 @@ class States(Reading):
         with ``set=``.
         """
         self._new_name(name, "state")
+        text(about, f"the description of state '{name}'", ModelError)
         start = finite_number(initial, f"the initial value of state '{name}'")
         dimension, factor = None, 1.0
         if units is not None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra import vectors as vec
-from armillary.algebra.arguments import text
+from armillary.algebra.arguments import flag, text
 from armillary.algebra.dimension import ACCELERATION, FORCE, MOMENT, ONE, TIME, Dimension
 from armillary.algebra.expression import UNIT, ZERO, Expr, Signed, number, symbol
 from armillary.algebra.functions import CONDITIONS
@@ -52,7 +52,7 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
     """A mechanical system under description. SI units unless ``units`` names another system."""
 
     def __init__(self, name: str, units: str = "SI") -> None:
-        self.name = name
+        self.name = text(name, "the name of a system", ModelError)
         self.telling = Telling()
         self.imported: Imported | None = None  # what a loader of robot files leaves besides the system
         self.units = unit_system(units)
@@ -226,6 +226,8 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
         if not isinstance(direction, int | float) or direction not in (-1, 0, 1):
             raise ModelError(f"event '{name}': direction={direction!r} is not −1, 0 or 1")
         where = f"event '{name}'"
+        text(about, f"the description of {where}", ModelError)
+        stop = flag(stop, f"{where}: stop=", ModelError)
         changes: dict[Expr, Expr] = {}
         if set is not None and not isinstance(set, Mapping):
             raise ModelError(f"{where}: set={set!r} must hold new values by name, {{'name': value, …}}")
@@ -271,6 +273,7 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
         """A quantity of interest, computed at each sample and labelled with units and description."""
         if text(name, "the name of an output", ModelError) in self.outputs:
             raise ModelError(f"output '{name}' exists already; choose another name")
+        text(about, f"the description of output '{name}'", ModelError)
         states = [*self.moving(), *(m.symbol for m in self.memories.values())]
         if name in ("t", "time") or any(name == s.data.name for s in states):
             raise ModelError(f"output '{name}': every run has a column of that name; choose another name")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from armillary.algebra.arguments import flag, text
 from armillary.algebra.expression import Expr
 from armillary.algebra.neglected import NeglectedTerms
 from armillary.algebra.node import truncated
@@ -108,6 +109,8 @@ def derive(
     ``keep`` orders above it. ``axes`` are those of angular momenta as states.
     With ``named`` the speeds of the description are states, whatever Free(velocity="auto") leaves open.
     """
+    regroup, small = flag(regroup, "regroup=", ModelError), flag(small, "small=", ModelError)
+    text(axes, "axes=", ModelError)
     system = snapshot(system)
     declared = system.judgements() if small else {}
     with without_collector():

@@ -358,6 +358,7 @@ class CompiledModel:
         device: str = "cpu",
         precision: str = "double",
         progress: bool | Callable[[int], None] = True,
+        on_start: None = None,
     ) -> Batch:
         """Many runs from ``t0`` to ``t_end`` at once.
 
@@ -375,6 +376,12 @@ class CompiledModel:
         """
         from armillary.ensembles.batch import simulate_batch
 
+        if on_start is not None:
+            raise ArmillaryError(
+                "simulate_batch calls no function of Python at the start of its runs, so it has no "
+                "on_start=: give the initial values of all runs as arrays, initial={'name': […]}, or call "
+                "simulate(on_start=…) run by run"
+            )
         return simulate_batch(
             self, t_end, step=step, method=method, parameters=parameters, initial=initial, memory=memory,
             t0=t0, sample=sample, watch=watch, outputs=outputs, metrics=metrics, runs=runs, rtol=rtol,

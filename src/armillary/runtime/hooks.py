@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from armillary.algebra import arguments
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.model.unit_system import state_factor
 from armillary.runtime.initial import initial_memory, state_number, vector
@@ -33,6 +34,7 @@ def started(
     """
     if function is None:
         return initial, memory
+    arguments.function(function, "on_start=")
     if model is not model.base:
         raise ArmillaryError(
             "on_start is a function of Python, which has no derivatives; give the initial values themselves "

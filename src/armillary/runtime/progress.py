@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from armillary.algebra.arguments import flag
+
 _PATIENCE = 1.0  # seconds without a word
 _OFTEN = 0.1  # seconds between two lines
 
 
 @contextmanager
 def shown_line(
-    wanted: bool | Callable[..., Any], words: Callable[..., str]
+    wanted: bool | Callable[..., Any] | None, words: Callable[..., str]
 ) -> Iterator[Callable[..., Any] | None]:
     """A function to call with how far the work is: the user's own, one that writes ``words`` of it on a
     terminal once the work takes long, or None. ``words`` gets the seconds gone by first.
@@ -22,7 +24,9 @@ def shown_line(
     if callable(wanted):
         yield wanted
         return
-    if wanted is not True or not sys.stderr.isatty():
+    if wanted is not None:
+        wanted = flag(wanted, "progress=, where it is no function,")
+    if not wanted or not sys.stderr.isatty():
         yield None
         return
     started = last = time.monotonic()

@@ -9,6 +9,7 @@ import math
 import os
 from pathlib import Path
 
+from armillary.algebra.arguments import file_path
 from armillary.algebra.dimension import Dimension
 from armillary.algebra.units import parse_unit
 from armillary.errors import ModelError, UnitsError
@@ -23,6 +24,7 @@ _FILE = "modelDescription.xml"
 
 def read(path: str | os.PathLike[str]) -> Fmu:
     """The description of an FMU file."""
+    path = file_path(path, "an FMU", ModelError)
     with opened(path) as archive:
         text = content(archive, _FILE, LONGEST_DESCRIPTION)
     root = parse_xml(text, f"{Path(path).name}/{_FILE}")
