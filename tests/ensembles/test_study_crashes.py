@@ -21,6 +21,8 @@ import pytest
 from armillary.ensembles.study import Study, files, open_study, runs
 from armillary.ensembles.study.lock import StudyLock
 from armillary.ensembles.study.records import Finished, finished_blocks
+from armillary.ensembles.study.seals import Seal, is_as_left
+from armillary.ensembles.study.store import checksum
 from armillary.errors import ArmillaryError
 from tests.ensembles.study_models import BLOCK, RUNS, pendulum_study
 
@@ -212,6 +214,21 @@ def test_a_chunk_of_another_size_is_seen_without_reading_it(tmp_path: Path) -> N
     os.utime(chunk, ns=times)
     found = finished_blocks(study._folder, definition.layout, definition.digest, patience=0.0)
     assert found.damaged == (3,)
+
+
+def test_a_sealed_file_that_was_shortened_is_not_as_it_was_left(tmp_path: Path) -> None:
+    """With the time of change that its seal states, as a copy from elsewhere may have it."""
+    path, content = tmp_path / "table", b"0123456789"
+    path.write_bytes(content)
+    seal = Seal("table", len(content), checksum(content), path.stat().st_mtime_ns)
+    assert is_as_left(path, seal)
+    for other in (content[:-1], content + b"0"):
+        path.write_bytes(other)
+        os.utime(path, ns=(seal.changed, seal.changed))
+        assert not is_as_left(path, seal)
+    path.write_bytes(content)
+    os.utime(path, ns=(seal.changed + 1, seal.changed + 1))  # touched, but the same
+    assert is_as_left(path, seal)
 
 
 def turn_bit(path: Path, keep_time: bool = False) -> None:
