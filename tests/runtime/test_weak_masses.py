@@ -125,3 +125,32 @@ def test_where_a_run_is_cut_does_not_depend_on_units(units: str) -> None:
     with pytest.raises(arm.SimulationError, match="moves no mass") as e:
         s.derive().compile().simulate(0.67, step=1e-2, initial={"bob.q1": 1.0})
     assert e.value.run.time[-1] == pytest.approx(0.66)
+
+
+def top(k: float = 0.5) -> arm.System:
+    """A body on a ball joint with the moment of inertia 1 − k about the line to its mass centre."""
+    s = arm.System("top")
+    s.parameter("k", k)
+    s.body("b", joint=arm.Spherical(), com=(0, 0, -1), mass=1, inertia=(1, 1, "1-k"))
+    s.gravity(9.81, -s.ground.z)
+    return s
+
+
+@pytest.mark.parametrize(
+    "formalism", ["auto", "kane", "recursive", "momentum", "back_substitution", "redundant"]
+)
+def test_inertias_that_cancel_at_the_parameters_of_a_run_are_refused(formalism: str) -> None:
+    model = top().derive(formalism).compile()
+    with pytest.raises(arm.ParameterError, match=r"with these parameters, .*'b', turning about"):
+        model.simulate(0.1, step=1e-2, parameters={"k": 1.0})
+    model.simulate(0.1, step=1e-2, parameters={"k": 0.9})
+    values = np.array([0.9, 1.0, 0.0, 1.0])
+    batch = model.simulate_batch(0.1, step=1e-2, parameters={"k": values})
+    assert list(batch.status) == ["finished", "failed", "finished", "failed"]
+
+
+def test_very_many_sets_of_parameters_are_all_looked_at() -> None:
+    values = np.linspace(0.1, 0.9, 6000)
+    values[[17, 5001]] = 1.0
+    batch = top().derive().compile().simulate_batch(0.01, step=1e-2, parameters={"k": values})
+    assert np.flatnonzero(np.array(batch.status) == "failed").tolist() == [17, 5001]

@@ -19,7 +19,6 @@ from armillary.algebra.expression import as_expr
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
-from armillary.mechanics.massless import inertial_parameters
 from armillary.model.unit_system import state_factor
 from armillary.runtime.compiled import CompiledModel
 from armillary.runtime.initial import initial_memory, initial_states, initial_values, state_number
@@ -28,9 +27,9 @@ from armillary.runtime.parameters import (
     ParameterTable,
     body_quantities,
     check_physical,
-    check_some_mass,
     parameter_table,
     text_number,
+    without_mass,
 )
 
 Given = Mapping[str, Any]
@@ -174,14 +173,9 @@ class Starts:
 
     def _judge_masses(self, inside: dict[str, Any]) -> None:
         """Runs whose parameters leave a joint without any mass to move: they will not be made."""
-        system = self.model.equations.system
-        suspects = sorted(self.table.vanishing(inside) & inertial_parameters(system))
-        zero = [np.broadcast_to(np.asarray(inside[name]) == 0.0, self.runs) for name in suspects]
-        for i in np.flatnonzero(np.any(zero, axis=0) & ~self.unable) if suspects else ():
-            try:
-                check_some_mass(system, {k: v[i] if _many(v) else v for k, v in inside.items()})
-            except ParameterError as error:
-                self._fail(int(i), str(error))
+        for i, why in self.table.masses.all_singular(inside, self.runs).items():
+            if not self.unable[i]:
+                self._fail(i, without_mass(why))
 
     def _fail(self, i: int, why: str) -> None:
         self.failed[i] = why

@@ -32,7 +32,7 @@ from armillary.model.system import System
 from armillary.model.unit_system import default_value
 
 _TIMES = (0.37, 1.13, 2.9)
-_CLEAR = 1e-6  # of its own size, with which a link's own inertia surely suffices
+CLEAR = 1e-6  # of its own size, with which a link's own inertia surely suffices
 _REST = 1e-3  # of the speeds of a joint: its body is at rest
 _SAME = 1e-8  # of the largest: equal but for rounding, and for constraints, nothing is left
 
@@ -58,8 +58,8 @@ def check_masses(system: System, mode: Mode) -> list[Loose]:
 
     Returns motions without mass that only the constraints hold: a formalism for trees cannot solve for these.
     """
-    masses, plain = _masses(system, mode)
-    values = _places(system, plain)
+    masses, plain = tree_masses(system, mode)
+    values = places(system, plain)
     if masses.own_inertia_suffices(values) or not (loose := masses.loose(values)):
         return []
     left = loose
@@ -72,18 +72,6 @@ def check_masses(system: System, mode: Mode) -> list[Loose]:
     return loose
 
 
-def check_masses_with(system: System, mode: Mode, parameters: Mapping[str, float]) -> None:
-    """The same error for other values of the parameters than their defaults, in the model's units.
-
-    Loops are not closed for this: constraints say as much at places near by, or more.
-    """
-    masses, plain = _masses(system, mode)
-    named = {plain(node): parameters[name] for name, node in system.parameters.items() if name in parameters}
-    values = _places(system, plain) | named
-    if not masses.own_inertia_suffices(values) and (left := masses.loose(values, rows(system, plain))):
-        raise ModelError(refusal(system, left))
-
-
 def inertial_parameters(system: System) -> set[str]:
     """Names of the parameters on which masses, inertias, armatures and places of bodies depend."""
     found: set[str] = set()
@@ -94,7 +82,8 @@ def inertial_parameters(system: System) -> set[str]:
     return found | {s.data.name for s in symbols(*system.armatures.values()) if s.data.role == "parameter"}
 
 
-def _masses(system: System, mode: Mode) -> tuple[Masses, Undimensioned]:
+def tree_masses(system: System, mode: Mode) -> tuple[Masses, Undimensioned]:
+    """A system's masses, and its symbols without dimensions, of which their expressions are made."""
     plain, given = with_given(system, Undimensioned(), mode)
     return Masses(system, plant(system, plain, given=given, parted=True)), plain
 
@@ -134,7 +123,7 @@ class Masses:
         if any(link.modes is not None for link in self.tree.links):
             return False
         return all(
-            bool(np.all(own_share(link, E) > _CLEAR))
+            bool(np.all(own_share(link, E) > CLEAR))
             for link, E in zip(self.tree.links, self.links.own(values), strict=True)
         )
 
@@ -160,7 +149,7 @@ class Masses:
         pivot = pivots[link]
         rates = pivot.vectors[place][:, np.argmin(np.abs(pivot.eigenvalues[place]))] / pivot.sizes[place]
         speeds, twists = null_motion(self.links, pivots, link, rates, place)
-        motion = self._in_words(pivots, link, speeds, twists, _at(values, place), place)
+        motion = self._in_words(pivots, link, speeds, twists, at_place(values, place), place)
         return float(shares[link, place]), float(fallen[link, place]), place, motion
 
     def loose(self, values: Mapping[Any, Any], found: Sequence[Row] = ()) -> list[Loose]:
@@ -173,8 +162,10 @@ class Masses:
             return []
         by_place = []
         for k in known:
-            motions = self._motions(pivots, _at(values, int(k)), int(k))
-            by_place.append(_held_by(found, motions, self.system, _at(values, int(k))) if found else motions)
+            motions = self._motions(pivots, at_place(values, int(k)), int(k))
+            by_place.append(
+                _held_by(found, motions, self.system, at_place(values, int(k))) if found else motions
+            )
         return min(by_place, key=len)
 
     def _motions(self, pivots: list[Pivot], values: Mapping[Any, Any], place: int) -> list[Loose]:
@@ -284,7 +275,7 @@ def _axis(v: np.ndarray) -> str:
     return f"({', '.join(f'{round(x, 4) + 0.0:.4g}' for x in v)})"
 
 
-def _at(values: Mapping[Any, Any], place: int) -> dict[Any, Any]:
+def at_place(values: Mapping[Any, Any], place: int) -> dict[Any, Any]:
     """The values at one of the places."""
     return {s: x[place] if np.ndim(x) else x for s, x in values.items()}
 
@@ -294,7 +285,7 @@ def _without_start(values: Mapping[Any, Any]) -> dict[Any, Any]:
     return {s: x[1:] if np.ndim(x) else x for s, x in values.items()}
 
 
-def _places(system: System, plain: Undimensioned) -> dict[Expr, Any]:
+def places(system: System, plain: Undimensioned) -> dict[Expr, Any]:
     """Numbers for all symbols at a few places near the start of runs, with flexible bodies as they start."""
     chance = np.random.default_rng(1975)
     values: dict[Expr, Any] = {system.time: np.array(_TIMES)}

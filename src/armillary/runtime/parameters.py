@@ -16,9 +16,8 @@ from armillary.algebra.dimension import Dimension
 from armillary.algebra.expression import Expr
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
-from armillary.errors import ArmillaryError, ModelError, ParameterError, UnitsError, nearest
-from armillary.mechanics.constrained import first_mode
-from armillary.mechanics.massless import check_masses_with, inertial_parameters
+from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
+from armillary.mechanics.run_masses import RunMasses
 from armillary.model.body import Body
 from armillary.model.system import System
 from armillary.model.unit_system import UnitSystem
@@ -37,6 +36,7 @@ class ParameterTable:
     needed: frozenset[str]
     system: UnitSystem
     place: Callable[[str], str]  # where a parameter stands, for messages
+    masses: RunMasses
 
     def values(self, given: Mapping[str, Any] | None) -> dict[str, float]:
         """All values in stated units: given ones over defaults. Unknown, missing and impossible ones are
@@ -63,14 +63,6 @@ class ParameterTable:
                 f"give defaults in the description or parameters={{…}} in the call{''.join(lines)}"
             )
         return result
-
-    def vanishing(self, values: Mapping[str, Any]) -> set[str]:
-        """Parameters that are zero in some run though not by default: what the derivation has not seen."""
-        return {
-            name
-            for name, default in zip(self.names, self.defaults, strict=True)
-            if name in values and default != 0.0 and np.any(np.asarray(values[name]) == 0.0)
-        }
 
     def _plain(self, i: int, value: Any) -> float:
         where = f"parameter '{self.names[i]}'"
@@ -132,6 +124,7 @@ def parameter_table(equations: Equations) -> ParameterTable:
         frozenset(used & set(names)),
         system.units,
         lambda name: _place(system, name),
+        RunMasses(system),
     )
 
 
@@ -162,8 +155,6 @@ def check_physical(system: System, table: ParameterTable, values: Mapping[str, f
     without any mass to move.
     """
     inside = dict(zip(table.names, table.inside(values), strict=True))
-    if (vanishing := table.vanishing(values)) and vanishing & inertial_parameters(system):
-        check_some_mass(system, {name: inside[name] for name in values})
     for body in system.bodies.values():
         quantities = body_quantities(body)
         for value, what in zip(evaluate_all(quantities.values(), inside), quantities, strict=True):
@@ -172,11 +163,10 @@ def check_physical(system: System, table: ParameterTable, values: Mapping[str, f
     for speed, value in zip(system.armatures, evaluate_all(system.armatures.values(), inside), strict=True):
         if value < 0:
             raise ParameterError(f"the armature of '{speed}' is {value:g} with these parameters")
+    if why := table.masses.why_singular({name: float(inside[name]) for name in values}):
+        raise ParameterError(without_mass(why))
 
 
-def check_some_mass(system: System, inside: Mapping[str, float]) -> None:
-    """An error for parameters, in the model's units, that leave a joint without any mass to move."""
-    try:
-        check_masses_with(system, first_mode(system), inside)
-    except ModelError as error:
-        raise ParameterError(f"with these parameters, {error}") from None
+def without_mass(why: str) -> str:
+    """What to say of parameters with which the mass matrix is singular."""
+    return f"with these parameters, {why}"
