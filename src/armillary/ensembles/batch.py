@@ -19,6 +19,7 @@ from armillary.ensembles.planning import plan as planned
 from armillary.ensembles.result import Batch, batch_of
 from armillary.ensembles.singly import Singly
 from armillary.ensembles.starts import Starts
+from armillary.ensembles.weak_runs import mark_weak_runs
 from armillary.errors import ArmillaryError
 from armillary.runtime.progress import left, shown_line
 
@@ -101,6 +102,8 @@ class Prepared:
         outcome = _all(plan, self.work, count, progress)
         if self.again is not None:
             _made_again(outcome, self.again, starts, halted=bool(np.any(outcome.status == NOT_RUN)))
+        if self.name != "singly" and not np.any(outcome.status == NOT_RUN):
+            mark_weak_runs(plan, outcome)
         info = {
             "device": self.device,
             "precision": self.precision,

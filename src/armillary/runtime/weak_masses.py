@@ -20,22 +20,23 @@ import numpy as np
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constrained import with_given
-from armillary.mechanics.massless import Masses
+from armillary.mechanics.massless import Loose, Masses
 from armillary.mechanics.tree import plant
 from armillary.model.unit_system import state_factor
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import Integration
 from armillary.runtime.place import Place
 
-_JUMP = 10.0  # by which speeds grow from one row to the next, beyond all earlier rows, at a singular place
-_LEAP = 1e3  # the same, where a run that finished is worth a look
-_BURST = 1e3  # by which kinetic energy grows beyond all earlier rows where steps went across such a place
+_JUMP = 5.0  # by which speeds grow from one row to the next, beyond all earlier rows, at a singular place
+_JUMPS = 5  # that are looked at, the first ones of a run
+_BURST = 100.0  # by which kinetic energy grows beyond all earlier rows where steps went across such a place
 _SMALL = 1e-3  # of the run's median speed: growth below this is the start of a motion, and no jump
 _WEAK = 1e-6  # of the inertias that a pivot is made of: nothing, as far as a step is concerned
 _FALLEN = 1e-3  # of a pivot's share at the start of the run: it is weak here, and not everywhere
 _ROWS = 20  # before the jump, from which the motion is followed, and after it, where energy is looked at
 _AHEAD = 0.5  # radians or lengths of motion over which it is followed, at most
 _COARSE, _FINE = 64, 400  # looks at each way, and about the weakest of them
+SINGULAR_THERE = "the mass matrix becomes singular there"
 _REMEDY = (
     "give the body, or one that hangs on it, mass or inertia there, keep the motion away from this position, "
     "or use a joint without it (Spherical in place of three angles)"
@@ -50,30 +51,28 @@ def weakness(instance: Instance, result: Integration) -> tuple[int, str]:
         return whole, ""
     sizes = _speeds(instance, result)
     failed = result.status in ("diverged", "step too small")
-    leap = _first_jump(sizes, _LEAP)
-    jump = None if leap is None and not failed else _first_jump(sizes, _JUMP)
-    ends = sorted({end for end in (jump, leap) if end is not None}) or ([whole] if failed else [])
+    ends = _jumps(sizes) or ([whole] if failed else [])
+    look = _Look(instance, _way_from_row(instance, result, 0)) if ends else None
     for end in ends:
         ways = [_way_from_row(instance, result, k) for k in range(max(0, end - _ROWS), end)]
         if failed and end == whole:
             last = instance.place(result.t_stop, result.final_state, result.final_memory)
             ways.append(_Way(instance, last))
         ways = [way for way in ways if way.known]
-        said = _told(instance, _way_from_row(instance, result, 0), ways) if ways else ""
+        said = look.told(ways) if ways and look is not None else ""
         if said and (failed or _energy_bursts(instance, result, end)):
             return end, said
     return whole, ""
 
 
-def _first_jump(sizes: np.ndarray, factor: float) -> int | None:
-    """The first row in which speeds of some kind are so many times all earlier ones, not counting rest."""
+def _jumps(sizes: np.ndarray) -> list[int]:
+    """The first rows in which speeds of some kind are far above all earlier ones, not counting rest."""
     known = np.where(np.isfinite(sizes), sizes, np.inf)
     before = np.maximum.accumulate(known[:-1], axis=0)
     small = _SMALL * np.median(known, axis=0)
     least = np.maximum(before, np.where(np.isfinite(small), small, 0.0))
-    jumps = (before > 0.0) & ~(known[1:] < factor * least)
-    rows = np.flatnonzero(np.any(jumps, axis=1))
-    return int(rows[0]) + 1 if rows.size else None
+    jumps = (before > 0.0) & ~(known[1:] < _JUMP * least)
+    return [int(k) + 1 for k in np.flatnonzero(np.any(jumps, axis=1))[:_JUMPS]]
 
 
 def _energy_bursts(instance: Instance, result: Integration, end: int) -> bool:
@@ -115,28 +114,36 @@ class _Way:
         return {**self.values, **moved, time_name: self.t + times}
 
 
-def _told(instance: Instance, start: _Way, ways: Sequence[_Way]) -> str:
-    """The weakest place on the ways in words, "" where all masses are as sound as at the start."""
-    system = instance.equations.system
-    plain, given = with_given(system, Undimensioned(), instance.equations.mode)
-    masses = Masses(system, plant(system, plain, given=given, parted=True))
-    time = system.time.data.name
-    usual = masses.shares(start.at(np.zeros(1), time))[:, 0]
-    portions = np.linspace(0.0, 1.0, _COARSE)
-    looks = [(masses.weakest(way.at(way.ahead * portions, time), usual), way) for way in ways]
-    known = [(found[1], found[2], way) for found, way in looks if found is not None]
-    if not known:
-        return ""
-    _, k, way = min(known, key=lambda each: each[0])
-    near = way.ahead * np.linspace(portions[max(k - 1, 0)], portions[min(k + 1, _COARSE - 1)], _FINE)
-    found = masses.weakest(way.at(near, time), usual)
-    if found is None or found[0] > _WEAK or found[1] > _FALLEN:
-        return ""
-    share, _, k, motion = found
-    return (
-        f"near t = {way.t + near[k]:.6g} s {motion.line()}: the mass matrix becomes singular there (a pivot "
-        f"is {share:.1g} of the inertias that it is made of); {_REMEDY}"
-    )
+class _Look:
+    """A system's masses on the ways of a run, beside those at its start."""
+
+    def __init__(self, instance: Instance, start: _Way) -> None:
+        system = instance.equations.system
+        plain, given = with_given(system, Undimensioned(), instance.equations.mode)
+        self.masses = Masses(system, plant(system, plain, given=given, parted=True))
+        self.time = system.time.data.name
+        self.usual = self.masses.shares(start.at(np.zeros(1), self.time))[:, 0]
+
+    def told(self, ways: Sequence[_Way]) -> str:
+        """The weakest place on the ways in words, "" where all masses are as sound as at the start."""
+        portions = np.linspace(0.0, 1.0, _COARSE)
+        looks = [(self._weakest(way, way.ahead * portions), way) for way in ways]
+        known = [(found[1], found[2], way) for found, way in looks if found is not None]
+        if not known:
+            return ""
+        _, k, way = min(known, key=lambda each: each[0])
+        near = way.ahead * np.linspace(portions[max(k - 1, 0)], portions[min(k + 1, _COARSE - 1)], _FINE)
+        found = self._weakest(way, near)
+        if found is None or found[0] > _WEAK or found[1] > _FALLEN:
+            return ""
+        share, _, k, motion = found
+        return (
+            f"near t = {way.t + near[k]:.6g} s {motion.line()}: {SINGULAR_THERE} (a pivot "
+            f"is {share:.1g} of the inertias that it is made of); {_REMEDY}"
+        )
+
+    def _weakest(self, way: _Way, times: np.ndarray) -> tuple[float, float, int, Loose] | None:
+        return self.masses.weakest(way.at(times, self.time), self.usual)
 
 
 def _speeds(instance: Instance, result: Integration) -> np.ndarray:

@@ -1,0 +1,89 @@
+"""Runs of a batch that ended, but beyond a place where some motion moves no mass.
+
+The loops of a batch keep no rows to judge by. A run is suspected where its last speeds are enormous beside
+those at its start and what the accelerations there would give in its time; it is then made again by itself,
+with rows, and judged as every single run is (see runtime/weak_masses.py). Runs that prove sound keep their
+numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from armillary.ensembles.plan import EVENT, FAILED, FINISHED, Outcome, Plan
+from armillary.errors import ArmillaryError, SimulationError
+from armillary.model.unit_system import state_factor
+from armillary.runtime.instance import Instance
+from armillary.runtime.weak_masses import SINGULAR_THERE
+
+_ENORMOUS = 100.0  # times what the start lets expect
+_LOOKED = 256  # runs with the largest speeds: of so many, one must be suspect, or the others are left
+_AGAIN = 20  # suspects that are made again: one of so many must be singular, or the others are left
+_ROWS = 2000  # of a run that is made again
+
+
+def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
+    """Runs through a place without mass fail, with the sentence of a single run."""
+    equations = plan.model.equations
+    if equations.system.constraints or equations.formalism == "redundant":
+        return
+    kinds = _kinds(plan)
+    ended = np.flatnonzero((outcome.status == FINISHED) | (outcome.status == EVENT))
+    if not kinds or not ended.size:
+        return
+    last = np.stack([np.max(np.abs(outcome.state[own][:, ended]), axis=0) for own in kinds])
+    usual = np.median(last, axis=1, keepdims=True)
+    size = np.max(last / np.where(usual > 0.0, usual, 1.0), axis=0)
+    order = ended[np.argsort(-size, kind="stable")]
+    unsuspected = sound = 0
+    for i in order.tolist():
+        if unsuspected >= _LOOKED or sound >= _AGAIN:
+            return
+        if not _suspect(plan, i, outcome.state[:, i], kinds):
+            unsuspected += 1
+        elif why := _why_stopped(plan, i):
+            outcome.status[i], outcome.messages[i], outcome.event[i] = FAILED, why, -1
+            for array in (outcome.rows, outcome.slots, outcome.state, outcome.memory):
+                array[..., i] = np.nan
+            unsuspected = sound = 0
+        else:
+            sound += 1
+
+
+def _kinds(plan: Plan) -> list[list[int]]:
+    """Places of the speeds among the states, those of one kind and unit together."""
+    speeds = {u.data.name for u in plan.model.equations.system.speeds}
+    kinds: dict[Any, list[int]] = {}
+    for k, symbol in enumerate(plan.program.state):
+        if symbol.data.name in speeds:
+            kinds.setdefault((symbol.dimension, state_factor(symbol)), []).append(k)
+    return list(kinds.values())
+
+
+def _suspect(plan: Plan, i: int, state: np.ndarray, kinds: list[list[int]]) -> bool:
+    """Whether the speeds at the end are enormous beside what the start lets expect."""
+    _, start, memory = plan.starts.block(i, i + 1)
+    instance = Instance(plan.model, plan.starts.single(i)["parameters"])
+    rates = instance.derivatives(plan.t0, start[:, 0], memory[:, 0])
+    expected = np.abs(start[:, 0]) + np.abs(rates) * (plan.t_end - plan.t0)
+    return any(np.max(np.abs(state[own])) > _ENORMOUS * np.max(expected[own]) for own in kinds)
+
+
+def _why_stopped(plan: Plan, i: int) -> str:
+    """What a single run says of a place without mass, "" where it says nothing of the kind."""
+    span = plan.t_end - plan.t0
+    how: dict[str, Any] = {"method": plan.method.name, "step": plan.step, "max_steps": plan.max_steps}
+    if plan.method.adaptive:
+        atol = plan.atol if plan.atol.ndim else float(plan.atol)
+        how |= {"rtol": plan.rtol, "atol": atol, "max_step": plan.max_step}
+    elif plan.step is not None:
+        how["sample"] = plan.step * max(1.0, np.ceil(span / plan.step / _ROWS))
+    try:
+        plan.model.simulate(plan.t_end, t0=plan.t0, progress=False, **plan.starts.single(i), **how)
+    except SimulationError as error:
+        return str(error) if SINGULAR_THERE in str(error) else ""
+    except ArmillaryError:
+        return ""
+    return ""
