@@ -9,8 +9,9 @@ from zlib import crc32
 
 import numpy as np
 
+from armillary.algebra.arguments import text
 from armillary.algebra.expression import Expr, as_expr, call
-from armillary.errors import ExpressionError
+from armillary.errors import ExpressionError, shown
 
 
 class ForeignFunction:
@@ -24,11 +25,15 @@ class ForeignFunction:
     def __init__(
         self, name: str, address: Any, arity: int, partials: Sequence[Callable[..., Any]] | None = None
     ) -> None:
-        if arity < 1:
-            raise ExpressionError(f"foreign function '{name}' needs at least one argument")
+        text(name, "the name of a foreign function", ExpressionError)
+        if isinstance(arity, bool) or not isinstance(arity, int) or arity < 1:
+            raise ExpressionError(
+                f"foreign function '{name}' needs at least one argument; arity={shown(arity)}"
+            )
         if partials is not None and len(partials) != arity:
-            count = f"{arity} argument(s) but {len(partials)} partials"
-            raise ExpressionError(f"foreign function '{name}' has {count}")
+            raise ExpressionError(
+                f"foreign function '{name}' has {arity} argument(s) but {len(partials)} partials"
+            )
         self.name = name
         self.arity = arity
         self.source = address
@@ -86,6 +91,8 @@ def _address(name: str, source: Any) -> int:
                 f"foreign function '{name}': {source!r} has no address; "
                 "give an integer, a ctypes function or a Numba cfunc"
             ) from error
+    if found and not 0 < found < 2**64:
+        raise ExpressionError(f"foreign function '{name}': {shown(found)} is not an address")
     if not found:
         raise ExpressionError(f"foreign function '{name}' has the null address")
     return int(found)

@@ -83,9 +83,8 @@ def _of_time(x: Expr) -> bool:
 def _of_numbers(name: str, numeric: Callable[..., Any], *given: Any) -> Any:
     """NumPy's function of numbers and arrays; a sentence about anything else."""
     try:
-        for x in given:
-            if type(x) is not float and not _numeric(x):
-                raise TypeError
+        if not all([_numeric(x) for x in given]):
+            raise TypeError
         return numeric(*given)
     except ArmillaryError:
         raise
@@ -96,10 +95,21 @@ def _of_numbers(name: str, numeric: Callable[..., Any], *given: Any) -> Any:
 
 def _numeric(x: Any) -> bool:
     """Whether NumPy's functions take a value: numbers, arrays of them or of objects, and quantities."""
-    if isinstance(x, complex | int | np.ndarray | np.generic | list | tuple):
+    if type(x) is float:
+        return True
+    if isinstance(x, complex | float | int | np.ndarray | np.generic | list | tuple):
         found = np.asarray(x)
         return found.dtype.kind in "biufc" or (found.dtype.kind == "O" and found.ndim > 0)
     return getattr(x, "__array_ufunc__", None) is not None
+
+
+def operand(value: Any, what: str) -> Any:
+    """An argument of a law of scalars: an expression, a real number, or an array of these."""
+    if isinstance(value, Expr):
+        return value
+    if not _numeric(value) or np.iscomplexobj(value):
+        raise ExpressionError(f"{what} must be {_NUMBERS}, not {shown_value(value)}")
+    return np.asarray(value) if isinstance(value, list | tuple) else value
 
 
 def _unary(name: str, x: Any) -> Any:

@@ -283,6 +283,9 @@ class Dyadic(Combination):
 
 def outer(a: Vector, b: Vector) -> Dyadic:
     """The dyadic a b."""
+    for given in (a, b):
+        if not isinstance(given, Vector):
+            raise ExpressionError(f"outer() needs two vectors, not {shown(given)}")
     return Dyadic({(k1, k2): times(c1, c2) for k1, c1 in a.terms.items() for k2, c2 in b.terms.items()})
 
 

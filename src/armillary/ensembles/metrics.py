@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from armillary.algebra.arguments import text
 from armillary.algebra.arithmetic import plain_float, positive_whole
 from armillary.errors import ArmillaryError, nearest
 
@@ -29,6 +30,9 @@ class Metric:
 
     output: str
     kind: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        text(self.output, "the output of a metric")
 
     @property
     def start(self) -> tuple[float, ...]:
@@ -146,7 +150,8 @@ class Crossing(Metric):
     kind: ClassVar[str] = "crossing"
 
     def __post_init__(self) -> None:
-        if self.direction not in DIRECTIONS:
+        super().__post_init__()
+        if not isinstance(self.direction, str) or self.direction not in DIRECTIONS:
             raise ArmillaryError(
                 f"a crossing is {', '.join(DIRECTIONS)}, not '{self.direction}'"
                 f"{nearest(self.direction, DIRECTIONS)}"
@@ -176,6 +181,7 @@ class Histogram(Metric):
     kind: ClassVar[str] = "histogram"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         bounds = (plain_float(self.low), plain_float(self.high))
         if any(x is None or not isfinite(x) for x in bounds) or not self.low < self.high:
             raise ArmillaryError(

@@ -26,6 +26,13 @@ def contact_force(penetration: Any, rate: Any, stiffness: Any, damping: Any = 0,
     Source: Hunt & Crossley (1975), Coefficient of restitution interpreted as damping in vibroimpact, with
     λ = a k; the relation is the integral of m v dv = −F dδ over both halves of the impact.
     """
+    penetration, rate, stiffness, damping, exponent = [
+        fn.operand(value, f"contact_force: {what}")
+        for what, value in (
+            ("penetration", penetration), ("rate", rate), ("stiffness", stiffness),
+            ("damping", damping), ("exponent", exponent),
+        )
+    ]  # fmt: skip
     depth = fn.maximum(penetration, 0)
     return stiffness * depth**exponent * fn.maximum(1 + damping * rate, 0)
 
@@ -44,6 +51,10 @@ def friction_force(
     Source: Stribeck's curve in the form of Armstrong-Hélouvry et al. (1994), section 2; the root in place of
     sign v makes it smooth.
     """
+    given = {"speed": speed, "normal": normal, "coefficient": coefficient, "transition": transition}
+    speed, normal, coefficient, transition = [
+        fn.operand(value, f"friction_force: {what}") for what, value in given.items()
+    ]
     return -speed * friction_per_speed(speed * speed, normal, coefficient, transition, static, stribeck)
 
 
@@ -70,6 +81,9 @@ class SmoothFriction:
     static: Any = None
     stribeck: Any = None
 
+    def __post_init__(self) -> None:
+        _need(self, "coefficient", "transition")
+
 
 @dataclass(frozen=True)
 class StickSlip:
@@ -83,3 +97,12 @@ class StickSlip:
     stiffness: Any
     damping: Any
     static: Any = None
+
+    def __post_init__(self) -> None:
+        _need(self, "coefficient", "stiffness", "damping")
+
+
+def _need(law: Any, *names: str) -> None:
+    for name in names:
+        if getattr(law, name) is None:
+            raise ModelError(f"{type(law).__name__}: {name} is None; give a number, a parameter or a text")

@@ -11,13 +11,15 @@ import numpy as np
 from armillary.algebra.dimension import LENGTH, MOMENT, ONE, TIME
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Triple, matrix_vector
-from armillary.errors import ModelError, nearest
+from armillary.errors import ModelError, nearest, shown
 from armillary.model.body import Body
 from armillary.model.joints import Revolute
 from armillary.model.orientation import orientation_matrix
 from armillary.model.space.checking import bounded
 from armillary.model.system import System
 from armillary.model.undoing import all_or_nothing
+
+_MOST = 10_000
 
 
 @all_or_nothing
@@ -58,8 +60,8 @@ def panels(
     deployed direction, the others folded on it like an accordion. ``latch`` is the angle at which a hinge
     locks for good when it first passes there (event ``panel1 latches``); None leaves it free.
     """
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ModelError(f"panels: n={n!r} is not a number of panels, at least 1")
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST:
+        raise ModelError(f"panels: n={shown(n)} is not a number of panels, from 1 to {_MOST}")
     base = system._find_body(parent, "parent of panels")
     table = {
         word: _each(value, n, word)

@@ -18,7 +18,7 @@ from armillary.algebra.functions import BY_NAME, RESERVED
 from armillary.algebra.intermediate import measured
 from armillary.algebra.parsing import parse
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
-from armillary.algebra.vectors import Triple, Vector
+from armillary.algebra.vectors import Dyadic, Triple, Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ExpressionError, ModelError, UnitsError, nearest, shown
 from armillary.model.body import Body, Point
@@ -210,6 +210,8 @@ class Reading:
         in Python a variable does the same. ``label`` keeps the value whole in the equations, under that name;
         ``units`` are those of an expression whose numbers hide them, "" where they are not known."""
         self._new_name(name, "expression")
+        if not isinstance(value, str | Expr | Vector | Dyadic | Body | Point):
+            self._number(value, f"expression '{name}'", None)
         dimension = parse_unit(units).dimension if units else None
         self.definitions[name] = (value, label, dimension, units is None)
 

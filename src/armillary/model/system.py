@@ -39,7 +39,7 @@ from armillary.model.records import Constraint, Event, Gravity, Load, Memory, Ou
 from armillary.model.space import Space
 from armillary.model.space.attraction import Attractor
 from armillary.model.states import States
-from armillary.model.text_functions import argument_range, count_arguments
+from armillary.model.text_functions import argument_range, stated_arguments
 from armillary.model.unit_system import unit_system
 
 if TYPE_CHECKING:
@@ -264,8 +264,7 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
         self._new_name(name, "function")
         if not callable(function):
             raise ModelError(f"function '{name}': {function!r} cannot be called")
-        count: Any = arity if arity is not None else count_arguments(function)
-        self.functions[name] = (function, count)
+        self.functions[name] = (function, stated_arguments(function, arity, name))
         return function
 
     @recorded

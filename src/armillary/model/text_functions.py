@@ -9,7 +9,10 @@ from typing import Any
 
 from armillary.algebra import vectors as vec
 from armillary.algebra.expression import number
+from armillary.errors import ModelError, shown
 from armillary.model import laws, motion
+
+_MOST_ARGUMENTS = 255
 
 MODEL_FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
     "dot": (vec.dot, 2),
@@ -68,6 +71,15 @@ def count_arguments(function: Callable[..., Any]) -> Any:
     places = [p for p in kinds if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     needed = [p for p in places if p.default is p.empty]
     return len(places) if len(needed) == len(places) else (len(needed), len(places))
+
+
+def stated_arguments(function: Callable[..., Any], arity: Any, name: str) -> Any:
+    """Number of arguments as a user states it, else as it is found."""
+    if arity is None:
+        return count_arguments(function)
+    if isinstance(arity, bool) or not isinstance(arity, int) or not 0 <= arity <= _MOST_ARGUMENTS:
+        raise ModelError(f"function '{name}': arity={shown(arity)} is not a number of arguments")
+    return arity
 
 
 def argument_range(function: Callable[..., Any]) -> tuple[float, float]:

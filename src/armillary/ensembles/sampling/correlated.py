@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.arguments import table
 from armillary.ensembles.sampling.distributions import Distribution
 from armillary.ensembles.sampling.reading import as_distribution
 from armillary.errors import ParameterError
@@ -27,7 +28,8 @@ class Correlated:
 
     def __init__(self, distributions: Mapping[str, Any], correlation: Any) -> None:
         self.distributions: dict[str, Distribution] = {
-            str(name): as_distribution(value, str(name)) for name, value in distributions.items()
+            name: as_distribution(value, name)
+            for name, value in table(distributions, "what varies together", ParameterError).items()
         }
         self.correlation = _checked(correlation, tuple(self.distributions))
         self._factor = np.linalg.cholesky(self.correlation)

@@ -65,7 +65,7 @@ class Design:
         second_order: bool = False,
         units: Mapping[str, str] | None = None,
     ) -> None:
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:
             raise ParameterError(
                 f"there is no design '{kind}'{nearest(str(kind), KINDS) or '; use ' + ', '.join(KINDS)}"
             )

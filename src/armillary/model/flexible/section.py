@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.errors import ModelError
-from armillary.model.flexible.checks import positive
+from armillary.model.flexible.checks import numbers, positive
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,12 @@ class Section:
     Iy: float
     Iz: float
     J: float
+
+    def __post_init__(self) -> None:
+        for name in ("area", "Iy", "Iz", "J"):
+            value = float(numbers(getattr(self, name), "Section", name, ()))
+            if value < 0:
+                raise ModelError(f"Section: {name} must not be negative, but it is {value:g}")
 
     @classmethod
     def circle(cls, radius: float) -> Section:

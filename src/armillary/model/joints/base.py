@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.arguments import flag
 from armillary.algebra.dimension import LENGTH, ONE, RATE, SPEED, Dimension
 from armillary.algebra.expression import Expr, as_expr, number
 from armillary.algebra.remembered import remembering
@@ -87,7 +88,7 @@ class JointType:
     small: bool = False
 
     def __init__(self, *, small: bool = False) -> None:
-        self.small = small
+        self.small = flag(small, f"{type(self).__name__}: small=", ModelError)
 
     def __init_subclass__(cls) -> None:
         if "__init__" in cls.__dict__:
