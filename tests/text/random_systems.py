@@ -198,7 +198,12 @@ class Teller(Words):
         if self.chance(0.5):
             self.s.state(name, self.scalar(), self.size(), units=units, about=about)
         else:
-            self.s.rate(self.s.state(name, initial=self.size(), units=units, about=about), self.scalar())
+            state = self.s.state(name, initial=self.size(), units=units, about=about)
+            try:
+                self.s.rate(state, self.scalar())
+            except arm.ArmillaryError:  # a state without a rate is no description that can be written
+                self.s.rate(state, 0)
+                raise
 
     def tell_input(self) -> None:
         self.s.input(self.name(), self.size(), units=self.rng.choice(UNITS), about=self.rng.choice(TEXTS))
