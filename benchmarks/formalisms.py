@@ -35,6 +35,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "five_bar": {},
     "four_bar": {},
     "hub_and_panels": {},
+    "integral_control": {},
     "jpl_spinning_rotor": {},
     "jpl_two_bodies": {},
     "momentum_tree": {},

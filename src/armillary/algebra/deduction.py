@@ -120,10 +120,11 @@ def _form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> F
     if node.kind == "let":
         return forms[node.args[0]]
     if node.kind == "product":
-        result = _NUMBER if node.unit is None else Form(node.unit, {})
+        bare = node.unit is None or _unit_forgotten(node)
+        result = _NUMBER if bare else Form(node.unit, {})
         for base, exponent in zip(node.args, node.data[1], strict=True):
             result = result.times(forms[base], Fraction(exponent).limit_denominator(64))
-        if node.unit is not None:
+        if not bare:
             return result
         if result.unknowns:  # a bare number is likely to have no dimension, but nothing says so
             system.guesses.append((_bare(node), result, Demand(node, node, where)))
@@ -131,6 +132,14 @@ def _form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> F
     if node.kind == "sum":
         return _sum_form(node, forms, system, where)
     return _call_form(node, forms, system, where)
+
+
+def _unit_forgotten(node: Expr) -> bool:
+    """Whether the number of a product may be a bare one: beside factors of unknown dimension that are not
+    undeclared symbols, products with a bare number and with a plain one are the same node.
+    """
+    bare = node.unit is ONE and node.dimension is None and abs(node.data[0]) != 1
+    return bare and not any([base.undeclared for base in node.args])
 
 
 def _sum_form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> Form:

@@ -214,3 +214,18 @@ def test_constants_of_nature_in_other_units() -> None:
     out = model.outputs(2.0, model.state())
     assert out["light"] == pytest.approx(P / 6894.757293168, rel=1e-12)
     assert out["jet propellant"] == pytest.approx(3 / (200 * 9.80665 / 0.0254), rel=1e-12)
+
+
+def test_a_mirror_that_faces_the_sun_beside_a_planet_with_a_shadow() -> None:
+    """(1 + ρ) p A, lit; its numbers, bare shares among them, contradict no units. Nothing in the shadow."""
+    s = arm.System("sail")
+    s.attractor("earth", 3.986004418e14, radius=6378137.0)
+    sail = s.body("sail", joint=arm.Free(), mass=20.0, inertia=(5.0, 5.0, 10.0))
+    push = s.solar_pressure(
+        "light", at=sail, area=100.0, sun=s.ground.x, normal=sail.x, specular=0.8, shadow="earth"
+    )
+    s.output("push", push, units="N")
+    model = s.derive().compile()
+    for x, expected in ((7e6, 1.8 * 100 * 1361.0 / 299792458.0), (-7e6, 0.0)):
+        run = model.simulate(1e-3, step=1e-3, initial={"sail.q1": x})
+        assert run["push"][0] == pytest.approx(expected, rel=1e-14)
