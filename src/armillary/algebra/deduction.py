@@ -120,11 +120,11 @@ def _form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> F
     if node.kind == "let":
         return forms[node.args[0]]
     if node.kind == "product":
-        bare = node.unit is None or _unit_forgotten(node)
-        result = _NUMBER if bare else Form(node.unit, {})
+        unit = None if _unit_forgotten(node) else node.unit
+        result = _NUMBER if unit is None else Form(unit, {})
         for base, exponent in zip(node.args, node.data[1], strict=True):
             result = result.times(forms[base], Fraction(exponent).limit_denominator(64))
-        if not bare:
+        if unit is not None:
             return result
         if result.unknowns:  # a bare number is likely to have no dimension, but nothing says so
             system.guesses.append((_bare(node), result, Demand(node, node, where)))
