@@ -434,7 +434,7 @@ BAD = [
     ({"initial": [[1.0], [2.0, 0.0]]}, r"initial states must be numbers, 2 for each run"),
     ({"runs": 2, "metrics": ["histogram(height, 0, 1, nan)"]}, r"whole number of bins"),
     ({"runs": 2, "metrics": {"": "max(height)"}}, r"a metric needs a name"),
-    ({"parameters": {"L": [0.5, "long"]}}, r"parameter 'L' needs numbers, one per run"),
+    ({"parameters": {"L": [0.5, "long"]}}, r"parameter 'L' needs a number, or text .*, not 'long'"),
     ({"runs": 2, "outputs": ["heigt"]}, r"no output 'heigt'; did you mean 'height'"),
     ({"runs": 2, "metrics": ["maximum(heigt)"]}, r"no output 'heigt'; did you mean 'height'"),
     ({"runs": 2, "metrics": ["maxmum(height)"]}, r"no metric; did you mean 'maximum'"),

@@ -141,7 +141,8 @@ class Masses:
         pivots = sweep(self.links, values)
         shares = _shares(pivots)
         # A pivot that is nothing at the usual place is compared with the inertias that it is made of.
-        fallen = shares / np.where(usual < SINGULAR, 1.0, usual)[:, None]
+        sound = np.isfinite(usual) & (usual >= SINGULAR)
+        fallen = shares / np.where(sound, usual, 1.0)[:, None]
         fallen[~np.isfinite(shares)] = np.inf
         if not np.isfinite(fallen).any():
             return None
