@@ -435,6 +435,8 @@ BAD = [
     ({"runs": 2, "metrics": ["histogram(height, 0, 1, nan)"]}, r"whole number of bins"),
     ({"runs": 2, "metrics": {"": "max(height)"}}, r"a metric needs a name"),
     ({"parameters": {"L": [0.5, "long"]}}, r"parameter 'L' needs a number, or text .*, not 'long'"),
+    ({"parameters": {"L": [0.5, None]}}, r"parameter 'L' .*(needs numbers|finite)"),
+    ({"parameters": {"L": [0.5, object()]}}, r"parameter 'L' needs numbers, or texts .*, one per run"),
     ({"runs": 2, "outputs": ["heigt"]}, r"no output 'heigt'; did you mean 'height'"),
     ({"runs": 2, "metrics": ["maximum(heigt)"]}, r"no output 'heigt'; did you mean 'height'"),
     ({"runs": 2, "metrics": ["maxmum(height)"]}, r"no metric; did you mean 'maximum'"),

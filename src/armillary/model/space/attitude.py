@@ -16,10 +16,9 @@ from itertools import pairwise
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.arguments import text
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors import Matrix, direction_cosines, matrix_product, transposed
-from armillary.errors import ModelError, nearest
+from armillary.errors import ModelError, nearest, shown
 from armillary.model.body import Body
 from armillary.model.joints import Drift, Tumble
 from armillary.model.joints.base import principal_rotation
@@ -46,19 +45,18 @@ def attitude(body: Any, kind: str = "quaternion", relative_to: Body | None = Non
         raise ModelError(
             f"attitude of '{body.name}': relative_to={relative_to!r} is not a body of its system"
         )
-    text(kind, f"attitude of '{body.name}': its kind", ModelError)
+    if not isinstance(kind, str) or not (kind in KINDS or _is_sequence(kind)):
+        raise ModelError(
+            f"attitude of '{body.name}': there is no kind {shown(kind)}{nearest(kind, KINDS)}; there are "
+            "'quaternion', 'mrp', and sequences of three letters without equal neighbours, such as 'zyx' or "
+            "'zxz'"
+        )
     if kind == "quaternion":
         return _quaternion(body, base)
     if kind == "mrp":
         e0, *e = _quaternion(body, base)
         factor = fn.select(e0 >= 0, 1, -1) / (1 + fn.absolute(e0))
         return tuple(x * factor for x in e)
-    if not _is_sequence(kind):
-        hint = nearest(kind, KINDS)
-        raise ModelError(
-            f"attitude of '{body.name}': there is no kind {kind!r}{hint}; there are 'quaternion', 'mrp', and "
-            "sequences of three letters without equal neighbours, such as 'zyx' or 'zxz'"
-        )
     return _angles(direction_cosines(base.frame, body.frame), kind)
 
 
