@@ -362,10 +362,10 @@ class CompiledModel:
     ) -> Batch:
         """Many runs from ``t0`` to ``t_end`` at once.
 
-        ``parameters``, ``initial`` and ``memory`` hold numbers, shared by all runs, and arrays, one number
-        per run; ``initial`` may also be an array of whole states, a row per run. ``metrics`` are reduced on
-        the fly, by name: "final(x)", "minimum(x)", "maximum(x)", "mean(x)", "rms(x)", "crossing(x, level,
-        rising)", "histogram(x, low, high, bins)" of outputs x. They see every fixed step, or a thousand
+        ``parameters``, ``initial`` and ``memory`` hold numbers or texts with units, shared by all runs, and
+        arrays of them, one per run; ``initial`` may also be whole states, a row per run. ``metrics`` are
+        reduced on the fly, by name: "final(x)", "minimum(x)", "maximum(x)", "mean(x)", "rms(x)", "crossing(x,
+        level, rising)", "histogram(x, low, high, bins)" of outputs x. They see every fixed step, or 1000
         intervals of an adaptive method; ``watch`` is another time between two looks. ``outputs`` are those
         whose histories are kept, at the times of ``sample``: all where no metrics are asked for, else none
         unless named. Steps, methods and tolerances are those of ``simulate``, and so are the numbers, to
