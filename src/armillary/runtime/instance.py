@@ -146,7 +146,8 @@ class Instance:
         values |= dict(zip(self.model.coordinate_names, place.q.tolist(), strict=True))
         values |= {s.data.name: float(x) for s, x in zip(system.speeds, place.u, strict=True)}
         values |= dict(zip(self.model.state_names, place.states.tolist(), strict=True))
-        values |= dict(zip(system.memories, place.memory.tolist(), strict=True))
+        own = place.memory[: len(system.memories)]  # derivatives of memories, where there are some, follow
+        values |= dict(zip(system.memories, own.tolist(), strict=True))
         return values | {system.time.data.name: place.t}
 
     # ------------------------------------------------------------ constraints
