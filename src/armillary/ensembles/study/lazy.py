@@ -13,6 +13,7 @@ from armillary.ensembles.study.files import Folder
 from armillary.ensembles.study.layout import STATUS
 from armillary.ensembles.study.records import read_numbers
 
+_DENSE = 1000  # rows between two that are wanted, up to which all are read
 _REMEMBERED = 64 * 2**20  # bytes of numbers that are kept for the next column
 
 
@@ -54,11 +55,13 @@ def lazy_column(runs: int, dtype: Any, read: Callable[[int, int], np.ndarray]) -
             self.dtype = np.dtype(dtype)
 
         def __getitem__(self, key: Any) -> Any:
-            basic = indexing.IndexingSupport.BASIC
-            return indexing.explicit_indexing_adapter(key, self.shape, basic, self._read)
+            support = indexing.IndexingSupport.OUTER_1VECTOR
+            return indexing.explicit_indexing_adapter(key, self.shape, support, self._read)
 
         def _read(self, key: tuple[Any, ...]) -> Any:
             (rows,) = key
+            if isinstance(rows, np.ndarray):
+                return self._some(np.where(rows < 0, rows + runs, rows))
             if not isinstance(rows, slice):
                 return read(int(rows), int(rows) + 1)[0]
             wanted = range(runs)[rows]
@@ -66,5 +69,14 @@ def lazy_column(runs: int, dtype: Any, read: Callable[[int, int], np.ndarray]) -
                 return np.empty(0, self.dtype)
             first, last = min(wanted[0], wanted[-1]), max(wanted[0], wanted[-1])
             return read(first, last + 1)[np.arange(wanted.start, wanted.stop, wanted.step) - first]
+
+        def _some(self, rows: np.ndarray) -> np.ndarray:
+            """Single runs; those far apart are read one by one, not with all that lies between them."""
+            if not len(rows):
+                return np.empty(0, self.dtype)
+            first, last = int(rows.min()), int(rows.max())
+            if last - first < _DENSE * len(rows):
+                return read(first, last + 1)[rows - first]
+            return np.concatenate([read(int(row), int(row) + 1) for row in rows])
 
     return indexing.LazilyIndexedArray(Column())
