@@ -48,27 +48,36 @@ class States(Reading):
         ``s.rate(name, …)``. ``initial`` is in ``units``; runs may set it with ``initial={name: …}``, events
         with ``set=``.
         """
-        self._new_name(name, "state")
-        text(about, f"the description of state '{name}'", ModelError)
-        start = finite_number(initial, f"the initial value of state '{name}'")
+        node, start, _ = self._variable("state", name, initial, units, about)
+        self.states[name] = State(node, None, about)
+        self.initial[node] = start
+        if rate is not None:
+            self.rate(node, rate)
+        return node
+
+    def _variable(
+        self, kind: str, name: str, initial: Any, units: str | None, about: str
+    ) -> tuple[Expr, float, float]:
+        """The symbol of a new state or memory, its initial value in the model's units, and the factor of its
+        own units to those.
+        """
+        self._new_name(name, kind)
+        text(about, f"the description of {kind} '{name}'", ModelError)
+        start = finite_number(initial, f"the initial value of {kind} '{name}'")
         dimension, factor = None, 1.0
         if units is not None:
             unit = parse_unit(units)
             dimension, factor = unit.dimension, self.units.factor(unit)
         node = symbol(
             name,
-            "state",
+            kind,
             dimension=dimension,
             owner=self.identity,
             units=units or "",
             about=about,
             undeclared=dimension is None,
         )
-        self.states[name] = State(node, None, about)
-        self.initial[node] = start * factor
-        if rate is not None:
-            self.rate(node, rate)
-        return node
+        return node, start * factor, factor
 
     @recorded
     def rate(self, state: Any, expression: Any) -> None:

@@ -124,23 +124,8 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
         """A discrete state; ``initial`` is in ``units``. ``update`` (text or expression, may use the memory's
         own old value) is applied once per step, or with ``every`` once per so many seconds, first one period
         after the start of a run; events may change it too."""
-        self._new_name(name, "memory")
-        text(about, f"the description of memory '{name}'", ModelError)
-        start = finite_number(initial, f"the initial value of memory '{name}'")
-        dimension, factor = None, 1.0
-        if units is not None:
-            unit = parse_unit(units)
-            dimension, factor = unit.dimension, self.units.factor(unit)
-        node = symbol(
-            name,
-            "memory",
-            dimension=dimension,
-            owner=self.identity,
-            units=units or "",
-            about=about,
-            undeclared=dimension is None,
-        )
-        self.memories[name] = Memory(node, start * factor, None, about, factor=factor)
+        node, start, factor = self._variable("memory", name, initial, units, about)
+        self.memories[name] = Memory(node, start, None, about, factor=factor)
         self.rates[node] = ZERO
         if every is not None:
             self._renew_periodically(node, update, every)
