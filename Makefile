@@ -5,6 +5,9 @@
 .NOTPARALLEL:
 SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
+# The tests start some hundred interpreters. Where this variable is set, each of them compiles NumPy, SciPy and
+# Armillary from their sources again; __pycache__ is in .gitignore and `make clean` removes it.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV ?= .venv
 PEERS ?= .venv-peers
