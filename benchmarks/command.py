@@ -21,7 +21,7 @@ from benchmarks.exported import measure_exported
 from benchmarks.flexible import measure_flexible
 from benchmarks.formalisms import EXAMPLES as COMPARED
 from benchmarks.formalisms import compare_examples
-from benchmarks.fresh import in_fresh_process
+from benchmarks.fresh import import_seconds, in_fresh_process
 from benchmarks.linkages import LINKAGES
 from benchmarks.measure import measure
 from benchmarks.models import MODELS, TIMED
@@ -66,6 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(report.model_table(record) + "\n", flush=True)
     derived = only if options.only else (*GROWTH, *EXAMPLES)
     results["derivation"] = derivations(derived, repeats=1 if options.quick else 3)
+    results["import_seconds"] = import_seconds(repeats=3 if options.quick else 9)
     results["sympy_chain8"] = (
         sympy_chain8(environment) if "sympy" in peers else {"missing": "SymPy was left out"}
     )

@@ -69,6 +69,13 @@ def measure(key: str) -> dict[str, Any]:
     return record
 
 
+def import_seconds(repeats: int) -> float:
+    """CPU seconds of `import armillary` after NumPy in a fresh process, the least of several."""
+    clock = "time.process_time()"
+    code = f"import time, numpy; start = {clock}; import armillary; print({clock} - start)"
+    return min(float(run([sys.executable, "-c", code])) for _ in range(repeats))
+
+
 def in_fresh_process(key: str, repeats: int) -> dict[str, Any]:
     """The quickest of several fresh processes; memory is the largest seen."""
     path = os.pathsep.join(filter(None, (str(HERE.parent), os.environ.get("PYTHONPATH"))))

@@ -232,6 +232,7 @@ def all_targets(results: dict[str, Any]) -> list[Target]:
         *exported_targets(results.get("exported", [])),
         *batch_targets(results.get("batches", {})),
         *formalism_targets(results["formalisms"]),
+        Target("import armillary, beyond NumPy, CPU s", 0.15, results.get("import_seconds")),
         *derivation_targets(fresh, results["sympy_chain8"]),
         Target("arm, 10 s of RK4 at 1 ms: simulation / chained evaluations", 1.3, simulated.get("ratio")),
         Target(

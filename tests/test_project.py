@@ -1,4 +1,4 @@
-"""The project's frame: imports run one way, start-up is quick, files are short, metadata is right."""
+"""The project's frame: imports run one way, start-up does little, files are short, metadata is right."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SRC = ROOT / "src"
 
 SPINE = {"algebra", "model", "mechanics", "program", "backends", "runtime", "results"}
 LONGEST_FILE = 600
-IMPORT_SECONDS = 0.5
+IMPORT_CALLS = 22_000
 LAZY = ("scipy", "matplotlib", "xarray", "pandas", "pyarrow", "h5netcdf", "pint", "llvmlite.ir",
         "llvmlite.binding", "click")  # fmt: skip
 
@@ -116,22 +116,31 @@ def test_the_allowed_arrow_back_must_be_lazy() -> None:
     assert backward([lazy, eager]) == [eager]
 
 
-def test_import_is_quick_and_leaves_heavy_libraries_alone() -> None:
-    """CPU seconds of a fresh interpreter, the best of three: machines are shared, the work is not."""
-    code = f"import sys, armillary; print(*(name for name in {LAZY!r} if name in sys.modules))"
+def test_import_leaves_heavy_libraries_alone_and_does_little() -> None:
+    """Calls of Python functions while a fresh interpreter imports Armillary after NumPy.
+
+    Seconds depend on what else the machine does; this number does not. The calls of the import system itself
+    are left out, since they depend on the search path and on stored bytecode. Dataclasses made at import
+    are most of the rest. The number is 19,240 on Python 3.11, 19,669 on 3.12 and 18,937 on 3.13: one
+    table that is built or one family of modules that is imported too early shows. The benchmarks measure
+    the seconds.
+    """
+    code = f"""
+import sys, numpy
+calls = 0
+def count(frame, event, argument):
+    global calls
+    calls += event == "call" and not frame.f_code.co_filename.startswith("<frozen importlib")
+sys.setprofile(count)
+import armillary
+sys.setprofile(None)
+print(calls, *(name for name in {LAZY!r} if name in sys.modules))"""
     here = {**os.environ, "PYTHONPATH": str(SRC)}
-    seconds = []
-    for _ in range(3):
-        child = subprocess.Popen([sys.executable, "-c", code], env=here, stdout=subprocess.PIPE, text=True)
-        assert child.stdout is not None
-        with child.stdout as stdout:
-            loaded = stdout.read().split()
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        assert child.returncode == 0
-        assert not loaded, "imported at start-up; import them inside the functions that need them"
-        seconds.append(usage.ru_utime + usage.ru_stime)
-    assert min(seconds) < IMPORT_SECONDS
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=here, capture_output=True, check=True, text=True)
+    calls, *loaded = done.stdout.split()
+    assert not loaded, "imported at start-up; import them inside the functions that need them"
+    assert 1000 < int(calls) < IMPORT_CALLS
 
 
 def test_no_source_file_is_too_long() -> None:

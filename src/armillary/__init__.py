@@ -54,9 +54,6 @@ from armillary.errors import (
     SimulationError,
     UnitsError,
 )
-from armillary.model.flexible.beam import Beam
-from armillary.model.flexible.plate import Plate
-from armillary.model.flexible.section import Section
 from armillary.model.fmu import Fmu, fmu
 from armillary.model.joints import (
     Cylindrical,
@@ -71,7 +68,6 @@ from armillary.model.joints import (
 )
 from armillary.model.laws import SmoothFriction, StickSlip, contact_force, friction_force
 from armillary.model.motion import partial
-from armillary.model.panels import panels
 from armillary.model.public import (
     acceleration,
     angle,
@@ -88,7 +84,6 @@ from armillary.model.public import (
 )
 from armillary.model.space import Gyro, Orbit, attitude
 from armillary.model.system import Body, Point, System
-from armillary.results import Run, load_run, plot
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
@@ -108,6 +103,11 @@ if TYPE_CHECKING:
         Uniform,
     )
     from armillary.ensembles.study import Study, open_study
+    from armillary.model.flexible.beam import Beam
+    from armillary.model.flexible.plate import Plate
+    from armillary.model.flexible.section import Section
+    from armillary.model.panels import panels
+    from armillary.results import Run, load_run, plot
     from armillary.simulation.execute import run
     from armillary.text.loading import load
     from armillary.text.schema import model_schema as schema
@@ -115,6 +115,7 @@ if TYPE_CHECKING:
 # What most models do not need: its modules are imported when it is first asked for.
 _LATER = {
     "Batch": ("armillary.ensembles.result", "Batch"),
+    "Beam": ("armillary.model.flexible.beam", "Beam"),
     "Choice": ("armillary.ensembles.sampling", "Choice"),
     "Correlated": ("armillary.ensembles.sampling", "Correlated"),
     "Crossing": ("armillary.ensembles.metrics", "Crossing"),
@@ -128,14 +129,20 @@ _LATER = {
     "Mean": ("armillary.ensembles.metrics", "Mean"),
     "Minimum": ("armillary.ensembles.metrics", "Minimum"),
     "Normal": ("armillary.ensembles.sampling", "Normal"),
+    "Plate": ("armillary.model.flexible.plate", "Plate"),
     "Rms": ("armillary.ensembles.metrics", "Rms"),
+    "Run": ("armillary.results", "Run"),
+    "Section": ("armillary.model.flexible.section", "Section"),
     "Sensitivities": ("armillary.analysis.sensitivities", "Sensitivities"),
     "Study": ("armillary.ensembles.study", "Study"),
     "Triangular": ("armillary.ensembles.sampling", "Triangular"),
     "Uniform": ("armillary.ensembles.sampling", "Uniform"),
     "fit": ("armillary.analysis.fit", "fit"),
     "load": ("armillary.text.loading", "load"),
+    "load_run": ("armillary.results", "load_run"),
     "open_study": ("armillary.ensembles.study", "open_study"),
+    "panels": ("armillary.model.panels", "panels"),
+    "plot": ("armillary.results", "plot"),
     "run": ("armillary.simulation.execute", "run"),
     "schema": ("armillary.text.schema", "model_schema"),
 }

@@ -10,7 +10,6 @@ import importlib
 import re
 import sys
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import PurePath
 from types import ModuleType
 from typing import Any
@@ -108,19 +107,25 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
+def _closest(name: str, folded: Iterable[str]) -> list[str]:
+    from difflib import get_close_matches  # imported here: only a mistake needs it
+
+    return get_close_matches(name.casefold(), list(folded), n=1)
+
+
 def nearest(name: object, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown name: "; did you mean 'x'?", or "" if no known name is close."""
     if not isinstance(name, str):
         return ""
     by_folded = {candidate.casefold(): candidate for candidate in known}
-    close = get_close_matches(name.casefold(), by_folded, n=1)
+    close = _closest(name, by_folded)
     return f"; did you mean '{by_folded[close[0]]}'?" if close else ""
 
 
 def nearest_file(name: str, known: Iterable[str]) -> str:
     """The same about a file; that two names end alike does not make them close."""
     by_stem = {PurePath(candidate).stem: candidate for candidate in known}
-    close = get_close_matches(PurePath(name).stem.casefold(), [stem.casefold() for stem in by_stem], n=1)
+    close = _closest(PurePath(name).stem, [stem.casefold() for stem in by_stem])
     found = [candidate for stem, candidate in by_stem.items() if stem.casefold() in close]
     return f"; did you mean '{found[0]}'?" if found else ""
 

@@ -16,14 +16,12 @@ are tables too, with exact polynomials, so a table is differentiated as often as
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from armillary.algebra.csv_columns import read_columns
 from armillary.algebra.dimension import Dimension
 from armillary.algebra.expression import Expr, as_expr, call, number
 from armillary.algebra.remembered import remembering
@@ -57,6 +55,8 @@ class Piecewise:
 
     def _content_digest(self) -> int:
         """A number made of the content alone, the same in every process."""
+        import hashlib  # here, with OpenSSL: models without tables do not need it
+
         head = repr((self.name, self.outside, self.coefficients.shape))
         digest = hashlib.blake2b(head.encode(), digest_size=7)
         for array in (*self.breaks, self.coefficients):
@@ -208,6 +208,8 @@ class Table(Piecewise):
         Units are those given, else those in the headings, "speed [rpm]". The name is the file's without
         its ending where none is given. Separators may be commas, semicolons (decimal commas too) or tabs.
         """
+        from armillary.algebra.csv_columns import read_columns
+
         found = read_columns(path)
         places = found.place(x), found.place(y)
         units = [
