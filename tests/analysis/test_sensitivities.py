@@ -20,9 +20,9 @@ from tests.analysis.differences import NEAR, TIGHT, assert_derivatives
 
 
 @cache
-def oscillator() -> CompiledModel:
+def oscillator(k: float = 400.0) -> CompiledModel:
     s = arm.System("oscillator")
-    s.parameter("k", 400.0, units="N/m")
+    s.parameter("k", k, units="N/m")
     s.parameter("m", 4000.0, units="g")
     b = s.body("b", joint=arm.Prismatic("x"), mass="m", inertia=0)
     s.force("spring", "-k*b.q1", s.ground.x, at=b.com)
@@ -52,6 +52,21 @@ def test_oscillator_has_its_closed_form() -> None:
     assert s.run["x"] == pytest.approx(1e3 * (x0 * np.cos(w * t) + v0 / w * np.sin(w * t)), abs=1e-8)
     assert s.scaled["x", "k"] == pytest.approx(400.0 * s["x", "k"]) and s.scaled.units["x", "k"] == "mm"
     assert np.array_equal(s.scaled.scaled.values, s.scaled.values)
+
+
+def test_tolerances_of_derivatives_follow_the_parameters_of_the_run() -> None:
+    """The size of k, by which its derivatives are judged, is what it is in the run: steps and numbers are
+    those of a model with this default.
+    """
+    how: dict[str, Any] = {"initial": {"b.q1": 0.3}, "sample": 0.1, "rtol": 1e-5, "atol": 1e-7}
+    own = oscillator().sensitivities(2.0, ["k"], ["x"], **how)
+    other = oscillator(1e-3).sensitivities(2.0, ["k"], ["x"], parameters={"k": 400.0}, **how)
+    assert other.run.info["steps"] == own.run.info["steps"]
+    assert other["x", "k"] == pytest.approx(own["x", "k"], rel=1e-12, abs=1e-15)
+    at_zero = oscillator().sensitivities(
+        1.0, ["k"], ["x"], parameters={"k": 0.0}, sample=0.1, initial={"b.q1": 0.3}
+    )
+    assert at_zero["x", "k"] == pytest.approx(-1e3 * 0.3 * at_zero.time**2 / 2 / 4.0, rel=1e-9)
 
 
 @cache

@@ -6,6 +6,7 @@ import ctypes
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 import armillary as arm
@@ -78,6 +79,21 @@ def test_kinks_and_switches_by_the_clock_are_not(force: str) -> None:
     assert_derivatives(
         model, 0.9, ["k"], ["b.q1", "b.u1"], 1e-5, parameters={"k": 4.1}, initial=start, step=1e-3
     )
+
+
+def test_jumps_that_only_the_parameters_of_a_run_have_are_refused() -> None:
+    """By default the stop's force begins at zero, F/k = 0.25 m; a larger F lets it come on with a jump."""
+    model = pushed("select(b.q1 > F/k, -k*(b.q1 - 0.25), 0)").derive().compile()
+    how: dict[str, Any] = {"step": 0.05}
+    model.sensitivities(0.1, ["k"], ["b.q1"], **how)
+    model.sensitivities(0.1, ["k"], ["b.q1"], parameters={"F": 2.0, "k": 8.0}, **how)
+    with pytest.raises(ParameterError, match=r"with these parameters, the rates of 'cart' jump with"):
+        model.sensitivities(0.1, ["k"], ["b.q1"], parameters={"F": 2.0}, **how)
+    model.sensitivities(0.1, ["k"], ["b.q1"], parameters={"F": 2.0}, ignore_jumps=True, **how)
+    made = model.with_sensitivities(["k"], ["b.q1"])
+    batch = made.simulate_batch(0.1, parameters={"F": np.array([1.0, 2.0])}, **how)
+    assert list(batch.status) == ["finished", "failed"]
+    assert "jump with" in batch.messages[1]
 
 
 def test_tables_that_jump_are_refused() -> None:

@@ -63,8 +63,12 @@ def test_watch_functions_are_those_of_a_model_whose_default_is_the_parameter_of_
 
 
 def test_a_ball_of_nine_times_the_default_radius_rolls_on() -> None:
-    """No force does work: the kinetic energy stays, and no place of lost rank is met, for there is none."""
+    """No force does work: the kinetic energy stays, and no place of lost rank is met, for there is none. The
+    motion is that of a model whose default this radius is.
+    """
     run = ball(SMALL).simulate(3.0, sample=0.1, initial=start(3), parameters={"a": LARGE})
+    same = ball(LARGE).simulate(3.0, sample=0.1, initial=start(3))
+    assert run["ball.q1"] == pytest.approx(same["ball.q1"], abs=1e-8)
     assert "passed" not in run.info.get("modes", "")
     assert np.ptp(run["kinetic energy"]) < 1e-6 * run["kinetic energy"][0]
     assert np.max(np.abs(np.sin(2 * run["ball.q1"]) / 2 - run["ball.q2"])) < 1e-9

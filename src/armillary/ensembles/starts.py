@@ -29,11 +29,12 @@ from armillary.runtime.parameters import (
     check_physical,
     parameter_table,
     text_number,
-    without_mass,
+    with_these,
 )
 
 Given = Mapping[str, Any]
 _MOST = 2**30  # runs of a batch
+_LOOKED = 64  # sets of parameters whose rates are followed to where they might jump
 Quantities = tuple[str, tuple[str, ...], Any]  # of a body: where, what they are, and their values
 
 
@@ -157,11 +158,16 @@ class Starts:
         initial_memory(equations, one["memory"], self.t0)
         if not self.columns["parameters"]:
             check_physical(equations.system, table, values)
+            if why := self.model.refused(dict(zip(table.names, table.inside(values), strict=True))):
+                raise ParameterError(with_these(why))
             return
         inside: dict[str, Any] = dict(zip(table.names, table.inside(values).tolist(), strict=True))
         inside |= self.columns["parameters"]
         self._judge(inside)
-        self._judge_masses({name: inside[name] for name in (*values, *self.columns["parameters"])})
+        known = {name: inside[name] for name in (*values, *self.columns["parameters"])}
+        self._judge_masses(known)
+        if self.model.may_refuse:
+            self._judge_sets(known)
 
     def _judge(self, inside: dict[str, Any]) -> None:
         """Runs whose parameters give a body a negative mass or moment of inertia: they will not be made."""
@@ -175,7 +181,21 @@ class Starts:
         """Runs whose parameters leave a joint without any mass to move: they will not be made."""
         for i, why in self.table.masses.all_singular(inside, self.runs).items():
             if not self.unable[i]:
-                self._fail(i, without_mass(why))
+                self._fail(i, with_these(why))
+
+    def _judge_sets(self, inside: dict[str, Any]) -> None:
+        """Runs that this kind of model refuses: they will not be made. Of many, some that lie far apart are
+        looked at, and all others only where one of these is refused.
+        """
+        spread = np.unique(np.linspace(0, self.runs - 1, _LOOKED).astype(int))
+        ends = [f(column) for column in self.columns["parameters"].values() for f in (np.argmin, np.argmax)]
+        first = np.unique([*spread, *ends])
+        for these in (first, np.setdiff1d(np.arange(self.runs), first)):
+            for i in these.tolist():
+                if not self.unable[i] and (why := self.model.refused(_of_run(inside, i))):
+                    self._fail(i, with_these(why))
+            if not self.failed:
+                return
 
     def _fail(self, i: int, why: str) -> None:
         self.failed[i] = why
@@ -342,6 +362,10 @@ def _many(value: Any) -> bool:
         return True
     size = value.magnitude if is_quantity(value) else value
     return hasattr(size, "__len__") and bool(np.ndim(size))
+
+
+def _of_run(inside: Given, i: int) -> dict[str, float]:
+    return {name: float(v[i]) if np.ndim(v) else float(v) for name, v in inside.items()}
 
 
 def _named(what: str, given: Any) -> dict[str, Any]:

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.expression import Expr
+from armillary.algebra.expression import UNIT, Expr
+from armillary.algebra.functions import absolute, maximum
 from armillary.algebra.units import parse_unit
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.model.unit_system import default_value, state_factor
 from armillary.program.equations import Equations
+
+_LEAST = 1e-3  # of a parameter's default, or of 1: its size where it is smaller in a run
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,14 +22,15 @@ class Direction:
     """What a motion is differentiated by: a parameter, or the initial value of a coordinate, speed, state
     or memory.
 
-    ``factor`` leads from its stated units to the model's, ``size`` is in the model's.
+    ``factor`` leads from its stated units to the model's. ``size`` is in the model's: of a parameter its own
+    magnitude in each run, at least a thousandth of its default, since near zero nothing else tells a size.
     """
 
     name: str
     symbol: Expr
     units: str
     factor: float
-    size: float
+    size: Expr
 
     @property
     def role(self) -> str:
@@ -50,10 +54,12 @@ def _direction(equations: Equations, name: str) -> Direction:
         node = system.parameters[name]
         units = equations.parameter_units[name]
         factor = system.units.factor(parse_unit(node.data.units)) if node.data.units else 1.0
-        return Direction(name, plain(node), units, factor, abs(default_value(node) or 1.0))
+        symbol = plain(node)
+        least = _LEAST * abs(default_value(node) or 1.0)
+        return Direction(name, symbol, units, factor, maximum(absolute(symbol), least))
     if name in system.memories:
         memory = system.memories[name]
-        return Direction(name, plain(memory.symbol), memory.symbol.data.units or "", memory.factor, 1.0)
+        return Direction(name, plain(memory.symbol), memory.symbol.data.units or "", memory.factor, UNIT)
     states = {s.data.name: s for s in system.moving()}
     free = {*equations.coordinates, *equations.states}
     free |= {u.data.name for u in system.speeds if u not in equations.setting.given}
@@ -65,7 +71,7 @@ def _direction(equations: Equations, name: str) -> Direction:
             f"there is no parameter, coordinate, speed, state or memory '{name}'{nearest(name, known)}"
         )
     s = states[name]
-    return Direction(name, s, s.data.units or "", state_factor(s), 1.0)
+    return Direction(name, s, s.data.units or "", state_factor(s), UNIT)
 
 
 def outputs_of(equations: Equations, of: Sequence[str] | None) -> tuple[str, ...]:

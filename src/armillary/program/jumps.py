@@ -13,7 +13,9 @@ off than the search goes, is not seen.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from armillary.algebra.tables import Piecewise
 from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import operands_first, symbols
 
+Evaluator = Callable[[Mapping[Any, Any]], Sequence[Any]]
 _COMPARED = ("lt", "le", "gt", "ge")
 _PLACES = 8  # where each switch is looked at
 _REACH = np.geomspace(1e-6, 1e6, 241)  # how far from a typical value, in terms of it or of one
@@ -36,38 +39,52 @@ _BREAKS = 8  # of a table
 _COLUMNS = 256  # computed at once
 
 
-def jumps(
-    expressions: Sequence[Expr],
-    moving: Mapping[Expr, Expr],
-    lasting: Container[Expr],
-    typical: Mapping[Expr, float],
-) -> list[Expr]:
+class JumpSearch:
     """Calls that switch at instants which move as ``moving`` symbols do, and where an expression jumps.
 
     ``lasting`` symbols change all the time, others at instants of their own, with which no switch moves.
-    ``typical`` has a value for every symbol, near which places are looked for.
     """
-    switches = list(_switches(expressions))
-    rates = tangents([gap for _, gap, _ in switches], moving)
-    chance = np.random.default_rng(1990)
-    nodes: list[Expr] = []
-    places: list[dict[Expr, np.ndarray]] = []
-    with np.errstate(all="ignore"):
+
+    def __init__(
+        self, expressions: Sequence[Expr], moving: Mapping[Expr, Expr], lasting: Container[Expr]
+    ) -> None:
+        self._expressions = expressions
+        switches = list(_switches(expressions))
+        rates = tangents([gap for _, gap, _ in switches], moving)
+        self._switches: list[tuple[Expr, Evaluator, list[Expr]]] = []
         for (node, gap, side), rate in zip(switches, rates, strict=True):
             ways = [s for s in symbols(gap) if s in lasting]
-            if rate is ZERO or not ways:
-                continue
-            found = [_across(side, ways, typical, chance) for _ in range(_PLACES)]
-            places += [at for at in found if at is not None]
-            nodes += [node] * (len(places) - len(nodes))
-        if not places:
-            return []
-        values = _computed(expressions, places)
-    size = np.maximum(np.nanmax(np.abs(values), axis=(1, 2), initial=0.0), 1e-6)
-    across = np.abs(values[:, :, 2] - values[:, :, 1])
-    beside = np.maximum(np.abs(values[:, :, 1] - values[:, :, 0]), np.abs(values[:, :, 3] - values[:, :, 2]))
-    far = (across > _JUMP * size[:, None]) & (across > _SHARE * beside)
-    return list(dict.fromkeys(node for node, jumped in zip(nodes, far.any(axis=0), strict=True) if jumped))
+            if rate is not ZERO and ways:
+                self._switches.append((node, evaluator([side]), ways))
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is no such switch."""
+        return not self._switches
+
+    @cached_property
+    def _values(self) -> Evaluator:
+        return evaluator(self._expressions)
+
+    def __call__(self, typical: Mapping[Expr, float]) -> list[Expr]:
+        """Those that jump near ``typical`` values, which every symbol has."""
+        chance = np.random.default_rng(1990)
+        nodes: list[Expr] = []
+        places: list[dict[Expr, np.ndarray]] = []
+        with np.errstate(all="ignore"):
+            for node, side, ways in self._switches:
+                found = [_across(side, ways, typical, chance) for _ in range(_PLACES)]
+                places += [at for at in found if at is not None]
+                nodes += [node] * (len(places) - len(nodes))
+            if not places:
+                return []
+            values = _computed(self._values, len(self._expressions), places)
+        size = np.maximum(np.nanmax(np.abs(values), axis=(1, 2), initial=0.0), 1e-6)
+        across = np.abs(values[:, :, 2] - values[:, :, 1])
+        before, after = (np.abs(values[:, :, k + 1] - values[:, :, k]) for k in (0, 2))
+        far = (across > _JUMP * size[:, None]) & (across > _SHARE * np.maximum(before, after))
+        jumped = far.any(axis=0)
+        return list(dict.fromkeys(node for node, does in zip(nodes, jumped, strict=True) if does))
 
 
 def _switches(expressions: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
@@ -96,18 +113,17 @@ def _steps(table: Piecewise) -> list[float]:
 
 
 def _across(
-    side: Expr, ways: Sequence[Expr], typical: Mapping[Expr, float], chance: np.random.Generator
+    side: Evaluator, ways: Sequence[Expr], typical: Mapping[Expr, float], chance: np.random.Generator
 ) -> dict[Expr, np.ndarray] | None:
     """Values near typical ones, four of each: before, just before, just after and after a switch."""
     at = {
         s: x if s.data.role == "parameter" else x + float(chance.normal(scale=0.3))
         for s, x in typical.items()
     }
-    computed = evaluator([side])
     for s in ways:
         points = at[s] + max(abs(at[s]), 1.0) * _REACH
         while True:
-            above = np.broadcast_to(computed({**at, s: points})[0] > 0, points.shape)
+            above = np.broadcast_to(side({**at, s: points})[0] > 0, points.shape)
             crossed = np.flatnonzero(above[:-1] != above[1:])
             if not crossed.size:
                 break
@@ -121,9 +137,8 @@ def _across(
     return None
 
 
-def _computed(expressions: Sequence[Expr], places: Sequence[Mapping[Expr, np.ndarray]]) -> np.ndarray:
+def _computed(values: Evaluator, count: int, places: Sequence[Mapping[Expr, np.ndarray]]) -> np.ndarray:
     """Values by expression, place and side."""
-    values = evaluator(expressions)
     found = []
     step = _COLUMNS // 4
     for i in range(0, len(places), step):
@@ -131,5 +146,5 @@ def _computed(expressions: Sequence[Expr], places: Sequence[Mapping[Expr, np.nda
         shape = (4 * len(some),)
         at = {s: np.concatenate([place[s] for place in some]) for s in some[0]}
         rows = [np.broadcast_to(np.asarray(x, dtype=float), shape) for x in values(at)]
-        found.append(np.array(rows).reshape(len(expressions), len(some), 4))
+        found.append(np.array(rows).reshape(count, len(some), 4))
     return np.concatenate(found, axis=1)

@@ -15,8 +15,8 @@ Steps bring Euler parameters back to unit length and coordinates back to closed 
 part of it counts which leads along the constraints, and it is taken wherever S is used: S − e (eᵀS)/(eᵀe) for
 Euler parameters e, and S + N δ with J_d δ = −(∂Φ/∂q S + ∂Φ/∂p) for gaps Φ, by the implicit function theorem.
 
-A state of the program is S times the size of p, its default value: the change of y per relative change of p,
-for which the tolerances of y itself are right.
+A state of the program is S times the size of p, its value in the run: the change of y per relative change of
+p, for which the tolerances of y itself are right.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, let, number, symbol
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, let, symbol
 from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import symbols, transform
 from armillary.errors import ArmillaryError, ExpressionError
@@ -35,7 +35,7 @@ from armillary.model.unit_system import default_value
 from armillary.program.derive import program_of, without_collector
 from armillary.program.directions import Direction, directions, outputs_of, quotient
 from armillary.program.equations import Equations
-from armillary.program.jumps import jumps
+from armillary.program.jumps import JumpSearch
 from armillary.program.roots import WATCHMEN, Column, Targets
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class SensitiveEquations(Equations):
     of: tuple[str, ...] = ()  # outputs whose derivatives are outputs
     remembered: tuple[int, ...] = ()  # places of memories that have derivatives
     moving: tuple[Mapping[Expr, Expr], ...] = ()  # how state, memory and parameters move, by direction
+    ignore_jumps: bool = False
 
     @property
     def speeds(self) -> tuple[str, ...]:
@@ -94,7 +95,8 @@ def sensitive_equations(
         raise ArmillaryError(f"'{equations.system.name}' has no sensitivities: {error}") from error
     shared = {f.name: getattr(equations, f.name) for f in fields(Equations)}
     shared |= {"program": program, "targets": wanted, "gains": tuple(gains)}
-    return SensitiveEquations(**shared, plain=equations, directions=found, of=names, **more)
+    more |= {"plain": equations, "directions": found, "of": names, "ignore_jumps": ignore_jumps}
+    return SensitiveEquations(**shared, **more)
 
 
 def _check(equations: Equations) -> None:
@@ -151,8 +153,8 @@ def _targets(
         else (),
         fires=tuple(fires),
     )
-    if not ignore_jumps:
-        _check_jumps(equations, moving)
+    if not ignore_jumps and (why := JumpCheck(equations, moving)({})):
+        raise ArmillaryError(why)
     return wanted, {"remembered": remembered, "moving": tuple(c.moving for c in columns)}
 
 
@@ -169,7 +171,7 @@ class _Along:
 
         def of(s: Expr, role: str) -> Expr:
             name = derivative_name(s.data.name, direction.name)
-            return symbol(name, role, owner=system.identity, about=f"{name} times {direction.size:g}")
+            return symbol(name, role, owner=system.identity, about=f"{name} times {direction.size}")
 
         given = t.integrated
         kept = _picked(t.memory, remembered)
@@ -179,7 +181,7 @@ class _Along:
         self.moving: dict[Expr, Expr] = dict(zip(given, self.states, strict=True))
         self.moving |= dict(zip(kept, self.memories, strict=True))
         if direction.role == "parameter":
-            self.moving[direction.symbol] = number(direction.size)
+            self.moving[direction.symbol] = direction.size
         self.moving |= _in_loops(equations.setting, t, self.moving)
         self.moving |= _on_sphere(t, self.moving)
 
@@ -252,22 +254,46 @@ def _moving(t: Targets, asked: Sequence[Direction], system: System) -> dict[Expr
         add(changed)
 
 
-def _check_jumps(equations: Equations, moving: Mapping[Expr, Expr]) -> None:
-    """An error for rates that jump: what a jump adds to the derivatives is not in the equations."""
-    t, system, plain = equations.targets, equations.system, equations.setting.plain
-    if any(memory.hidden for memory in system.memories.values()):
-        return  # imported FMUs can be called in runs only
-    lasting = dict.fromkeys([*t.integrated, t.time], 0.0)
-    typical = {plain(p): default_value(p) or 1.0 for p in system.parameters.values()}
-    typical |= lasting | {t.time: 0.5}
-    typical |= {plain(s): value for s, value in system.initial.items() if plain(s) in lasting}
-    typical |= {m: memory.initial for m, memory in zip(t.memory, system.memories.values(), strict=True)}
-    if found := jumps(t.rates, moving, lasting, typical):
-        raise ArmillaryError(
-            f"the rates of '{system.name}' jump with '{found[0]}', and what that adds to the "
+class JumpCheck:
+    """Whether rates jump: what a jump adds to the derivatives is not in the equations."""
+
+    def __init__(self, equations: Equations, moving: Mapping[Expr, Expr]) -> None:
+        t, system, self._plain = equations.targets, equations.system, equations.setting.plain
+        self._system = system
+        lasting = dict.fromkeys([*t.integrated, t.time], 0.0)
+        defaults = {self._plain(p): default_value(p) or 1.0 for p in system.parameters.values()}
+        self._typical: dict[Expr, float] = defaults | lasting | {t.time: 0.5}
+        starts = {self._plain(s): value for s, value in system.initial.items()}
+        self._typical |= {s: value for s, value in starts.items() if s in lasting}
+        memories = zip(t.memory, system.memories.values(), strict=True)
+        self._typical |= {m: memory.initial for m, memory in memories}
+        hidden = any(memory.hidden for memory in system.memories.values())  # FMUs can be called in runs only
+        self._search = JumpSearch(() if hidden else t.rates, moving, lasting)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing can jump, whatever the parameters."""
+        return self._search.idle
+
+    def __call__(self, parameters: Mapping[str, float]) -> str:
+        """What to say, "" where nothing jumps; ``parameters``, in the model's units, replace defaults."""
+        given = {self._plain(p): parameters[n] for n, p in self._system.parameters.items() if n in parameters}
+        if not (found := self._search(self._typical | given)):
+            return ""
+        return (
+            f"the rates of '{self._system.name}' jump with '{found[0]}', and what that adds to the "
             "derivatives of the motion is not in the equations; make it an event that sets a memory "
             "(s.memory, s.event), or smooth it, or pass ignore_jumps=True if no run comes there"
         )
+
+
+def jump_check(equations: SensitiveEquations) -> JumpCheck | None:
+    """The check for the parameters of a run; None where there is nothing to look for."""
+    plain = equations.plain
+    if plain is None or equations.ignore_jumps:
+        return None
+    check = JumpCheck(plain, _moving(plain.targets, equations.directions, plain.system))
+    return None if check.idle else check
 
 
 def _fired(t: Targets, k: int, columns: Sequence[_Along], remembered: Sequence[int]) -> tuple[Expr, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 from armillary.algebra.arguments import count, several
 from armillary.backends.jit import Compiled
 from armillary.backends.llvm import llvm_text
-from armillary.errors import ArmillaryError, SimulationError, nearest
+from armillary.errors import ArmillaryError, ParameterError, SimulationError, nearest
 from armillary.mechanics.constrained import Mode
 from armillary.model.records import Event
 from armillary.program.derive import derive
@@ -27,7 +27,7 @@ from armillary.runtime.initial import initial_memory, initial_states, initial_va
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import METHODS, Functions, Integration, check_run
 from armillary.runtime.modes import Modes, asks_for_mode
-from armillary.runtime.parameters import check_physical, parameter_table
+from armillary.runtime.parameters import check_physical, parameter_table, with_these
 from armillary.runtime.place import Place
 from armillary.runtime.placing import with_mass_centres, with_started_memory
 from armillary.runtime.progress import progress_line
@@ -229,6 +229,15 @@ class CompiledModel:
         values = self._table.inside(self._table.values(parameters))
         return dict(zip(self._table.names, values.tolist(), strict=True))
 
+    def refused(self, inside: Mapping[str, float]) -> str:
+        """Why this kind of model does not run with parameters in its own units, "" where it does."""
+        return ""
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether there are such parameters."""
+        return False
+
     # ------------------------------------------------------------ derivatives of runs
 
     def with_sensitivities(
@@ -309,6 +318,8 @@ class CompiledModel:
         max_steps = count(max_steps, "max_steps")
         values = self._table.values(parameters)
         check_physical(self.equations.system, self._table, values)
+        if parameters and (why := self.refused(self.inside(parameters))):
+            raise ParameterError(with_these(why))
         instance = Instance(self, parameters)
         initial, memory = started(self, on_start, values, initial, memory, t0)
         start = self.place_at_start(instance, initial, t0, initial_memory(self.equations, memory, t0))

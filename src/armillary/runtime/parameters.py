@@ -164,9 +164,9 @@ def check_physical(system: System, table: ParameterTable, values: Mapping[str, f
         if value < 0:
             raise ParameterError(f"the armature of '{speed}' is {value:g} with these parameters")
     if why := table.masses.why_singular({name: float(inside[name]) for name in values}):
-        raise ParameterError(without_mass(why))
+        raise ParameterError(with_these(why))
 
 
-def without_mass(why: str) -> str:
-    """What to say of parameters with which the mass matrix is singular."""
+def with_these(why: str) -> str:
+    """What to say of parameters with which a run cannot be made."""
     return f"with these parameters, {why}"

@@ -20,7 +20,7 @@ from armillary.backends.jit import Compiled
 from armillary.errors import ParameterError
 from armillary.mechanics.constrained import Mode
 from armillary.model.unit_system import state_factor
-from armillary.program.sensitivity import SensitiveEquations, sensitive_equations
+from armillary.program.sensitivity import JumpCheck, SensitiveEquations, jump_check, sensitive_equations
 from armillary.runtime.compiled import CompiledModel, machine_code
 from armillary.runtime.initial import initial_memory, vector
 from armillary.runtime.instance import Instance
@@ -72,6 +72,19 @@ class SensitiveModel(CompiledModel):
     ) -> SensitiveModel:
         """The system's model with other derivatives."""
         return self.base.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
+
+    def refused(self, inside: Mapping[str, float]) -> str:
+        """What to say where rates jump with these parameters."""
+        return self._jumps(inside) if self._jumps is not None else ""
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether there is a switch that may jump."""
+        return self._jumps is not None
+
+    @cached_property
+    def _jumps(self) -> JumpCheck | None:
+        return jump_check(self.equations)
 
     # ------------------------------------------------------------ values
 
@@ -163,9 +176,10 @@ class SensitiveModel(CompiledModel):
         free = [n + speeds.index(name) for name in self.speed_names]
         second = place.along[:, free]
         if self._momenta is not None:
-            moved = self._starts.moved(place.along[:, :n], place.along[:, n:last])
             at = replace(place, memory=place.memory[: len(self.equations.system.memories)])
-            second = self._momenta(self._plain(instance).values(at), moved).T
+            values = self._plain(instance).values(at)
+            moved = self._starts.moved(values, place.along[:, :n], place.along[:, n:last])
+            second = self._momenta(values, moved).T
         return np.hstack([place.along[:, :n], second, place.along[:, last:]]).ravel()
 
     @cached_property

@@ -7,8 +7,9 @@ as in assembly.py), joints that mass centres are placed by, memories that begin 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -50,12 +51,16 @@ class StartDerivatives:
         moved = np.zeros((len(self.directions), len(places)))
         for row, direction in zip(moved, self.directions, strict=True):
             if direction.role != "parameter" and direction.name in places:
-                row[places.index(direction.name)] = direction.size
+                row[places.index(direction.name)] = 1.0  # the size of an initial value
         return moved
 
-    def moved(self, q: np.ndarray, u: np.ndarray, *others: np.ndarray) -> dict[str, np.ndarray]:
-        """How parameters, coordinates and speeds move, by name; with ``others``, states and memories too."""
-        sizes = np.diag([d.size for d in self.directions])
+    def moved(
+        self, values: Mapping[str, float], q: np.ndarray, u: np.ndarray, *others: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """How parameters, coordinates and speeds move, by name; with ``others``, states and memories too.
+        ``values`` are those of the parameters.
+        """
+        sizes = np.diag(np.array(self._sizes(values), dtype=float))
         found = {d.name: row for d, row in zip(self.directions, sizes, strict=True) if d.role == "parameter"}
         found |= dict(zip([*self.coordinates, *self.speeds], np.hstack([q, u]).T, strict=True))
         names = (self.states, self.memories)
@@ -64,6 +69,10 @@ class StartDerivatives:
         return found
 
     # ------------------------------------------------------------ expressions
+
+    @cached_property
+    def _sizes(self) -> Callable[[Mapping[Any, Any]], Sequence[Any]]:
+        return evaluator([d.size for d in self.directions])
 
     @cached_property
     def geometry(self) -> Along:
@@ -132,7 +141,7 @@ class Derived:
         self._start_memory(given)
 
     def _moved(self) -> dict[str, np.ndarray]:
-        return self._starts.moved(self.q, self.u, self.states, self.memory)
+        return self._starts.moved(self._values, self.q, self.u, self.states, self.memory)
 
     def _unit_quaternions(self, initial: Initial) -> None:
         """e = v/|v| with v as it was given: de = (dv − e (e·dv)) / |v|."""

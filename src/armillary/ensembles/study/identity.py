@@ -49,7 +49,7 @@ def identity(model: CompiledModel) -> dict[str, Any]:
     }
     if isinstance(equations, SensitiveEquations):
         to = [direction.name for direction in equations.directions]
-        found["sensitivities"] = {"to": to, "of": list(equations.of)}
+        found["sensitivities"] = {"to": to, "of": list(equations.of), "ignore_jumps": equations.ignore_jumps}
     return found
 
 
@@ -125,7 +125,8 @@ def rebuilt(
     known = {key: value for key, value in about["derived"].items() if key in ("regroup", "small", "keep")}
     model = system.derive(about["formalism"], **known).compile()
     if asked := about.get("sensitivities"):
-        model = model.with_sensitivities(asked["to"], asked["of"], ignore_jumps=True)  # which was asked then
+        ignored = asked.get("ignore_jumps", True)
+        model = model.with_sensitivities(asked["to"], asked["of"], ignore_jumps=ignored)
     if told := _another(about, model):
         where = f"build={build!r} gives" if build else f"'{folder.model}' holds"
         raise ArmillaryError(
