@@ -18,6 +18,7 @@ from armillary.verification.cases import (
     jpl,
     mechanisms,
     momentum,
+    moving_base,
     rolling,
     rotation,
     shafts,
@@ -29,7 +30,7 @@ from armillary.verification.rows import Case
 
 _FILES = (
     stanford_arm, spacecraft_1, spacecraft_2, car, cart, four_bar, jpl, momentum, basilisk, bowling_ball,
-    bicycle, beams, shafts, elastica, rolling, closed_forms, rotation, mechanisms, contact, ivp,
+    bicycle, beams, shafts, moving_base, elastica, rolling, closed_forms, rotation, mechanisms, contact, ivp,
     flexible_slider_crank,
 )  # fmt: skip
 
