@@ -92,7 +92,7 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
 INTERNAL = {
     "place_at_start", "inside", "ends_a_leg", "run_functions", "second_half", "mass_centre_starts",
     "all_gravities", "all_loads", "modal_forces", "composites", "felt", "further_states", "along", "in_mode",
-    "start_tail",
+    "start_tail", "refused", "may_refuse",
 }  # fmt: skip
 EXAMPLES_HEAD = """# Examples
 

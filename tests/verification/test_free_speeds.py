@@ -73,6 +73,11 @@ def test_a_body_with_its_mass_centre_off_its_origin_moves_by_its_mass_centre() -
     assert "velocity of the mass centre in ground axes" in cheapest.formalism
 
 
+def test_a_model_of_chosen_speeds_is_none_of_momenta(models: dict[str, arm.CompiledModel]) -> None:
+    assert repr(models["auto"]).startswith("ConvertedModel('thrown', ")
+    assert not hasattr(models["auto"], "momenta") and not hasattr(models["auto"], "momentum_names")
+
+
 def test_runs_start_from_and_show_the_descriptions_speeds(models: dict[str, arm.CompiledModel]) -> None:
     """Coordinates, speeds, outputs with accelerations, and an event that sets a speed."""
     assert models["auto"].speed_names == models["parent"].speed_names

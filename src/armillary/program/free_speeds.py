@@ -31,13 +31,13 @@ from armillary.mechanics.tree import LINEAR, Link, Tree, matrix_sum, point_mass_
 from armillary.model.body import Body
 from armillary.model.joints import Drift
 from armillary.model.system import System
-from armillary.program.momentum import MomentumEquations
+from armillary.program.momentum import ConvertedEquations
 from armillary.program.roots import Stepping, Targets, targets
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FreeSpeedEquations(MomentumEquations):
-    """Equations of motion in coordinates and chosen speeds; ``momenta`` are the names of the latter."""
+class FreeSpeedEquations(ConvertedEquations):
+    """Equations of motion in coordinates and chosen speeds."""
 
 
 @dataclass(frozen=True, eq=False)

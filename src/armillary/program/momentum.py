@@ -45,7 +45,7 @@ from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.roots import Column, Stepping, Targets, targets
 
 if TYPE_CHECKING:
-    from armillary.runtime.momentum import MomentumModel
+    from armillary.runtime.momentum import ConvertedModel, MomentumModel
 
 
 # Speeds up to which a matrix may be cheaper than the recursion. The Stanford arm (6 speeds) takes 173 + and
@@ -55,16 +55,28 @@ _FEW = 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MomentumEquations(Equations):
-    """Equations of motion in coordinates and momenta."""
+class ConvertedEquations(Equations):
+    """Equations of motion in coordinates and what speeds are converted to; runs start from the speeds."""
 
     solved: tuple[Expr, ...] = ()  # speeds that are functions of the state
-    conjugate: tuple[Expr, ...] = ()  # momenta conjugate to these, from coordinates and speeds
 
     @property
     def speeds(self) -> tuple[str, ...]:
         """Names of the speeds that are solved for; a run starts from their values."""
         return tuple(u.data.name for u in self.solved)
+
+    def compile(self, backend: str = "llvm", **options: Any) -> ConvertedModel:
+        """The equations as compiled code in this process."""
+        from armillary.runtime.momentum import compile_converted
+
+        return compile_converted(self, backend, **options)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MomentumEquations(ConvertedEquations):
+    """Equations of motion in coordinates and momenta."""
+
+    conjugate: tuple[Expr, ...] = ()  # momenta conjugate to these, from coordinates and speeds
 
     @property
     def momenta(self) -> tuple[str, ...]:

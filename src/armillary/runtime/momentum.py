@@ -1,6 +1,6 @@
-"""Compiled models whose states are coordinates and momenta.
+"""Compiled models whose states are not coordinates and speeds: momenta, or speeds that the program chose.
 
-Runs start from coordinates and speeds, as with every formalism; the momenta are computed from them.
+Runs start from coordinates and speeds, as with every formalism; the states are computed from them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from armillary.backends.jit import Compiled
-from armillary.program.momentum import MomentumEquations
+from armillary.program.momentum import ConvertedEquations, MomentumEquations
 from armillary.runtime.compiled import CompiledModel, machine_code
 from armillary.runtime.initial import initial_memory, vector
 from armillary.runtime.instance import Instance
@@ -22,7 +22,56 @@ def compile_momentum(equations: MomentumEquations, backend: str = "llvm") -> Mom
     return MomentumModel(equations, *machine_code(equations, backend))
 
 
-class MomentumModel(CompiledModel):
+def compile_converted(equations: ConvertedEquations, backend: str = "llvm") -> ConvertedModel:
+    """Equations in other states than speeds compiled by a backend."""
+    return ConvertedModel(equations, *machine_code(equations, backend))
+
+
+class ConvertedModel(CompiledModel):
+    """One system's equations as machine code; a state is [coordinates, what the speeds are converted to], and
+    ``derivatives`` are their rates.
+    """
+
+    equations: ConvertedEquations
+
+    def accelerations(
+        self,
+        t: float,
+        q: Any,
+        u: Any,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        memory: Any = None,
+        states: Any = None,
+    ) -> np.ndarray:
+        """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
+        second = self._converted(t, q, u, parameters, memory)
+        places = vector(q, len(self.coordinate_names), "coordinates")
+        state = np.concatenate([places, second, self._own_states(states)])
+        return self._call("accelerations", len(self.speed_names), t, state, parameters, memory)
+
+    def second_half(
+        self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
+    ) -> np.ndarray:
+        """What follows the coordinates in a state."""
+        count = len(self.equations.targets.speeds)
+        work = np.concatenate([q, np.zeros(count + len(self.state_names)), u])
+        return instance.call("momenta", count, t, work, memory) + 0.0  # no −0
+
+    def _converted(
+        self, t: float, q: Any, u: Any, parameters: Mapping[str, Any] | None, memory: Any
+    ) -> np.ndarray:
+        q = vector(q, len(self.coordinate_names), "coordinates")
+        u = vector(u, len(self.speed_names), "speeds")
+        stored = initial_memory(self.equations, None, t)
+        stored = stored if memory is None else vector(memory, len(stored), "memory")
+        return self.second_half(Instance(self, parameters), t, q, u, stored)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.equations.system.name!r}, {self.equations.operations})"
+
+
+class MomentumModel(ConvertedModel):
     """One system's equations as machine code; a state is [coordinates, momenta], and ``derivatives`` are
     their rates.
     """
@@ -37,34 +86,4 @@ class MomentumModel(CompiledModel):
         self, t: float, q: Any, u: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
     ) -> np.ndarray:
         """The momenta of the state at coordinates q and speeds u."""
-        q = vector(q, len(self.coordinate_names), "coordinates")
-        u = vector(u, len(self.speed_names), "speeds")
-        stored = initial_memory(self.equations, None, t)
-        stored = stored if memory is None else vector(memory, len(stored), "memory")
-        return self.second_half(Instance(self, parameters), t, q, u, stored)
-
-    def accelerations(
-        self,
-        t: float,
-        q: Any,
-        u: Any,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        memory: Any = None,
-        states: Any = None,
-    ) -> np.ndarray:
-        """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
-        p = self.momenta(t, q, u, parameters, memory=memory)
-        places = vector(q, len(self.coordinate_names), "coordinates")
-        state = np.concatenate([places, p, self._own_states(states)])
-        return self._call("accelerations", len(self.speed_names), t, state, parameters, memory)
-
-    def second_half(
-        self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
-    ) -> np.ndarray:
-        """Momenta, what follows the coordinates in a state."""
-        work = np.concatenate([q, np.zeros(len(self.momentum_names) + len(self.state_names)), u])
-        return instance.call("momenta", len(self.momentum_names), t, work, memory) + 0.0  # no −0
-
-    def __repr__(self) -> str:
-        return f"MomentumModel({self.equations.system.name!r}, {self.equations.operations})"
+        return self._converted(t, q, u, parameters, memory)
