@@ -130,6 +130,7 @@ def test_an_export_names_its_states_and_costs_what_velocity_parent_does(
     assert o != eom.operations
     assert f"{o.additions} +, {o.multiplications} *, {o.divisions} /" in heads[0]
     assert "are for runs in the process" in heads[0] and "are for runs" not in heads[1]
+    assert all("free quaternion, velocity in parent axes  B.q1" in head for head in heads)
 
 
 def test_an_fmu_offers_named_speeds(eom: arm.Equations, tmp_path: Path) -> None:

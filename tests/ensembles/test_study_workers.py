@@ -83,8 +83,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_LOOK", 0.01)
-    monkeypatch.setattr(cluster_workers, "_LOOK", 0.0)
+    monkeypatch.setattr(cluster_workers.Workers, "pause", 0.0)
 
 
 def ran(study: Study, client: Client, blocks: int = 6) -> list[str]:
@@ -92,7 +91,8 @@ def ran(study: Study, client: Client, blocks: int = 6) -> list[str]:
     place = str(study.path.resolve())
     job = Job(place, "digest", 20, VERSION, None, False, 1, "cpu")
     back: list[Any] = []
-    cluster.run_there(client, job, None, range(blocks), Lock(), back.append)  # type: ignore[arg-type]
+    given = cluster.Assignment(job, None, range(blocks), Lock(), back.append)  # type: ignore[arg-type]
+    cluster.run_there(client, given)
     return sorted(back)
 
 
@@ -297,7 +297,7 @@ def test_machine_code_that_a_changed_text_names_is_not_loaded(
 
 def test_workers_are_trusted_as_far_as_the_user_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = []
-    monkeypatch.setattr(cluster, "run_there", lambda client, job, *more: jobs.append(job))
+    monkeypatch.setattr(cluster, "run_there", lambda client, given: jobs.append(given.job))
     monkeypatch.setattr(cluster, "connected", _nowhere)
     for name, given in (("a", {}), ("b", {"trust": True})):
         with pytest.raises(ArmillaryError):  # no block was made

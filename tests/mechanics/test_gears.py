@@ -152,3 +152,15 @@ def test_a_massless_follower_is_carried_by_its_leader() -> None:
     s.constrain("shadow.q1 - 3*disc.q1", eliminate="shadow.u1")
     s.moment("drive", 4.0, s.ground.z, on="disc")
     assert s.derive("recursive").compile().accelerations(0, [0, 0], [0])[0] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("formalism", ["kane", "recursive"])
+def test_a_gear_whose_factor_vanishes_in_a_run_names_its_parameter(formalism: str) -> None:
+    s = arm.System("gear")
+    for name, place in (("a", 0), ("b", 1)):
+        s.body(name, joint=arm.Revolute("z"), at=(place, 0, 0), mass=1, inertia=(1, 1, 1))
+    s.parameter("N", 2.0)
+    s.constrain("a.u1 - N*b.u1", eliminate="b.u1")
+    model = s.derive(formalism).compile()
+    with pytest.raises(arm.SimulationError, match=r"made of parameters alone is not finite with N = 0; give"):
+        model.simulate(1.0, parameters={"N": 0.0})

@@ -223,10 +223,12 @@ def mod(x: Any, y: Any) -> Any:
 
 
 def hypot(x: Any, y: Any) -> Any:
-    """√(x² + y²)."""
+    """√(x² + y²); of expressions within the range of the squares, |x| and |y| from 1.5e-154 to 9e153."""
     if not isinstance(x, Expr) and not isinstance(y, Expr):
         return _of_numbers("hypot", np.hypot, x, y)
     x, y = as_expr(x), as_expr(y)
+    if x.kind == "number" and y.kind == "number":
+        return number(math.hypot(x.data, y.data))
     return sqrt(x * x + y * y)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.walk import symbols
 from armillary.errors import SimulationError
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import Integration
@@ -38,7 +39,7 @@ def raise_for(result: Integration, run: Any, instance: Instance, adaptive: bool)
             remedy += _OUT_OF_REACH
         remedy += "".join(f"; {said}" for said in _complaints(instance))
         if result.status in ("diverged", "step too small"):
-            remedy = weakness(instance, result)[1] or remedy
+            remedy = _unbounded(instance, run) or weakness(instance, result)[1] or remedy
         where = f" in '{culprit}'" if culprit else ""
         what = (
             f"simulation of '{run.system}' stopped at t = {result.t_stop:.6g} s "
@@ -47,6 +48,24 @@ def raise_for(result: Integration, run: Any, instance: Instance, adaptive: bool)
     else:
         return
     raise SimulationError(f"{what}; the data so far are in the error's .run", run)
+
+
+def _unbounded(instance: Instance, run: Any) -> str:
+    """The parameters with which a number made of parameters alone is not finite, "" where all are."""
+    results = instance.equations.program.precompute.results
+    known = {name for name, value in run.parameters.items() if np.isfinite(value)}
+    names = [
+        sorted(used)
+        for x, value in zip(results, instance.constants, strict=False)
+        if not np.isfinite(value) and (used := {s.data.name for s in symbols(x)}) <= known
+    ]
+    if not names:
+        return ""
+    told = ", ".join(f"{name} = {run.parameters[name]:g}" for name in min(names, key=len))
+    return (
+        f"a factor that is made of parameters alone is not finite with {told}; give other values, or "
+        "describe the system so that nothing is divided by them"
+    )
 
 
 def _culprit(result: Integration, instance: Instance) -> str:

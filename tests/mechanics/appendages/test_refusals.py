@@ -73,6 +73,14 @@ def massless() -> arm.System:
     return s
 
 
+def massless_modes() -> arm.System:
+    s, hub, _ = vehicle()
+    ring = s.body("ring", hub, arm.Revolute("z"), mass=0, inertia=0)
+    s.body("dish", ring, arm.Revolute("x"), mass=1.0, inertia=(1, 2, 2.5))
+    ring.flexible(coupling=(np.ones((3, 1)), np.ones((3, 1))), frequencies=[3.0])
+    return s
+
+
 def given_root() -> arm.System:
     s, *_ = vehicle()
     s.prescribe("hub.u4", 0.1)
@@ -113,6 +121,13 @@ def small() -> arm.System:
 def test_refused(make: Callable[[], arm.System], words: str, formulation: str) -> None:
     with pytest.raises(ModelError, match=words):
         make().derive(formulation)
+
+
+@pytest.mark.parametrize("formulation", ["mbdyfn", "mbdyfl"])
+def test_modes_need_a_mass_that_carries_them(formulation: str) -> None:
+    """Coupling coefficients bring none; what modes do to the mass centre is not defined then."""
+    with pytest.raises(ModelError, match=r"body 'ring' has modes and no mass; give it some"):
+        massless_modes().derive(formulation)
 
 
 def test_complex_modes_need_masses() -> None:

@@ -34,22 +34,24 @@ if TYPE_CHECKING:
 _EACH = 2  # tasks on their way per thread: one that runs, and one that waits for it
 _TASK = 0.5  # seconds that a task of several blocks should take
 _CONNECT = 20.0  # seconds to find a scheduler, and to find it again where it was restarted
-_LOOK = 2.0  # seconds between two looks at the workers
 _GATHER = 10.0  # seconds to get records, some hundred bytes each, from the worker that has written them
 _LOSSES = 3  # how often the cluster may give up one block; each time some workers have died with it
 _KEPT = "finished blocks are kept: run it again to go on"
 
 
-def run_there(
-    client: Any,
-    job: Job,
-    values: Callable[[int], Values] | None,
-    blocks: Iterable[int],
-    lock: StudyLock,
-    done: Callable[[Record], None],
-) -> None:
-    """The given blocks made by the workers of a client; ``values`` where they cannot find them themselves."""
-    _Blocks(client, job, values, blocks, lock, done).run()
+class Assignment(NamedTuple):
+    """What the workers of a cluster shall make; ``values`` where they cannot find them themselves."""
+
+    job: Job
+    values: Callable[[int], Values] | None
+    blocks: Iterable[int]
+    lock: StudyLock
+    done: Callable[[Record], None]
+
+
+def run_there(client: Any, given: Assignment) -> None:
+    """Blocks made by the workers of a client."""
+    _Blocks(client, given).run()
 
 
 class _Task(NamedTuple):
@@ -62,22 +64,15 @@ class _Task(NamedTuple):
 class _Blocks:
     """The blocks that wait, the tasks on their way, and the workers."""
 
-    def __init__(
-        self,
-        client: Any,
-        job: Job,
-        values: Callable[[int], Values] | None,
-        blocks: Iterable[int],
-        lock: StudyLock,
-        done: Callable[[Record], None],
-    ) -> None:
-        self._client, self._job, self._values, self._lock, self._done = client, job, values, lock, done
+    def __init__(self, client: Any, given: Assignment) -> None:
+        self._client = client
+        self._job, self._values, blocks, self._lock, self._done = given
         self._waiting = deque(blocks)
         self._on_their_way: dict[Any, _Task] = {}
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._losses: Counter[int] = Counter()
         self._size = 1
-        self._workers = Workers(client, job)
+        self._workers = Workers(client, self._job)
 
     def run(self) -> None:
         try:
@@ -132,7 +127,7 @@ class _Blocks:
     def _receive(self) -> None:
         """The task that ends next, if one does before the next look at the workers."""
         try:
-            future = self._ended.get(timeout=_LOOK)
+            future = self._ended.get(timeout=self._workers.pause)
         except queue.Empty:
             return
         task = self._on_their_way.pop(future, None)

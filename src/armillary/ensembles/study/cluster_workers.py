@@ -11,17 +11,17 @@ from armillary.ensembles.study.cluster_worker import Job
 from armillary.ensembles.study.files import UNFINISHED
 from armillary.errors import ArmillaryError, outside
 
-_LOOK = 2.0  # seconds between two looks
-
 
 class Workers:
     """Which workers are fit, each with its threads, and why others are not."""
+
+    pause = 2.0  # seconds between two looks
 
     def __init__(self, client: Any, job: Job) -> None:
         self._client, self._job = client, job
         self.fit: dict[str, int] = {}
         self._unfit: dict[str, str] = {}
-        self._looked = -_LOOK
+        self._looked = -self.pause
         self._lonely = False  # whether the user was told that there are none
 
     def look(self) -> None:
@@ -29,7 +29,7 @@ class Workers:
 
         An error where there are some and all of them are unfit.
         """
-        if time.monotonic() - self._looked < _LOOK and self.fit:
+        if time.monotonic() - self._looked < self.pause and self.fit:
             return
         there = dict(self._client.ncores())
         new = [address for address in there if address not in self.fit and address not in self._unfit]
@@ -57,7 +57,7 @@ class Workers:
         host, _, told = str(error).partition("\n")
         self._unfit[host] = f"the worker at {host} cannot take part: {told}"
         self.fit.pop(host, None)
-        self._looked = -_LOOK
+        self._looked = -self.pause
         self._warn(f"{self._unfit[host]}; the study goes on without it")
 
     def _checked(self, addresses: list[str]) -> dict[str, str]:

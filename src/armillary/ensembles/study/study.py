@@ -252,7 +252,7 @@ class Study(StudyResults):
         threads: int | None,
         device: str,
     ) -> None:
-        from armillary.ensembles.study.cluster import connected, run_there
+        from armillary.ensembles.study.cluster import Assignment, connected, run_there
         from armillary.ensembles.study.cluster_worker import Job
 
         folder, definition = self._folder, self._definition
@@ -269,7 +269,7 @@ class Study(StudyResults):
         layout, known = definition.layout, folder.design.is_file()
         values = None if known else lambda number: self._block_values(*layout.span(number))
         with connected(on) as client:
-            run_there(client, job, values, missing, lock, done)
+            run_there(client, Assignment(job, values, missing, lock, done))
 
     def extend(self, runs: int) -> Study:
         """The same study with more runs, of a design that begins with the runs it has: random, sobol,

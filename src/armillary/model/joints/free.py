@@ -181,5 +181,5 @@ class Free(JointType):
         return Assembly((step,), (*drift, *turning), (3,) if self.rotation == "quaternion" else ())
 
     def describe(self) -> str:
-        axes = "parent axes, states chosen" if self.velocity == "auto" else f"{self.velocity} axes"
-        return f"free {self.rotation}, velocity in {axes}"
+        axes = "parent" if self.velocity == "auto" else self.velocity  # of the speeds, whatever is integrated
+        return f"free {self.rotation}, velocity in {axes} axes"
