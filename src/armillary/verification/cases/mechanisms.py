@@ -108,9 +108,7 @@ def measure_governor() -> Iterator[float]:
     yield apart(found, expected)
     spin = 12.0
     steady = math.acos((1 + _SLEEVE / _BALL) * _GRAVITY / (_ARM * spin**2))
-    run = model.simulate(
-        2.0, sample=0.01, initial={"left.q1": steady}, parameters={"W": spin}, **TIGHT
-    )
+    run = model.simulate(2.0, sample=0.01, initial={"left.q1": steady}, parameters={"W": spin}, **TIGHT)
     yield apart(run["left.q1"], steady)
 
 
