@@ -7,6 +7,7 @@ integrated by SciPy's DOP853, with events located on its dense output.
 from __future__ import annotations
 
 import ctypes
+import platform
 import sys
 import tempfile
 import zipfile
@@ -21,6 +22,8 @@ import numpy as np
 from scipy.integrate import DOP853
 
 from armillary.backends.fmi.compiler import place_of_binary
+
+FMPY_SIMULATES = platform.machine().lower() in ("x86_64", "amd64")  # where FMPy has binaries
 
 _LOG2 = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_int, c_char_p, c_char_p)
 _LOG3 = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_char_p)
@@ -47,7 +50,9 @@ class FailedCall(Exception):
 class Host:
     """One instance of an FMU."""
 
-    def __init__(self, path: Path, *, exchange: bool = False) -> None:
+    def __init__(self, path: Path, *, exchange: bool = False, signals: np.ndarray | None = None) -> None:
+        self._signals = signals
+        self._jumped = -np.inf
         self._folder = tempfile.TemporaryDirectory(prefix="host-", ignore_cleanup_errors=True)
         with zipfile.ZipFile(path) as archive:
             archive.extractall(self._folder.name)
@@ -121,9 +126,27 @@ class Host:
         self.call(name, places, c_size_t(len(names)), numbers, *more)
         return list(numbers)
 
+    def feed(self, t: float, *, jump: bool = False) -> None:
+        """The inputs at a time, linear between their rows; a time that stands twice is a ``jump``."""
+        if self._signals is None:
+            return
+        self._jumped = t if jump else self._jumped
+        times = self._signals["time"]
+        after = int(np.searchsorted(times, t, side="right" if t <= self._jumped else "left"))
+        low, high = max(after - 1, 0), min(after, len(times) - 1)
+        part = (t - times[low]) / (times[high] - times[low]) if times[high] > times[low] else 0.0
+        row = {name: self._signals[name] for name in self._signals.dtype.names or () if name != "time"}
+        self.set({name: (1.0 - part) * column[low] + part * column[high] for name, column in row.items()})
+
+    def next_jump(self, t: float) -> float:
+        """The first time after this one at which the inputs jump."""
+        times = self._signals["time"] if self._signals is not None else np.empty(0)
+        return float(min(times[1:][(times[1:] == times[:-1]) & (times[1:] > t)], default=np.inf))
+
     def initialize(self, start: float, values: Mapping[str, float]) -> None:
         if values:
             self.set(values)
+        self.feed(start, jump=True)
         if self.version == "2":
             self.call("SetupExperiment", 0, c_double(0), c_double(start), 0, c_double(0))
             self.call("EnterInitializationMode")
@@ -171,6 +194,7 @@ class Host:
     def place(self, t: float, x: np.ndarray) -> None:
         self.call("SetTime", c_double(t))
         self.call("SetContinuousStates", (c_double * len(x))(*x), c_size_t(len(x)))
+        self.feed(t)
 
     def discrete(self) -> _EventInfo:
         """An event iteration."""
@@ -200,11 +224,15 @@ def simulate_fmu(
     output_interval: float,
     output: Sequence[str],
     start_values: Mapping[str, float] | None = None,
+    input: np.ndarray | None = None,
     logger: Callable[..., None] | None = None,
     relative_tolerance: float = 1e-10,
 ) -> dict[str, np.ndarray]:
-    """Outputs at the communication points, by name, as FMPy's function of that name returns them."""
-    one = Host(Path(path), exchange=fmi_type == "ModelExchange")
+    """Outputs at the communication points, by name, as FMPy's function of that name returns them.
+
+    ``input`` has a column of times and one per input.
+    """
+    one = Host(Path(path), exchange=fmi_type == "ModelExchange", signals=input)
     run = _exchanged if fmi_type == "ModelExchange" else _co_simulated
     count = round((stop_time - start_time) / output_interval)
     times = start_time + (stop_time - start_time) * np.arange(count + 1) / count
@@ -222,6 +250,7 @@ def simulate_fmu(
 def _co_simulated(one: Host, times: np.ndarray, output: Sequence[str], _: float) -> list[list[float]]:
     rows = [[times[0], *one.get(output)]]
     for t, after in pairwise(times):
+        one.feed(t, jump=True)
         if one.step(t, after - t):
             break
         rows.append([after, *one.get(output)])
@@ -229,7 +258,9 @@ def _co_simulated(one: Host, times: np.ndarray, output: Sequence[str], _: float)
 
 
 def _exchanged(one: Host, times: np.ndarray, output: Sequence[str], rtol: float) -> list[list[float]]:
-    """Steps of DOP853, cut where an event function changes sign, a clock is due or outputs are wanted."""
+    """Steps of DOP853, cut where an event function changes sign, a clock is due, inputs jump or outputs are
+    wanted.
+    """
     t = float(times[0])
     info = one.discrete()
     one.call("EnterContinuousTimeMode")
@@ -237,7 +268,8 @@ def _exchanged(one: Host, times: np.ndarray, output: Sequence[str], rtol: float)
     rows = [[t, *one.get(output)]]
     for goal in times[1:]:
         while t < goal:
-            due = min(float(goal), info.next if info.scheduled else np.inf)
+            jump = one.next_jump(t)
+            due = min(float(goal), jump, info.next if info.scheduled else np.inf)
             solver = DOP853(one.rates, t, x, due, rtol=rtol, atol=1e-2 * rtol, max_step=0.01)
             before, wanted = one.signs(t, x), False
             while solver.status == "running" and not wanted:
@@ -248,8 +280,9 @@ def _exchanged(one: Host, times: np.ndarray, output: Sequence[str], rtol: float)
                 wanted = wanted or asked
                 if ended:
                     return rows
-            if wanted or t >= due < goal or (info.scheduled and t >= info.next):
+            if wanted or t >= due < goal or t >= jump or (info.scheduled and t >= info.next):
                 one.call("EnterEventMode")
+                one.feed(t, jump=t >= jump)
                 info = one.discrete()
                 if info.terminate:
                     return rows

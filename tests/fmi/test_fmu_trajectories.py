@@ -9,7 +9,6 @@ what is left is CVode's error. FMPy ships CVode and its other binaries for x86 a
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ def simulate_fmu(request: pytest.FixtureRequest) -> Simulate:
     """The function of a host that simulates an FMU; both take the same arguments."""
     if request.param == "our host":
         return host.simulate_fmu
-    if platform.machine().lower() not in ("x86_64", "amd64"):
+    if not host.FMPY_SIMULATES:
         pytest.skip("FMPy has no binaries for this machine")
     fmpy = pytest.importorskip("fmpy", reason="FMPy is not installed")
     return lambda path, **options: fmpy.simulate_fmu(str(path), **options)
@@ -150,3 +149,27 @@ def test_an_event_that_stops_ends_a_simulation_of_either_kind(tmp_path: Path, si
     for kind in ("CoSimulation", "ModelExchange"):
         found = simulate_fmu(path, fmi_type=kind, stop_time=1.0, output_interval=0.1, output=["m.q1"])
         assert found["time"][-1] < 0.31, kind
+
+
+def test_inputs_run_straight_between_their_rows_and_jump_where_a_time_stands_twice(
+    tmp_path: Path, simulate_fmu: Simulate
+) -> None:
+    """A unit mass pushed by 1 N until 1 s, then by a force that rises from 3 N to its last: 1 m/s, then 4 m/s
+    where it stays at 3 N. Co-simulation holds an input over each communication step of 0.1 s, so that with a
+    last of 5 N the speed gains 0.1·(3.0 + 3.2 + … + 4.8) = 3.9 m/s. In model exchange FMPy holds inputs too,
+    over steps of its own, so that constant ones are compared.
+    """
+    need_compiler()
+    s = arm.System("pushed")
+    s.input("push", 0.0, units="N")
+    s.body("m", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.force("push_x", "push", s.ground.x, at="m")
+    path = s.derive().export("fmu", tmp_path / "pushed.fmu")
+    for kind, last, speed, bound in (("CoSimulation", 5.0, 4.9, 1e-12), ("ModelExchange", 3.0, 4.0, 1e-7)):
+        rows = [(0.0, 1.0), (1.0, 1.0), (1.0, 3.0), (2.0, last)]
+        found = simulate_fmu(
+            path, fmi_type=kind, stop_time=2.0, output_interval=0.1, output=["m.u1"],
+            relative_tolerance=1e-10, input=np.array(rows, dtype=[("time", float), ("push", float)]),
+        )  # fmt: skip
+        at = [int(np.flatnonzero(np.abs(found["time"] - t) < 1e-9)[-1]) for t in (1.0, 2.0)]
+        assert np.allclose(found["m.u1"][at], [1.0, speed], rtol=0, atol=bound), kind
