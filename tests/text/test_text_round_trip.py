@@ -228,3 +228,14 @@ def test_a_bare_one_before_a_parameter_reads_back_with_its_unknown_dimension(tmp
     s.force("f", -(1.0 * m) * 3.0 * b.q1, b.x, at=b.com)
     s.save(tmp_path / "one.toml")
     assert arm.load(tmp_path / "one.toml").derive().compile().derivatives(0.0, [0.5, 0.0])[1] == -1.5
+
+
+def test_a_one_before_several_factors_reads_back_with_its_dimension(tmp_path):
+    """A bare one, and that of a mass of 1 kg: neither shows in a product, and both belong to its units."""
+    s = arm.System("one")
+    a, c = s.parameter("a", 2.0, units="m"), s.parameter("c", 3.0, units="s")
+    b = s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    for i, made in enumerate((0.5 * (2 * a * c), -0.5 * (2 * a / c), b.mass * b.q1 * b.u1, -b.mass * a**2)):
+        s.output(f"o{i}", arm.sin(made) if i == 1 else made)
+    s.save(tmp_path / "one.toml")
+    assert differences(s, arm.load(tmp_path / "one.toml")) == []

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.algebra.dimension import ONE
 from armillary.algebra.expression import Expr
 from armillary.algebra.printing import number_text, text
 from armillary.algebra.remembered import arguments_of
@@ -116,7 +117,7 @@ class Values:
                 self._table(part.data)
             if local:
                 continue  # a named expression does not know the names of a function's arguments
-            if part.kind == "let" or (part.kind == "product" and part.data == (1, (1,))):
+            if part.kind == "let" or _hides_a_one(part):
                 names[part] = self._define(self._intermediate(part, names), part)
             elif whole and uses.get(part, 0) > 1:
                 shown = self._text(part, names)
@@ -187,9 +188,10 @@ class Values:
     def _intermediate(self, part: Expr, names: Mapping[Expr, str]) -> Any:
         """An intermediate value, or a number 1 with units times something, as a named expression: with its
         units where its parts do not tell them."""
-        inside = part.args[0]
+        alone = part.kind == "let" or part.data == (1, (1,))
+        inside = part.args[0] if alone else part
         label = {"label": str(part.data)} if part.kind == "let" else {}
-        hidden = part.dimension is not None and part.dimension is not inside.dimension
+        hidden = part.dimension is not None and not (alone and part.dimension is inside.dimension)
         units = {"units": si_text(part.dimension) or "1"} if hidden and part.dimension else {}
         shown = self._text(inside, names)
         if part.kind == "product" and not units:  # a bare 1, whose dimension is not known
@@ -235,3 +237,8 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.array_equal(np.asarray(a), np.asarray(b))
     return type(a) is type(b) and a == b if isinstance(a, Expr) or isinstance(b, Expr) else bool(a == b)
+
+
+def _hides_a_one(part: Expr) -> bool:
+    """Whether a product has a number ±1 that its text would not show: bare, or with units."""
+    return part.kind == "product" and abs(part.data[0]) == 1 and part.unit is not ONE
