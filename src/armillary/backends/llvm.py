@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from armillary.algebra.expression import Expr
+from armillary.algebra.expression import UNIT, Expr
 from armillary.backends.trigonometry import real
 from armillary.backends.writer import Module, Place, Writer
 from armillary.program.program import Program, Section
@@ -123,7 +123,7 @@ def _fire(module: Module, program: Program, inputs: str, places: dict[Expr, Any]
 
 # A correction this small, relative to what it corrects, leaves an error of its square.
 _CLOSE = 1e-9
-# A correction as large as this is none: the place is singular, and better left as it is.
+# A correction as large as this, of the size of its coordinate, is none: the place is singular.
 _FAR = 0.1
 _TRIES = 10
 
@@ -155,7 +155,8 @@ def _normalise(module: Module, program: Program, inputs: str, places: dict[Expr,
             f"  %s{i} = getelementptr inbounds double, ptr %state, i64 {place}",
             f"  %o{i} = load double, ptr %s{i}",
             f"  %d{i} = fsub double %n{i}, %o{i}",
-            f"  %a{i} = call double @llvm.fabs.f64(double %d{i})",
+            *_in_sizes(program, i),
+            f"  %a{i} = call double @llvm.fabs.f64(double %r{i})",
             f"  %m{i} = call double @llvm.maximum.f64(double {worst}, double %a{i})",
         ]
         worst = f"%m{i}"
@@ -171,6 +172,18 @@ def _normalise(module: Module, program: Program, inputs: str, places: dict[Expr,
     ]  # fmt: skip
     text = "\n".join(line for line in lines if line)
     module.functions.append(f"define void @normalise({arguments}) nounwind {{\n{text}\n}}")
+
+
+def _in_sizes(program: Program, i: int) -> list[str]:
+    """A correction %d in terms of the size of its coordinate, %r."""
+    size = program.correction_sizes[i] if program.correction_sizes else UNIT
+    if size.kind == "number":
+        return [f"  %r{i} = fdiv double %d{i}, {real(float(size.data))}"]
+    return [
+        f"  %c{i} = getelementptr inbounds double, ptr %constants, i64 {program.constants.index(size)}",
+        f"  %z{i} = load double, ptr %c{i}",
+        f"  %r{i} = fdiv double %d{i}, %z{i}",
+    ]
 
 
 def _function(

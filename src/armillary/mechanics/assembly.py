@@ -68,6 +68,16 @@ class Geometry:
 
     layout: Layout
     values: Callable[[float, np.ndarray], np.ndarray]
+    sizes: np.ndarray | None = None  # of the speeds: amounts of motion with the same effect, None: 1
+
+    def in_sizes(self) -> Geometry:
+        """The same with motions in terms of their sizes: steps δ, in δ_j times the size of speed j."""
+        layout = self.layout
+        if self.sizes is None:
+            return self
+        by_speed = [self.sizes[j] for _, j in (*layout.jacobian, *layout.rates)]
+        factors = np.concatenate([np.ones(len(layout.gaps) + layout.rows), by_speed])
+        return Geometry(layout, lambda t, q: factors * self.values(t, q))
 
     def at(self, t: float, q: np.ndarray) -> Figures:
         return self.figures(self.values(t, q))
@@ -111,7 +121,7 @@ class Geometry:
             if not len(here.gap) or not finite or self.off(here) <= _CLOSED or not allowed.any():
                 break
             J = here.jacobian[list(self.layout.gaps)][:, allowed]
-            held = here.rates[list(kept)][:, allowed]
+            held = self._held(here, J, allowed, kept)
             right = np.concatenate([-here.gap, np.zeros(len(kept))])
             step = np.linalg.lstsq(np.vstack([J, held]), right, rcond=weak[0])[0]
             step *= min(1.0, 0.5 / max(np.max(np.abs(step)), 1e-300))  # not further than a model may be bent
@@ -134,7 +144,7 @@ class Geometry:
         here, damping = self.at(t, q), 1e-3
         for _ in range(_DAMPED if allowed.any() and np.all(np.isfinite(here.gap)) else 0):
             J = here.jacobian[list(self.layout.gaps)][:, allowed]
-            A = np.vstack([J, _STIFF * here.rates[list(kept)][:, allowed]])
+            A = np.vstack([J, _STIFF * self._held(here, J, allowed, kept)])
             right = np.concatenate([-here.gap, np.zeros(len(kept))])
             size = np.max(np.sum(J * J, axis=1), initial=0.0)
             U, lengths, V = np.linalg.svd(A, full_matrices=False)
@@ -149,6 +159,18 @@ class Geometry:
             else:
                 damping *= 2.0
         return here.gap
+
+    @staticmethod
+    def _held(here: Figures, J: np.ndarray, allowed: np.ndarray, kept: Sequence[int]) -> np.ndarray:
+        """Rows of what is kept, as large as those of the loops: both are solved for together."""
+        rows = here.rates[list(kept)][:, allowed]
+        own = np.max(np.abs(rows), axis=1, initial=0.0, keepdims=True)
+        return rows * (np.max(np.abs(J), initial=0.0) / np.where(own > 0.0, own, 1.0))
+
+    def lengths(self, here: Figures) -> np.ndarray:
+        """How far a unit of the most effective speed moves each coordinate."""
+        own = np.max(np.abs(here.rates), axis=1, initial=0.0)
+        return np.where(own > 0.0, own, 1.0)
 
     def _tried(
         self,

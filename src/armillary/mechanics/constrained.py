@@ -20,6 +20,7 @@ from armillary.mechanics.constraints import Elimination, Row, remainders, rows
 from armillary.mechanics.kinematics import corrections
 from armillary.mechanics.regroup import regroup
 from armillary.mechanics.sample import Sample, geometry_expressions
+from armillary.mechanics.sizes import Sizes, motion_sizes
 from armillary.mechanics.tree import Freedom, Tree, plant
 from armillary.model.joints import Drift
 from armillary.model.records import Prescription
@@ -54,6 +55,7 @@ class Setting:
     quality: Expr | None = None  # of the choice of dependent speeds: small where it becomes singular
     strength: Expr | None = None  # of the weakest constraint: small where any choice is singular
     pivots: tuple[Expr, ...] = ()  # those that vary: of another sign beyond a singular place
+    sizes: Sizes = field(default_factory=dict)  # of coordinates, by kind
 
     def regrouped(self) -> Setting:
         """The same with its inertia regrouped."""
@@ -86,7 +88,8 @@ def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
     if not system.constraints:
         return Setting(plant(system, plain, given=given, parted=parted), plain, given)
     found = rows(system, plain)
-    elimination = _chosen(system, found, plain, mode)
+    sample = Sample(system, found, plain)
+    elimination = _chosen(system, found, plain, mode, sample)
     values, layout, _ = geometry_expressions(system, found, plain)
     steps = _position_steps(system, elimination, plain)
     independent = {i: plain(u) for i, u in enumerate(system.speeds)}
@@ -117,6 +120,7 @@ def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
         quality=quality,
         strength=strength,
         pivots=tuple(elimination.pivots),
+        sizes=motion_sizes(system, found, sample),
     )
 
 
@@ -188,7 +192,9 @@ def _holds_parent_velocity(system: System, speeds: Collection[Expr]) -> bool:
     return any(u in step.linear.values() for step in drifts if step.velocity == "parent" for u in speeds)
 
 
-def _chosen(system: System, found: list[Row], plain: Undimensioned, mode: Mode) -> Elimination:
+def _chosen(
+    system: System, found: list[Row], plain: Undimensioned, mode: Mode, sample: Sample
+) -> Elimination:
     names = [u.data.name for u in system.speeds]
     set_by_events = {
         names.index(target.data.name)
@@ -196,7 +202,6 @@ def _chosen(system: System, found: list[Row], plain: Undimensioned, mode: Mode) 
         for target in event.changes
         if target.data.role == "speed"
     }
-    sample = Sample(system, found, plain)
     elimination = choose(
         found,
         sample,

@@ -17,10 +17,11 @@ from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.assembly import Geometry, Layout
 from armillary.mechanics.constraints import Row, speed_places
+from armillary.mechanics.sizes import speed_kind, unit_sizes
 from armillary.model.system import System
 from armillary.model.unit_system import default_value
 
-_AWAY = 0.2  # how far the further places are from the first
+_AWAY = 0.2  # how far the further places are from the first, in radians and units of the SI
 _SHUT = 1e-8
 _TRIES = 30
 _TIMES = (0.0, 0.37, 1.13, 2.9)
@@ -80,12 +81,15 @@ class Sample:
             with np.errstate(all="ignore"):
                 return np.array([float(v) for v in evaluate(at)])
 
-        geometry = Geometry(layout, values)
+        units = unit_sizes(system)
+        own = np.array([units[speed_kind(u)] for u in system.speeds])
+        geometry = Geometry(layout, values, own).in_sizes()
         free = set(coordinates)
+        sizes = np.array([units[q.dimension] for q in system.coordinates if plain(q) in free])
         start = np.array([system.initial[q] for q in system.coordinates if plain(q) in free])
         places = []
         for k, t in enumerate(_TIMES):
-            place = _closed(geometry, t, start, 0.0 if k == 0 else _AWAY, chance)
+            place = _closed(geometry, t, start, sizes, 0.0 if k == 0 else _AWAY, chance)
             if place is None:
                 raise ModelError(_not_numbers(system, found, values(0.0, start), layout))
             places.append(place)
@@ -128,7 +132,12 @@ def _is_parameter(s: Expr) -> bool:
 
 
 def _closed(
-    geometry: Geometry, t: float, start: np.ndarray, away: float, chance: np.random.Generator
+    geometry: Geometry,
+    t: float,
+    start: np.ndarray,
+    sizes: np.ndarray,
+    away: float,
+    chance: np.random.Generator,
 ) -> np.ndarray | None:
     """A place near the start at which all is a number, with its loops closed if that can be; None: no number.
 
@@ -139,7 +148,7 @@ def _closed(
     layout = geometry.layout
     own = len(layout.gaps) + layout.rows + len(layout.jacobian)
     for reach in (away, 0.05, 0.2, 0.8, 3.0):
-        place = geometry.normalised(start + chance.uniform(-reach, reach, start.shape))
+        place = geometry.normalised(start + sizes * chance.uniform(-reach, reach, start.shape))
         finite = np.isfinite(geometry.values(t, place))
         if reach == 0.0 and not np.all(finite[:own]):
             return None

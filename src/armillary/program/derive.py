@@ -359,6 +359,7 @@ def program_of(system: System, wanted: Targets, plain: Undimensioned) -> tuple[P
     memory_labels = [m.data.name for m in wanted.memory]
     corrections = hoist(Graph(wanted.corrections), constants).roots
     geometry = hoist(Graph(wanted.geometry), constants).roots
+    sizes = hoist(Graph(wanted.sizes), constants).roots
     stepping = [improve(s.results, constants, search=False)[0] for s in wanted.stepping]
     everything = [
         *rates,
@@ -368,6 +369,7 @@ def program_of(system: System, wanted: Targets, plain: Undimensioned) -> tuple[P
         *(e for f in fires for e in f),
         *corrections,
         *geometry,
+        *sizes,
         *(e for results in stepping for e in results),
     ]
     used = _constants_used(everything)
@@ -403,6 +405,8 @@ def program_of(system: System, wanted: Targets, plain: Undimensioned) -> tuple[P
         corrected=wanted.corrected,
         geometry=section("geometry", [f"number {i + 1}" for i in range(len(geometry))], geometry),
         quaternions=wanted.quaternions,
+        correction_sizes=tuple(sizes[: len(wanted.corrected)]),
+        speed_sizes=tuple(sizes[len(wanted.corrected) :]),
         inputs=wanted.inputs,
         stepping=tuple(
             section(s.name, s.labels, results) for s, results in zip(wanted.stepping, stepping, strict=True)

@@ -67,6 +67,8 @@ class Program:
     corrected: tuple[int, ...]  # places in the state that ``correct`` renews
     geometry: Section
     quaternions: tuple[int, ...]  # places in the state where four Euler parameters start
+    correction_sizes: tuple[Expr, ...] = ()  # numbers or constants: of what ``correct`` renews
+    speed_sizes: tuple[Expr, ...] = ()  # likewise of all speeds that ``geometry`` holds
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
     stepping: tuple[Section, ...] = ()  # what integrators of redundant coordinates call
 

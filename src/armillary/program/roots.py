@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.constrained import Setting
 from armillary.mechanics.reactions import placeholders, reaction_values
+from armillary.mechanics.sizes import speed_kind
 from armillary.model.records import Event
 from armillary.model.system import System
 from armillary.model.unit_system import state_factor
@@ -57,6 +58,7 @@ class Targets:
     corrected: tuple[int, ...] = ()
     corrections: tuple[Expr, ...] = ()
     geometry: tuple[Expr, ...] = ()
+    sizes: tuple[Expr, ...] = ()  # of the coordinates that are corrected, then of all speeds
     states: tuple[Expr, ...] = ()  # of the user's own, after the speeds
     carried: tuple[Expr, ...] = ()  # after those: what steps hand on, with no rates of its own
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
@@ -128,8 +130,17 @@ def targets(system: System, speed_rates: Mapping[int, Any], setting: Setting) ->
         corrected=tuple(i for i, _ in corrected),
         corrections=tuple(q + setting.corrections[q] for _, q in corrected),
         geometry=setting.geometry,
+        sizes=_sizes(system, setting, [coordinates[i] for i, _ in corrected]),
         states=tuple(plain(s) for s in own),
     )
+
+
+def _sizes(system: System, setting: Setting, corrected: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Sizes of the coordinates that are corrected, then of all speeds."""
+    if not setting.rows:
+        return ()
+    kinds = [*(q.dimension for q in corrected), *(speed_kind(u) for u in system.speeds)]
+    return tuple(as_expr(setting.sizes[kind]) for kind in kinds)
 
 
 def check_rates(system: System, rates: Iterable[Any], plain: Undimensioned) -> None:

@@ -27,6 +27,7 @@ def closed(
     geometry: Geometry, setting: Setting, t: float, q: np.ndarray, named: Collection[int], names: list[str]
 ) -> np.ndarray:
     """Coordinates that close all loops; ``named`` are the places of those that the user gave."""
+    geometry = geometry.in_sizes()
     kept = sorted(named)
     free = np.zeros(geometry.layout.speeds, dtype=bool)
     attempts = movable(geometry, setting, free, positions=True)
@@ -95,8 +96,9 @@ def _too_many_named(geometry: Geometry, t: float, q: np.ndarray, kept: list[int]
     chance = Chance()
     gaps = list(geometry.layout.gaps)
     free = []
+    lengths = geometry.lengths(geometry.at(t, q))
     for _ in range(3):
-        here = geometry.at(t, geometry.normalised(q + chance.spread(0.3, len(q))))
+        here = geometry.at(t, geometry.normalised(q + lengths * chance.spread(0.3, len(q))))
         J, N = here.jacobian[gaps], here.rates[kept]
         ranks = [np.linalg.matrix_rank(m, 1e-8) if m.size else 0 for m in (J, N, np.vstack([J, N]))]
         free.append(ranks[0] + ranks[1] - ranks[2])
@@ -117,7 +119,8 @@ def _from_elsewhere(
     """
     chance = Chance()
     found = []
-    rates = geometry.at(t, q).rates[:, moving]
+    here = geometry.at(t, q)
+    rates, lengths = here.rates[:, moving], geometry.lengths(here)
     for reach in _REACHES if moving.any() else ():
         start = geometry.normalised(q + rates @ chance.spread(reach, rates.shape[1]))
         start[kept] = q[kept]
@@ -126,7 +129,8 @@ def _from_elsewhere(
             found.append(moved)
         elif float(np.linalg.norm(gap)) < least:
             best, least = moved, float(np.linalg.norm(gap))
-    return (min(found, key=lambda x: float(np.linalg.norm(x - q))) if found else None), best
+    nearest = min(found, key=lambda x: float(np.linalg.norm((x - q) / lengths))) if found else None
+    return nearest, best
 
 
 def _open_loops(geometry: Geometry, setting: Setting, gap: np.ndarray, named: list[str]) -> str:

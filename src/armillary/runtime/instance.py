@@ -159,8 +159,16 @@ class Instance:
         program = self.equations.program
         length, still = len(program.geometry.results), np.zeros(len(program.state))
         return Geometry(
-            layout, lambda t, q: self.call("geometry", length, t, np.concatenate([q, still]), memory)
+            layout,
+            lambda t, q: self.call("geometry", length, t, np.concatenate([q, still]), memory),
+            self._speed_sizes,
         )
+
+    @cached_property
+    def _speed_sizes(self) -> np.ndarray:
+        program = self.equations.program
+        known = dict(zip(program.constants, self.constants.tolist(), strict=False))
+        return np.array([known[s] if s in known else float(s.data) for s in program.speed_sizes])
 
     def assembled(self, place: Place, named: set[str]) -> Place:
         """The place with its loops closed and its speeds made to agree; what is named stays as it is."""

@@ -204,7 +204,8 @@ class Model:
             texts.append(function(signature, about, body))
         if texts:
             places = ", ".join(map(str, program.corrected)) or "0"
-            values = self.values | {"places": places, "count": str(len(program.corrected))}
+            sizes = ", ".join(self.source.correction_sizes("constants[{}]", 0, repr))
+            values = self.values | {"places": places, "count": str(len(program.corrected)), "sizes": sizes}
             texts.append(fill(template(__package__, "normalise.c.txt"), values, self.has))
         return texts
 

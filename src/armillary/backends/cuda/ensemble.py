@@ -118,7 +118,7 @@ class _Writer:
             program.derivatives, program.outputs, program.update, program.events, program.normalise,
             program.correct,
         )  # fmt: skip
-        used = symbols(*[result for one in wanted for result in one.results])
+        used = symbols(*[result for one in wanted for result in one.results], *program.correction_sizes)
         results = program.precompute.results
         own = [any(s.data.name in varying for s in symbols(r)) for r in results]
         places = [i for i, constant in enumerate(program.constants) if constant in used]
@@ -274,6 +274,7 @@ class _Writer:
                 "name": "model",
                 "places": ", ".join(map(str, program.corrected)) or "0",
                 "count": str(len(program.corrected)),
+                "sizes": ", ".join(map(self._size, program.correction_sizes)),
             }
             has = {
                 name
@@ -282,6 +283,13 @@ class _Writer:
             }
             texts.append(fill(template("armillary.backends.c", "normalise.c.txt"), values, has))
         return texts
+
+    def _size(self, size: Expr) -> str:
+        """A size, a number or a constant, where it is used."""
+        if size.kind == "number":
+            return repr(float(size.data))
+        array, place = self.places[size]
+        return f"{array}[{place}]"
 
     def function(
         self,

@@ -201,6 +201,7 @@ def _functions(made: Source, sections: Sections) -> list[str]:
         values = {
             "corrected": ", ".join(str(i + 1) for i in program.corrected),
             "count": str(len(program.corrected)),
+            "sizes": ", ".join(made.correction_sizes("constants({})", 1, literal)),
             "units": str(4 * len(program.quaternions)),
             "place": "\n".join(
                 f"{indent}state({q + 1}:{q + 4}) = unit({4 * i + 1}:{4 * i + 4})"

@@ -107,6 +107,7 @@ def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]
         values = {
             "package": package,
             "corrected": " ".join(str(i + 1) for i in program.corrected),
+            "sizes": " ".join(made.correction_sizes("constants({})", 1, repr)),
             "place": "\n".join(
                 f"{indent}state({q + 1}:{q + 4}) = unit({4 * i + 1}:{4 * i + 4});"
                 for i, q in enumerate(program.quaternions)

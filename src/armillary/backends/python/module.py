@@ -149,6 +149,7 @@ class Module:
             places = {
                 "quaternions": repr(list(program.quaternions)),
                 "corrected": repr(list(program.corrected)),
+                "sizes": f"[{', '.join(self.made.correction_sizes('constants[{}]', 0, repr))}]",
             }
             texts.append(self.filled("normalise.txt", places))
         if self.made.assembly is not None:

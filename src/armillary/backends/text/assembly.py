@@ -2,7 +2,8 @@
 
 The algorithm is that of mechanics/assembly.py and runtime/assembly.py, which each language has as a text of
 its own (assembly.c.txt and the like). Its data are here: a section of gaps Φ, elements of J and elements of
-N, where these stand, which speeds may move in which attempt, and the words of the error.
+N, both for motions in terms of their sizes (mechanics/sizes.py), where these stand, which speeds may move in
+which attempt, and the words of the error.
 """
 
 from __future__ import annotations
@@ -50,8 +51,12 @@ def assembly(equations: Equations) -> Assembly | None:
     place = {row: i for i, row in enumerate(rows)}
     results, first = program.geometry.results, len(layout.gaps) + layout.rows
     elements = list(zip(layout.jacobian, results[first:], strict=False))
-    told = [((place[i], j), e) for (i, j), e in elements if i in place]
-    rates = list(zip(layout.rates, results[first + len(layout.jacobian) :], strict=True))
+    size = program.speed_sizes  # motions are in terms of these
+    told = [((place[i], j), e * size[j]) for (i, j), e in elements if i in place]
+    rates = [
+        ((i, j), e * size[j])
+        for (i, j), e in zip(layout.rates, results[first + len(layout.jacobian) :], strict=True)
+    ]
     labels = [f"gap {k + 1}" for k in range(len(layout.gaps))]
     labels += [f"J {i + 1}, {j + 1}" for (i, j), _ in told] + [f"N {i + 1}, {j + 1}" for (i, j), _ in rates]
     wanted = [*results[: len(layout.gaps)], *(e for _, e in told), *(e for _, e in rates)]
@@ -65,7 +70,7 @@ def assembly(equations: Equations) -> Assembly | None:
     first_place = geometry.normalised(np.array([start[name] for name in equations.coordinates], dtype=float))
     guessed = {q.data.name for q in setting.corrections}
     return Assembly(
-        section("geometry", labels, wanted),
+        section("geometry", labels, wanted, constant=True),  # sizes are products of constants, too
         tuple((one_line(a) + " ", " " + one_line(b)) for a, b in (gap_text(setting, i) for i in layout.gaps)),
         len(rows),
         equations.coordinates,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -90,6 +90,16 @@ class Source:
             names = [self.description.states[i].name for i in program.corrected]
             found.append(Told(program.correct, "correct", about, names, "out", str(len(names))))
         return found
+
+    def correction_sizes(self, constant: str, first: int, number: Callable[[float], str]) -> list[str]:
+        """Sizes of the coordinates that are corrected, as texts: numbers, or ``constant`` with its place."""
+        program = self.program
+        return [
+            number(float(size.data))
+            if size.kind == "number"
+            else constant.format(first + program.constants.index(size))
+            for size in program.correction_sizes
+        ]
 
     @cached_property
     def assembly(self) -> Assembly | None:
