@@ -66,7 +66,7 @@ def measure_robots(environment: Environment, effort: Effort, *, quick: bool = Fa
         except NotAvailable as reason:
             record["missing"] = str(reason)
         except arm.ArmillaryError as error:
-            record["refused"] = str(error).splitlines()[0][:160]
+            record["refused"] = " ".join(str(error).split())[:160]
         if record.get("speeds") != 0:
             records.append(record)
             print(_line(record), flush=True)
@@ -75,7 +75,11 @@ def measure_robots(environment: Environment, effort: Effort, *, quick: bool = Fa
 
 def _measured(peer: str, path: Path, environment: Environment, effort: Effort) -> dict[str, Any]:
     script = HERE / "peers" / "robots_script.py"
-    answer = run([environment.python, script, peer, path, "1"])
+    try:
+        answer = run([environment.python, script, peer, path, "1"])
+    except NotAvailable:
+        _loaded(peer, path).derive()  # what Armillary refuses too has its words
+        raise
     told = json.loads(answer[answer.index("{") :])
     if not told["nv"]:
         return {"speeds": 0}
@@ -94,11 +98,15 @@ def _measured(peer: str, path: Path, environment: Environment, effort: Effort) -
     }
 
 
-def _ours(peer: str, path: Path, told: dict[str, Any]) -> tuple[Native, float]:
+def _loaded(peer: str, path: Path) -> arm.System:
     options = {"floating": True, "torques": "all"} if peer == "pinocchio" else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        system = arm.load(path, **options)
+        return arm.load(path, **options)
+
+
+def _ours(peer: str, path: Path, told: dict[str, Any]) -> tuple[Native, float]:
+    system = _loaded(peer, path)
     assert system.imported is not None
     for constraint in [] if peer == "pinocchio" else list(system.constraints):
         raise NotAvailable(f"it has the constraint '{constraint}', which MuJoCo makes a spring")

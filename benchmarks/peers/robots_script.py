@@ -40,6 +40,8 @@ def pinocchio_robot(path: str, seed: int) -> dict[str, Any]:
             damping[joint.get("name")] = float(dynamics.get("damping", 0.0))
     G = np.eye(model.nv)
     for follower, (leader, k, _) in mimics.items():
+        if not model.existJointName(leader):
+            raise SystemExit(f"joint '{follower}' follows '{leader}', which is not there")
         G[index(model, follower)] = k * G[index(model, leader)]
     keep = [j for j in range(model.nv) if j not in {index(model, name) for name in mimics}]
     G = G[:, keep]
@@ -63,7 +65,10 @@ def pinocchio_robot(path: str, seed: int) -> dict[str, Any]:
         M = pin.crba(model, data, q)
         M = np.triu(M) + np.triu(M, 1).T
         h = pin.nonLinearEffects(model, data, q, v)
-        acceleration = G @ np.linalg.solve(G.T @ M @ G, G.T @ (effort - h))
+        reduced = G.T @ M @ G
+        if np.linalg.matrix_rank(reduced, hermitian=True) < len(keep):
+            raise SystemExit("its mass matrix is singular")
+        acceleration = G @ np.linalg.solve(reduced, G.T @ (effort - h))
         states.append(pinocchio_state(model, q, v, acceleration))
         raw_q.append(q.tolist())
         raw_v.append(v.tolist())

@@ -32,7 +32,7 @@ from armillary.algebra.dimension import power as dimension_power
 from armillary.algebra.latex import latex
 from armillary.algebra.node import TRUNCATION, Node, Symbol, intern
 from armillary.algebra.numpy_operations import apply_numpy
-from armillary.algebra.terms import common_dimension, common_factors, factor_order, short, term_order
+from armillary.algebra.terms import common_dimension, common_factors, factor_order, short, term_order, unlike
 from armillary.errors import ExpressionError, UnitsError
 
 # Characters that a notebook or debugger shows of an expression; str() gives all.
@@ -262,23 +262,23 @@ def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr
     constant: float = 0
     collected: dict[Expr, float] = {}
     constant_dimension: Dimension | None = ONE
-    for coefficient, node in pairs:
-        stack = [(coefficient, node)]
-        while stack:
-            c, e = stack.pop()
-            if e.kind == "product" and e.data[0] != 1:
-                c, e = c * e.data[0], _without_coefficient(e)
-            if e.kind == "number":
-                constant += c * e.data
-                if e.data:
-                    constant_dimension = e.dimension
-            elif e.kind == "sum" and (c == 1 or c == -1):
-                constant += c * e.data[0]
-                stack += [(c * ci, ti) for ci, ti in zip(e.data[1], e.args, strict=True)]
-            elif e in collected:
-                collected[e] += c
-            else:
-                collected[e] = c
+    stack = list(pairs)
+    stack.reverse()
+    while stack:
+        c, e = stack.pop()
+        if e.kind == "product" and e.data[0] != 1:
+            c, e = c * e.data[0], _without_coefficient(e)
+        if e.kind == "number":
+            constant += c * e.data
+            if e.data:
+                constant_dimension = e.dimension
+        elif e.kind == "sum" and (c == 1 or c == -1):
+            constant += c * e.data[0]
+            stack += [(c * ci, ti) for ci, ti in zip(e.data[1], e.args, strict=True)]
+        elif e in collected:
+            collected[e] += c
+        else:
+            collected[e] = c
     terms = [(e, c) for e, c in collected.items() if c != 0]
     truncation = TRUNCATION.get()
     if truncation is not None:
@@ -290,7 +290,7 @@ def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr
         merged = _merge_constant_multiples(terms)
         if merged is not None:
             return total([*merged, (1, number(constant))])
-    if any(e.squares for e, _ in terms):
+    if any([e.squares for e, _ in terms]):
         simpler = _pythagoras(terms, constant)
         if simpler is not None:
             return simpler
@@ -335,6 +335,8 @@ def _split_constant(e: Expr) -> tuple[Expr, Expr] | None:
 
 def _merge_constant_multiples(terms: list[tuple[Expr, float]]) -> list[tuple[float, Expr]] | None:
     """Like terms over constants: k₁·x + k₂·x = (k₁ + k₂)·x. None where there are none."""
+    if unlike(terms):
+        return None
     groups: dict[Expr, list[tuple[float, Expr]]] = {}
     for e, c in terms:
         split = _split_constant(e)

@@ -133,9 +133,12 @@ def intern(
         parts: list[Any] = [_KIND_ORDER[kind]]
         for a in args:
             parts.append(a.digest)
-            constant = constant and a.constant
-            undeclared = undeclared or a.undeclared
-            judged = judged or a.smallness
+            if not a.constant:
+                constant = False
+            if a.undeclared:
+                undeclared = True
+            if a.smallness:
+                judged = True
         node.smallness = 0 if not judged else _smallness(node) if smallness is None else smallness
         parts.append(data if type(data) is tuple else _stable(data))
         node.constant = constant
@@ -168,8 +171,9 @@ def _smallness(node: Node) -> float:
 
 
 def _forget(entry: _Entry) -> None:
-    if _table.get(entry.key) is entry:
-        del _table[entry.key]
+    found = _table.pop(entry.key, entry)
+    if found is not entry:
+        _table[entry.key] = found  # made anew before the old one was forgotten
 
 
 def _stable(data: Any) -> Any:

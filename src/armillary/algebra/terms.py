@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from armillary.algebra import printing
 from armillary.algebra.dimension import Dimension
@@ -46,9 +46,32 @@ def factors(e: AnyNode) -> Iterable[tuple[AnyNode, float]]:
     return zip(e.args, e.data[1], strict=True) if e.kind == "product" else ((e, 1),)
 
 
+def unlike(terms: Sequence[tuple[Node, float]]) -> bool:
+    """Whether terms differ in more than constant factors, which is almost always; no node is made for it."""
+    return len({_variable_factors(e) for e, _ in terms}) == len(terms)
+
+
+def _variable_factors(e: Node) -> Any:
+    """What tells terms apart that differ in more than constant factors: their variable bases and exponents.
+
+    Constants stand first among the factors.
+    """
+    if e.kind != "product":
+        return e
+    if not e.args[0].constant or e.constant:
+        return e.args[0] if e.data[1] == (1,) else (e.args, e.data[1])
+    first = next(i for i, b in enumerate(e.args) if not b.constant)
+    bases, exponents = e.args[first:], e.data[1][first:]
+    return bases[0] if exponents == (1,) else (bases, exponents)
+
+
 def common_factors(nodes: Sequence[AnyNode]) -> dict[AnyNode, float]:
     """The factors that all of some terms have, each with its least exponent."""
-    common = dict(factors(nodes[0]))
+    first, last = nodes[0], nodes[-1]
+    bases = first.args if first.kind == "product" else (first,)
+    if not any([b in (last.args if last.kind == "product" else (last,)) for b in bases]):
+        return {}
+    common = dict(factors(first))
     for e in nodes[1:]:
         mine = dict(factors(e))
         common = {b: min(n, mine[b]) for b, n in common.items() if b in mine and n * mine[b] > 0 and n > 0}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import operands_first
@@ -52,19 +53,12 @@ class Operations:
 
 def node_operations(node: Expr) -> Operations:
     """Operations of one node, its operands given."""
-    if node.kind == "sum":
-        constant, coefficients = node.data
-        terms = len(coefficients) + (1 if constant else 0)
-        return Operations(terms - 1, sum(1 for c in coefficients if c not in (1, -1)))
-    if node.kind == "product":
-        return _product_operations(node)
-    if node.kind == "call":
-        return Operations(functions=1)
-    return Operations()
+    return sum_operations([node])
 
 
-def _product_operations(node: Expr) -> Operations:
-    coefficient, exponents = node.data
+@lru_cache(1024)
+def _product_operations(exponents: tuple[float, ...], scaled: bool) -> tuple[int, int, int]:
+    """Multiplications, divisions and functions of a product with these exponents, and a number or none."""
     multiplications = divisions = functions = above = below = 0
     for exponent in exponents:
         size = abs(exponent)
@@ -84,9 +78,9 @@ def _product_operations(node: Expr) -> Operations:
     multiplications += max(above - 1, 0) + max(below - 1, 0)
     if below:
         divisions += 1
-    if abs(coefficient) != 1 and above:
+    if scaled and above:
         multiplications += 1
-    return Operations(0, multiplications, divisions, functions)
+    return multiplications, divisions, functions
 
 
 def _power_multiplications(n: int) -> int:
@@ -108,9 +102,16 @@ def sum_operations(nodes: Iterable[Expr]) -> Operations:
     """Operations of these nodes, constants included, their operands given."""
     additions = multiplications = divisions = functions = 0
     for node in nodes:
-        ops = node_operations(node)
-        additions += ops.additions
-        multiplications += ops.multiplications
-        divisions += ops.divisions
-        functions += ops.functions
+        if node.kind == "sum":
+            constant, coefficients = node.data
+            additions += len(coefficients) - (0 if constant else 1)
+            multiplications += len([c for c in coefficients if c not in (1, -1)])
+        elif node.kind == "product":
+            coefficient, exponents = node.data
+            more = _product_operations(exponents, coefficient not in (1, -1))
+            multiplications += more[0]
+            divisions += more[1]
+            functions += more[2]
+        elif node.kind == "call":
+            functions += 1
     return Operations(additions, multiplications, divisions, functions)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
+from functools import lru_cache
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import operands_first
@@ -100,9 +101,15 @@ def _chain_end(node: Expr, times: list[int]) -> int:
     if node.kind == "sum":
         return now if len(times) > 1 else now + step
     coefficient, exponents = node.data
-    extra = (abs(coefficient) != 1) + any([abs(n) > 1 for n in exponents])
+    return now + _beside_chain(exponents, abs(coefficient) != 1)
+
+
+@lru_cache(1024)
+def _beside_chain(exponents: tuple[float, ...], scaled: bool) -> int:
+    """Cycles of a product's number, powers and division."""
+    extra = scaled + any([abs(n) > 1 for n in exponents])
     divided = any([n < 0 or n != int(n) for n in exponents])
-    return now + step * extra + (_DIVIDE if divided else 0)
+    return _MULTIPLY * extra + (_DIVIDE if divided else 0)
 
 
 def _own_latency(node: Expr) -> int:
@@ -122,13 +129,15 @@ def _chains_behind(
     nodes: list[Expr], users: dict[Expr, list[Expr]], arrival: dict[Expr, int]
 ) -> dict[Expr, int]:
     """Cycles of the longest chain that starts with each node."""
-    behind: dict[Expr, int] = {node: _own_latency(node) for node in nodes}
+    own = {node: _own_latency(node) for node in nodes}
+    behind = dict(own)
     for user in reversed(nodes):
-        after = behind[user] - _own_latency(user)
+        after = behind[user]
         ranked = sorted([a for a in dict.fromkeys(user.args) if a in users], key=arrival.__getitem__)
+        chained = user.kind in ("sum", "product")
         for i, a in enumerate(ranked):
-            steps = max(0, len(ranked) - 1 - max(i, 1)) if user.kind in ("sum", "product") else 0
-            behind[a] = max(behind[a], _own_latency(a) + _ADD * steps + _own_latency(user) + after)
+            steps = max(0, len(ranked) - 1 - max(i, 1)) if chained else 0
+            behind[a] = max(behind[a], own[a] + _ADD * steps + after)
     return behind
 
 

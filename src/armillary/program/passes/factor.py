@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from armillary.algebra.expression import Expr, multiply, number, power, total
-from armillary.program.passes.graph import Graph, same_or_rebuilt
+from armillary.program.passes.graph import Graph
 
 
 def factor(graph: Graph) -> Graph:
@@ -16,13 +16,13 @@ def factor(graph: Graph) -> Graph:
     """
     counted = graph.uses
 
-    def make(node: Expr, args: list[Expr]) -> Expr:
+    def make(node: Expr, args: list[Expr]) -> Expr | None:
         if node.kind != "sum" or node.constant:
-            return same_or_rebuilt(node, args)
+            return None
         offset, coefficients = node.data
         terms = list(zip(coefficients, args, [counted[a] == 1 for a in node.args], strict=True))
         grouped = _grouped(terms)
-        return same_or_rebuilt(node, args) if grouped is None else total([*grouped, (1, number(offset))])
+        return None if grouped is None else total([*grouped, (1, number(offset))])
 
     return graph.remade(make)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armillary.algebra.expression import Expr, number, scale, total
-from armillary.program.passes.graph import Graph, same_or_rebuilt
+from armillary.program.passes.graph import Graph
 from armillary.program.passes.hoist import Constants, hoisted_product
 
 
@@ -12,17 +12,25 @@ def fold(graph: Graph, constants: Constants) -> Graph:
 
     Last of all, because terms with the same constant may still have a pair to share.
     """
+    if all([_plain(node) for node in graph.order]):
+        return graph
     counted = graph.uses
 
-    def make(node: Expr, args: list[Expr]) -> Expr:
-        if node.kind != "sum" or node.constant or all([c in (1, -1) for c in node.data[1]]):
-            return same_or_rebuilt(node, args)
+    def make(node: Expr, args: list[Expr]) -> Expr | None:
+        if _plain(node):
+            return None
         terms: list[tuple[float, Expr]] = [(1, number(node.data[0]))]
         for c, old, term in zip(node.data[1], node.args, args, strict=True):
             if c not in (1, -1) and counted[old] == 1 and term.kind == "product" and term.args[0].constant:
                 scaled = scale(term, abs(c))
-                c, term = (1 if c > 0 else -1), hoisted_product(scaled, list(scaled.args), constants)
+                named = hoisted_product(scaled, list(scaled.args), constants)
+                c, term = (1 if c > 0 else -1), scaled if named is None else named
             terms.append((c, term))
         return total(terms)
 
     return graph.remade(make)
+
+
+def _plain(node: Expr) -> bool:
+    """Whether no number stands before a term."""
+    return node.kind != "sum" or node.constant or all([c in (1, -1) for c in node.data[1]])

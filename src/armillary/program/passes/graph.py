@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.renaming import is_negative, renamed
 from armillary.algebra.walk import operands_first, rebuild
 from armillary.program.cost import Operations, count_nodes
 
@@ -32,11 +33,38 @@ class Graph:
         """Operations of the variable nodes."""
         return count_nodes(self.order)
 
-    def remade(self, make: Callable[[Expr, list[Expr]], Expr]) -> Graph:
-        """The graph with every node made anew by ``make(node, new operands)``, operands first."""
+    def remade(self, make: Callable[[Expr, list[Expr]], Expr | None]) -> Graph:
+        """The graph with every node made anew by ``make(node, new operands)``, operands first.
+
+        Where that gives None, it is the same operation on the new operands. A pass changes few nodes, and
+        all above them only in that intermediate values have other names: these are put in order again, with
+        no search for what could be simplified. That needs different names for what was different.
+        """
         new: dict[Expr, Expr] = {}
+        apart: set[Expr] = set()  # nodes that have become more than themselves under other names and signs
+        origin: dict[Expr, Expr] = {}  # of new intermediate values and calls
         for node in self.order:
-            new[node] = make(node, [new[a] for a in node.args]) if node.args else node
+            if not node.args:
+                new[node] = node
+                continue
+            args = [new[a] for a in node.args]
+            made = make(node, args)
+            # An intermediate value stands for itself, whatever it is made of now.
+            alike = node.kind == "let" or apart.isdisjoint(node.args)
+            if made is not None:
+                alike = alike and made is node
+            elif all([x is y for x, y in zip(args, node.args, strict=True)]):
+                made = node
+            elif not alike or (made := renamed(node, args)) is None:
+                made = rebuild(node, args)
+                alike = alike and node.kind in ("let", "call")
+            if alike and node.kind in ("let", "call"):
+                value = made.args[0] if is_negative(made) else made
+                alike = value.kind == node.kind and origin.setdefault(value, node) is node
+                alike = alike and (node.kind == "let" or value.data == node.data)
+            if not alike:
+                apart.add(node)
+            new[node] = made
         return Graph([new[r] for r in self.roots])
 
 

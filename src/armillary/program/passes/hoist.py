@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from armillary.algebra.expression import Expr, multiply, number, power, scale, symbol, total
-from armillary.algebra.walk import transform
-from armillary.program.passes.graph import Graph, lone_number, same_or_rebuilt
+from armillary.algebra.walk import rebuild, transform
+from armillary.program.passes.graph import Graph, lone_number
 
 
 class Constants:
@@ -83,14 +83,16 @@ def _holds_unnamed(node: Expr) -> bool:
 
 
 def _hoisted(graph: Graph, constants: Constants) -> Graph:
-    def make(node: Expr, args: list[Expr]) -> Expr:
+    def make(node: Expr, args: list[Expr]) -> Expr | None:
         if node.constant:
             return node  # named where a variable node meets it
         if node.kind == "sum":
             return _hoisted_sum(node, args, constants)
         if node.kind == "product":
             return hoisted_product(node, args, constants)
-        return same_or_rebuilt(node, [constants.whole(a) if a.constant else a for a in args])
+        if not any([_is_unnamed(a) for a in args]):
+            return None
+        return rebuild(node, [constants.whole(a) if a.constant else a for a in args])
 
     changed = graph.remade(make)
     if any(r.constant for r in changed.roots):
@@ -98,21 +100,22 @@ def _hoisted(graph: Graph, constants: Constants) -> Graph:
     return changed
 
 
-def _hoisted_sum(node: Expr, args: list[Expr], constants: Constants) -> Expr:
+def _hoisted_sum(node: Expr, args: list[Expr], constants: Constants) -> Expr | None:
     offset, coefficients = node.data
     fixed = [(c, a) for c, a in zip(coefficients, args, strict=True) if a.constant]
     moving = [(c, a) for c, a in zip(coefficients, args, strict=True) if not a.constant]
     if not fixed or (len(fixed) == 1 and not offset and _is_name(fixed[0][1], abs(fixed[0][0]))):
-        return same_or_rebuilt(node, args)
+        return None
     constant = constants.name(total([*fixed, (1, number(offset))]))
     return total([*moving, (1, constant)])
 
 
-def hoisted_product(node: Expr, args: list[Expr], constants: Constants) -> Expr:
+def hoisted_product(node: Expr, args: list[Expr], constants: Constants) -> Expr | None:
+    """The product with its constants in one name; None where they are."""
     coefficient, exponents = node.data
     fixed = [(base, n) for base, n in zip(args, exponents, strict=True) if base.constant]
     if not fixed or (len(fixed) == 1 and abs(coefficient) == 1 and _is_name(*fixed[0])):
-        return same_or_rebuilt(node, args)
+        return None
     constant, moving = number(coefficient), number(1)
     for base, n in zip(args, exponents, strict=True):
         if base.constant:

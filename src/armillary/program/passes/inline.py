@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import Shown
-from armillary.program.passes.graph import Graph, same_or_rebuilt
+from armillary.program.passes.graph import Graph
 
 
 def inline(graph: Graph) -> Graph:
@@ -20,7 +20,7 @@ def inline(graph: Graph) -> Graph:
         if node.kind == "product":
             squared.update([b for b, n in zip(node.args, node.data[1], strict=True) if n not in (1, -1)])
 
-    def make(node: Expr, args: list[Expr]) -> Expr:
+    def make(node: Expr, args: list[Expr]) -> Expr | None:
         if (
             node.kind == "let"
             and counted[node] == 1
@@ -28,6 +28,6 @@ def inline(graph: Graph) -> Graph:
             and not (node in squared and node.args[0].kind == "product")
         ):
             return args[0]
-        return same_or_rebuilt(node, args)
+        return None
 
     return graph.remade(make)

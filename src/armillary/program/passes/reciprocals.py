@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armillary.algebra.expression import Expr, let, multiply, number, power
-from armillary.program.passes.graph import Graph, same_or_rebuilt
+from armillary.program.passes.graph import Graph
 
 
 def reciprocals(graph: Graph) -> Graph:
@@ -17,14 +17,16 @@ def reciprocals(graph: Graph) -> Graph:
             for base, n in _divisors(node):
                 uses.setdefault(base, []).append(n)
     unit = {base: _unit(exponents) for base, exponents in uses.items() if len(exponents) > 1}
+    if not unit:
+        return graph
 
-    def make(node: Expr, args: list[Expr]) -> Expr:
+    def make(node: Expr, args: list[Expr]) -> Expr | None:
         if node.kind != "product" or node.constant:
-            return same_or_rebuilt(node, args)
+            return None
         coefficient, exponents = node.data
         known = {base: n for base, n in _divisors(node) if base in unit}
         if not known or (len(exponents) == 1 and unit[node.args[0]] == exponents[0]):
-            return same_or_rebuilt(node, args)
+            return None
         result = number(coefficient)
         for old, base, n in zip(node.args, args, exponents, strict=True):
             if old in known:

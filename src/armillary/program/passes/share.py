@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armillary.algebra.expression import Expr, let, multiply, number, power, total
-from armillary.program.passes.graph import Graph, lone_number, same_or_rebuilt
+from armillary.program.passes.graph import Graph, lone_number
 
 
 def share(graph: Graph, rounds: int = 6) -> Graph:
@@ -73,10 +73,10 @@ def _pair_value(pair: Pair) -> Expr:
     return let(multiply(a, b), "p") if kind == "product" else let(total(((1, a), (ratio, b))), "s")
 
 
-def _with_pairs(node: Expr, args: list[Expr], chosen: dict[Expr, list[Pair]]) -> Expr:
+def _with_pairs(node: Expr, args: list[Expr], chosen: dict[Expr, list[Pair]]) -> Expr | None:
     pairs = chosen.get(node)
     if not pairs:
-        return same_or_rebuilt(node, args)
+        return None
     new = dict(zip(node.args, args, strict=True))
     named = [(p, _pair_value((p[0], new.get(p[1], p[1]), new.get(p[2], p[2]), p[3]))) for p in pairs]
     gone = {x for p in pairs for x in p[1:3]}

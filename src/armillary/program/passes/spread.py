@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armillary.algebra.expression import Expr, multiply, number, power, total
-from armillary.program.passes.graph import Graph, same_or_rebuilt
+from armillary.program.passes.graph import Graph
 
 
 def spread(graph: Graph) -> Graph:
@@ -13,9 +13,9 @@ def spread(graph: Graph) -> Graph:
     """
     counted = graph.uses
 
-    def make(node: Expr, args: list[Expr]) -> Expr:
+    def make(node: Expr, args: list[Expr]) -> Expr | None:
         if node.kind != "sum" or node.constant:
-            return same_or_rebuilt(node, args)
+            return None
         offset, coefficients = node.data
         terms: list[tuple[float, Expr]] = [(1, number(offset))]
         changed = False
@@ -23,7 +23,7 @@ def spread(graph: Graph) -> Graph:
             opened = _opened(new) if counted[old] == 1 else None
             changed = changed or opened is not None
             terms += [(c, new)] if opened is None else [(c * k, t) for k, t in opened]
-        return total(terms) if changed else same_or_rebuilt(node, args)
+        return total(terms) if changed else None
 
     return graph.remade(make)
 
