@@ -29,6 +29,47 @@ def free_fall_time() -> float:
     return float(np.sqrt(2 * (y + np.sqrt(4 - x * x)) / 9.81))
 
 
+@pytest.mark.parametrize("formalism", ["kane", "momentum", "redundant", "constrained"])
+def test_the_last_step_of_a_run_and_every_formalism_notice_such_a_place(formalism: str) -> None:
+    """It lies in the step from 0.65 s to 0.66 s. Momenta go on from it with a smooth energy, and wrongly; in
+    absolute coordinates only the energy tells, a step later. Constraints of other bodies do not matter.
+    """
+    s = arm.System("string")
+    rod = s.body("rod", joint=arm.Revolute("z"), mass=0, inertia=0)
+    s.body("bob", rod, arm.Revolute("z"), at=(1, 0, 0), com=(1, 0, 0), mass=1, inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    if formalism == "constrained":
+        s.body("a", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+        s.body("b", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+        s.constrain("a.q1*a.q1 - b.q1", name="cam")
+    model = s.derive("kane" if formalism == "constrained" else formalism).compile()
+    with pytest.raises(arm.SimulationError, match=r"'rod', turning .* moves no mass") as e:
+        model.simulate(0.67 if formalism == "redundant" else 0.66, step=1e-2, initial={"bob.q1": 1.0})
+    assert e.value.run.time[-1] == pytest.approx(0.65, abs=0.011)
+
+
+def test_a_motion_without_mass_that_constraints_hold_is_no_reason() -> None:
+    """Rods that are geared pass through a line, and the bob swings across; the run fails for a root."""
+    s = arm.System("geared string")
+    rod = s.body("rod", joint=arm.Revolute("z"), mass=0, inertia=0)
+    bob = s.body("bob", rod, arm.Revolute("z"), at=(1, 0, 0), com=(1, 0, 0), mass=1, inertia=0)
+    s.constrain("rod.q1 - 0.5*bob.q1 - 0.1*bob.q1*bob.q1", name="cam")
+    s.moment("motor", "1e-3*sqrt(0.3 - t)", s.ground.z, on=bob, reaction=rod)
+    with pytest.raises(arm.SimulationError, match="diverged") as e:
+        s.derive("kane").compile().simulate(1.0, step=1e-2, initial={"bob.q1": -0.2, "bob.u1": 1.0})
+    assert e.value.run["bob.q1"][-1] > 0.05
+    assert "moves no mass" not in str(e.value)
+
+
+def test_angles_of_a_joint_may_jump_in_absolute_coordinates() -> None:
+    """A body that turns uniformly through the lock of its three angles: only these are in trouble there."""
+    s = arm.System("gimbal")
+    s.body("B", joint=arm.Gimbal("zyx"), mass=1, inertia=(1, 1, 1))
+    s.output("T", s.kinetic_energy())
+    run = s.derive("redundant").compile().simulate(2.0, step=1e-2, initial={"B.u2": 1.0, "B.u1": 1e-2})
+    assert run["T"] == pytest.approx(0.5, rel=0.05)
+
+
 @pytest.mark.parametrize("how", [{}, {"step": 1e-3}, {"step": 1e-2}])
 def test_a_run_into_a_place_without_mass_stops_and_names_the_joint(
     string: arm.CompiledModel, how: dict[str, float]
@@ -129,6 +170,17 @@ def test_where_a_run_is_cut_does_not_depend_on_units(units: str) -> None:
     assert e.value.run.time[-1] == pytest.approx(0.65)
 
 
+def test_runs_of_a_batch_that_diverge_at_such_a_place_tell_it(string: arm.CompiledModel) -> None:
+    """Of eight the first ones are made again for the reason, and the others refer to them."""
+    angles = np.array([1.0, *np.linspace(0.9, 1.1, 7)])
+    batch = string.simulate_batch(1.0, step=1e-2, initial={"bob.q1": angles}, parameters={"m": 1.0})
+    assert set(batch.status) <= {"diverged", "failed"}
+    assert all(
+        "body 'rod', turning about (0, 0, 1) in its axes, moves no mass" in m for m in batch.messages.values()
+    )
+    assert len(batch.messages) == 8
+
+
 def top(k: float = 0.5) -> arm.System:
     """A body on a ball joint with the moment of inertia 1 − k about the line to its mass centre."""
     s = arm.System("top")
@@ -180,6 +232,8 @@ def test_runs_of_a_batch_beyond_such_a_place_fail_and_name_the_joint(
     assert np.isnan(alone[0])
     assert np.isfinite(alone[3])
     assert batch["end"] == pytest.approx(alone, rel=1e-9, nan_ok=True)
+    told = [i for i in range(4) if batch.status[i] not in ("finished", "failed")]
+    assert all("moves no mass" in batch.messages[i] for i in told)
     if method == "rk4":
         assert list(batch.status[[0, 2, 3]]) == ["failed", "failed", "finished"]
         assert "body 'rod', turning about (0, 0, 1) in its axes, moves no mass" in batch.messages[0]

@@ -3,7 +3,7 @@
 The loops of a batch keep no rows to judge by. A run is suspected where its last speeds are enormous beside
 those at its start and what the accelerations there would give in its time; it is then made again by itself,
 with rows, and judged as every single run is (see runtime/weak_masses.py). Runs that prove sound keep their
-numbers.
+numbers. Of runs that failed on the way the first ones are made again too, for the reason.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.ensembles.plan import EVENT, FAILED, FINISHED, Outcome, Plan
+from armillary.ensembles.plan import DIVERGED, EVENT, FAILED, FINISHED, STATUS, TOO_SMALL, Outcome, Plan
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.model.unit_system import state_factor
 from armillary.runtime.instance import Instance
@@ -21,13 +21,14 @@ from armillary.runtime.weak_masses import SINGULAR_THERE
 _ENORMOUS = 100.0  # times what the start lets expect
 _LOOKED = 256  # runs with the largest speeds: of so many, one must be suspect, or the others are left
 _AGAIN = 20  # suspects that are made again: one of so many must be singular, or the others are left
+_TOLD = 5  # runs that failed on the way and are made again, to say why
 _ROWS = 2000  # of a run that is made again
 
 
 def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
     """Runs through a place without mass fail, with the sentence of a single run."""
-    equations = plan.model.equations
-    if equations.system.constraints or equations.formalism == "redundant":
+    _tell_failed_runs(plan, outcome)
+    if plan.model.equations.formalism == "redundant":
         return
     kinds = _kinds(plan)
     ended = np.flatnonzero((outcome.status == FINISHED) | (outcome.status == EVENT))
@@ -50,6 +51,18 @@ def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
             unsuspected = sound = 0
         else:
             sound += 1
+
+
+def _tell_failed_runs(plan: Plan, outcome: Outcome) -> None:
+    """What single runs say of runs that failed on the way, where it is a place without mass."""
+    failed = np.flatnonzero((outcome.status == DIVERGED) | (outcome.status == TOO_SMALL)).tolist()
+    looked = failed[:_TOLD]
+    told = {i: why for i in looked if (why := _why_stopped(plan, i))}
+    outcome.messages |= told
+    if told:
+        first, why = next(iter(told.items()))
+        status = {i: STATUS[outcome.status[i]] for i in failed[_TOLD:]}
+        outcome.messages |= {i: f"{s}; run {first}, which was looked at: {why}" for i, s in status.items()}
 
 
 def _kinds(plan: Plan) -> list[list[int]]:

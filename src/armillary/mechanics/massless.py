@@ -165,7 +165,7 @@ class Masses:
         for k in known:
             motions = self._motions(pivots, at_place(values, int(k)), int(k))
             by_place.append(
-                _held_by(found, motions, self.system, at_place(values, int(k))) if found else motions
+                left_by(found, motions, self.system, at_place(values, int(k))) if found else motions
             )
         return min(by_place, key=len)
 
@@ -239,10 +239,14 @@ def own_share(link: Link, E: np.ndarray) -> np.ndarray:
     return np.linalg.eigvalsh(G)[:, 0]
 
 
-def _held_by(
-    found: Sequence[Row], motions: Sequence[Loose], system: System, values: Mapping[Any, Any]
+def left_by(
+    found: Sequence[Row],
+    motions: Sequence[Loose],
+    system: System,
+    values: Mapping[Any, Any],
+    least: float = _SAME,
 ) -> list[Loose]:
-    """What constraints leave of motions without mass: combinations z with J N z = 0."""
+    """What constraints leave of motions without mass: combinations z with J N z = 0, or below ``least``."""
     J = np.zeros((len(found), len(system.speeds)))
     for i, row in enumerate(found):
         with np.errstate(all="ignore"):
@@ -255,7 +259,7 @@ def _held_by(
     N = N / np.linalg.norm(N, axis=0)
     _, strengths, directions = np.linalg.svd(J / np.where(norms > 0.0, norms, 1.0) @ N)
     strengths = np.append(strengths, np.zeros(len(directions) - len(strengths)))
-    left = sparse_basis(directions[strengths <= _SAME])
+    left = sparse_basis(directions[strengths <= least])
     return [_combined(z, motions) for z in left]
 
 

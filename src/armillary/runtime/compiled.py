@@ -337,7 +337,7 @@ class CompiledModel:
                 journey = Traveller(modes, start, t_end, method=chosen, **how).travel()
             else:
                 journey = straight(instance, start, t_end, chosen, how)
-        result, weakness = sound_part(journey.instance, journey.result())
+        result, weakness = sound_part(journey.instance, journey.result(), adaptive)
         journey.failure = journey.failure or weakness
         tolerances = {"rtol": rtol, "atol": str(atol)} if adaptive else {}
         run = self._run(result, values, {"method": chosen, "step": step or 0.0, **tolerances}, journey, start)

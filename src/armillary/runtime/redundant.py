@@ -13,7 +13,7 @@ import numpy as np
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.backends.jit import Compiled
-from armillary.errors import ArmillaryError
+from armillary.errors import ArmillaryError, SimulationError
 from armillary.model.records import Event
 from armillary.program.redundant import EXACT, RedundantEquations
 from armillary.runtime.compiled import CompiledModel, machine_code
@@ -27,6 +27,7 @@ from armillary.runtime.progress import progress_line
 from armillary.runtime.redundant_start import Initial, Start
 from armillary.runtime.scheme import Scheme
 from armillary.runtime.travel import Journey, Place
+from armillary.runtime.weak_masses import sound_part
 
 if TYPE_CHECKING:
     from armillary.results import Run
@@ -229,7 +230,10 @@ class RedundantModel(CompiledModel):
         events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
         start = Place(t0, y, np.empty(0), stored)
         instance = Instance(self, parameters)
+        result, weakness = sound_part(instance, result, adaptive=False)
         run = self._run(result, values, how, Journey(instance, [result], events), start)
+        if weakness:
+            raise SimulationError(f"{weakness}; the data so far are in the error's .run", run)
         raise_for(result, run, instance, False)
         return run
 
