@@ -244,6 +244,21 @@ def test_loops_are_closed_before_the_first_row(language: str, exported: Callable
             assert found[coordinate] == pytest.approx(value, abs=1e-8 * size), (name, coordinate)
 
 
+def test_starting_speeds_of_loops_are_those_of_the_process(exported: Callable[[str, Any], Path]) -> None:
+    """Independent speeds start as described or given, and the constraints tell the others at the assembled
+    place, whatever the parameters.
+    """
+    for parameters in ({}, {"crank": 55.0, "rod": 120.0}):
+        start = Start(slider_crank, {"A.u1": 3.0}, parameters)
+        found, _ = in_python(exported("python", slider_crank), start)
+        model = slider_crank().compile()
+        state = model.state(start.initial, parameters)
+        expected = model.outputs(0.0, state, parameters)
+        assert found["C.u1"] == pytest.approx(expected["C.u1"], rel=1e-10)
+        assert found["B.u1"] == pytest.approx(expected["B.u1"], rel=1e-10)
+        assert abs(found["C.u1"]) > 50.0
+
+
 @pytest.mark.parametrize(
     "language", [name for name in LANGUAGES if name != "jax"]
 )  # the text of Python, slowly
