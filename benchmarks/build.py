@@ -81,7 +81,8 @@ def run(
     if done.returncode < 0 and cpu_limit is not None:
         raise NotAvailable(f"{program} did not finish in {cpu_limit} CPU seconds")
     if done.returncode:
-        lines = done.stderr.splitlines() or [f"exit status {done.returncode}"]
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        lines = lines or [f"exit status {done.returncode}"]
         # A compiler's first error is the one that matters; of anything else, the last line.
         complaint = next((line for line in lines if " error: " in line), lines[-1])
         raise NotAvailable(f"{program} failed: {complaint.strip()[:200]}")

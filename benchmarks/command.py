@@ -91,9 +91,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     whole = not (options.quick or options.only or options.peers is not None)
     if path := options.results or (RESULTS if whole else None):
-        path.write_text(json.dumps(results, indent=1) + "\n")
+        write(path, results, options.only)
         print(f"\nwritten: {path}")
     return 0 if ours_is_right(results) else 1
+
+
+def write(path: Path, results: dict[str, Any], only: Sequence[str] | None) -> None:
+    """The results as a file. Batches or robots alone take their place in one that is there, with the
+    circumstances of their run beside those of the whole.
+    """
+    if only and set(only) <= {BATCHES, ROBOTS} and path.exists():
+        whole = json.loads(path.read_text())
+        about = {key: results[key] for key in ("date", "machine", "versions") if key in results}
+        runs = {**whole.get("runs", {}), **dict.fromkeys(only, about)}
+        results = {**whole, **{key: results[key] for key in only}, "runs": runs}
+    path.write_text(json.dumps(results, indent=1) + "\n")
 
 
 def ours_is_right(results: dict[str, Any]) -> bool:
@@ -128,7 +140,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--peers", nargs="*", metavar="PEER", choices=PEERS, help=f"peers: {', '.join(PEERS)}, or none")
     add("--peers-python", metavar="PATH", help="interpreter of the environment that has the peers")
     add("--rounds", type=int, metavar="N", help="rounds of 3 ms per candidate (150; quick: 60)")
-    add("--results", type=Path, metavar="FILE", help="where to write the results, also of a partial run")
+    joins = "where to write the results, also of a partial run; batches and robots alone join what is there"
+    add("--results", type=Path, metavar="FILE", help=joins)
     return parser.parse_args(arguments)
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from benchmarks.build import NotAvailable, run
+from benchmarks.command import write
 from benchmarks.environment import Environment
 from benchmarks.robots import robot_files, robots_table, wrong
 
@@ -39,3 +45,21 @@ def test_only_robots_that_agree_with_the_peer_count() -> None:
     assert "3 robots agree to 1e-06: 2 of them in at most 0.4 of the peer's time, 2 derived" in text
     assert "absent: no such file" in text
     assert wrong(records) == ["wrong"]
+
+
+def test_robots_alone_take_their_place_in_results_that_are_there(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    later = {"date": "Monday", "models": [], "robots": [record("new", 0.3, 2.0, 1e-12)], "batches": {}}
+    write(path, {"date": "Sunday", "models": ["arm"], "robots": [], "batches": {"a": 1}}, None)
+    write(path, later, ["robots"])
+    found = json.loads(path.read_text())
+    assert [r["name"] for r in found["robots"]] == ["new"]
+    assert found["models"] == ["arm"] and found["batches"] == {"a": 1} and found["date"] == "Sunday"
+    assert found["runs"] == {"robots": {"date": "Monday"}}
+    write(path, later, ["arm"])
+    assert json.loads(path.read_text()) == later
+
+
+def test_complaints_of_a_peer_that_end_with_an_empty_line_are_told() -> None:
+    with pytest.raises(NotAvailable, match="no such mesh"):
+        run([sys.executable, "-c", "raise SystemExit('no such mesh\\n\\n')"])
