@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.backends.jit import features
 from armillary.ensembles.batch import _Crew
 from armillary.ensembles.lanes import Lanes
 from armillary.ensembles.planning import plan
@@ -87,7 +86,6 @@ def test_adaptive_steps_on_lanes_are_the_single_runs(method: str) -> None:
     assert adaptive_difference(method) < 1e-12
 
 
-@pytest.mark.skipif(not features().get("fma"), reason="fused operations cannot be switched off here")
 def test_without_fused_operations_lanes_have_the_bits_of_single_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which products a compiler fuses is its own choice, in loops of vectors another than in single runs: it
     makes the only difference in motions, and outputs differ by rounding.

@@ -96,8 +96,19 @@ def features() -> dict[str, bool]:
     ``ARMILLARY_CPU`` takes features away ("-fma,-avx"), to see what a processor without them would compute.
     """
     found = dict(prepared().get_host_cpu_features())
-    without = [word.strip() for word in os.environ.get("ARMILLARY_CPU", "").split(",") if word.strip()]
-    return found | {word.removeprefix("-"): False for word in without}
+    return found | {name: False for name in _taken_away() if name in found}
+
+
+def _taken_away() -> list[str]:
+    words = os.environ.get("ARMILLARY_CPU", "").split(",")
+    return [word.strip().removeprefix("-") for word in words if word.strip()]
+
+
+def _fuses() -> bool:
+    """Whether products and sums may be fused: not where "fma" is taken away. On arm64, where every processor
+    fuses, LLVM has no such feature, so the permission itself is taken out of the modules.
+    """
+    return "fma" not in _taken_away()
 
 
 def described(level: int) -> str:
@@ -106,7 +117,7 @@ def described(level: int) -> str:
 
     llvm = prepared()
     triple, cpu = llvm.get_default_triple(), llvm.get_host_cpu_name()
-    return f"{llvmlite.__version__} {triple} {cpu} {_flags()} {level} jitdefault"
+    return f"{llvmlite.__version__} {triple} {cpu} {_flags()} {_fuses()} {level} jitdefault"
 
 
 def _flags() -> str:
@@ -134,6 +145,8 @@ def _object_code(
 
     llvm = prepared()
     context = llvm.create_context()
+    if not _fuses():
+        texts = [text.replace(" contract ", " ") for text in texts]
     module, *others = (llvm.parse_assembly(text, context) for text in texts)
     for other in others:
         module.link_in(other)
