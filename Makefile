@@ -66,7 +66,7 @@ demo: $(VENV)/ready-plot
 # mypy takes one processor for half a minute, so it works beside the tests and reports after them.  Each worker
 # begins with a half of the tests, neighbours together, since they share imports, models and FMUs.
 test: $(VENV)/ready
-	@echo "ruff"; $(BIN)/ruff check --quiet .
+	@echo "ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
 	@echo "mypy and pytest"; \
 	$(BIN)/mypy src >$(VENV)/mypy.log 2>&1 & types=$$!; \
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q; tests=$$?; \
