@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError, ModelError, ParameterError, UnitsError
+from armillary.runtime.compiled import CompiledModel
 from tests.mechanics import random_trees, reference
 from tests.runtime.compiled_systems import pendulum, pendulum_model, spinning
 
@@ -143,6 +145,13 @@ def test_prescribed_speeds_have_no_initial_value() -> None:
 # ---------------------------------------------------------------- ways to derive
 
 
+@cache
+def random_model(seed: int, formalism: str, regroup: bool) -> CompiledModel:
+    """A random tree with its data as parameters."""
+    case = random_trees.tree_case(seed)
+    return random_trees.build(case, parameters=True).derive(formalism, regroup=regroup).compile()
+
+
 @pytest.mark.parametrize("seed", [9, 11])
 def test_every_way_to_derive_gives_the_accelerations_of_first_principles(seed: int) -> None:
     """Compiled code against an independent evaluator, to 1e-10 as for formalisms."""
@@ -150,12 +159,7 @@ def test_every_way_to_derive_gives_the_accelerations_of_first_principles(seed: i
     expected = reference.accelerations(case.tree, case.q, case.u)
     for formalism in ("kane", "recursive", "auto"):
         for regroup in (True, False):
-            model = (
-                random_trees.build(case, parameters=seed % 2 == 1)
-                .derive(formalism, regroup=regroup)
-                .compile()
-            )
-            found = model.accelerations(0.0, case.q, case.u)
+            found = random_model(seed, formalism, regroup).accelerations(0.0, case.q, case.u)
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * np.max(np.abs(expected)))
 
 
@@ -166,7 +170,7 @@ def test_two_formalisms_give_the_same_trajectory(seed: int) -> None:
     state = np.concatenate([case.q, 0.2 * case.u])
     runs = []
     for formalism, regroup in (("kane", True), ("recursive", False)):
-        model = random_trees.build(case).derive(formalism, regroup=regroup).compile()
+        model = random_model(seed, formalism, regroup)
         runs.append(model.simulate(1.0, method="dop853", rtol=1e-12, atol=1e-13, initial=state, sample=0.1))
     assert runs[0].names == runs[1].names
     scale = np.max(np.abs(runs[0].values), axis=0) + 1e-3

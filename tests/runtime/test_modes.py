@@ -337,8 +337,9 @@ def test_setting_a_joint_that_is_locked_by_then_is_an_error(formalism: str) -> N
     s.event("stop", "t - 0.2", lock="b.u1")
     s.event("kick", "t - 0.4", set={"b.u1": 1})
     model = s.derive(formalism).compile()
-    with pytest.raises(arm.SimulationError, match=r"event 'kick' sets 'b\.u1', which is locked"):
+    with pytest.raises(arm.SimulationError, match=r"event 'kick' sets 'b\.u1', which is locked") as caught:
         model.simulate(1.0, step=1e-2, initial={"a.u1": 1.0})
+    assert caught.value.run.time[-1] == pytest.approx(0.4)
 
 
 def test_a_joint_locked_and_released_at_one_instant_is_an_error() -> None:
