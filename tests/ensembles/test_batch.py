@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import threading
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import armillary as arm
 from armillary.ensembles.batch import _Crew
 from armillary.ensembles.lanes import Lanes
 from armillary.ensembles.planning import plan
+from armillary.runtime.compiled import CompiledModel
 from armillary.runtime.compiled_loops import compiled_loop
 from tests.ensembles.batch_systems import everything, example, stopping, worst_difference
 from tests.runtime.compiled_systems import escaping, oscillator, pendulum_model, spinning
@@ -168,8 +170,16 @@ def test_closed_loops_and_their_own_assembly() -> None:
     assert worst_difference(model, 0.3, given, [0, 1, 2, 3], step=0.01) == 0.0
 
 
+@cache
+def changing() -> CompiledModel:
+    """A linkage whose runs change their mode, with a memory that is renewed every step."""
+    s = five_bar()
+    s.memory("worst", update="max(worst, A.u1)", units="rad/s")
+    return s.derive().compile()
+
+
 def test_runs_that_change_their_mode_are_made_again() -> None:
-    model = five_bar().derive().compile()
+    model = changing()
     given = {"initial": {model.speed_names[0]: np.array([0.0, 1.0, 6.0])}}
     assert worst_difference(model, 2.0, given, [0, 1, 2], sample=0.1) < 1e-12
     single = [
@@ -182,23 +192,21 @@ def test_memory_at_the_end_whatever_made_the_run() -> None:
     """Renewed every step, in runs on lanes, of the scalar loop, one by one, and made again after a change of
     mode.
     """
-    s = five_bar()
-    s.memory("worst", update="max(worst, A.u1)", units="rad/s")
-    changing = s.derive().compile()
     speeds = np.array([0.0, 1.0, 6.0])
     cases: list[tuple[Any, dict[str, Any], str]] = [
         (everything(), {"step": 0.01}, "lanes"),
         (everything(), {"sample": 0.1}, "scalar"),
         (everything(), {"method": "scipy:RK45", "sample": 0.1}, "singly"),
-        (changing, {"sample": 0.1}, "scalar"),
+        (changing(), {"sample": 0.1}, "scalar"),
     ]
     for model, how, engine in cases:
         batch = model.simulate_batch(0.5, initial={"A.u1": speeds}, progress=False, **how).check()
         assert batch.info["engine"].startswith(engine)
         for i in (0, 2):
             run = model.simulate(0.5, initial={"A.u1": speeds[i]}, **how)
-            worst = batch["worst"][i] if model is changing else batch["seen"][i]
-            assert worst[-1] == pytest.approx(run["worst" if model is changing else "seen"][-1], rel=1e-12)
+            name = "worst" if model is changing() else "seen"
+            worst = batch[name][i]
+            assert worst[-1] == pytest.approx(run[name][-1], rel=1e-12)
             # The last row has the memory that a further step would begin with.
             assert worst[-2] * (1 - 1e-12) <= batch.final_memory[i][0] <= worst[-1] * (1 + 1e-12)
             names = (*model.coordinate_names, *model.speed_names)
