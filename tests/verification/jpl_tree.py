@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 import armillary as arm
+from armillary.runtime.compiled import CompiledModel
+from tests.verification.common import reference
 
 AXES = "xyz"
+GENERIC = reference("jpl_generic_tree")
 
 
 def tree(data: dict[str, Any], formulation: str, prescribed: Any = None) -> arm.System:
@@ -44,6 +48,12 @@ def tree(data: dict[str, Any], formulation: str, prescribed: Any = None) -> arm.
     if prescribed is not None:
         _prescribe(s, bodies, prescribed)
     return s
+
+
+@cache
+def compiled(formulation: str) -> CompiledModel:
+    """The tree of the reference data with free hinges, by a formulation."""
+    return tree(GENERIC, formulation).derive(formulation).compile()
 
 
 def parameters(data: dict[str, Any], state: dict[str, Any]) -> dict[str, float]:

@@ -14,12 +14,15 @@ prime being a rate seen in the hub. Inertia is not regrouped, so that panels kee
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.expression import as_expr
 from examples import spacecraft_1, spacecraft_2, stanford_arm
 from tests.verification.common import ACCELERATIONS, accelerations, assert_close, assert_same, reference
 
@@ -46,6 +49,12 @@ def system() -> arm.System:
     for letter, axis in zip("xyz", (s.ground.x, s.ground.y, s.ground.z), strict=True):
         s.gravity(f"g{letter}", axis)
     return s
+
+
+@cache
+def equations(regroup: bool = False) -> Any:
+    """The vehicle by back substitution."""
+    return system().derive("back_substitution", regroup=regroup)
 
 
 def place(state: dict[str, Any]) -> tuple[list[float], list[float], dict[str, float]]:
@@ -78,7 +87,7 @@ def gravity_in_hub_axes(state: dict[str, Any]) -> np.ndarray:
 
 @pytest.mark.parametrize("regroup", [True, False], ids=["regrouped", "as given"])
 def test_accelerations(regroup: bool) -> None:
-    model = system().derive("back_substitution", regroup=regroup).compile()
+    model = equations(regroup).compile()
     found = []
     for state in STATES:
         q, u, parameters = place(state)
@@ -87,19 +96,18 @@ def test_accelerations(regroup: bool) -> None:
     assert_same(found, expected, ACCELERATIONS, "accelerations by back substitution")
 
 
-def values_of(eom: Any, state: dict[str, Any]) -> list[dict[str, np.ndarray]]:
-    """A, B, C, D, v_trans and v_rot of both sides as numbers."""
-    q, u, parameters = place(state)
+@cache
+def values_of(number: int) -> list[dict[str, np.ndarray]]:
+    """A, B, C, D, v_trans and v_rot of both sides as numbers, at a state of the reference."""
+    eom = equations()
+    q, u, parameters = place(STATES[number])
     at = {**dict(zip(eom.coordinates, q, strict=True)), **dict(zip(eom.speeds, u, strict=True)), **parameters}
-    found = []
-    for branch in ("panel1", "panel5"):
-        c = eom.contributions[branch]
-        parts = {name: np.array(getattr(c, name)) for name in ("A", "B", "C", "D", "v_trans", "v_rot")}
-        found.append({
-            name: np.array([arm.evaluate(x, at) for x in part.ravel()]).reshape(part.shape)
-            for name, part in parts.items()
-        })  # fmt: skip
-    return found
+    names = ("A", "B", "C", "D", "v_trans", "v_rot")
+    sides = [eom.contributions[branch] for branch in ("panel1", "panel5")]
+    parts = [np.array(getattr(side, name)) for side in sides for name in names]
+    numbers = iter(evaluate_all([as_expr(x) for part in parts for x in part.ravel()], at))
+    found = [np.array([next(numbers) for _ in range(part.size)]).reshape(part.shape) for part in parts]
+    return [dict(zip(names, found[i : i + 6], strict=True)) for i in (0, 6)]
 
 
 def rigid_force(state: dict[str, Any], side: int) -> np.ndarray:
@@ -120,11 +128,11 @@ def rigid_force(state: dict[str, Any], side: int) -> np.ndarray:
 
 
 def test_contributions() -> None:
-    eom = system().derive("back_substitution", regroup=False)
+    eom = equations()
     assert set(eom.contributions) == {"panel1", "panel5"}
-    for state in STATES:
+    for number, state in enumerate(STATES):
         w, g = np.array(state["omega_BN_B"]), gravity_in_hub_axes(state)
-        for side, found, given in zip(SIDES, values_of(eom, state), state["effectors"], strict=True):
+        for side, found, given in zip(SIDES, values_of(number), state["effectors"], strict=True):
             expected = {name: np.array(given[f"{name}_contr"]) for name in found}
             for name in "ABCD":
                 scale = np.max(np.abs(expected[name]))
@@ -138,12 +146,11 @@ def test_contributions() -> None:
 
 def test_hub_is_solved_from_its_contributions() -> None:
     """α = (D − C A⁻¹ B)⁻¹ (v_rot − C A⁻¹ v_trans), with the vehicle's mass, mass centre and inertia."""
-    eom = system().derive("back_substitution", regroup=False)
     mass = HUB + 7 * MASS
-    for state in STATES:
+    for number, state in enumerate(STATES):
         w, g = np.array(state["omega_BN_B"]), gravity_in_hub_axes(state)
-        sums = {name: sum(part[name] for part in values_of(eom, state)) for name in ("A", "B", "C", "D")}
-        v = {name: sum(part[name] for part in values_of(eom, state)) for name in ("v_trans", "v_rot")}
+        sums = {name: sum(part[name] for part in values_of(number)) for name in ("A", "B", "C", "D")}
+        v = {name: sum(part[name] for part in values_of(number)) for name in ("v_trans", "v_rot")}
         hub = np.diag([900.0, 800.0, 600.0])
         inertia = hub + sum(np.array(e["I_eff_B"]) for e in state["effectors"])
         h = mass * cross_matrix(state["c_B"])

@@ -4,6 +4,9 @@ cost, and the full model as inputs shrink.
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -32,6 +35,11 @@ def small_car() -> arm.System:
     return s
 
 
+@cache
+def compiled(small: bool = True) -> Any:
+    return small_car().derive(small=small).compile()
+
+
 @WAYS
 def test_accelerations(formalism: str, regroup: bool) -> None:
     model = small_car().derive(formalism, regroup=regroup).compile()
@@ -41,7 +49,7 @@ def test_accelerations(formalism: str, regroup: bool) -> None:
 
 
 def test_the_same_description_gives_the_full_model() -> None:
-    model = small_car().derive(small=False).compile()
+    model = compiled(small=False)
     found = [model.derivatives(0.0, [*state["q"], *state["u"]])[4:] for state in REFERENCE["states"]]
     expected = [state["udot_full_model"] for state in REFERENCE["states"]]
     assert_same(found, expected, ACCELERATIONS, "accelerations of the full model")
@@ -52,7 +60,7 @@ def test_run_and_outputs() -> None:
     intermediate values, some second-order terms of the direction in which it is measured; ours keeps none.
     """
     expected = table(REFERENCE["trajectory"])
-    run = small_car().derive().compile().simulate(2.0, sample=expected["t"], **TIGHT)
+    run = compiled().simulate(2.0, sample=expected["t"], **TIGHT)
     for column, name in STATE.items():
         assert_close(run[name], expected[column], TRAJECTORIES, f"{name} over 2 s")
     roll = float(np.max(np.abs(expected["q4"])))
@@ -63,9 +71,16 @@ def test_run_and_outputs() -> None:
 
 def test_published_method() -> None:
     """80 midpoint steps of 0.025 s, as the generated program took them; rounding alone may differ."""
-    run = small_car().derive().compile().simulate(2.0, step=0.025, method="midpoint")
+    run = compiled().simulate(2.0, step=0.025, method="midpoint")
     found = [run.final[name] for name in STATE.values()]
     assert_same(found, REFERENCE["fixed_step_end"], 1e-11, "state after 80 midpoint steps")
+
+
+@cache
+def runs(steer: float) -> tuple[arm.Run, arm.Run]:
+    """Two seconds of the small and of the full car."""
+    how: dict[str, Any] = {"sample": np.linspace(0, 2, 41), "parameters": {"STEER": steer}, **TIGHT}
+    return compiled().simulate(2.0, **how), compiled(small=False).simulate(2.0, **how)
 
 
 @pytest.mark.parametrize("name", [*STATE.values(), "Ay", "r", "alpha_f"])
@@ -75,20 +90,17 @@ def test_the_full_response_differs_in_second_order(name: str) -> None:
     Left and right are alike in this car, so the difference of a sideways motion has no even orders: it falls
     to an eighth while the motion itself falls to a half.
     """
-    s = small_car()
-    small, full = s.derive().compile(), s.derive(small=False).compile()
-    times = np.linspace(0, 2, 41)
+    responses = {steer: runs(steer) for steer in (1.0, 0.5, 0.25)}
     defects = []
-    for steer in (1.0, 0.5, 0.25):
-        runs = [m.simulate(2.0, sample=times, parameters={"STEER": steer}, **TIGHT) for m in (small, full)]
-        defects.append(np.max(np.abs(runs[0][name] - runs[1][name])) / steer)
+    for steer, (small, full) in responses.items():
+        defects.append(np.max(np.abs(small[name] - full[name])) / steer)
     assert defects[0] / defects[1] > 3.9
     assert defects[1] / defects[2] > 3.9
 
 
 def test_cost_is_the_documented_one() -> None:
     """The table of docs/verification; a change for the better is welcome, and entered here and there."""
-    assert counts(small_car().derive()) == (14, 16, 2)
+    assert counts(compiled().equations) == (14, 16, 2)
 
 
 def test_cost_is_at_most_the_published_one() -> None:
@@ -96,7 +108,7 @@ def test_cost_is_at_most_the_published_one() -> None:
 
     Our program names no forces where writing them out is cheaper, so one program is held to both.
     """
-    additions, multiplications, functions = counts(small_car().derive())
+    additions, multiplications, functions = counts(compiled().equations)
     assert additions <= 15
     assert multiplications + functions <= 19
 
@@ -111,7 +123,7 @@ def test_cost_with_forces_named_is_at_most_the_published_one(formalism: str) -> 
 
 
 def test_neglected_terms_are_told() -> None:
-    eom = small_car().derive()
+    eom = compiled().equations
     assert eom.neglected.total > 20
     assert all(above >= 2 for above in eom.neglected.by_order)
     assert any("RB.q1^2" in record.term and record.order == 2 for record in eom.neglected)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
+from armillary.runtime.compiled import CompiledModel
 from examples.chain import system
 from tests.verification.common import ACCELERATIONS, TIGHT, WAYS, accelerations, assert_constant, assert_near
 
@@ -50,6 +52,12 @@ def joint_torques(q: Any, u: Any, a: Any) -> np.ndarray:
     return torques
 
 
+@cache
+def chain(n: int) -> CompiledModel:
+    """A passive chain with its energy as an output."""
+    return system(n).derive().compile()
+
+
 def random_state(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(seed)
     return random.uniform(-0.5, 0.5, n), random.uniform(-1.0, 1.0, n)
@@ -57,7 +65,7 @@ def random_state(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_free_hinges_carry_no_torque() -> None:
     """The accelerations of a passive chain of 64, put into the inverse dynamics above."""
-    model = system(64, energy=False).derive().compile()
+    model = chain(64)
     for seed in range(3):
         q, u = random_state(64, seed)
         a = accelerations(model, 0.0, q, u)
@@ -82,5 +90,5 @@ def test_formalisms_agree(formalism: str, regroup: bool) -> None:
 def test_energy_is_kept(n: int) -> None:
     """A swing from a bent shape; the energy that is exchanged is of the order of the energy itself."""
     start = {f"link{i + 1}.q1": 0.02 for i in range(n)} | {"link1.q1": 2.5}
-    run = system(n).derive().compile().simulate(1.0, sample=0.05, initial=start, **TIGHT)
+    run = chain(n).simulate(1.0, sample=0.05, initial=start, **TIGHT)
     assert_constant(run, "energy", 1e-10)

@@ -4,16 +4,16 @@ appendages at rest. Translation, which JPL's programs leave out, is compared too
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 import armillary as arm
-from tests.verification.common import ACCELERATIONS, assert_close, reference
-from tests.verification.jpl_tree import parameters, tree
-
-GENERIC = reference("jpl_generic_tree")
+from armillary.runtime.compiled import CompiledModel
+from tests.verification.common import ACCELERATIONS, assert_close
+from tests.verification.jpl_tree import GENERIC, compiled, parameters, tree
 
 
 def rotors(velocity: str = "parent", given: bool = False) -> arm.System:
@@ -44,6 +44,11 @@ def rotors(velocity: str = "parent", given: bool = False) -> arm.System:
     return s
 
 
+@cache
+def wheels(velocity: str, given: bool, formalism: str) -> CompiledModel:
+    return rotors(velocity, given).derive(formalism).compile()
+
+
 def at_random(model: Any, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     state = rng.normal(size=len(model.coordinate_names) + len(model.speed_names))
@@ -55,7 +60,7 @@ def at_random(model: Any, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("velocity", ["parent", "body"])
 @pytest.mark.parametrize("given", [False, True], ids=["free", "given"])
 def test_rigid_tree_with_rotors(formulation: str, velocity: str, given: bool) -> None:
-    models = [rotors(velocity, given).derive(f).compile() for f in (formulation, "kane")]
+    models = [wheels(velocity, given, f) for f in (formulation, "kane")]
     assert models[0].speed_names == models[1].speed_names
     for seed in range(5):
         state = at_random(models[0], seed)
@@ -92,7 +97,7 @@ def test_rotors_keep_their_gyroscopic_torque_where_all_else_is_small() -> None:
 
 def test_undeformed_appendages_on_still_bodies_beside_kane() -> None:
     """All rates of the generic tree with its modes at rest, those of modes and translation included."""
-    models = [tree(GENERIC, "mbdyfn").derive(f).compile() for f in ("mbdyfn", "kane")]
+    models = [compiled("mbdyfn"), tree(GENERIC, "mbdyfn").derive("kane").compile()]
     names = [*models[0].coordinate_names, *models[0].speed_names]
     state = GENERIC["exact_regime"]["MBDYFN_undeformed_appendage_bodies_not_rotating"][0]
     values = {"b0.q4": 1.0} | {f"b0.u{i + 4}": w for i, w in enumerate(state["w0"])}

@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 
 from armillary.mechanics.appendages.spinning import spun
-from tests.verification.common import ACCELERATIONS, assert_close, assert_near, reference
-from tests.verification.jpl_tree import parameters, tree
-
-GENERIC = reference("jpl_generic_tree")
+from tests.verification.common import ACCELERATIONS, assert_close, assert_near
+from tests.verification.jpl_tree import GENERIC, compiled, parameters, tree
 
 
 def turns(system: Any) -> list[np.ndarray]:
@@ -90,7 +88,7 @@ FORMULATIONS = pytest.mark.parametrize("formulation", ["mbdyfn", "mbdyfl", "mbdy
 
 @FORMULATIONS
 def test_accelerations(formulation: str) -> None:
-    model = tree(GENERIC, formulation).derive(formulation).compile()
+    model = compiled(formulation)
     states = GENERIC["random_states"][formulation.upper()]
     assert len(states) == 6
     for state in states:

@@ -12,10 +12,13 @@ so φ̈ = −a/L (1 + m/M + m d (d − L)/I) φ. A mass on springs at z = d − 
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy.special import jvp
 
+from armillary.runtime.compiled import CompiledModel
 from examples.slosh import DEPTH, FORMALISMS, RADIUS, XI, equivalent, frequency_squared, system
 from tests.verification.common import (
     ACCELERATIONS,
@@ -38,9 +41,15 @@ CASES = {  # parameters that differ from the example's
 START = {"slosh.u1": 0.3, "slosh.u2": -0.2, "craft.u4": 0.2, "craft.u5": -0.3, "craft.u6": 0.5}
 
 
+@cache
+def compiled_slosh(model: str = "pendulum") -> CompiledModel:
+    """The flying spacecraft of the example, once for all parameters and starts."""
+    return system(model).derive().compile()
+
+
 def at_thrust(values: dict[str, float]) -> dict[str, float]:
     """All parameters without damping and turn, with the stiffness of the springs for the thrust there is."""
-    defaults = {name: value for name, value in system().derive().parameters.items() if value is not None}
+    defaults = {name: value for name, value in compiled_slosh().parameters.items() if value is not None}
     found = defaults | {"zeta": 0.0, "turn": 0.0} | values
     return found | {"a": found["thrust"] / (found["mass"] + found["m"])}
 
@@ -49,7 +58,7 @@ def at_thrust(values: dict[str, float]) -> dict[str, float]:
 @pytest.mark.parametrize("case", CASES)
 def test_frequency_as_by_hand(case: str, model: str) -> None:
     """φ̈ = −ω² φ, in either plane; a difference of 1e-4 leaves 1e-8 of the cubic terms."""
-    compiled, values = system(model).derive().compile(), at_thrust(CASES[case])
+    compiled, values = compiled_slosh(model), at_thrust(CASES[case])
     names = compiled.coordinate_names
     u = np.zeros(len(compiled.speed_names))
     for i in (1, 2):
@@ -67,7 +76,7 @@ def test_small_slosh_over_ten_periods(model: str) -> None:
     rate = np.sqrt(frequency_squared(values))
     i = 2 if model == "pendulum" else 1
     size = 1e-5
-    run = system(model).derive().compile().simulate(
+    run = compiled_slosh(model).simulate(
         10 * 2 * np.pi / rate, sample=0.05, initial={f"slosh.q{i}": size}, parameters=values, **TIGHT
     )  # fmt: skip
     assert_close(run[f"slosh.q{i}"], size * np.cos(rate * run.time), 1e-7, "small slosh")
@@ -79,7 +88,7 @@ def test_small_slosh_over_ten_periods(model: str) -> None:
 def test_both_models_move_alike_in_small_motions() -> None:
     """A turn of 1e-3 of the example's, with damping: the same to the order of the angle's square."""
     runs = [
-        system(model).derive().compile().simulate(30.0, sample=0.02, parameters={"turn": 0.02}, **TIGHT)
+        compiled_slosh(model).simulate(30.0, sample=0.02, parameters={"turn": 0.02}, **TIGHT)
         for model in ("pendulum", "springs")
     ]
     for name in ("slosh x", "craft.u5", "px"):
@@ -89,7 +98,7 @@ def test_both_models_move_alike_in_small_motions() -> None:
 def test_an_unstable_tank_diverges_at_its_rate() -> None:
     values = at_thrust(CASES["unstable"])
     rate = np.sqrt(-frequency_squared(values))
-    run = system().derive().compile().simulate(
+    run = compiled_slosh().simulate(
         8 / rate, sample=0.5 / rate, initial={"slosh.q2": 1e-7}, parameters=values, **TIGHT
     )  # fmt: skip
     assert_close(run["slosh.q2"], 1e-7 * np.cosh(rate * run.time), 1e-6, "divergence")
@@ -100,7 +109,7 @@ def test_without_thrust_energy_and_momenta_are_kept(model: str) -> None:
     """Large motions in both planes with the engine off; the pendulum goes round its hinge."""
     values = at_thrust({}) | {"thrust": 0.0}
     start = START | ({"slosh.u2": -2.0} if model == "pendulum" else {})
-    run = system(model).derive().compile().simulate(
+    run = compiled_slosh(model).simulate(
         20.0, sample=0.1, initial=start, parameters=values, **TIGHT
     )  # fmt: skip
     assert np.max(np.abs(run["slosh x"])) > 100.0
@@ -113,7 +122,7 @@ def test_without_thrust_energy_and_momenta_are_kept(model: str) -> None:
 @MODELS
 def test_thrust_along_the_axis_gives_momentum_only(model: str) -> None:
     """Without a turn the liquid stays on the axis: p = F t, and nothing else."""
-    run = system(model).derive().compile().simulate(10.0, sample=0.1, parameters={"turn": 0.0}, **TIGHT)
+    run = compiled_slosh(model).simulate(10.0, sample=0.1, parameters={"turn": 0.0}, **TIGHT)
     assert_near(run["pz"], 1000.0 * run.time, 1e-8, "momentum of the thrust")
     for name in ("px", "py", "hx", "hy", "hz", "slosh x", "slosh y"):
         assert np.max(np.abs(run[name])) == 0.0
@@ -126,7 +135,7 @@ def test_damping_is_the_ratio_given(model: str) -> None:
     values = at_thrust(heavy)
     rate = np.sqrt(values["a"] / values["L"])
     i = 2 if model == "pendulum" else 1
-    run = system(model).derive().compile().simulate(
+    run = compiled_slosh(model).simulate(
         20.0, sample=0.05, initial={f"slosh.q{i}": 1e-5}, parameters=values, **TIGHT
     )  # fmt: skip
     damped = rate * np.sqrt(1 - 0.02**2)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -20,6 +23,11 @@ from tests.verification.common import (
 REFERENCE = reference("stanford_arm")
 
 
+@cache
+def equations(controller: bool, offset: bool = True) -> Any:
+    return system(controller=controller, offset=offset).derive()
+
+
 @WAYS
 @pytest.mark.parametrize(("controller", "key"), [(True, "udot"), (False, "udot_uncontrolled")])
 def test_accelerations(controller: bool, key: str, formalism: str, regroup: bool) -> None:
@@ -31,7 +39,7 @@ def test_accelerations(controller: bool, key: str, formalism: str, regroup: bool
 
 @pytest.mark.parametrize("offset", [True, False])
 def test_energy_is_kept_without_controller(offset: bool) -> None:
-    model = system(controller=False, offset=offset).derive().compile()
+    model = equations(controller=False, offset=offset).compile()
     run = model.simulate(
         3.0, sample=0.01, initial={"B.q1": 1.0, "A.u1": 1.0, "D.u1": 2.0, "F.u1": -3.0}, **TIGHT
     )
@@ -44,8 +52,8 @@ def test_energy_is_kept_without_controller(offset: bool) -> None:
 
 def test_cost_is_the_documented_one() -> None:
     """The table of docs/verification; a change for the better is welcome, and entered here and there."""
-    assert counts(system(controller=False).derive()) == (172, 257, 8)
-    assert counts(system(controller=True).derive()) == (198, 281, 8)
+    assert counts(equations(controller=False)) == (172, 257, 8)
+    assert counts(equations(controller=True)) == (198, 281, 8)
 
 
 def test_cost_is_at_most_the_published_one() -> None:
@@ -55,7 +63,7 @@ def test_cost_is_at_most_the_published_one() -> None:
     }
     assert published["AUTOSIM, uncontrolled"] == (240, 353)
     for controller, bound in ((False, (180, 270)), (True, (268, 378))):
-        additions, multiplications, functions = counts(system(controller=controller).derive())
+        additions, multiplications, functions = counts(equations(controller))
         assert additions <= bound[0]
         assert multiplications <= bound[1]
         assert functions <= 8

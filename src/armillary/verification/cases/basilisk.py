@@ -67,9 +67,7 @@ def measure_panels() -> Iterator[float]:
     record = {key: np.array(column) for key, column in data["trajectory"].items()}
     start = {f"hub.q{i + 1}": x for i, x in enumerate(record["r_BN_N"][0])}
     start |= {f"hub.u{i + 1}": x for i, x in enumerate(record["v_BN_N"][0])}
-    run = vehicle.system().derive().compile().simulate(
-        10.0, sample=record["time"], initial=vehicle.START | start, **TIGHT
-    )  # fmt: skip
+    run = model.simulate(10.0, sample=record["time"], initial=vehicle.START | start, **TIGHT)
     yield largest([apart(run[f"panel{i + 1}.q1"], record["theta"][:, i]) for i in range(7)])
     yield largest([apart(run[f"panel{i + 1}.u1"], record["theta_dot"][:, i]) for i in range(7)])
     # The mass centre moves at (-0.2, 0.5, 0.1) m/s; the energy about it is Basilisk's own number.
