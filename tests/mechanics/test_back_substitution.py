@@ -141,19 +141,19 @@ def test_prescribed_and_locked_speeds() -> None:
 
 
 def flexible(held: str | None, *, free: bool) -> arm.System:
-    """A boom with three modes on a hub, carrying bodies at two of its nodes; a chain of bodies at its tip."""
+    """A boom with two modes on a hub, carrying bodies at two of its nodes; a chain of bodies at its tip."""
     rng = np.random.default_rng(0)
     s = arm.System("flexible")
     joint = arm.Free() if free else arm.Revolute("z")
     hub = s.body("hub", joint=joint, mass=10.0, inertia=(3.0, 4.0, 5.0))
     boom = s.body("boom", hub, arm.Revolute("y"), at=(0.5, 0.1, 0.2))
     boom.flexible(
-        nodes={f"n{i}": (0.5 * i, 0.1 * rng.normal(), 0.1 * rng.normal()) for i in range(5)},
-        masses=rng.uniform(0.5, 1, 5), inertias=rng.uniform(0.01, 0.02, (5, 3)),
-        shapes=0.1 * rng.normal(size=(5, 6, 3)), stiffness=np.diag((3.0, 5.0, 8.0)), held=held,
+        nodes={f"n{i}": (0.5 * i, 0.1 * rng.normal(), 0.1 * rng.normal()) for i in range(4)},
+        masses=rng.uniform(0.5, 1, 4), inertias=rng.uniform(0.01, 0.02, (4, 3)),
+        shapes=0.1 * rng.normal(size=(4, 6, 2)), stiffness=np.diag((3.0, 5.0)), held=held,
     )  # fmt: skip
     data: dict[str, Any] = {"com": (0.2, 0.1, 0.1), "mass": 1.0, "inertia": (0.1, 0.2, 0.15)}
-    dish = s.body("dish", boom.node("n4"), arm.Revolute("x"), at=(0.1, 0, 0), **data)
+    dish = s.body("dish", boom.node("n3"), arm.Revolute("x"), at=(0.1, 0, 0), **data)
     s.body("feed", dish, arm.Revolute("z"), at=(0.1, 0, 0), **data)
     s.body("fin", boom.node("n2"), arm.Gimbal("zx"), **data)
     s.body("panel", hub, arm.Revolute("y"), at=(-0.5, 0, 0), **data)
@@ -164,9 +164,9 @@ def flexible(held: str | None, *, free: bool) -> arm.System:
 @pytest.mark.parametrize("free", [True, False], ids=["free", "on the ground"])
 @pytest.mark.parametrize("held", [None, "n1"])
 def test_modes_are_branches_of_their_body(held: str | None, free: bool) -> None:
-    values = state(flexible(held, free=free))
-    expected = accelerations(flexible(held, free=free), "kane", values)
-    close(accelerations(flexible(held, free=free), "back_substitution", values), expected)
+    s = flexible(held, free=free)
+    values = state(s)
+    close(accelerations(s, "back_substitution", values), accelerations(s, "kane", values))
 
 
 def test_contributions_stand_in_the_program() -> None:

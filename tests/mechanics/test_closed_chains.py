@@ -35,7 +35,7 @@ def test_both_forms_of_a_velocity_give_the_same_motion(monkeypatch: pytest.Monke
     models = []
     for long in (4, 100):
         monkeypatch.setattr(constraints, "_LONG", long)
-        models.append(hanging(12).derive().compile())
+        models.append(hanging(7).derive().compile())
     start = models[0].state()
     y = models[0].state(start + np.random.default_rng(0).uniform(-0.1, 0.1, len(start)))
     rates = [m.derivatives(0.0, y) for m in models]

@@ -45,7 +45,7 @@ def test_random_trees_move_as_their_particles_do(seed: int) -> None:
 def boom_on_boom(held: str | None, stiffening: bool, second_order: bool = True) -> arm.System:
     """Beams that bend both ways and twist, the second one sliding on a place of the first."""
     s = arm.System("boom on boom")
-    joint = arm.Joint(translate=["x", "y", "z"], rotate=["x", "y", "z"])
+    joint = arm.Joint(translate=["x", "y"], rotate=["x", "y"])
     hub = s.body("hub", joint=joint, com=(0.1, 0, 0), mass=3, inertia=(1, 2, 1.5))
     order = {} if second_order else {"second_order": False}
     boom = s.body("boom", parent=hub, at=(0.2, 0, 0), joint=arm.Revolute("z"), orient=("x", 0.3))
@@ -212,7 +212,7 @@ def array_multiplications(formalism: str, n: int) -> int:
 
 @pytest.mark.parametrize("formalism", ["recursive", "momentum"])
 def test_operations_of_a_panel_array_grow_linearly(formalism: str) -> None:
-    assert array_multiplications(formalism, 20) < 2.1 * array_multiplications(formalism, 10)
+    assert array_multiplications(formalism, 12) < 2.1 * array_multiplications(formalism, 6)
 
 
 @pytest.mark.parametrize("formalism", ["mbdyfn", "mbdyfl"])

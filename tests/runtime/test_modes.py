@@ -209,8 +209,10 @@ def test_a_crank_caught_in_a_loop_leaves_the_other_its_momentum(how: dict[str, A
 
 @cache
 def thrice() -> CompiledModel:
+    """A clutch that grips again off the grid of rows, and a run that ends where A has turned by 15 rad."""
     s = clutch()
     s.event("again", "t - 2.3333", lock="B.q1")
+    s.event("enough", "A.q1 - 15", stop=True)
     return s.derive().compile()
 
 
@@ -268,9 +270,7 @@ def test_memories_and_clocks_go_on_across_modes() -> None:
 
 
 def test_an_event_that_stops_ends_the_run_in_a_later_mode() -> None:
-    s = clutch()
-    s.event("enough", "A.q1 - 15", stop=True)
-    model = s.derive().compile()
+    model = thrice()
     together = (I1 * W1 + I2 * W2) / (I1 + I2)
     for how in METHODS.values():
         run = model.simulate(3.0, initial={"A.u1": W1, "B.u1": W2 - W1}, **how)
