@@ -101,6 +101,7 @@ def measure() -> Iterator[float]:
     on = [event.time for event in switched.events if event.name.split()[2:] in (["low"], ["high"])]
     yield apart(on[: len(first)], first)
     yield from _differences(switched, expected)
+    yield largest([apart(switched[f"fire{i}"], expected[f"fire{i}"]) for i in (1, 2, 3)])
     additions, multiplications, functions = counts(spacecraft.system().derive())
     yield additions
     yield multiplications + functions
@@ -128,6 +129,7 @@ CASES = (
             difference("times of the first switchings, by events (s)", TRAJECTORIES),
             difference("run of 30 s with thrusters: coordinates", TRAJECTORIES),
             difference("the same: speeds", TRAJECTORIES),
+            difference("the same: thrusters that fire", 0.0),
             at_most("additions", 628, _TABLE, "AUTOSIM; SD/FAST has 709 and 1094"),
             at_most("multiplications, divisions and functions", 791, _TABLE),
         ),
