@@ -54,6 +54,7 @@ from armillary.errors import (
     SimulationError,
     UnitsError,
 )
+from armillary.model.body import Body, Point
 from armillary.model.fmu import Fmu, fmu
 from armillary.model.joints import (
     Cylindrical,
@@ -83,7 +84,7 @@ from armillary.model.public import (
     velocity,
 )
 from armillary.model.space import Gyro, Orbit, attitude
-from armillary.model.system import Body, Point, System
+from armillary.model.system import System
 from armillary.version import VERSION
 
 if TYPE_CHECKING:

@@ -158,7 +158,9 @@ class Expr(Node):
         return apply_numpy(function, method, inputs, f"'{short(self)}'")
 
 
-def _node(kind: str, args: tuple[Expr, ...], data: Any, dimension: Dimension | None, key: tuple) -> Expr:
+def _node(
+    kind: str, args: tuple[Expr, ...], data: Any, dimension: Dimension | None, key: tuple[Any, ...]
+) -> Expr:
     return intern(Expr, kind, args, data, dimension, key)
 
 

@@ -20,7 +20,6 @@ from armillary.algebra.expression import (
     _common_factor,
     as_expr,
     call,
-    common_dimension,
     compare,
     divide_exactly,
     general_power,
@@ -32,6 +31,7 @@ from armillary.algebra.expression import (
 )
 from armillary.algebra.intermediate import shown
 from armillary.algebra.node import TRUNCATION
+from armillary.algebra.terms import common_dimension
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError
 from armillary.errors import shown as shown_value
 

@@ -87,14 +87,14 @@ class Node:
 NodeType = TypeVar("NodeType", bound=Node)
 
 
-class _Entry(ref):
+class _Entry(ref[Any]):
     """A weak reference that knows its key, so that a freed node leaves the table."""
 
     __slots__ = ("key",)
-    key: tuple
+    key: tuple[Any, ...]
 
 
-_table: dict[tuple, _Entry] = {}
+_table: dict[tuple[Any, ...], _Entry] = {}
 _KIND_ORDER = {"symbol": 0, "let": 20, "call": 21, "product": 22, "sum": 23, "number": 24}
 
 
@@ -104,7 +104,7 @@ def intern(
     args: tuple[Any, ...],
     data: Any,
     dimension: Dimension | None,
-    key: tuple,
+    key: tuple[Any, ...],
     smallness: float | None = None,
     unit: Dimension | None = ONE,
 ) -> NodeType:

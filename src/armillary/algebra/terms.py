@@ -34,7 +34,7 @@ def common_dimension(terms: Sequence[Node], *, checked: bool = True) -> Dimensio
     return dimension
 
 
-def term_order(term: tuple[Node, float]) -> tuple:
+def term_order(term: tuple[Node, float]) -> tuple[Any, ...]:
     e = term[0]
     if e.kind == "product":
         first = e.args[0].order
@@ -80,5 +80,5 @@ def common_factors(nodes: Sequence[AnyNode]) -> dict[AnyNode, float]:
     return common
 
 
-def factor_order(factor: tuple[Node, float]) -> tuple:
+def factor_order(factor: tuple[Node, float]) -> tuple[Any, ...]:
     return (not factor[0].constant, factor[0].order)

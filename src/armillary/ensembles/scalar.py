@@ -13,8 +13,8 @@ from armillary.ensembles.plan import AT_ONCE, Engine, Outcome, Plan
 from armillary.ensembles.starts import Starts
 from armillary.program.roots import WATCHMEN
 from armillary.runtime.compiled_loops import compiled_loop
-from armillary.runtime.integrators import SampleTimes
 from armillary.runtime.integrators.driving import CompiledRun
+from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.modes import asks_for_mode
 from armillary.runtime.shape import Control
 

@@ -32,11 +32,10 @@ from math import inf
 
 from armillary.runtime.accumulation import end_before_step
 from armillary.runtime.code import REAL, WHOLE, Value, Variable
-from armillary.runtime.formulas import stages
+from armillary.runtime.formulas import EPSILON, stages
 from armillary.runtime.frame import Frame, Program
 from armillary.runtime.rules import CLEAR, FIRST_LOOK, LANDING
 from armillary.runtime.shape import SNAP, Reason
-from armillary.runtime.steps import EPSILON
 
 
 def closeness(f: Frame) -> Value:

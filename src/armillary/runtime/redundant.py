@@ -23,10 +23,11 @@ from armillary.runtime.initial import initial_memory, vector
 from armillary.runtime.instance import Instance
 from armillary.runtime.integrators import Stepping, integrate
 from armillary.runtime.parameters import check_physical
+from armillary.runtime.place import Place
 from armillary.runtime.progress import progress_line
 from armillary.runtime.redundant_start import Initial, Start
 from armillary.runtime.scheme import Scheme
-from armillary.runtime.travel import Journey, Place
+from armillary.runtime.travel import Journey
 from armillary.runtime.weak_masses import sound_part
 
 if TYPE_CHECKING:
