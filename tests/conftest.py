@@ -1,5 +1,6 @@
 """Settings shared by all tests: no screen, property tests that repeat themselves exactly, one cache of
-machine code for all workers of a run, Ctrl-C that is heard, and a limit to the time of every test.
+machine code for all workers of a run, Ctrl-C that is heard, a limit to the time of every test, and which
+tests run optimised code.
 """
 
 from __future__ import annotations
@@ -28,6 +29,19 @@ if CACHE is not None:
 # that: tests that interrupt a run would wait for its end.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Where machine code itself is the subject (back ends, integrators, batches) and in the published cases, LLVM
+# optimises as it does for users. Elsewhere it only translates, in a tenth of the time; a third of the suite's
+# time would go into optimising models that run for milliseconds. `ARMILLARY_COMPILE=full make test` optimises
+# everywhere.
+OPTIMISED = tuple(
+    f"tests/{place}"
+    for place in (
+        *("backends/", "benchmarks/", "ensembles/", "program/", "verification_command/"),
+        *("runtime/test_compiled", "runtime/test_integrators", "test_readme.py"),
+    )
+)
+CHOSEN = os.environ.get("ARMILLARY_COMPILE")
 
 
 def limit() -> float:
@@ -61,6 +75,8 @@ _STDERR = pytest.StashKey[int]()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    if CHOSEN is None:
+        os.environ["ARMILLARY_COMPILE"] = "full" if item.nodeid.startswith(OPTIMISED) else "quick"
     faulthandler.dump_traceback_later(limit(), exit=True, file=item.config.stash[_STDERR])
     try:
         return (yield)

@@ -15,7 +15,6 @@ from armillary.ensembles.batch import _Crew
 from armillary.ensembles.lanes import Lanes
 from armillary.ensembles.planning import plan
 from armillary.runtime.compiled import CompiledModel
-from armillary.runtime.compiled_loops import compiled_loop
 from tests.ensembles.batch_systems import everything, example, stopping, worst_difference
 from tests.runtime.compiled_systems import escaping, oscillator, pendulum_model, spinning
 from tests.runtime.test_modes import five_bar
@@ -93,11 +92,7 @@ def test_without_fused_operations_lanes_have_the_bits_of_single_runs(monkeypatch
     makes the only difference in motions, and outputs differ by rounding.
     """
     monkeypatch.setenv("ARMILLARY_CPU", "-fma,-fma4,-avx512f")
-    compiled_loop.cache_clear()
-    try:
-        assert adaptive_difference("dopri5") < 1e-15
-    finally:
-        compiled_loop.cache_clear()
+    assert adaptive_difference("dopri5") < 1e-15
 
 
 def adaptive_difference(method: str) -> float:

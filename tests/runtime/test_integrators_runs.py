@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from armillary.errors import ArmillaryError
-from armillary.runtime.compiled_loops import Loop, compiled_loop
+from armillary.runtime.compiled_loops import Loop, _kept
 from armillary.runtime.integrators import METHODS, integrate
 from armillary.runtime.integrators.driving import CompiledRun
 from armillary.runtime.integrators.sampling import SampleTimes
@@ -330,11 +330,11 @@ def test_linked_text_gives_the_run_of_the_addresses(method):
 
 
 def test_one_loop_serves_all_models_of_a_shape():
-    before = compiled_loop.cache_info().misses
+    before = _kept.cache_info().misses
     for model in (modulated(), compile_model(lambda t, y, p, m: [1.0], n_states=1)):
         run = integrate(model.functions, "rk4", t0=0, t_end=1, state=[1], step=0.1)
     assert run.final_state[0] == pytest.approx(2)
-    assert compiled_loop.cache_info().misses <= before + 1
+    assert _kept.cache_info().misses <= before + 1
 
 
 def test_a_loop_no_longer_needed_is_freed():

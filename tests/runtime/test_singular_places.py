@@ -194,6 +194,15 @@ def test_an_event_at_the_flat_position_itself_happens_and_the_run_goes_on(how: d
     assert_near(run["A.q1"], Q0 + U0 * run.time, 1e-6, "crank angle")
 
 
+@pytest.mark.parametrize("early", [4e-12, 1e-12, -1e-12, -4e-12])
+def test_an_event_within_rounding_of_the_flat_position_happens_and_the_run_goes_on(early: float) -> None:
+    """Which of the two comes first is a matter of last bits; no step leads on from just before the place."""
+    run = turned({"there": math.pi - early}, METHODS["adaptive"])
+    assert [e.time for e in run.events] == pytest.approx([FLAT], abs=1e-8)
+    assert run["count"][-1] == 1
+    assert_near(run["A.q1"], Q0 + U0 * run.time, 1e-6, "crank angle")
+
+
 @pytest.mark.parametrize("how", METHODS.values(), ids=METHODS)
 def test_an_event_that_changes_the_motion_in_the_flat_position_itself_is_refused(how: dict[str, Any]) -> None:
     """The accelerations before and after it are 0/0; see docs/theory/constraints.md."""

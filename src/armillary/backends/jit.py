@@ -10,6 +10,7 @@ from functools import cache as once
 from typing import Any, NamedTuple
 
 from armillary.backends import cache
+from armillary.errors import ArmillaryError
 
 LIBRARY_FUNCTIONS = (
     *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "pow", "fma"),
@@ -75,6 +76,8 @@ def engine(
     the small model reaches, which ends the process.
     """
     llvm = prepared()
+    if quick():
+        level, passes = 0, Passes(0, loops=False)
     key = cache.digest(described(level), name) if name else ""
     code = cache.fetch(key) if key else None
     if code is None:
@@ -88,6 +91,22 @@ def engine(
     made.add_object_file(llvm.ObjectFileRef.from_data(code))
     made.finalize_object()
     return made
+
+
+def quick() -> bool:
+    """Whether ``ARMILLARY_COMPILE`` is "quick": LLVM translates without optimising. A loop takes some 0.03
+    instead of 0.5 s to compile and then a few times as long to run, which pays for many short runs of models
+    that change all the time, such as tests. Products and sums are not fused, so last digits may differ.
+    """
+    given = os.environ.get("ARMILLARY_COMPILE", "")
+    if given not in ("", "full", "quick"):
+        raise ArmillaryError(f"ARMILLARY_COMPILE is {given!r}; it can be 'full' (the default) or 'quick'")
+    return given == "quick"
+
+
+def chosen() -> tuple[str, ...]:
+    """What the user's environment says of machine code."""
+    return os.environ.get("ARMILLARY_CPU", ""), os.environ.get("ARMILLARY_COMPILE", "")
 
 
 def features() -> dict[str, bool]:

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from armillary.backends.cache import digest
-from armillary.backends.jit import Passes, engine
+from armillary.backends.jit import Passes, chosen, engine, quick
 from armillary.runtime.shape import Control, Reason, Shape
 
 
@@ -63,11 +63,15 @@ def _vectorised(shape: Shape) -> bool:
     return shape.states > 12
 
 
-@lru_cache(maxsize=64)
 def compiled_loop(shape: Shape, model: str = "") -> Loop:
     """The loop for a shape, compiled at its first use in this process; the 64 last used are kept.
 
     `model` is LLVM text that defines the generated functions, to be linked with the loop instead of called by
-    address.
+    address; where nothing is optimised, calls cost less than compiling the functions once more.
     """
+    return _kept(shape, "" if quick() else model, chosen())
+
+
+@lru_cache(maxsize=64)
+def _kept(shape: Shape, model: str, chosen: tuple[str, ...]) -> Loop:
     return Loop(shape, model)

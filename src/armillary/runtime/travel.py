@@ -159,7 +159,10 @@ class Traveller:
             self.share = 1.0
         watched = instance.equations.targets.watched
         happened = [watched[k] for t, k in result.events if t == result.t_stop]
-        if any(e.name == FLIP for e in happened) and result.t_stop > origin.t:
+        flipped = any(e.name == FLIP for e in happened)
+        # An event that rounding puts just before the place comes first, and no step leads on from there.
+        stuck = bool(happened) and result.status == "step too small" and self.slow is None
+        if (flipped or stuck) and result.t_stop > origin.t:
             self._go_back(result, instance)  # the leg is gone through again
             return True
         changing = [e for e in happened if e.name in WATCHMEN or asks_for_mode(e, instance.equations)]
