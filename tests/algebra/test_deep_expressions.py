@@ -1,4 +1,4 @@
-"""Depth and size: 100,000 nodes in a chain or a row, without overflow, in time that grows with size only.
+"""Depth and size: 40,000 nodes in a chain, long rows and texts, without overflow, in time in proportion.
 
 Times are bounds against quadratic algorithms, which would need minutes here, not measurements of speed.
 """
@@ -22,7 +22,7 @@ from armillary.algebra.parsing import parse
 from armillary.algebra.walk import operands_first, substitute
 from armillary.errors import ExpressionError
 
-DEEP = 50_000  # sines in sums: two nodes each
+DEEP = 20_000  # sines in sums: two nodes each
 x, y = symbol("x", "coordinate"), symbol("y", "coordinate")
 
 
@@ -55,7 +55,7 @@ def test_the_recursion_limit_is_far_below(deep):
 
 
 def test_it_prints_and_reads_back(deep):
-    with within(20):
+    with within(10):
         text = str(deep)
         assert text.startswith("y + sin(y + sin(")
         assert parse(text, names) is deep
@@ -74,7 +74,7 @@ def test_it_is_evaluated(deep):
 
 def test_it_is_differentiated(deep):
     """By y, since by x the factors cos(…) < 1 multiply to nothing: s' = cos(s)·s' + 1 from s' = 0."""
-    with within(30):
+    with within(15):
         slope = derivative(deep, y)
     value, expected = 0.3, 0.0
     for _ in range(DEEP):
@@ -95,7 +95,7 @@ def test_the_chain_rule_does_not_copy_the_chain():
 
 
 def test_it_is_substituted_into(deep):
-    with within(20):
+    with within(10):
         renamed = substitute(deep, {y: symbol("w", "coordinate")})
         assert substitute(renamed, {symbol("w", "coordinate"): y}) is deep
 
