@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import armillary as arm
+from tests.free_bodies import thrown
 
 CC = shutil.which("cc")
 SPEEDS = {"B.u1": 1.0, "B.u2": -0.5, "B.u3": 0.0, "B.u4": 0.7, "B.u5": -0.4, "B.u6": 1.1, "C.u1": 1.0}
@@ -30,16 +31,9 @@ CHANGES = {
 DURATION, STEP = 0.2, 2e-3
 
 
-def thrown(velocity: str) -> arm.System:
-    """A body with its mass centre off its origin, a hinged part and a kick to a speed that it names."""
-    s = arm.System("thrown")
-    s.parameter("m", 3.0, units="kg")
-    B = s.body(
-        "B", joint=arm.Free(velocity=velocity), com=(0.3, -0.2, 0.5), mass="m",
-        inertia=(1, 1.2, 1.4, 0.1, 0.05, -0.1),
-    )  # fmt: skip
-    s.body("C", B, arm.Revolute("z"), at=(1, 0.2, 0), com=(0.2, 0, 0.1), mass=1, inertia=(0.1, 0.2, 0.2))
-    s.gravity(9.81, -s.ground.z)
+def kicked(velocity: str) -> arm.System:
+    """A thrown body with a kick to a speed that it names."""
+    s = thrown(velocity)
     s.event("kick", "t - 0.1003", set={"B.u1": "B.u1 + 1"})
     s.start(SPEEDS)
     return s
@@ -47,7 +41,7 @@ def thrown(velocity: str) -> arm.System:
 
 @pytest.fixture(scope="module")
 def eom() -> arm.Equations:
-    found = thrown("auto").derive()
+    found = kicked("auto").derive()
     assert "state of B.u1" in [s.data.name for s in found.program.state]  # else nothing is tested here
     return found
 
@@ -116,7 +110,7 @@ def test_an_export_names_its_states_and_costs_what_velocity_parent_does(
     eom: arm.Equations, tmp_path: Path
 ) -> None:
     """Functions and initial values are the same text; the heading counts what is exported."""
-    plain = thrown("parent").derive(eom.formalism)
+    plain = kicked("parent").derive(eom.formalism)
     texts = [e.export("python", tmp_path / str(i)) for i, e in enumerate((eom, plain))]
     runs = [
         re.sub("(?m)^# States.*\n# their.*\n", "", (t / "run.toml").read_text(encoding="utf-8"))

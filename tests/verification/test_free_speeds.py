@@ -14,21 +14,16 @@ import pytest
 
 import armillary as arm
 from examples import spacecraft_1, spacecraft_2
+from tests.free_bodies import thrown
 
 START = {"B.u1": 1.0, "B.u2": -0.5, "B.u3": 0.3, "B.u4": 0.7, "B.u5": -0.4, "B.u6": 1.1}
 TIGHT = {"rtol": 1e-11, "atol": 1e-13}
 
 
-def thrown(velocity: str) -> arm.System:
-    """A body with its mass centre off its origin, a hinged part, loads along its axes and a kick."""
-    s = arm.System("thrown")
-    s.parameter("m", 3.0, units="kg")
-    B = s.body(
-        "B", joint=arm.Free(velocity=velocity), com=(0.3, -0.2, 0.5), mass="m",
-        inertia=(1, 1.2, 1.4, 0.1, 0.05, -0.1),
-    )  # fmt: skip
-    s.body("C", B, arm.Revolute("z"), at=(1, 0.2, 0), com=(0.2, 0, 0.1), mass=1, inertia=(0.1, 0.2, 0.2))
-    s.gravity(9.81, -s.ground.z)
+def loaded(velocity: str) -> arm.System:
+    """A thrown body with loads along its axes and a kick."""
+    s = thrown(velocity)
+    B = s.bodies["B"]
     s.moment("T", "0.5*sin(t)", B.x, on=B)
     s.force("F", "0.3*cos(t)", B.y, at=B.point((0.1, 0.2, 0)))
     s.output("a", arm.dot(arm.acceleration(B.point((1, 1, 1))), s.ground.x))
@@ -39,7 +34,7 @@ def thrown(velocity: str) -> arm.System:
 
 @pytest.fixture(scope="module")
 def models() -> dict[str, arm.CompiledModel]:
-    return {velocity: thrown(velocity).derive().compile() for velocity in ("parent", "auto")}
+    return {velocity: loaded(velocity).derive().compile() for velocity in ("parent", "auto")}
 
 
 def counts(eom: arm.Equations) -> tuple[int, int]:
