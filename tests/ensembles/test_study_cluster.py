@@ -22,6 +22,7 @@ from armillary.ensembles.study import Study, cluster, open_study
 from armillary.errors import ArmillaryError
 from tests.ensembles.study_models import hinged, pendulum_study
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 SLOW = {"step": 1e-4, "runs": 240, "block": 10}  # 24 blocks of some tens of milliseconds
@@ -235,7 +236,7 @@ def test_values_of_users_own_distributions_travel(client: Any, tmp_path: Path) -
 
 
 def test_places_that_are_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    study = pendulum_study(tmp_path / "s", runs=30)
+    study, before = pendulum_study(tmp_path / "s", runs=30), dask.config.get("scheduler", None)
     with pytest.raises(
         ArmillaryError, match="on= must be a Dask client or the address of a scheduler, not 4"
     ):
@@ -245,3 +246,4 @@ def test_places_that_are_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         study.run("tcp://127.0.0.1:9")
     with pytest.raises(ArmillaryError, match=r"missing port.*; give its port too, such as tcp://node1:8786"):
         study.run("localhost")
+    assert dask.config.get("scheduler", None) == before  # what the user computes with Dask is left alone

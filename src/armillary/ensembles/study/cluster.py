@@ -195,7 +195,11 @@ def _key(job: Job, numbers: Sequence[int]) -> str:
 
 @contextmanager
 def connected(on: Any) -> Iterator[Any]:
-    """The client that a user gave, or one to the scheduler at an address, closed at the end."""
+    """The client that a user gave, or one to the scheduler at an address, closed at the end.
+
+    It is not made the process's default: Dask keeps a default whose connection failed, and every computation
+    of the user's own would then ask for it.
+    """
     distributed = require("distributed", extra="cluster", purpose="Clusters")
     if not isinstance(on, str):
         if not isinstance(on, distributed.Client):
@@ -203,7 +207,7 @@ def connected(on: Any) -> Iterator[Any]:
         yield on
         return
     try:
-        client = distributed.Client(on, timeout=_CONNECT)
+        client = distributed.Client(on, timeout=_CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
         port = "; give its port too, such as tcp://node1:8786" if "port" in str(error) else ""
         raise ArmillaryError(f"there is no Dask scheduler at '{on}': {error}{port}") from error
