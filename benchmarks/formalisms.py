@@ -140,7 +140,7 @@ def difference(found: np.ndarray, wanted: np.ndarray) -> float:
 
 
 def candidate(model: Any, states: np.ndarray) -> Native:
-    from armillary.runtime.initial import initial_memory
+    from armillary.runtime.start.initial import initial_memory
 
     constants = np.tile(model.constants(), (len(states), 1))
     memory = np.append(initial_memory(model.equations), 0.0)

@@ -54,7 +54,7 @@ def measure_lanes(names: tuple[str, ...] = EXAMPLES, rounds: int = 30) -> list[d
 
 
 def _fixed(name: str, rounds: int) -> dict[str, Any]:
-    from armillary.ensembles.planning import plan
+    from armillary.ensembles.request import plan
 
     compiled = compiled_example(name)
     made = plan(compiled, STEPS * STEP, step=STEP, outputs=[], sample=STEPS * STEP, **spread(compiled, RUNS))
@@ -74,7 +74,7 @@ def measure_adaptive(names: tuple[str, ...] = EXAMPLES, rounds: int = 10) -> lis
 
 
 def _adaptive(name: str, rounds: int) -> dict[str, Any]:
-    from armillary.ensembles.planning import plan
+    from armillary.ensembles.request import plan
 
     compiled = compiled_example(name)
     made = plan(compiled, DURATION, outputs=[], sample=DURATION, **spread(compiled, RUNS))
@@ -86,8 +86,8 @@ def _adaptive(name: str, rounds: int) -> dict[str, Any]:
 
 
 def _engines(made: Any) -> dict[str, Any]:
-    from armillary.ensembles.lanes import engine_of
-    from armillary.ensembles.scalar import Scalar
+    from armillary.ensembles.engines.lanes import engine_of
+    from armillary.ensembles.engines.scalar import Scalar
 
     return {"scalar": Scalar(made)} | {str(width): engine_of(made, width) for width in WIDTHS}
 

@@ -23,12 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from armillary.ensembles.sampling import Normal, Uniform
-from armillary.ensembles.study import Study
-from armillary.ensembles.study.layout import VARIED, Made
-from armillary.ensembles.study.records import finished_blocks
 from armillary.errors import require
-from armillary.simulation.models import example_system
+from armillary.run_files.models import example_system
+from armillary.studies import Study
+from armillary.studies.layout import VARIED, Made
+from armillary.studies.records import finished_blocks
+from armillary.studies.sampling import Normal, Uniform
 from benchmarks.cores import processors
 
 SAMPLES = 50

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import armillary
-from armillary.ensembles.screening import Sensitivity
-from armillary.mechanics.contribution import Contribution
+from armillary.mechanics.formalisms.contribution import Contribution
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.cost import Operations
 from armillary.program.equations import Equations
 from armillary.program.momentum import MomentumEquations
-from armillary.runtime.compiled import CompiledModel
-from armillary.runtime.momentum import MomentumModel
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.converted import MomentumModel
+from armillary.studies.screening import Sensitivity
 
 FOLDER = Path(__file__).parent / "reference"
 PAGE = FOLDER / "api.md"
@@ -46,14 +46,14 @@ GROUPS = {
     "armillary.algebra.expression": "Expressions",
     "armillary.algebra.calculus": "Expressions",
     "armillary.algebra.walk": "Expressions",
-    "armillary.algebra.latex": "Expressions",
+    "armillary.algebra.notation.latex": "Expressions",
     "armillary.algebra.tables": "User functions",
     "armillary.algebra.foreign": "User functions",
-    "armillary.text": "Models and runs in files",
-    "armillary.model.importers": "Models and runs in files",
-    "armillary.model.fmu": "Models and runs in files",
+    "armillary.files.model": "Models and runs in files",
+    "armillary.files.robots": "Models and runs in files",
+    "armillary.files.fmu": "Models and runs in files",
     "armillary.runtime.fmu": "Models and runs in files",
-    "armillary.simulation": "Models and runs in files",
+    "armillary.run_files": "Models and runs in files",
     "armillary.results": "Results",
     "armillary.analysis": "Sensitivities and fits",
     "armillary.ensembles": "Ensembles",

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import armillary
-from armillary.text.kinds import Either, Form, Kind, TableOf
-from armillary.text.objects import BEAMS, FRICTIONS, JOINTS, ORBITS, PLATES, Maker
-from armillary.text.objects import SECTIONS as CROSS_SECTIONS
-from armillary.text.sections import FLEXIBLE, LAYOUT, SECTIONS, TOP, Verb
+from armillary.files.model.kinds import Either, Form, Kind, TableOf
+from armillary.files.model.objects import BEAMS, FRICTIONS, JOINTS, ORBITS, PLATES, Maker
+from armillary.files.model.objects import SECTIONS as CROSS_SECTIONS
+from armillary.files.model.sections import FLEXIBLE, LAYOUT, SECTIONS, TOP, Verb
 
 FOLDER = Path(__file__).parent / "reference"
 PAGE = FOLDER / "text-models.md"

@@ -37,7 +37,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 OPTIMISED = tuple(
     f"tests/{place}"
     for place in (
-        *("backends/test_backend", "backends/test_jit", "backends/test_vector", "backends/test_wide"),
+        *("llvm/test_backend", "llvm/test_jit", "llvm/test_vector", "llvm/test_wide"),
         *("ensembles/test_batch", "ensembles/test_gpu", "ensembles/test_metrics", "verification_command/"),
         *("runtime/test_compiled", "runtime/test_integrators", "test_readme.py"),
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.fmi import host
+from tests.export.fmi import host
 from tests.pages import run_page
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -18,7 +18,7 @@ from tests.import_arrows import ORDER, Import, backward, cycle, imports, modules
 ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
 
-SPINE = {"algebra", "model", "mechanics", "program", "backends", "runtime", "results"}
+SPINE = {"algebra", "model", "mechanics", "program", "llvm", "runtime", "results"}
 LONGEST_FILE = 600
 IMPORT_CALLS = 22_000
 LAZY = ("scipy", "matplotlib", "xarray", "pandas", "pyarrow", "h5netcdf", "pint", "llvmlite.ir",

@@ -40,7 +40,7 @@ from armillary.algebra.functions import (
 )
 from armillary.algebra.functions import maximum as max
 from armillary.algebra.functions import minimum as min
-from armillary.algebra.latex import latex
+from armillary.algebra.notation.latex import latex
 from armillary.algebra.tables import Table, Table2
 from armillary.algebra.vectors import Dyadic, Vector, outer
 from armillary.algebra.walk import substitute
@@ -54,8 +54,8 @@ from armillary.errors import (
     SimulationError,
     UnitsError,
 )
+from armillary.files.fmu import Fmu, fmu
 from armillary.model.body import Body, Point
-from armillary.model.fmu import Fmu, fmu
 from armillary.model.joints import (
     Cylindrical,
     Fixed,
@@ -94,7 +94,16 @@ if TYPE_CHECKING:
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Crossing, Final, Histogram, Maximum, Mean, Minimum, Rms
     from armillary.ensembles.result import Batch
-    from armillary.ensembles.sampling import (
+    from armillary.files.model.load import load
+    from armillary.files.model.schema import model_schema as schema
+    from armillary.model.flexible.beam import Beam
+    from armillary.model.flexible.plate import Plate
+    from armillary.model.flexible.section import Section
+    from armillary.model.panels import panels
+    from armillary.results import Run, load_run, plot
+    from armillary.run_files.execute import run
+    from armillary.studies import Study, open_study
+    from armillary.studies.sampling import (
         Choice,
         Correlated,
         Design,
@@ -103,49 +112,40 @@ if TYPE_CHECKING:
         Triangular,
         Uniform,
     )
-    from armillary.ensembles.study import Study, open_study
-    from armillary.model.flexible.beam import Beam
-    from armillary.model.flexible.plate import Plate
-    from armillary.model.flexible.section import Section
-    from armillary.model.panels import panels
-    from armillary.results import Run, load_run, plot
-    from armillary.simulation.execute import run
-    from armillary.text.loading import load
-    from armillary.text.schema import model_schema as schema
 
 # What most models do not need: its modules are imported when it is first asked for.
 _LATER = {
     "Batch": ("armillary.ensembles.result", "Batch"),
     "Beam": ("armillary.model.flexible.beam", "Beam"),
-    "Choice": ("armillary.ensembles.sampling", "Choice"),
-    "Correlated": ("armillary.ensembles.sampling", "Correlated"),
+    "Choice": ("armillary.studies.sampling", "Choice"),
+    "Correlated": ("armillary.studies.sampling", "Correlated"),
     "Crossing": ("armillary.ensembles.metrics", "Crossing"),
-    "Design": ("armillary.ensembles.sampling", "Design"),
+    "Design": ("armillary.studies.sampling", "Design"),
     "Experiment": ("armillary.analysis.experiments", "Experiment"),
     "Final": ("armillary.ensembles.metrics", "Final"),
     "Fit": ("armillary.analysis.outcome", "Fit"),
     "Histogram": ("armillary.ensembles.metrics", "Histogram"),
-    "LogNormal": ("armillary.ensembles.sampling", "LogNormal"),
+    "LogNormal": ("armillary.studies.sampling", "LogNormal"),
     "Maximum": ("armillary.ensembles.metrics", "Maximum"),
     "Mean": ("armillary.ensembles.metrics", "Mean"),
     "Minimum": ("armillary.ensembles.metrics", "Minimum"),
-    "Normal": ("armillary.ensembles.sampling", "Normal"),
+    "Normal": ("armillary.studies.sampling", "Normal"),
     "Plate": ("armillary.model.flexible.plate", "Plate"),
     "Rms": ("armillary.ensembles.metrics", "Rms"),
     "Run": ("armillary.results", "Run"),
     "Section": ("armillary.model.flexible.section", "Section"),
     "Sensitivities": ("armillary.analysis.sensitivities", "Sensitivities"),
-    "Study": ("armillary.ensembles.study", "Study"),
-    "Triangular": ("armillary.ensembles.sampling", "Triangular"),
-    "Uniform": ("armillary.ensembles.sampling", "Uniform"),
+    "Study": ("armillary.studies", "Study"),
+    "Triangular": ("armillary.studies.sampling", "Triangular"),
+    "Uniform": ("armillary.studies.sampling", "Uniform"),
     "fit": ("armillary.analysis.fit", "fit"),
-    "load": ("armillary.text.loading", "load"),
+    "load": ("armillary.files.model.load", "load"),
     "load_run": ("armillary.results", "load_run"),
-    "open_study": ("armillary.ensembles.study", "open_study"),
+    "open_study": ("armillary.studies", "open_study"),
     "panels": ("armillary.model.panels", "panels"),
     "plot": ("armillary.results", "plot"),
-    "run": ("armillary.simulation.execute", "run"),
-    "schema": ("armillary.text.schema", "model_schema"),
+    "run": ("armillary.run_files.execute", "run"),
+    "schema": ("armillary.files.model.schema", "model_schema"),
 }
 
 __version__ = VERSION

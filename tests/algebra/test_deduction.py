@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from armillary.algebra.deduction import deduce
-from armillary.algebra.dimension import FORCE, LENGTH, MASS, MOMENT, ONE, RATE, SPEED, TIME, Dimension
 from armillary.algebra.expression import Expr, let, symbol, total
-from armillary.algebra.parsing import parse
+from armillary.algebra.notation.parsing import parse
 from armillary.algebra.tables import Table
+from armillary.algebra.units.deduction import deduce
+from armillary.algebra.units.dimension import FORCE, LENGTH, MASS, MOMENT, ONE, RATE, SPEED, TIME, Dimension
 from armillary.errors import UnitsError
 
 KNOWN = {"x": LENGTH, "y": LENGTH, "v": SPEED, "m": MASS, "t": TIME, "q": ONE, "u": RATE, "F": FORCE}

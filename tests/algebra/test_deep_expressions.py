@@ -17,8 +17,8 @@ from armillary.algebra import node as interning
 from armillary.algebra.calculus import derivative, evaluate
 from armillary.algebra.expression import Expr, symbol, total
 from armillary.algebra.functions import sin
-from armillary.algebra.latex import latex
-from armillary.algebra.parsing import parse
+from armillary.algebra.notation.latex import latex
+from armillary.algebra.notation.parsing import parse
 from armillary.algebra.walk import operands_first, substitute
 from armillary.errors import ExpressionError
 

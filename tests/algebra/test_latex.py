@@ -6,8 +6,8 @@ import pytest
 
 from armillary.algebra.expression import symbol
 from armillary.algebra.functions import BY_NAME
-from armillary.algebra.latex import latex, name_latex
-from armillary.algebra.parsing import parse
+from armillary.algebra.notation.latex import latex, name_latex
+from armillary.algebra.notation.parsing import parse
 from armillary.algebra.tables import Table
 
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armillary.algebra.calculus import evaluate
-from armillary.algebra.dimension import FORCE, LENGTH
 from armillary.algebra.expression import symbol
 from armillary.algebra.functions import BY_NAME
-from armillary.algebra.parsing import parse
+from armillary.algebra.notation.parsing import parse
+from armillary.algebra.units.dimension import FORCE, LENGTH
 from armillary.algebra.vectors import Frame, Vector, cross, dot
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError
 

@@ -6,9 +6,9 @@ import pytest
 
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import derivative, directional_derivatives, evaluate, nominal
-from armillary.algebra.dimension import FORCE, INERTIA, LENGTH, MASS, MOMENT, ONE, RATE, SPEED
 from armillary.algebra.expression import ZERO, Expr, let, number, symbol
-from armillary.algebra.parsing import parse
+from armillary.algebra.notation.parsing import parse
+from armillary.algebra.units.dimension import FORCE, INERTIA, LENGTH, MASS, MOMENT, ONE, RATE, SPEED
 from armillary.errors import ExpressionError, UnitsError
 
 

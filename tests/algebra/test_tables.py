@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.interpolate import PchipInterpolator, RegularGridInterpolator
 
 from armillary.algebra.calculus import derivative, evaluate
-from armillary.algebra.dimension import FORCE, LENGTH, SPEED
 from armillary.algebra.expression import number, symbol
-from armillary.algebra.parsing import parse
+from armillary.algebra.notation.parsing import parse
 from armillary.algebra.tables import Table, Table2
+from armillary.algebra.units.dimension import FORCE, LENGTH, SPEED
 from armillary.algebra.walk import substitute
 from armillary.errors import ExpressionError, UnitsError
 

@@ -8,7 +8,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.expression import symbol
-from armillary.algebra.parsing import parse
+from armillary.algebra.notation.parsing import parse
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError
 
 x, y = symbol("x"), symbol("y")

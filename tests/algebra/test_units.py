@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armillary.algebra.dimension import (
+from armillary.algebra.units.dimension import (
     ACCELERATION,
     ENERGY,
     FORCE,
@@ -24,7 +24,7 @@ from armillary.algebra.dimension import (
     TIME,
     Dimension,
 )
-from armillary.algebra.units import from_si, is_quantity, magnitude_in_si, parse_unit, si_text, to_si
+from armillary.algebra.units.units import from_si, is_quantity, magnitude_in_si, parse_unit, si_text, to_si
 from armillary.errors import UnitsError
 
 DEGREE = math.pi / 180

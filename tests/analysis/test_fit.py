@@ -14,7 +14,7 @@ import pytest
 import armillary as arm
 from armillary.analysis.outcome import shown
 from armillary.errors import ArmillaryError
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 
 TRUE = {"k": 5.3, "c": 0.23, "b.q1": 0.4, "b.u1": -0.2}
 PARAMETERS, INITIAL = {"k": 5.3, "c": 0.23}, {"b.q1": 0.4, "b.u1": -0.2}

@@ -14,7 +14,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ParameterError
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from examples import bouncing_ball, four_bar, slider_crank, spacecraft_2, stanford_arm
 from tests.analysis.differences import NEAR, TIGHT, assert_derivatives
 

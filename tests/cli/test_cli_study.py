@@ -15,10 +15,10 @@ from click.testing import CliRunner, Result
 
 import armillary as arm
 from armillary.cli.app import app
-from armillary.ensembles.sampling import KINDS
-from armillary.ensembles.study.lock import StudyLock
-from armillary.ensembles.study.study_file import STUDY_KEYS, TABLES
-from tests.simulation.swing import write_swing
+from armillary.studies.lock import StudyLock
+from armillary.studies.sampling import KINDS
+from armillary.studies.study_file import STUDY_KEYS, TABLES
+from tests.run_files.swing import write_swing
 
 pytest.importorskip("zarr", reason="studies need armillary[study]")
 
@@ -131,7 +131,7 @@ def test_one_run_again(command: Command) -> None:
 
 
 def test_a_study_that_was_interrupted_goes_on(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    from armillary.ensembles.study.work import Work
+    from armillary.studies.work import Work
 
     whole = arm.open_study("swings").table()
     do = Work.do

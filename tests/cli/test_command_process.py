@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import armillary
-from tests.simulation.swing import write_swing
+from tests.run_files.swing import write_swing
 
 ARMILLARY = [sys.executable, "-m", "armillary"]
 HERE = {**os.environ, "PYTHONPATH": str(Path(armillary.__file__).parents[1])}
@@ -39,7 +39,7 @@ def test_a_reader_that_leaves_early_is_no_fault(tmp_path: Path) -> None:
 INTERRUPTED = """
 import functools, os, signal, threading
 from armillary.cli import main
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 
 simulate = CompiledModel.simulate
 

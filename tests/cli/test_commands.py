@@ -18,10 +18,10 @@ from click.testing import CliRunner, Result
 
 import armillary as arm
 from armillary.cli.app import COMMANDS, app
-from armillary.simulation.models import example_names
-from armillary.simulation.run_file import OUTPUT_KEYS, RUN_KEYS, TABLES
+from armillary.run_files.models import example_names
+from armillary.run_files.run_file import OUTPUT_KEYS, RUN_KEYS, TABLES
 from examples import car
-from tests.simulation.swing import write_swing
+from tests.run_files.swing import write_swing
 
 Command = Callable[..., Result]
 ROOT = Path(__file__).resolve().parents[2]
@@ -407,7 +407,7 @@ def test_errors_as_json_have_file_and_line(command: Command) -> None:
 
 
 def test_faults_interrupts_and_full_disks_are_told(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    from armillary.simulation.execute import Simulation
+    from armillary.run_files.execute import Simulation
 
     cases: list[tuple[BaseException, int, str]] = [
         (KeyboardInterrupt(), 130, "interrupted"),

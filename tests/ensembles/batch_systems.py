@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import armillary as arm
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 
 
 @cache

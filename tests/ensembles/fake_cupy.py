@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.backends.cuda.ensemble import cpu_header
+from armillary.export.cuda.ensemble import cpu_header
 
 CXX = shutil.which("c++")
 FLAGS = ["-std=c++14", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused"]

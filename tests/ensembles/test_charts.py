@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from armillary.ensembles import charts
-from armillary.ensembles.sampling import Design, Uniform
-from armillary.ensembles.screening import sensitivity
 from armillary.errors import ArmillaryError
+from armillary.studies.sampling import Design, Uniform
+from armillary.studies.screening import sensitivity
 
 pytest.importorskip("matplotlib")
 

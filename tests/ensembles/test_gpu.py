@@ -16,15 +16,15 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.backends.cuda.ensemble import kernel
-from armillary.ensembles.gpu import Gpu
-from armillary.ensembles.planning import plan
+from armillary.ensembles.engines.gpu import Gpu
+from armillary.ensembles.request import plan
 from armillary.errors import ArmillaryError, MissingExtraError
-from armillary.runtime.compiled import CompiledModel
+from armillary.export.cuda.ensemble import kernel
+from armillary.runtime.models.compiled import CompiledModel
 from armillary.verification.reference import largest
-from tests.backends.exact_sines import error_in_ulps, sine_and_cosine
 from tests.ensembles.batch_systems import everything, example, stopping
 from tests.ensembles.fake_cupy import CXX, Module, compiled
+from tests.llvm.exact_sines import error_in_ulps, sine_and_cosine
 from tests.runtime.test_modes import five_bar
 
 NVCC = shutil.which("nvcc")

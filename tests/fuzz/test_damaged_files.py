@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 
 import armillary as arm
-from armillary.ensembles.study.study_file import StudyFile
-from armillary.ensembles.study.study_setup import StudySetup
-from armillary.simulation.execute import Simulation
-from armillary.simulation.run_file import RunFile
+from armillary.run_files.execute import Simulation
+from armillary.run_files.run_file import RunFile
+from armillary.studies.setup import StudySetup
+from armillary.studies.study_file import StudyFile
 from examples import bump_stop, four_bar, pendulum, slosh, stanford_arm
 from tests.fuzz.outcome import complaint, complaints
 
 ROOT = Path(__file__).parents[2]
-DATA = ROOT / "tests" / "importers" / "data"
+DATA = ROOT / "tests" / "files" / "robots" / "data"
 
 
 def contents(*paths: Path) -> dict[str, bytes]:

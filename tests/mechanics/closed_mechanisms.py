@@ -20,9 +20,9 @@ import numpy as np
 import armillary as arm
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
-from armillary.mechanics.constrained import constrained, first_mode
-from armillary.mechanics.explicit import speed_rates
-from armillary.mechanics.loads import applied_loads
+from armillary.mechanics.constraints.reduced_tree import constrained, first_mode
+from armillary.mechanics.tree.explicit import speed_rates
+from armillary.mechanics.tree.loads import applied_loads
 from armillary.program.derive import FORMALISMS
 from armillary.program.roots import targets
 from tests.mechanics import reference

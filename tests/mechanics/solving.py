@@ -8,13 +8,13 @@ import numpy as np
 
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
-from armillary.mechanics import back_substitution, recursive
-from armillary.mechanics.explicit import speed_rates
-from armillary.mechanics.kane import implicit_equations
-from armillary.mechanics.loads import Applied, applied_loads
-from armillary.mechanics.regroup import CHOICES, regroup
-from armillary.mechanics.tree import Tree, numeric, plant
-from armillary.mechanics.uncouple import ORDERS, uncouple
+from armillary.mechanics.formalisms import back_substitution, recursive
+from armillary.mechanics.formalisms.kane import implicit_equations
+from armillary.mechanics.tree.explicit import speed_rates
+from armillary.mechanics.tree.loads import Applied, applied_loads
+from armillary.mechanics.tree.regroup import CHOICES, regroup
+from armillary.mechanics.tree.tree import Tree, numeric, plant
+from armillary.mechanics.tree.uncouple import ORDERS, uncouple
 from armillary.model.system import System
 
 TREE_FORMALISMS = {

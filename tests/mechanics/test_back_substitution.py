@@ -13,10 +13,10 @@ import pytest
 import armillary as arm
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import Shown
-from armillary.mechanics.back_substitution import blocks
-from armillary.mechanics.branches import branches
-from armillary.mechanics.kane import mass_matrix
-from armillary.mechanics.tree import Tree, plant
+from armillary.mechanics.formalisms.back_substitution import blocks
+from armillary.mechanics.formalisms.kane import mass_matrix
+from armillary.mechanics.tree.branches import branches
+from armillary.mechanics.tree.tree import Tree, plant
 from tests.mechanics.solving import close, planted_on_numbers
 from tests.mechanics.test_formalism_agreement_constrained import LOOPS, check
 

@@ -10,9 +10,9 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.walk import operands_first
-from armillary.mechanics.loads import applied_loads
-from armillary.mechanics.regroup import regroup
-from armillary.mechanics.tree import plant
+from armillary.mechanics.tree.loads import applied_loads
+from armillary.mechanics.tree.regroup import regroup
+from armillary.mechanics.tree.tree import plant
 from tests.mechanics.solving import rates
 
 

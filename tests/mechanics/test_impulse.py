@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.mechanics.impulse import after_impulse
+from armillary.mechanics.constraints.impulse import after_impulse
 
 SIZES = [1e-6, 1e-3, 1.0, 1e4, 1e6, 1e8]
 NOTHING = np.zeros(1)

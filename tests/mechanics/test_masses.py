@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.mechanics.constrained import first_mode
-from armillary.mechanics.massless import check_masses
+from armillary.mechanics.constraints.reduced_tree import first_mode
+from armillary.mechanics.masses.massless import check_masses
 from armillary.program.derive import formalisms
 from tests.mechanics.random_trees import Case, build, tree_case
 from tests.mechanics.reference import equations

@@ -14,11 +14,17 @@ from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
-from armillary.mechanics.constrained import constrained, first_mode
-from armillary.mechanics.momentum import WAYS, composite_momenta, conjugate, solved_speeds, velocities
-from armillary.mechanics.tree import numeric, plant
+from armillary.mechanics.constraints.reduced_tree import constrained, first_mode
+from armillary.mechanics.formalisms.momentum.momentum import (
+    WAYS,
+    composite_momenta,
+    conjugate,
+    solved_speeds,
+    velocities,
+)
+from armillary.mechanics.tree.tree import numeric, plant
 from armillary.program.momentum import momentum_targets
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from examples import (
     car,
     hub_and_panels,

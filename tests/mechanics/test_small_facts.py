@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.mechanics.constrained import Mode
+from armillary.mechanics.constraints.reduced_tree import Mode
 
 
 @pytest.mark.parametrize("formalism", ["kane", "recursive"])

@@ -19,12 +19,12 @@ import pytest
 from armillary.algebra.vectors import dot
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError, ParameterError
-from armillary.mechanics.constrained import Setting, constrained, first_mode
-from armillary.mechanics.explicit import speed_rates
-from armillary.mechanics.kane import implicit_equations
-from armillary.mechanics.loads import applied_loads
-from armillary.mechanics.reduce import dependent_rates, reduced
-from armillary.mechanics.uncouple import ORDERS, uncouple
+from armillary.mechanics.constraints.reduce import dependent_rates, reduced
+from armillary.mechanics.constraints.reduced_tree import Setting, constrained, first_mode
+from armillary.mechanics.formalisms.kane import implicit_equations
+from armillary.mechanics.tree.explicit import speed_rates
+from armillary.mechanics.tree.loads import applied_loads
+from armillary.mechanics.tree.uncouple import ORDERS, uncouple
 from armillary.model.body import Body
 from armillary.model.joints import Planar, Prismatic, Revolute
 from armillary.model.motion import velocity

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armillary.mechanics.loads import applied_loads
-from armillary.mechanics.regroup import regroup
-from armillary.mechanics.tree import plant
-from armillary.mechanics.uncouple import ORDERS
+from armillary.mechanics.tree.loads import applied_loads
+from armillary.mechanics.tree.regroup import regroup
+from armillary.mechanics.tree.tree import plant
+from armillary.mechanics.tree.uncouple import ORDERS
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, build, joint_case, tree_case, values
 from tests.mechanics.solving import (

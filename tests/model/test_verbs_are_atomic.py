@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import armillary as arm
-from armillary.model.flexible.hooking import Flexible
+from armillary.model.flexible.attachment import Flexible
 
 
 class StoppedError(Exception):
@@ -92,7 +92,7 @@ GOOD: dict[str, Callable[[arm.System], Any]] = {
     "attitude_output": lambda s: s.attitude_output("attitude", "F"),
     "solar_pressure": lambda s: s.solar_pressure("sun", at="F.com", area="fresh", sun="ground.x"),
 }
-LEFT_TO_OTHERS = ("fmu",)  # needs a file: tests/fmi
+LEFT_TO_OTHERS = ("fmu",)  # needs a file: tests/export/fmi
 
 
 def verbs() -> set[str]:

@@ -17,9 +17,9 @@ from armillary.algebra.functions import cos, sin, sqrt
 from armillary.algebra.walk import operands_first, symbols
 from armillary.program.cost import count
 from armillary.program.equations import Equations
-from armillary.program.improve import improve
 from armillary.program.passes import Constants, Graph, factor, fold, hoist, inline, narrow, reciprocals, share
 from armillary.program.passes.narrow import MANY
+from armillary.program.passes.sequence import improve
 from tests.algebra.random_expressions import NAMES, build, smooth_trees
 from tests.mechanics import random_trees
 

@@ -11,9 +11,9 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.calculus import evaluate_all
-from armillary.backends.c.model import Model
-from armillary.backends.text.source import source
 from armillary.errors import ModelError
+from armillary.export.c.model import Model
+from armillary.export.text.source import source
 from armillary.program import schedule
 from armillary.program.equations import Equations
 from armillary.program.program import Section

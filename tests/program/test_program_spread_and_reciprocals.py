@@ -14,8 +14,8 @@ from armillary.algebra.expression import Expr, let, power, symbol, total
 from armillary.algebra.functions import sqrt
 from armillary.algebra.walk import operands_first
 from armillary.program.cost import count
-from armillary.program.improve import improve
 from armillary.program.passes import Constants, Graph, hoist, reciprocals, share, spread
+from armillary.program.passes.sequence import improve
 from tests.algebra.random_expressions import NAMES, SYMBOLS, build, smooth_trees
 
 a, b, k = (symbol(name, "parameter") for name in "abk")

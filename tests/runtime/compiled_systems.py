@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import armillary as arm
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 
 
 def pendulum() -> arm.System:

@@ -11,7 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ModelError, ParameterError
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 
 CRANK, ROD = 0.1, 0.3
 

@@ -10,8 +10,8 @@ import pytest
 
 import armillary as arm
 from armillary.program.roots import WATCHMEN
-from armillary.runtime.compiled import CompiledModel
-from armillary.runtime.instance import Instance
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.instance import Instance
 
 SMALL, LARGE = 0.109, 1.0  # radii: a bowling ball's, and nine times that
 

@@ -10,7 +10,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError, ModelError, ParameterError, SimulationError
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from tests.verification.test_parallelogram import model as parallelogram_model
 from tests.verification.test_parallelogram import started
 

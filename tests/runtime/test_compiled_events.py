@@ -12,7 +12,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from tests.runtime.problems import bounces
 
 

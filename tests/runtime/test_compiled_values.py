@@ -11,7 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError, ModelError, ParameterError, UnitsError
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from tests.mechanics import random_trees, reference
 from tests.runtime.compiled_systems import pendulum, pendulum_model, spinning
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from armillary.errors import ArmillaryError
-from armillary.runtime.compiled_loops import Loop, _kept
 from armillary.runtime.integrators import METHODS, integrate
 from armillary.runtime.integrators.driving import CompiledRun
 from armillary.runtime.integrators.sampling import SampleTimes
-from armillary.runtime.shape import Reason
+from armillary.runtime.loop.layout import Reason
+from armillary.runtime.loop.machine_code import Loop, _kept
 from tests.runtime.problems import COMPILED, FIXED, SCIPY, ball, modulated, oscillator, van_der_pol
 from tests.runtime.traced import compile_model
 

@@ -11,7 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError, ModelError, ParameterError
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from examples import slider_crank
 
 METHODS: dict[str, dict[str, Any]] = {

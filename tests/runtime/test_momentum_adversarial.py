@@ -13,7 +13,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ModelError, SimulationError
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 
 START = {"hub.u4": 0.3, "hub.u5": 0.2, "arm.u1": 0.5, "slider.u1": 0.2}
 TIGHT: dict[str, Any] = {"method": "dop853", "rtol": 1e-11, "atol": 1e-12}

@@ -15,8 +15,9 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError
-from armillary.runtime import leap, travel
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models import legs as travel
+from armillary.runtime.models import rank_loss as leap
+from armillary.runtime.models.compiled import CompiledModel
 from tests.verification.common import assert_near
 from tests.verification.test_parallelogram import parallelogram, pendulum, started
 

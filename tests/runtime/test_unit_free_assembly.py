@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.runtime.compiled import CompiledModel
-from armillary.runtime.instance import Instance
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.instance import Instance
 
 
 @cache

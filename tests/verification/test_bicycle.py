@@ -16,7 +16,7 @@ import pytest
 from scipy.optimize import brentq
 
 import armillary as arm
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from examples.bicycle import PARAMETERS, system
 from tests.verification.common import TIGHT, assert_constant, assert_near, counts
 

@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from armillary.verification.cases.cart import COORDINATES, in_our_speeds
 from examples.cart import system
 from tests.verification.common import (

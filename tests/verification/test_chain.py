@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from examples.chain import system
 from tests.verification.common import ACCELERATIONS, TIGHT, WAYS, accelerations, assert_constant, assert_near
 

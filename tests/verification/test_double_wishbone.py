@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from examples.double_wishbone import MASSES, MOMENTS, POINTS, between, length, system
 from tests.verification.common import ACCELERATIONS, TIGHT, assert_near, counts
 from tests.verification.maximal import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from examples import bricard, five_bar
 from tests.verification.common import ACCELERATIONS, TIGHT, assert_near, counts
 from tests.verification.maximal import accelerations, hinge, read, watch, watched

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from armillary.errors import ParameterError
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from examples.four_bar import system
 from tests.verification.common import (
     ACCELERATIONS,

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.mechanics.appendages.solution import solve
-from armillary.runtime.compiled import CompiledModel
+from armillary.mechanics.formalisms.jpl.solution import solve
+from armillary.runtime.models.compiled import CompiledModel
 from armillary.verification.cases.jpl import STATES
 from armillary.verification.reference import columns, largest
 from examples.jpl_spinning_rotor import START, system

@@ -15,8 +15,8 @@ import pytest
 from armillary.algebra.calculus import evaluate_all, gradient
 from armillary.algebra.expression import as_expr
 from armillary.algebra.walk import Undimensioned
-from armillary.mechanics.loads import applied_loads
-from armillary.mechanics.momentum import (
+from armillary.mechanics.formalisms.momentum.modes import column_rates
+from armillary.mechanics.formalisms.momentum.momentum import (
     composite_momenta,
     conjugate,
     conjugate_rates,
@@ -24,8 +24,8 @@ from armillary.mechanics.momentum import (
     velocities,
     weights,
 )
-from armillary.mechanics.momentum_modes import column_rates
-from armillary.mechanics.tree import plant
+from armillary.mechanics.tree.loads import applied_loads
+from armillary.mechanics.tree.tree import plant
 from armillary.verification.momentum_systems import MomentumSystem as Case
 from tests.verification.common import ACCELERATIONS, TIGHT, assert_close, assert_near
 

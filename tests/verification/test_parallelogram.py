@@ -17,7 +17,7 @@ from scipy.integrate import solve_ivp
 
 import armillary as arm
 from armillary.errors import SimulationError
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from tests.verification.common import TIGHT, assert_near
 
 CRANK, GRAVITY = 0.3, 9.81

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from armillary.verification.reference import largest
 from examples.rolling_disc import GRAVITY, RADIUS, steady_spin, system
 from tests.verification.common import TIGHT, assert_constant, assert_near, counts

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from scipy.special import jvp
 
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from examples.slosh import DEPTH, FORMALISMS, RADIUS, XI, equivalent, frequency_squared, system
 from tests.verification.common import (
     ACCELERATIONS,

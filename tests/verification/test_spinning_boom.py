@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from examples.spinning_boom import DENSITY, FORMALISMS, LENGTH, RIGIDITY, SPIN, THROWN, satellite, system
 from tests.verification.common import (
     ACCELERATIONS,

@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from examples.steered_car import PARAMETERS, system
 from tests.verification.common import ACCELERATIONS, TIGHT, assert_close, assert_near, assert_same, counts
 

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from examples.stewart_platform import CYLINDER, HEIGHT, LEGS, ROD, base_point, system, top_point
 from tests.verification.common import ACCELERATIONS, TIGHT, assert_near, counts
 from tests.verification.maximal import Rows, accelerations, across, beside, read, together, watch, watched

@@ -25,14 +25,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from armillary.algebra import printing
 from armillary.algebra.arithmetic import number_power, whole
-from armillary.algebra.dimension import ONE, Dimension
-from armillary.algebra.dimension import power as dimension_power
-from armillary.algebra.latex import latex
 from armillary.algebra.node import TRUNCATION, Node, Symbol, intern
+from armillary.algebra.notation import printing
+from armillary.algebra.notation.latex import latex
 from armillary.algebra.numpy_operations import apply_numpy
 from armillary.algebra.terms import common_dimension, common_factors, factor_order, short, term_order, unlike
+from armillary.algebra.units.dimension import ONE, Dimension
+from armillary.algebra.units.dimension import power as dimension_power
 from armillary.errors import ExpressionError, UnitsError
 
 # Characters that a notebook or debugger shows of an expression; str() gives all.

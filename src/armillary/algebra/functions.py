@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.dimension import ONE, TIME, Dimension
 from armillary.algebra.expression import (
     UNIT,
     ZERO,
@@ -32,6 +31,7 @@ from armillary.algebra.expression import (
 from armillary.algebra.intermediate import shown
 from armillary.algebra.node import TRUNCATION
 from armillary.algebra.terms import common_dimension
+from armillary.algebra.units.dimension import ONE, TIME, Dimension
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError
 from armillary.errors import shown as shown_value
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.algebra.dimension import Dimension
 from armillary.algebra.expression import Expr, _node, number
+from armillary.algebra.units.dimension import Dimension
 
 
 class Shown(str):

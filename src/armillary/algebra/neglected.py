@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.printing import number_text, text
+from armillary.algebra.notation.printing import number_text, text
 
 # Distinct terms that are kept with their text; further ones are only counted.
 _KEPT = 2000

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 from zlib import crc32
 
-from armillary.algebra.dimension import ONE, Dimension
+from armillary.algebra.units.dimension import ONE, Dimension
 
 if TYPE_CHECKING:
     from armillary.algebra.small import Truncation

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from armillary.algebra.dimension import ONE
 from armillary.algebra.expression import Expr, _canonical_sum, _product, _without_coefficient
 from armillary.algebra.node import TRUNCATION
 from armillary.algebra.terms import common_dimension
+from armillary.algebra.units.dimension import ONE
 
 
 def renamed(node: Expr, args: list[Expr]) -> Expr | None:

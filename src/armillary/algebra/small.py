@@ -13,9 +13,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from armillary.algebra import functions as fn
-from armillary.algebra.dimension import ONE
 from armillary.algebra.expression import UNIT, ZERO, Expr, multiply, number, power, scale, total
 from armillary.algebra.neglected import NeglectedTerms
+from armillary.algebra.units.dimension import ONE
 from armillary.algebra.walk import operands_first, rebuild
 
 Terms = list[tuple[Expr, float]]

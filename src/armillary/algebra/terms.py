@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-from armillary.algebra import printing
-from armillary.algebra.dimension import Dimension
 from armillary.algebra.node import Node
+from armillary.algebra.notation import printing
+from armillary.algebra.units.dimension import Dimension
 from armillary.errors import UnitsError
 
 AnyNode = TypeVar("AnyNode", bound=Node)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
-from armillary.algebra import printing
 from armillary.algebra.expression import (
     Expr,
     as_expr,
@@ -23,6 +22,7 @@ from armillary.algebra.expression import multiply as times
 from armillary.algebra.functions import rebuild_call
 from armillary.algebra.intermediate import Shown, shown
 from armillary.algebra.node import truncated
+from armillary.algebra.notation import printing
 from armillary.errors import ExpressionError, nearest
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run, load_run
 from armillary.results.units import UNKNOWN, conversion
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 
 _TIME = ("time", "t")
 

@@ -25,7 +25,7 @@ from armillary.analysis.unknowns import Unknown, Wanted, assignments, unknowns
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.options import StepOptions
 from armillary.runtime.progress import shown_line
 

@@ -16,7 +16,7 @@ from armillary.analysis.unknowns import Unknown
 from armillary.columns import aligned, counted
 from armillary.results import Run
 from armillary.results.units import label_units
-from armillary.runtime.compiled import CompiledModel
+from armillary.runtime.models.compiled import CompiledModel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

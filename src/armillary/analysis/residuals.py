@@ -12,7 +12,7 @@ from armillary.analysis.experiments import Measured
 from armillary.analysis.unknowns import Unknown, assignments
 from armillary.errors import ArmillaryError
 from armillary.program.sensitivity import derivative_name
-from armillary.runtime.sensitive import SensitiveModel
+from armillary.runtime.models.sensitive import SensitiveModel
 
 if TYPE_CHECKING:
     from armillary.runtime.options import StepOptions

@@ -15,7 +15,7 @@ from armillary.program.directions import quotient
 from armillary.program.sensitivity import derivative_name
 from armillary.results import Run
 from armillary.results.units import label_units
-from armillary.runtime.sensitive import SensitiveModel
+from armillary.runtime.models.sensitive import SensitiveModel
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
-    from armillary.runtime.compiled import CompiledModel
+    from armillary.runtime.models.compiled import CompiledModel
     from armillary.runtime.options import RunOptions
 
 _SHOWN = 8  # outputs that a summary lists

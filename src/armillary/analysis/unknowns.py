@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.units import is_quantity
+from armillary.algebra.units.units import is_quantity
 from armillary.analysis.experiments import Measured
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.program.directions import Direction, directions
-from armillary.runtime.compiled import CompiledModel
-from armillary.runtime.parameters import plain_number
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.parameters import plain_number
 
 Wanted = Sequence[str] | Mapping[str, Any] | None
 

@@ -60,8 +60,8 @@ def bench(
     found["outputs"] = _per_call(model.address("outputs"), *start, outputs)
     found["step"] = _per_step(model, given)
     if also is not None:
-        from armillary.backends.text.source import exported_equations
         from armillary.cli.exported import exported_function
+        from armillary.export.text.source import exported_equations
 
         written = exported_equations(equations)
         if written is not equations:
@@ -89,7 +89,7 @@ def _start(model: Any, given: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """State, constants and memory at the start of a run with the given values."""
     import numpy as np
 
-    from armillary.runtime.initial import initial_memory
+    from armillary.runtime.start.initial import initial_memory
 
     parameters = given.get("parameters")
     memory = initial_memory(model.equations, given.get("memory"), 0.0)
@@ -101,7 +101,7 @@ def _per_call(function: int, state: Any, constants: Any, memory: Any, outputs: i
     """Seconds of one call of a generated function."""
     import numpy as np
 
-    from armillary.backends.jit import Compiled
+    from armillary.llvm.jit import Compiled
 
     code = Compiled(_REPEAT)
     pointer = ctypes.c_void_p

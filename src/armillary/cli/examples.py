@@ -27,7 +27,7 @@ def examples(action: str, name: str | None, folder: str, force: bool, json_wante
 
     The name of an example stands for its model in all commands:  armillary run car --duration 2
     """
-    from armillary.simulation.models import example_files, example_folder, example_names
+    from armillary.run_files.models import example_files, example_folder, example_names
 
     if action == "list":
         place = example_folder()

@@ -17,7 +17,7 @@ _WORDS = {"parameters": "parameters", "initial": "initial values", "memory": "in
 
 
 def _languages() -> Iterable[str]:
-    from armillary.backends.export import LANGUAGES
+    from armillary.export.languages import LANGUAGES
 
     return LANGUAGES
 
@@ -50,10 +50,10 @@ def export(
     The program needs nothing of Armillary; its README says how to build, run and test it. Of a run file an
     fmu takes parameters and initial values as its own; other programs read theirs when they run.
     """
-    from armillary.backends.export import LANGUAGES
-    from armillary.backends.export import export as write
     from armillary.errors import ArmillaryError, nearest
-    from armillary.simulation.run_file import parse_setting
+    from armillary.export.languages import LANGUAGES
+    from armillary.export.languages import export as write
+    from armillary.run_files.run_file import parse_setting
 
     if language not in LANGUAGES:
         raise ArmillaryError(

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from armillary.backends.export import export
-from armillary.backends.fmi.compiler import compile_library
+from armillary.export.fmi.compiler import compile_library
+from armillary.export.languages import export
 
 _OWN_PROGRAMS = ("main.c", "test.c")
 

@@ -66,14 +66,14 @@ def _version(name: str) -> str | None:
 
 
 def _cache() -> dict[str, Any]:
-    from armillary.backends import cache
+    from armillary.llvm import cache
 
     folder, (files, size) = cache.folder(), cache.size()
     return {"folder": None if folder is None else str(folder), "files": files, "bytes": size}
 
 
 def _clear() -> int:
-    from armillary.backends import cache
+    from armillary.llvm import cache
 
     return cache.clear()
 

@@ -88,8 +88,8 @@ class ModelType(click.ParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        from armillary.simulation.models import example_names
-        from armillary.text.loading import FORMATS
+        from armillary.files.model.load import FORMATS
+        from armillary.run_files.models import example_names
 
         folder = Path(incomplete).parent if incomplete else Path()
         begun = Path(incomplete).name if not incomplete.endswith("/") else ""
@@ -129,9 +129,9 @@ class SettingType(click.ParamType):
 
 
 def _setting_names(source: str) -> dict[str, str]:
-    from armillary.model.described import parameter_descriptions
-    from armillary.simulation.models import open_model
-    from armillary.simulation.run_file import RUN_KEYS
+    from armillary.model.parameter_descriptions import parameter_descriptions
+    from armillary.run_files.models import open_model
+    from armillary.run_files.run_file import RUN_KEYS
 
     file = run_file(source)
     system = open_model(file.model, file.folder)
@@ -143,7 +143,7 @@ def _setting_names(source: str) -> dict[str, str]:
 
 def names_study(source: str) -> bool:
     """Whether a path is that of a study file: only those say what varies."""
-    from armillary.text.documents import read_document
+    from armillary.files.model.documents import read_document
 
     path = Path(source)
     if path.suffix.lower() != ".toml" or not path.is_file():
@@ -154,8 +154,8 @@ def names_study(source: str) -> bool:
 def run_file(source: str) -> Any:
     """The run file at a path, or one that only names the model there; a run file says whose run it is."""
     from armillary.errors import ArmillaryError
-    from armillary.simulation.run_file import RunFile
-    from armillary.text.documents import read_document
+    from armillary.files.model.documents import read_document
+    from armillary.run_files.run_file import RunFile
 
     path = Path(source)
     if path.suffix.lower() != ".toml" or not path.is_file():
@@ -188,7 +188,7 @@ def model_argument(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _loading(trust: bool, importing: tuple[str, ...]) -> dict[str, Any]:
     """Options of `open_model`; stops.stiffness=1e4 is an entry of the table stops."""
-    from armillary.simulation.run_file import parse_setting
+    from armillary.run_files.run_file import parse_setting
 
     found: dict[str, Any] = {"trust": True} if trust else {}
     for name, value in map(parse_setting, importing):
@@ -219,8 +219,8 @@ def simulation(
     source: str, loading: Mapping[str, Any], settings: Mapping[str, Any], assignments: tuple[str, ...] = ()
 ) -> Any:
     """The run file or model at a path, with what the command line says in place of its own."""
-    from armillary.simulation.execute import Simulation
-    from armillary.simulation.run_file import COMMAND_LINE, parse_setting
+    from armillary.run_files.execute import Simulation
+    from armillary.run_files.run_file import COMMAND_LINE, parse_setting
 
     given = {name: value for name, value in settings.items() if value not in (None, [])}
     given |= dict(parse_setting(text) for text in assignments)
@@ -232,9 +232,9 @@ def study_setup(
     source: str, loading: Mapping[str, Any], settings: Mapping[str, Any], assignments: tuple[str, ...] = ()
 ) -> Any:
     """The study file at a path, with what the command line says in place of its own."""
-    from armillary.ensembles.study.study_file import StudyFile
-    from armillary.ensembles.study.study_setup import StudySetup
-    from armillary.simulation.run_file import COMMAND_LINE, parse_setting
+    from armillary.run_files.run_file import COMMAND_LINE, parse_setting
+    from armillary.studies.setup import StudySetup
+    from armillary.studies.study_file import StudyFile
 
     given = {name: value for name, value in settings.items() if value is not None}
     given |= dict(parse_setting(text) for text in assignments)

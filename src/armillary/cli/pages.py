@@ -7,8 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.latex import latex, name_latex
-from armillary.algebra.mathml import mathml, name_mathml
+from armillary.algebra.notation.latex import latex, name_latex
+from armillary.algebra.notation.mathml import mathml, name_mathml
 from armillary.algebra.walk import transform
 from armillary.program.listing import assigned_names
 from armillary.program.program import Section
@@ -81,7 +81,7 @@ td, th { border-bottom: 1px solid var(--line); padding: .2rem .8rem .2rem 0; tex
 
 def html_page(equations: Equations, sections: list[Section]) -> str:
     """A page with bodies, states, parameters and the equations of sections, as MathML."""
-    from armillary.model.described import parameter_descriptions
+    from armillary.model.parameter_descriptions import parameter_descriptions
 
     system = equations.system
     bodies = [

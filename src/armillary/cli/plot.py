@@ -37,7 +37,7 @@ def plot(
     from armillary.results import load_run
     from armillary.results import plot as draw
     from armillary.results.plots import can_show
-    from armillary.simulation.execute import SUFFIXES
+    from armillary.run_files.execute import SUFFIXES
 
     paths = [a for a in arguments if Path(a).suffix.lower() in SUFFIXES]
     names = [a for a in arguments if a not in paths]

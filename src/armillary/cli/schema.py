@@ -19,9 +19,9 @@ from armillary.cli import options, show
 def schema(kind: str, output: str | None, json_wanted: bool) -> int:
     """Print the JSON schema of model, run or study files, with which editors complete and check them."""
     from armillary.atomic import replacing
-    from armillary.ensembles.study.study_schema import study_schema
-    from armillary.simulation.schema import run_schema
-    from armillary.text.schema import model_schema
+    from armillary.files.model.schema import model_schema
+    from armillary.run_files.schema import run_schema
+    from armillary.studies.schema import study_schema
 
     made = {"model": model_schema, "run": run_schema, "study": study_schema}[kind]()
     text = show.as_json(made)

@@ -103,7 +103,7 @@ def _opened(
         setup = options.study_setup(source, loading, settings, assignments)
         title = setup.file.title
         return setup.study(), [click.style(title, bold=True)] if title else []
-    from armillary.ensembles.study import open_study
+    from armillary.studies import open_study
 
     runs = settings.pop("study.runs")
     given = [name.removeprefix("study.") for name, value in settings.items() if value is not None]
@@ -153,7 +153,7 @@ def _data(command: str, made: Any) -> dict[str, Any]:
 @_folder_argument
 def status(folder: str, json_wanted: bool) -> int:
     """Tell how far a study is: runs made, runs that failed and why. A study that runs can be asked, too."""
-    from armillary.ensembles.study import open_study
+    from armillary.studies import open_study
 
     made = open_study(folder)
     lines = [repr(made)]
@@ -190,7 +190,7 @@ def show_(
     from any other the part of the variance that each quantity explains.
     """
     from armillary.cli.study_tables import draw, metrics_table, sensitivities
-    from armillary.ensembles.study import open_study
+    from armillary.studies import open_study
 
     made = open_study(folder)
     names = _known(made, metrics)
@@ -252,8 +252,8 @@ def rerun(
     Runs are numbered from 0, as in the tables. The results go to FOLDER-RUN.csv unless a file is named.
     """
     from armillary.cli.study_tables import row
-    from armillary.ensembles.study import open_study
     from armillary.errors import SimulationError
+    from armillary.studies import open_study
 
     made = open_study(folder, trust=trust)
     values = made.values(number)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from armillary.cli import show
-from armillary.ensembles.screening import Sensitivity
-from armillary.ensembles.study import Study
 from armillary.errors import ArmillaryError, MissingExtraError
+from armillary.studies import Study
+from armillary.studies.screening import Sensitivity
 
 _LEVELS = {"lowest": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "highest": 1.0}
 

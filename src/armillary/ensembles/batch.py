@@ -13,18 +13,18 @@ import numpy as np
 
 from armillary.algebra.arguments import one_of
 from armillary.algebra.arithmetic import positive_whole
-from armillary.ensembles import lanes, scalar
+from armillary.ensembles.engines import lanes, scalar
+from armillary.ensembles.engines.python import Singly
 from armillary.ensembles.plan import FAILED, NOT_RUN, Engine, Outcome, Plan
-from armillary.ensembles.planning import plan as planned
+from armillary.ensembles.request import plan as planned
 from armillary.ensembles.result import Batch, batch_of
-from armillary.ensembles.singly import Singly
 from armillary.ensembles.starts import Starts
 from armillary.ensembles.weak_runs import mark_weak_runs
 from armillary.errors import ArmillaryError
 from armillary.runtime.progress import left, shown_line
 
 if TYPE_CHECKING:
-    from armillary.runtime.compiled import CompiledModel
+    from armillary.runtime.models.compiled import CompiledModel
 
 _CHUNK_SECONDS = 0.1  # so often progress is shown and Ctrl-C heard
 _DEVICES = ("cpu", "gpu")
@@ -65,7 +65,7 @@ class Prepared:
         self.again: Singly | None = None
         self.work: Engine
         if device == "gpu":
-            from armillary.ensembles.gpu import Gpu
+            from armillary.ensembles.engines.gpu import Gpu
 
             self.name, self.work, self.again = "gpu", Gpu(self.plan, precision), Singly(self.plan)
         else:

@@ -20,7 +20,7 @@ from armillary.results.drawing import COLOURS, drawn, literal, matplotlib
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from armillary.ensembles.screening import Sensitivity
+    from armillary.studies.screening import Sensitivity
 
 Path = str | os.PathLike[str]
 

@@ -14,8 +14,8 @@ import numpy as np
 from armillary.ensembles.metrics import Metric
 from armillary.ensembles.starts import Starts
 from armillary.program.program import Program
-from armillary.runtime.compiled import CompiledModel
 from armillary.runtime.integrators import Method
+from armillary.runtime.models.compiled import CompiledModel
 
 # How a run ended, by number.
 STATUS = (

@@ -16,14 +16,13 @@ import numpy as np
 from armillary.algebra.arithmetic import positive_whole
 from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import as_expr
-from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
+from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
 from armillary.model.unit_system import state_factor
-from armillary.runtime.compiled import CompiledModel
-from armillary.runtime.initial import initial_memory, initial_states, initial_values, state_number
-from armillary.runtime.instance import Instance
-from armillary.runtime.parameters import (
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.parameters import (
     ParameterTable,
     body_quantities,
     check_physical,
@@ -31,6 +30,7 @@ from armillary.runtime.parameters import (
     text_number,
     with_these,
 )
+from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, state_number
 
 Given = Mapping[str, Any]
 _MOST = 2**30  # runs of a batch

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.algebra.dimension import ENERGY
 from armillary.algebra.expression import Expr
+from armillary.algebra.units.dimension import ENERGY
 from armillary.errors import ModelError
 from armillary.model.constraints import Constraints
-from armillary.model.flexible.hooking import Flexible
+from armillary.model.flexible.attachment import Flexible
 from armillary.model.joints import Drift
 from armillary.model.journal import recorded
 

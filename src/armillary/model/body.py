@@ -14,7 +14,7 @@ from armillary.model.joints import Assembly, JointType
 from armillary.model.journal import recorded
 
 if TYPE_CHECKING:
-    from armillary.model.flexible.hooking import Flexible
+    from armillary.model.flexible.attachment import Flexible
     from armillary.model.flexible.part import FlexiblePart
     from armillary.model.system import System
 

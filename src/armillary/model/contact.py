@@ -12,8 +12,8 @@ from dataclasses import fields
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.dimension import FORCE, LENGTH, MOMENT, ONE, SPEED, TIME, Dimension
 from armillary.algebra.expression import Expr, Signed, as_expr
+from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, ONE, SPEED, TIME, Dimension
 from armillary.algebra.vectors import Triple, Vector, cross, cross_triples, dot, is_zero
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.dimension import MASS
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
 from armillary.algebra.triples import add, scaled
+from armillary.algebra.units.dimension import MASS
 from armillary.algebra.vectors import (
     Frame,
     Triple,

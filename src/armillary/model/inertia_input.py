@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from armillary.algebra.arithmetic import plain_float
-from armillary.algebra.dimension import INERTIA, MASS
 from armillary.algebra.expression import ZERO, Expr, number
-from armillary.algebra.units import parse_unit
+from armillary.algebra.units.dimension import INERTIA, MASS
+from armillary.algebra.units.units import parse_unit
 from armillary.algebra.vectors import SIX, Matrix
 from armillary.errors import ModelError
 

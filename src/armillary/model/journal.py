@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
 
-from armillary.algebra.remembered import bound, kept
+from armillary.algebra.call_record import bound, kept
 from armillary.errors import ModelError, nearest
-from armillary.model.undoing import all_of_it_or_nothing
+from armillary.model.atomic_verbs import all_of_it_or_nothing
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 

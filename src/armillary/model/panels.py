@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.dimension import LENGTH, MOMENT, ONE, TIME
 from armillary.algebra.expression import Expr
+from armillary.algebra.units.dimension import LENGTH, MOMENT, ONE, TIME
 from armillary.algebra.vectors import Triple, matrix_vector
 from armillary.errors import ModelError, nearest, shown
+from armillary.model.atomic_verbs import all_or_nothing
 from armillary.model.body import Body
 from armillary.model.joints import Revolute
 from armillary.model.orientation import orientation_matrix
 from armillary.model.space.checking import bounded
 from armillary.model.system import System
-from armillary.model.undoing import all_or_nothing
 
 _MOST = 10_000
 

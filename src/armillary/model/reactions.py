@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.algebra.dimension import FORCE, MOMENT, RATE
 from armillary.algebra.expression import Expr, symbol
+from armillary.algebra.units.dimension import FORCE, MOMENT, RATE
 from armillary.algebra.vectors import Vector
 from armillary.errors import ModelError
 from armillary.model.body import Body

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Frame, Vector
 from armillary.model.body import Body, Point
-from armillary.model.flexible.hooking import Flexible
+from armillary.model.flexible.attachment import Flexible
 from armillary.model.journal import Telling
 
 if TYPE_CHECKING:

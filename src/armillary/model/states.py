@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from armillary.algebra.arguments import text
-from armillary.algebra.dimension import TIME, Dimension
 from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.units import parse_unit
+from armillary.algebra.units.dimension import TIME, Dimension
+from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError, nearest
 from armillary.model.inertia_input import finite_number
 from armillary.model.journal import recorded

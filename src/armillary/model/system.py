@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 from armillary.algebra import functions as fn
 from armillary.algebra import vectors as vec
 from armillary.algebra.arguments import flag, text
-from armillary.algebra.dimension import ACCELERATION, FORCE, MOMENT, ONE, TIME, Dimension
 from armillary.algebra.expression import UNIT, ZERO, Expr, Signed, number, symbol
 from armillary.algebra.functions import CONDITIONS
-from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
+from armillary.algebra.units.dimension import ACCELERATION, FORCE, MOMENT, ONE, TIME, Dimension
+from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.vectors import Frame, Matrix, Triple, Vector
 from armillary.errors import ModelError, UnitsError
+from armillary.files.fmu.element import Fmus
 from armillary.model import motion
 from armillary.model.armature import Armatures
-from armillary.model.assembling import build_frames
 from armillary.model.body import Body, Point
+from armillary.model.body_frames import build_frames
 from armillary.model.constraints import refuse_equation
 from armillary.model.contact import Contacts
-from armillary.model.flexible.hooking import Flexible, Flexibles
-from armillary.model.fmu.element import Fmus
+from armillary.model.flexible.attachment import Flexible, Flexibles
 from armillary.model.inertia_input import finite_number, read_inertia, read_mass
 from armillary.model.joints import Assembly, Fixed, JointType, Maker
 from armillary.model.journal import Telling, recorded
@@ -43,7 +43,7 @@ from armillary.model.text_functions import argument_range, stated_arguments
 from armillary.model.unit_system import unit_system
 
 if TYPE_CHECKING:
-    from armillary.model.importers.record import Imported
+    from armillary.files.robots.import_notes import Imported
     from armillary.program.compare import Costs
     from armillary.program.equations import Equations
 
@@ -544,13 +544,13 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """This description as a text model (TOML), from which ``arm.load`` makes the same system again."""
-        from armillary.text.saving import save
+        from armillary.files.model.save import save
 
         save(self, path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A system is pickled, and copied, as its text model."""
-        from armillary.text.pickling import from_files, to_files
+        from armillary.files.model.pickles import from_files, to_files
 
         return from_files, (to_files(self),)
 

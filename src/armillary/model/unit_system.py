@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from armillary.algebra.dimension import ONE, RATE, Dimension
 from armillary.algebra.expression import Expr
-from armillary.algebra.units import Unit, parse_unit, si_text
+from armillary.algebra.units.dimension import ONE, RATE, Dimension
+from armillary.algebra.units.units import Unit, parse_unit, si_text
 from armillary.errors import ModelError, nearest
 
 

@@ -9,9 +9,9 @@ from armillary.algebra.expression import as_expr
 from armillary.algebra.node import truncated
 from armillary.algebra.small import Truncation
 from armillary.errors import ModelError
-from armillary.mechanics.back_substitution import blocks
-from armillary.mechanics.contribution import Contribution
-from armillary.mechanics.loads import applied_loads
+from armillary.mechanics.formalisms.back_substitution import blocks
+from armillary.mechanics.formalisms.contribution import Contribution
+from armillary.mechanics.tree.loads import applied_loads
 
 if TYPE_CHECKING:
     from armillary.program.equations import Equations

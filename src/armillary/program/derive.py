@@ -16,29 +16,35 @@ from armillary.algebra.neglected import NeglectedTerms
 from armillary.algebra.node import truncated
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError, nearest
-from armillary.mechanics import recursive
-from armillary.mechanics.constrained import Mode, Setting, constrained, first_mode
-from armillary.mechanics.explicit import speed_rates
-from armillary.mechanics.gears import Geared, geared
-from armillary.mechanics.kane import implicit_equations
-from armillary.mechanics.loads import Applied, applied_loads
-from armillary.mechanics.massless import Loose, check_masses
-from armillary.mechanics.multipliers import Formalism as TreeFormalism
-from armillary.mechanics.multipliers import constrained_accelerations
-from armillary.mechanics.reduce import dependent_rates, reduced
-from armillary.mechanics.tree import Tree
-from armillary.mechanics.uncouple import uncouple
-from armillary.model.deduced import parameter_units
+from armillary.mechanics.constraints.gears import Geared, geared
+from armillary.mechanics.constraints.multipliers import Formalism as TreeFormalism
+from armillary.mechanics.constraints.multipliers import constrained_accelerations
+from armillary.mechanics.constraints.reduce import dependent_rates, reduced
+from armillary.mechanics.constraints.reduced_tree import Mode, Setting, constrained, first_mode
+from armillary.mechanics.formalisms import recursive
+from armillary.mechanics.formalisms.kane import implicit_equations
+from armillary.mechanics.masses.massless import Loose, check_masses
+from armillary.mechanics.tree.explicit import speed_rates
+from armillary.mechanics.tree.loads import Applied, applied_loads
+from armillary.mechanics.tree.tree import Tree
+from armillary.mechanics.tree.uncouple import uncouple
+from armillary.model.deduced_units import parameter_units
 from armillary.model.joints import Drift
 from armillary.model.snapshot import snapshot
 from armillary.model.system import System
 from armillary.program.equations import Considered, Equations, Stage
-from armillary.program.improve import Gain, improve
-from armillary.program.judged import Judged, check_vanished, explain_singular, reader, truncated_targets
 from armillary.program.passes import Constants, Graph, hoist
+from armillary.program.passes.sequence import Gain, improve
 from armillary.program.program import Program, section
 from armillary.program.roots import Targets, targets
 from armillary.program.schedule import critical_path
+from armillary.program.small_quantities import (
+    Judged,
+    check_vanished,
+    explain_singular,
+    reader,
+    truncated_targets,
+)
 
 if TYPE_CHECKING:
     from armillary.program.free_speeds import Chosen
@@ -77,7 +83,7 @@ def _geared(setting: Setting) -> Geared:
 
 
 def _back_substituted(tree: Tree, applied: Applied, *, still: bool = False) -> dict[int, Any]:
-    from armillary.mechanics.back_substitution import accelerations
+    from armillary.mechanics.formalisms.back_substitution import accelerations
 
     return accelerations(tree, applied, still=still)
 
@@ -130,7 +136,7 @@ def derive(
         if axes != "ground":
             raise ModelError(f"axes={axes!r} is for formalism='momentum', not for '{formalism}'")
         if formalism in FORMULATIONS:
-            from armillary.program.appendages import check_appendages
+            from armillary.program.jpl import check_appendages
 
             check_appendages(formalism, declared)
             return _appendages(system, formalism, units, clock, mode or first_mode(system))
@@ -223,8 +229,8 @@ def _momentum(
 def _appendages(
     system: System, formalism: str, units: dict[str, str], clock: _Clock, mode: Mode
 ) -> Equations:
-    """Equations by one of JPL's formulations; see program/appendages.py."""
-    from armillary.program.appendages import appendage_targets
+    """Equations by one of JPL's formulations; see program/jpl.py."""
+    from armillary.program.jpl import appendage_targets
 
     wanted, setting = appendage_targets(system, mode, formalism)
     clock.stage(formalism)

@@ -9,7 +9,7 @@ from typing import Any
 
 from armillary.algebra.expression import UNIT, Expr
 from armillary.algebra.functions import absolute, maximum
-from armillary.algebra.units import parse_unit
+from armillary.algebra.units.units import parse_unit
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.model.unit_system import default_value, state_factor
 from armillary.program.equations import Equations

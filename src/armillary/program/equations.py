@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.neglected import NeglectedTerms
 from armillary.errors import ArmillaryError
-from armillary.mechanics.constrained import Mode, Setting
+from armillary.mechanics.constraints.reduced_tree import Mode, Setting
 from armillary.model.system import System
 from armillary.program.cost import Operations
-from armillary.program.improve import Gain
-from armillary.program.judged import Judged
 from armillary.program.listing import listing, report
+from armillary.program.passes.sequence import Gain
 from armillary.program.program import Program
 from armillary.program.roots import Targets
+from armillary.program.small_quantities import Judged
 
 if TYPE_CHECKING:
-    from armillary.mechanics.contribution import Contribution
-    from armillary.runtime.compiled import CompiledModel
+    from armillary.mechanics.formalisms.contribution import Contribution
+    from armillary.runtime.models.compiled import CompiledModel
 
 
 NOT_PICKLED = (
@@ -134,13 +134,13 @@ class Equations:
 
     def compile(self, backend: str = "llvm", **options: Any) -> CompiledModel:
         """The equations as compiled code in this process."""
-        from armillary.runtime.compiled import compile_equations
+        from armillary.runtime.models.compiled import compile_equations
 
         return compile_equations(self, backend, **options)
 
     def export(self, language: str, path: str | os.PathLike[str], **options: Any) -> Path:
         """The equations as a program of its own in another language ("c", "fortran", "python", "fmu", …)."""
-        from armillary.backends.export import export
+        from armillary.export.languages import export
 
         return export(self, language, path, **options)
 

@@ -26,8 +26,8 @@ from armillary.algebra.intermediate import settled
 from armillary.algebra.triples import ZEROS, add, is_zero, scaled
 from armillary.algebra.vectors import Triple, cross_triples
 from armillary.algebra.walk import transform
-from armillary.mechanics.constrained import Setting
-from armillary.mechanics.tree import LINEAR, Link, Tree, matrix_sum, point_mass_inertia
+from armillary.mechanics.constraints.reduced_tree import Setting
+from armillary.mechanics.tree.tree import LINEAR, Link, Tree, matrix_sum, point_mass_inertia
 from armillary.model.body import Body
 from armillary.model.joints import Drift
 from armillary.model.system import System

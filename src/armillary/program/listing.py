@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.printing import text
+from armillary.algebra.notation.printing import text
 from armillary.errors import ModelError, nearest
 from armillary.program.cost import node_operations
 from armillary.program.passes import Graph

@@ -15,15 +15,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.calculus import directional_derivatives, gradient
-from armillary.algebra.dimension import ENERGY
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.triples import minus, plus
+from armillary.algebra.units.dimension import ENERGY
 from armillary.algebra.vectors import Triple
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.errors import ModelError
-from armillary.mechanics.constrained import Mode, Setting
-from armillary.mechanics.loads import Wrench, applied_loads
-from armillary.mechanics.momentum import (
+from armillary.mechanics.constraints.reduced_tree import Mode, Setting
+from armillary.mechanics.formalisms.momentum.modes import column_rates
+from armillary.mechanics.formalisms.momentum.momentum import (
     WAYS,
     Weight,
     composite_momenta,
@@ -35,17 +35,17 @@ from armillary.mechanics.momentum import (
     velocities,
     weights,
 )
-from armillary.mechanics.momentum_modes import column_rates
-from armillary.mechanics.momentum_roots import Root, free_roots
-from armillary.mechanics.regroup import regroup
-from armillary.mechanics.tree import Tree, plant
+from armillary.mechanics.formalisms.momentum.roots import Root, free_roots
+from armillary.mechanics.tree.loads import Wrench, applied_loads
+from armillary.mechanics.tree.regroup import regroup
+from armillary.mechanics.tree.tree import Tree, plant
 from armillary.model.system import System
 from armillary.program.equations import Equations
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.roots import Column, Stepping, Targets, targets
 
 if TYPE_CHECKING:
-    from armillary.runtime.momentum import ConvertedModel, MomentumModel
+    from armillary.runtime.models.converted import ConvertedModel, MomentumModel
 
 
 # Speeds up to which a matrix may be cheaper than the recursion. The Stanford arm (6 speeds) takes 173 + and
@@ -67,7 +67,7 @@ class ConvertedEquations(Equations):
 
     def compile(self, backend: str = "llvm", **options: Any) -> ConvertedModel:
         """The equations as compiled code in this process."""
-        from armillary.runtime.momentum import compile_converted
+        from armillary.runtime.models.converted import compile_converted
 
         return compile_converted(self, backend, **options)
 
@@ -94,7 +94,7 @@ class MomentumEquations(ConvertedEquations):
 
     def compile(self, backend: str = "llvm", **options: Any) -> MomentumModel:
         """The equations as compiled code in this process."""
-        from armillary.runtime.momentum import compile_momentum
+        from armillary.runtime.models.converted import compile_momentum
 
         return compile_momentum(self, backend, **options)
 

@@ -23,13 +23,13 @@ from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
 from armillary.algebra.functions import absolute, sqrt
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
-from armillary.mechanics.redundant import Redundant, redundant_equations
+from armillary.mechanics.formalisms.redundant.equations import Redundant, redundant_equations
 from armillary.model.system import System
 from armillary.program.equations import Equations
 from armillary.program.roots import Column, Stepping, Targets, columns, normalised
 
 if TYPE_CHECKING:
-    from armillary.runtime.redundant import RedundantModel
+    from armillary.runtime.models.redundant import RedundantModel
 
 # σ of the exact equations, in units of 1/(total mass): far above rounding, so that redundant constraints
 # share their force in a definite way, and far below anything that a result shows.
@@ -55,7 +55,7 @@ class RedundantEquations(Equations):
 
     def compile(self, backend: str = "llvm", **options: Any) -> RedundantModel:
         """The equations as compiled code in this process."""
-        from armillary.runtime.redundant import compile_redundant
+        from armillary.runtime.models.redundant import compile_redundant
 
         return compile_redundant(self, backend, **options)
 

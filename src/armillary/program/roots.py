@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.dimension import FORCE, MOMENT
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.functions import sqrt
 from armillary.algebra.node import truncated
+from armillary.algebra.units.dimension import FORCE, MOMENT
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
-from armillary.mechanics.constrained import Setting
-from armillary.mechanics.reactions import placeholders, reaction_values
-from armillary.mechanics.sizes import speed_kind
+from armillary.mechanics.constraints.reactions import placeholders, reaction_values
+from armillary.mechanics.constraints.reduced_tree import Setting
+from armillary.mechanics.constraints.sizes import speed_kind
 from armillary.model.records import Event
 from armillary.model.system import System
 from armillary.model.unit_system import state_factor

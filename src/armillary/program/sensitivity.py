@@ -4,7 +4,7 @@ For every parameter or initial value p the state grows by S = ∂y/∂p and the 
 runs a program runs this one too. With the derivatives of the rates f, of the updates and of the outputs taken
 along (S, ∂m/∂p, 1),
 
-    Ṡ = (∂f/∂y) S + (∂f/∂m) ∂m/∂p + ∂f/∂p            S(0): see runtime/start_derivatives.py
+    Ṡ = (∂f/∂y) S + (∂f/∂m) ∂m/∂p + ∂f/∂p            S(0): see runtime/start/derivatives.py
 
 At an event g = 0 that leaves y⁺ = r(t, y, m), the instant moves with p too: τ' = −dg/dp / (dg/dt), and
 
@@ -29,7 +29,7 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, let, symbol
 from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import symbols, transform
 from armillary.errors import ArmillaryError, ExpressionError
-from armillary.mechanics.constrained import Setting
+from armillary.mechanics.constraints.reduced_tree import Setting
 from armillary.model.system import System
 from armillary.model.unit_system import default_value
 from armillary.program.derive import program_of, without_collector
@@ -39,8 +39,8 @@ from armillary.program.jumps import JumpSearch
 from armillary.program.roots import WATCHMEN, Column, Targets
 
 if TYPE_CHECKING:
-    from armillary.runtime.compiled import CompiledModel
-    from armillary.runtime.sensitive import SensitiveModel
+    from armillary.runtime.models.compiled import CompiledModel
+    from armillary.runtime.models.sensitive import SensitiveModel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +64,7 @@ class SensitiveEquations(Equations):
         self, backend: str = "llvm", *, base: CompiledModel | None = None, **options: Any
     ) -> SensitiveModel:
         """The equations as compiled code in this process; ``base``: the same without derivatives."""
-        from armillary.runtime.sensitive import compile_sensitive
+        from armillary.runtime.models.sensitive import compile_sensitive
 
         return compile_sensitive(self, backend, base, **options)
 

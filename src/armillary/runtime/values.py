@@ -6,10 +6,10 @@ import math
 import re
 from typing import Any
 
-from armillary.algebra.dimension import Dimension
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.parsing import parse
-from armillary.algebra.units import parse_unit
+from armillary.algebra.notation.parsing import parse
+from armillary.algebra.units.dimension import Dimension
+from armillary.algebra.units.units import parse_unit
 from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.model.unit_system import UnitSystem
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.mechanics.appendages.solution import FORMULATIONS, Solution, solve
+from armillary.mechanics.formalisms.jpl.solution import FORMULATIONS, Solution, solve
 from armillary.model.flexible.complex_modes import complex_modes, spinning_matrices
 from armillary.verification.reference import largest
 from tests.mechanics.appendages.vehicles import full, spinning, triple, vehicle, with_rotors

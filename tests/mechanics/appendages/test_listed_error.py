@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from armillary.mechanics.appendages import modal
-from armillary.mechanics.appendages.solution import solve
-from armillary.mechanics.appendages.vehicle import Vehicle
+from armillary.mechanics.formalisms.jpl import modal
+from armillary.mechanics.formalisms.jpl.solution import solve
+from armillary.mechanics.formalisms.jpl.vehicle import Vehicle
 from armillary.verification.cases.jpl import STATES
 from armillary.verification.reference import columns, example, largest
 from tests.mechanics.appendages.test_formulations import differences

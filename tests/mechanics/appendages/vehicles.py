@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.vectors import Matrix, Triple
-from armillary.mechanics.appendages.equations import Assembled
-from armillary.mechanics.appendages.vehicle import (
+from armillary.mechanics.formalisms.jpl.equations import Assembled
+from armillary.mechanics.formalisms.jpl.vehicle import (
     Appendage,
     Hinge,
     NodeLoad,

@@ -17,9 +17,15 @@ import numpy as np
 
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.checks import AXES, how_many, known_node, short
+from armillary.model.flexible.eigenpairs import (
+    MasslessMotion,
+    SingularMatrix,
+    lowest_pairs,
+    ritz,
+    solve_static,
+)
 from armillary.model.flexible.integrals import rigid_motions
 from armillary.model.flexible.part import Array
-from armillary.model.flexible.solving import MasslessMotion, SingularMatrix, lowest_pairs, ritz, solve_static
 
 # Strain energy of a rigid motion is rounding: this share of what its separate elements would have.
 _RIGID = 1e-11

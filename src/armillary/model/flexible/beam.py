@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.remembered import remembering
+from armillary.algebra.call_record import remembering
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.checks import (
     how_many,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.dimension import ENERGY, INERTIA, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
 from armillary.algebra.intermediate import measured
 from armillary.algebra.triples import add, inner
+from armillary.algebra.units.dimension import ENERGY, INERTIA, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.vectors import (
     Matrix,
     Triple,

@@ -25,10 +25,10 @@ from math import factorial
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.dimension import LENGTH, ONE
 from armillary.algebra.expression import Expr, number
 from armillary.algebra.intermediate import measured
 from armillary.algebra.triples import add, named, negative, scaled, skew, times
+from armillary.algebra.units.dimension import LENGTH, ONE
 from armillary.algebra.vectors import (
     IDENTITY,
     Matrix,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.remembered import remembering
+from armillary.algebra.call_record import remembering
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.checks import (
     how_many,
@@ -18,12 +18,12 @@ from armillary.model.flexible.checks import (
     positive,
     station_names,
 )
+from armillary.model.flexible.eigenpairs import lowest_pairs
 from armillary.model.flexible.frames import local_axes, turned
 from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping
 from armillary.model.flexible.part import Array, FlexiblePart, Node
 from armillary.model.flexible.rounding import settle
-from armillary.model.flexible.solving import lowest_pairs
 
 # Power of x that holds the edge x = 0, and the rigid motions (lift, two tilts) that it leaves free.
 EDGES = {"clamped": (2, 0), "pinned": (1, 1), "free": (0, 3)}

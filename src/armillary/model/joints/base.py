@@ -9,9 +9,9 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import flag
-from armillary.algebra.dimension import LENGTH, ONE, RATE, SPEED, Dimension
+from armillary.algebra.call_record import remembering
 from armillary.algebra.expression import Expr, as_expr, number
-from armillary.algebra.remembered import remembering
+from armillary.algebra.units.dimension import LENGTH, ONE, RATE, SPEED, Dimension
 from armillary.algebra.vectors import Matrix, Triple, is_zero, matrix_product, matrix_vector, times
 from armillary.errors import ModelError
 from armillary.model.joints.steps import Step

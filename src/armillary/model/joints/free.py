@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.dimension import ONE, RATE, SPEED
 from armillary.algebra.expression import HALF, TWO, Expr, as_expr
+from armillary.algebra.units.dimension import ONE, RATE, SPEED
 from armillary.algebra.vectors import Matrix, matrix_vector, times
 from armillary.errors import ModelError
 from armillary.model.joints.base import (

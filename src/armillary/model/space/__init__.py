@@ -7,8 +7,8 @@ events and outputs, as if the user had written them. Read ``attraction.py`` and 
 """
 
 from armillary.model.space.attitude import Attitudes, attitude
+from armillary.model.space.initial_motion import Placing
 from armillary.model.space.orbit import Orbit
-from armillary.model.space.placing import Placing
 from armillary.model.space.sunlight import Sunlight
 from armillary.model.space.thrust import Thrusters
 from armillary.model.space.wheels import Gyro, Wheels

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.dimension import LENGTH, ONE, TIME
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.triples import add, inner, scaled
+from armillary.algebra.units.dimension import LENGTH, ONE, TIME
 from armillary.algebra.vectors import Matrix, Triple, is_zero
 from armillary.errors import ModelError, nearest
 from armillary.model import motion

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from armillary.algebra.dimension import LENGTH, Dimension
 from armillary.algebra.expression import Expr
+from armillary.algebra.units.dimension import LENGTH, Dimension
 from armillary.algebra.vectors import Triple, Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError

@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from armillary.algebra.arithmetic import plain_float
-from armillary.algebra.dimension import ONE
-from armillary.algebra.remembered import remembering
-from armillary.algebra.units import parse_unit
+from armillary.algebra.call_record import remembering
+from armillary.algebra.units.dimension import ONE
+from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError
 
 _FLAT = 1e-11  # eccentricities and inclinations below this have no periapsis or node of their own

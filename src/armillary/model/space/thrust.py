@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.dimension import ACCELERATION, FORCE, ONE, TIME
 from armillary.algebra.expression import ZERO, Expr, number, symbol
+from armillary.algebra.units.dimension import ACCELERATION, FORCE, ONE, TIME
 from armillary.errors import ModelError
 from armillary.model.journal import recorded
 from armillary.model.reading import Reading

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from armillary.algebra.dimension import INERTIA, RATE
 from armillary.algebra.expression import HALF, Expr, as_expr
+from armillary.algebra.units.dimension import INERTIA, RATE
 from armillary.algebra.vectors import SIX, is_zero, sum_of_products
 from armillary.errors import ModelError, nearest
 from armillary.model.body import Body

@@ -10,7 +10,7 @@ PI term in the step control (β > 0), which dop853.f leaves at zero too.
 
 from __future__ import annotations
 
-from armillary.runtime.tableau import StepControl, Tableau, row
+from armillary.runtime.loop.tableau import StepControl, Tableau, row
 
 _C = (
     0.0,

@@ -10,7 +10,7 @@ so their steps can be compared with ours.
 
 from __future__ import annotations
 
-from armillary.runtime.tableau import StepControl, Tableau
+from armillary.runtime.loop.tableau import StepControl, Tableau
 
 TABLEAU = Tableau(
     order=5,

@@ -14,9 +14,9 @@ import numpy as np
 
 from armillary.runtime.integrators.records import Functions, Integration, Status, Stepping
 from armillary.runtime.integrators.sampling import SampleTimes, most_rows
-from armillary.runtime.rules import LANDING
-from armillary.runtime.shape import FUNCTIONS, Control, Phase, Reason, Shape
-from armillary.runtime.tableau import Tableau
+from armillary.runtime.loop.event_thresholds import LANDING
+from armillary.runtime.loop.layout import FUNCTIONS, Control, Phase, Reason, Shape
+from armillary.runtime.loop.tableau import Tableau
 
 CHUNK_SECONDS = 0.1
 _FIRST_CHUNK = 200
@@ -54,7 +54,9 @@ class CompiledRun:
         max_step: float,
         stepping: Stepping | None = None,
     ) -> None:
-        from armillary.runtime.compiled_loops import compiled_loop  # needs llvmlite, which is slow to import
+        from armillary.runtime.loop.machine_code import (
+            compiled_loop,  # needs llvmlite, which is slow to import
+        )
 
         adaptive = tableau.control is not None
         inside = adaptive or functions.n_events > 0 or not samples.on_grid(step or inf)

@@ -11,6 +11,6 @@ one evaluation a step, which must start again after every event and change of me
 
 from __future__ import annotations
 
-from armillary.runtime.tableau import Tableau
+from armillary.runtime.loop.tableau import Tableau
 
 TABLEAU = Tableau(order=2, c=(0, 1 / 2), a=((), (1 / 2,)), b=(0, 1))

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from armillary.runtime.scheme import Scheme
-from armillary.runtime.tableau import Tableau
+from armillary.runtime.loop.redundant_layout import Scheme
+from armillary.runtime.loop.tableau import Tableau
 
 Status = Literal[
     "finished",

@@ -9,7 +9,7 @@ step, and not what reference programs run.
 
 from __future__ import annotations
 
-from armillary.runtime.tableau import Tableau
+from armillary.runtime.loop.tableau import Tableau
 
 TABLEAU = Tableau(
     order=4,

@@ -8,7 +8,7 @@ import numpy as np
 
 from armillary.algebra.arguments import reals
 from armillary.errors import ArmillaryError
-from armillary.runtime.shape import SNAP
+from armillary.runtime.loop.layout import SNAP
 
 # More than this is a mistake rather than a wish: it takes the machine down before it is of use to anybody.
 MOST_BYTES = 4 * 2**30

@@ -8,7 +8,7 @@ from math import inf, ulp
 import numpy as np
 
 from armillary.runtime.integrators.records import Functions
-from armillary.runtime.rules import (
+from armillary.runtime.loop.event_thresholds import (
     CLEAR,
     FIRST_LOOK,
     LEAST_RATIO,
@@ -20,7 +20,7 @@ from armillary.runtime.rules import (
     STUCK_ULPS,
     SUSPECT,
 )
-from armillary.runtime.shape import SNAP
+from armillary.runtime.loop.layout import SNAP
 
 
 class Events:

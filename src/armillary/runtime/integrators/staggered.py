@@ -1,7 +1,7 @@
 """staggered: redundant coordinates by the staggered stabilised procedure, fixed step, order 2.
 
-Reference: Park & Chiou (1987); the step is in runtime/staggered.py. Inside a step: cubic Hermite. The tableau
-says only that: one derivative at each end.
+Reference: Park & Chiou (1987); the step is in runtime/loop/staggered.py. Inside a step: cubic Hermite. The
+tableau says only that: one derivative at each end.
 
 Not taken: feeding the measured violation back in place of ε λ; it is first order, or unstable with the
 extrapolated multiplier.
@@ -9,6 +9,6 @@ extrapolated multiplier.
 
 from __future__ import annotations
 
-from armillary.runtime.tableau import Tableau
+from armillary.runtime.loop.tableau import Tableau
 
 TABLEAU = Tableau(order=2, c=(0,), a=((),), b=(1,))

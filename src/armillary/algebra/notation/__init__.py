@@ -1,0 +1,1 @@
+"""Expressions as text: read, printed on a line, and typeset."""

@@ -1,0 +1,85 @@
+r"""LaTeX of an expression: ``m*L^2/(2*k)`` becomes ``\frac{m\,L^{2}}{2\,k}``."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from armillary.algebra.node import Node
+from armillary.algebra.notation.typesetting import GREEK, Notation, Pieces, name_parts
+from armillary.errors import ExpressionError, shown
+
+_FUNCTIONS = {
+    "sin": r"\sin", "cos": r"\cos", "tan": r"\tan", "tanh": r"\tanh",
+    "asin": r"\arcsin", "acos": r"\arccos", "atan": r"\arctan", "exp": r"\exp",
+    "log": r"\ln", "min": r"\min", "max": r"\max", "sign": r"\operatorname{sgn}",
+}  # fmt: skip
+_DOTS = {0: "", 1: r"\dot", 2: r"\ddot"}
+_SPECIAL = str.maketrans({c: "\\" + c for c in "_%&#${}"})
+
+
+class _Latex(Notation):
+    plus, minus, negative = " + ", " - ", "-"
+    space, comma, lnot = r"\,", ", ", r"\lnot "
+    operators: ClassVar[dict[str, str]] = {
+        "lt": " < ", "le": r" \le ", "gt": " > ", "ge": r" \ge ", "eq": " = ", "ne": r" \ne ",
+        "and": r" \land ", "or": r" \lor ",
+    }  # fmt: skip
+
+    def word(self, word: str) -> str:
+        if word in GREEK:
+            return "\\" + word
+        if len(word) == 1 or word.isdigit():
+            return word.translate(_SPECIAL)
+        return r"\mathrm{" + word.translate(_SPECIAL) + "}"
+
+    def name(self, name: str) -> str:
+        head, subscripts, owners, dots = name_parts(name)
+        result = f"{_DOTS[min(dots, 2)]}{{{self.word(head)}}}" if dots else self.word(head)
+        if subscripts:
+            result += "_{" + ",".join(map(self.word, subscripts)) + "}"
+        if owners:
+            result += "^{" + ".".join(map(self.word, owners)) + "}"
+        return result
+
+    def plain(self, digits: str) -> str:
+        return digits
+
+    def ten(self, mantissa: str, exponent: int) -> str:
+        return mantissa + (r" \cdot " if mantissa.strip("-") else "") + f"10^{{{exponent}}}"
+
+    def function(self, name: str) -> str:
+        return _FUNCTIONS.get(name) or r"\operatorname{" + name.translate(_SPECIAL) + "}"
+
+    def grouped(self, pieces: Pieces) -> Pieces:
+        return pieces
+
+    def bracketed(self, pieces: Pieces, bars: bool = False) -> Pieces:
+        return [r"\left|", *pieces, r"\right|"] if bars else [r"\left(", *pieces, r"\right)"]
+
+    def fraction(self, above: Pieces, below: Pieces) -> Pieces:
+        return [r"\frac{", *above, "}{", *below, "}"]
+
+    def root(self, inside: Pieces) -> Pieces:
+        return [r"\sqrt{", *inside, "}"]
+
+    def raised(self, base: Pieces, exponent: Pieces) -> Pieces:
+        return [*base, "^{", *exponent, "}"]
+
+    def cases(self, condition: Pieces, then: Pieces, otherwise: Pieces) -> Pieces:
+        first = [*then, r" & \text{if } ", *condition, r" \\ "]
+        return [r"\begin{cases} ", *first, *otherwise, r" & \text{otherwise} \end{cases}"]
+
+
+_LATEX = _Latex()
+
+
+def latex(expression: Any, limit: int | None = None) -> str:
+    """The expression in LaTeX, without dollar signs; empty if longer than ``limit`` characters."""
+    if not isinstance(expression, Node):
+        raise ExpressionError(f"latex: {shown(expression)} is not an expression")
+    return _LATEX.typeset(expression, limit)
+
+
+def name_latex(name: str) -> str:
+    r"""A name as mathematics, e.g. ``A.q1`` as ``q_{1}^{A}``, and its rate ``A.q1'`` with a dot over q."""
+    return _LATEX.name(name)

@@ -1,0 +1,201 @@
+"""Expressions typeset, with fractions, roots, powers and cases: one walk, in the marks of a notation.
+
+Works, as printing.py does, on any node with ``kind``, ``args``, ``data``, with an explicit stack. A ``let``
+shows its definition. `latex.py` and `mathml.py` are the notations.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+from armillary.algebra.notation.printing import ATOM, POWER, PRODUCT, SUM, UNARY, number_text
+
+Pieces = list[Any]  # finished texts, and (expression, place) still to be set
+
+GREEK = {
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu",
+    "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
+    "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi", "Omega",
+}  # fmt: skip
+_RAISED = ("sin", "cos", "tan")  # written sin²(x), not sin(x)²
+
+
+class NameParts(NamedTuple):
+    """A name as mathematics: A.k1_front' has the head k, the subscripts 1 and front, the owner A, one dot."""
+
+    head: str
+    subscripts: list[str]
+    owners: list[str]
+    dots: int
+
+
+def name_parts(name: str) -> NameParts:
+    """Names become mathematics: omega1 is ω with the subscript 1, A.q1 is q₁ with A as a superscript."""
+    bare = name.rstrip("'")
+    *owners, own = bare.split(".")
+    head, *subscripts = [part for part in own.split("_") if part] or [own]
+    found = re.fullmatch(r"([^\d]+)(\d+)", head) or re.fullmatch(r"([a-z])([A-Z]\w*)", head)  # q1, mB
+    if found:
+        head, first = found.groups()
+        subscripts.insert(0, first)
+    return NameParts(head, subscripts, owners, len(name) - len(bare))
+
+
+class Notation(ABC):
+    """Marks of a language, and how they are put around the parts of an expression."""
+
+    plus: str
+    minus: str  # between terms
+    negative: str  # before a first term
+    space: str  # between factors
+    comma: str
+    operators: ClassVar[dict[str, str]]
+    lnot: str
+
+    @abstractmethod
+    def word(self, word: str) -> str:
+        """A word of a name, or a whole number in it."""
+
+    @abstractmethod
+    def name(self, name: str) -> str:
+        """A name with its subscripts, owners and dots."""
+
+    @abstractmethod
+    def plain(self, digits: str) -> str:
+        """A number without an exponent."""
+
+    @abstractmethod
+    def ten(self, mantissa: str, exponent: int) -> str:
+        """A number with a power of ten; the mantissa may be empty, or a sign."""
+
+    @abstractmethod
+    def function(self, name: str) -> str:
+        """The name of a function."""
+
+    @abstractmethod
+    def grouped(self, pieces: Pieces) -> Pieces:
+        """Parts that belong together, without a visible mark."""
+
+    @abstractmethod
+    def bracketed(self, pieces: Pieces, bars: bool = False) -> Pieces:
+        """Parts in parentheses, or between bars."""
+
+    @abstractmethod
+    def fraction(self, above: Pieces, below: Pieces) -> Pieces: ...
+
+    @abstractmethod
+    def root(self, inside: Pieces) -> Pieces: ...
+
+    @abstractmethod
+    def raised(self, base: Pieces, exponent: Pieces) -> Pieces: ...
+
+    @abstractmethod
+    def cases(self, condition: Pieces, then: Pieces, otherwise: Pieces) -> Pieces: ...
+
+    # ------------------------------------------------------------------------------------------- the walk
+
+    def typeset(self, expression: Any, limit: int | None = None) -> str:
+        """The expression; empty if longer than ``limit`` characters."""
+        out: list[str] = []
+        length = 0
+        stack: Pieces = [(expression, SUM)]
+        while stack:
+            item = stack.pop()
+            if not isinstance(item, str):
+                stack.extend(reversed(self._pieces(*item)))
+                continue
+            out.append(item)
+            length += len(item)
+            if limit is not None and length > limit:
+                return ""
+        return "".join(out)
+
+    def _pieces(self, node: Any, place: int) -> Pieces:
+        kind = node.kind
+        if kind == "number":
+            power = "e" in number_text(node.data)
+            return self._wrapped(
+                [self._number(node.data)], (node.data < 0 and place > SUM) or (place == ATOM and power)
+            )
+        if kind == "symbol":
+            name = node.data.name
+            return self._wrapped([self.name(name)], place == ATOM and "." in name)
+        if kind == "let":
+            return [(node.args[0], place)]
+        if kind == "sum":
+            return self._wrapped(self._sum(node), place > SUM)
+        return self._product(node, place) if kind == "product" else self._call(node, place)
+
+    def _wrapped(self, pieces: Pieces, needed: bool) -> Pieces:
+        return self.bracketed(pieces) if needed else self.grouped(pieces)
+
+    def _number(self, value: float) -> str:
+        shown = number_text(value)
+        if "e" not in shown:
+            return self.plain(shown)
+        mantissa, exponent = shown.split("e")
+        return self.ten({"1": "", "-1": "-"}.get(mantissa, mantissa), int(exponent))
+
+    def _sum(self, node: Any) -> Pieces:
+        constant, coefficients = node.data
+        pieces: Pieces = []
+        for coefficient, term in zip(coefficients, node.args, strict=True):
+            if pieces:
+                pieces.append(self.minus if coefficient < 0 else self.plus)
+            elif coefficient < 0:
+                pieces.append(self.negative)
+            if abs(coefficient) != 1:
+                pieces.append(self._number(abs(coefficient)) + self.space)
+            pieces.append((term, PRODUCT))
+        if constant:
+            pieces += [self.minus if constant < 0 else self.plus, self._number(abs(constant))]
+        return pieces
+
+    def _product(self, node: Any, place: int) -> Pieces:
+        coefficient, exponents = node.data
+        factors = list(zip(node.args, exponents, strict=True))
+        above, below = ([(b, abs(n)) for b, n in factors if (n < 0) == under] for under in (False, True))
+        numbers = [[self._number(abs(coefficient))]] if abs(coefficient) != 1 or not above else []
+        # A sum that stands alone above or below a fraction's line needs no parentheses.
+        inner = SUM if below and len(above) == 1 and not numbers else UNARY
+        pieces = self._joined([*numbers, *(self._power(base, n, inner) for base, n in above)])
+        if below:
+            inner = SUM if len(below) == 1 else UNARY
+            pieces = self.fraction(pieces, self._joined([self._power(base, n, inner) for base, n in below]))
+        if coefficient < 0:
+            pieces = [self.negative, *pieces]
+        return self._wrapped(pieces, place > PRODUCT or (coefficient < 0 and place == PRODUCT))
+
+    def _joined(self, factors: list[Pieces]) -> Pieces:
+        return [piece for i, factor in enumerate(factors) for piece in ([self.space] if i else []) + factor]
+
+    def _power(self, base: Any, exponent: float, place: int) -> Pieces:
+        if exponent == 1:
+            return [(base, place)]
+        if exponent == 0.5:
+            return self.root([(base, SUM)])
+        number = [self._number(exponent)]
+        if base.kind == "call" and base.data in _RAISED:
+            return [*self.raised([self.function(base.data)], number), *self.bracketed([(base.args[0], SUM)])]
+        return self.raised([(base, ATOM)], number)
+
+    def _call(self, node: Any, place: int) -> Pieces:
+        name = node.data if isinstance(node.data, str) else None
+        args = node.args
+        if name in self.operators:
+            return self._wrapped([(args[0], UNARY), self.operators[name], (args[1], UNARY)], place > SUM)
+        if name == "not":
+            return self._wrapped([self.lnot, (args[0], UNARY)], place > SUM)
+        if name == "pow":
+            return self._wrapped(self.raised([(args[0], ATOM)], [(args[1], SUM)]), place >= POWER)
+        if name == "abs":
+            return self.bracketed([(args[0], SUM)], bars=True)
+        if name == "select":
+            condition, then, otherwise = ([(argument, SUM)] for argument in args)
+            return self.cases(condition, then, otherwise)
+        pieces: Pieces = []
+        for i, argument in enumerate(args):
+            pieces += ([self.comma] if i else []) + [(argument, SUM)]
+        return [self.function(name or str(node.data.name)), *self.bracketed(pieces)]

@@ -1,0 +1,1 @@
+"""Physical dimensions and units: read, deduced, and of columns in files."""

@@ -1,0 +1,94 @@
+"""The card at hand, through CuPy: what it is, kernels compiled for it, arrays on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from armillary.errors import ArmillaryError, require
+from armillary.export.cuda.ensemble import BLOCK
+
+# Single precision: numbers below 1e-38 are zero; quotients and roots are right to 2 units in the last place.
+_OPTIONS = {"double": (), "float": ("--ftz=true", "--prec-div=false", "--prec-sqrt=false")}
+
+
+class Device:
+    """One card. An error in one sentence where there is none, or none that can be used."""
+
+    def __init__(self) -> None:
+        self.cupy = require("cupy", extra="gpu", purpose="runs on a GPU")
+        self._check()
+        properties = self.cupy.cuda.runtime.getDeviceProperties(self.cupy.cuda.runtime.getDevice())
+        name = properties["name"]
+        self.name = name.decode() if isinstance(name, bytes) else str(name)
+        self.multiprocessors = int(properties["multiProcessorCount"])
+        self.threads = int(properties["maxThreadsPerMultiProcessor"])
+
+    def _check(self) -> None:
+        runtime = self.cupy.cuda.runtime
+        try:
+            count = runtime.getDeviceCount()
+        except Exception as error:  # CuPy's own class of errors is not there without CUDA's library
+            if "InsufficientDriver" in str(error) and runtime.driverGetVersion() > 0:
+                raise ArmillaryError(
+                    "the driver of the GPU is too old for this CuPy; update the driver, install the CuPy of "
+                    "an older CUDA, or run with device='cpu'"
+                ) from error
+            count = 0
+        if not count:
+            raise ArmillaryError("CuPy finds no GPU on this machine; run with device='cpu'")
+
+    def free(self) -> int:
+        """Bytes of its memory that are free."""
+        pool = self.cupy.get_default_memory_pool()
+        return int(self.cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+
+    def compiled(self, text: str, real: str, what: str) -> Compiled:
+        """A kernel made by NVRTC; CuPy keeps compiled ones on disk."""
+        try:
+            module = self.cupy.RawModule(code=text, options=("--std=c++14", *_OPTIONS[real]), backend="nvrtc")
+            return Compiled(self, module)
+        except Exception as error:
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            told = next((line for line in lines if "error" in line.lower()), lines[0])
+            raise ArmillaryError(f"CUDA cannot take the code of '{what}': {told.strip()}") from error
+
+
+class Compiled:
+    """A kernel on a card, and what the compiler made of it."""
+
+    def __init__(self, device: Device, module: Any) -> None:
+        self.device, self._module = device, module
+        self._function = module.get_function("runs")
+        self.registers = int(self._function.num_regs)
+        self.local_bytes = int(self._function.local_size_bytes)
+        self.blocks = self._blocks()
+
+    def _blocks(self) -> int:
+        """Blocks that a multiprocessor holds at a time."""
+        driver = self.device.cupy.cuda.driver
+        return int(driver.occupancyMaxActiveBlocksPerMultiprocessor(self._function.kernel.ptr, BLOCK, 0))
+
+    @property
+    def resident(self) -> int:
+        """Threads that the whole card holds at a time: one wave."""
+        return self.blocks * BLOCK * self.device.multiprocessors
+
+    @property
+    def occupancy(self) -> float:
+        """The threads that a multiprocessor holds, as a part of the most it could."""
+        return self.blocks * BLOCK / self.device.threads
+
+    def put(self, name: str, values: np.ndarray) -> None:
+        """Numbers in constant memory."""
+        if values.size:
+            cupy = self.device.cupy
+            cupy.ndarray(values.shape, values.dtype, self._module.get_global(name))[...] = cupy.asarray(
+                values
+            )
+
+    def launch(self, count: int, arguments: Sequence[Any]) -> None:
+        """The kernel on so many runs; it goes on while this returns."""
+        self._function((-(-count // BLOCK),), (BLOCK,), (np.int64(count), *arguments))

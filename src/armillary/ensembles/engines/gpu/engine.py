@@ -1,0 +1,234 @@
+"""The engine on a GPU, for fixed steps without events.
+
+Several threads may call it: one prepares starts or takes results while the card computes for another.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from armillary.ensembles.engines.gpu.device import Device
+from armillary.ensembles.engines.gpu.metric_slots import looking
+from armillary.ensembles.engines.scalar import AGAIN
+from armillary.ensembles.plan import DIVERGED, FINISHED, NOT_RUN, Engine, Outcome, Plan
+from armillary.ensembles.starts import Starts
+from armillary.errors import ArmillaryError
+from armillary.export.cuda.ensemble import BLOCK, PRECISIONS, kernel
+from armillary.program.roots import WATCHMEN
+from armillary.runtime.loop.tableau import Tableau
+
+_REALS = ctypes.POINTER(ctypes.c_double)
+_STATUS = np.array([NOT_RUN, FINISHED, DIVERGED, AGAIN], dtype=np.int8)  # by the kernel's own numbers
+_MOST_EVENTS = 64  # one bit each
+_SPEED = 1e13  # nodes of a program that a large card computes in a second: for the size of chunks alone
+_SECONDS = 1.0  # of a chunk, and so until Ctrl-C is heard
+_SHARE = 0.4  # of the card's free memory that a chunk may take: two threads make one each
+_MOST_RUNS = 1 << 19  # of a chunk: more leave the card waiting for the host, fewer cost waves half full
+
+
+class Gpu(Engine):
+    """The engine for one plan.
+
+    ``precision``: "double", "single", or "fast", which is single with the card's own sines and cosines.
+    ``chunk`` is the number of runs that are best made at a time, ``evaluations`` of the derivatives took
+    ``seconds`` on the card so far, and ``info`` tells that and what the compiler made of the model.
+    """
+
+    def __init__(self, plan: Plan, precision: str = "double") -> None:
+        super().__init__(plan)
+        self.precision = precision
+        self._tableau = _refused(plan)
+        real = PRECISIONS[precision]
+        self._real = np.dtype(np.float64 if real == "double" else np.float32)
+        self.kernel = kernel(
+            plan.program,
+            plan.starts.varying,
+            self._tableau.stages,
+            precision,
+            plan.history,
+            looking(plan.looks),
+        )
+        self.device = Device()
+        self._code = self.device.compiled(self.kernel.text, real, plan.program.name)
+        self._shared: np.ndarray | None = None
+        self._lock = threading.Lock()
+        self.evaluations, self.seconds = 0, 0.0
+        cupy = self.device.cupy
+        assert plan.grid is not None and plan.steps is not None
+        self._grid, self._due = cupy.asarray(plan.grid), cupy.asarray(_due(plan))
+        self._spans = _spans(plan.steps)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Registers and bytes of local memory of a thread (spilled values, mostly), the share of a
+        multiprocessor's threads that is in use, and evaluations of the derivatives per second on the card.
+        """
+        code = self._code
+        found = {
+            "gpu": self.device.name,
+            "registers": code.registers,
+            "local_bytes": code.local_bytes,
+            "block": BLOCK,
+            "occupancy": round(code.occupancy, 4),
+        }
+        speed = {"evaluations_per_second": self.evaluations / self.seconds} if self.seconds else {}
+        return {**found, **speed}
+
+    @property
+    def chunk(self) -> int:
+        """Runs to make at a time: whole waves, about a second's work, no more than the card has room for."""
+        plan, wave = self.plan, self._code.resident
+        assert plan.steps is not None
+        nodes = len(plan.program.derivatives.nodes) + 4 * len(plan.program.state)
+        work = max(1, len(plan.steps)) * self._tableau.stages * nodes
+        wanted = max(1, round(min(_SECONDS * _SPEED / work, _MOST_RUNS) / wave)) * wave
+        room = int(_SHARE * self.device.free() / self.bytes_per_run)
+        if room < 1:
+            raise ArmillaryError(
+                f"a run needs {self.bytes_per_run:.3g} bytes, more than the GPU has free; keep fewer samples"
+            )
+        return min(wanted, max(1, room // wave) * wave if room >= wave else room)
+
+    @property
+    def bytes_per_run(self) -> int:
+        """Bytes that a run takes on the card."""
+        plan, program = self.plan, self.plan.program
+        numbers = 2 * len(program.state) + len(program.memory) + len(plan.samples) * len(plan.history)
+        doubles = len(self.kernel.varied) + len(plan.slots) + 1
+        return numbers * self._real.itemsize + 8 * doubles + 1
+
+    # ------------------------------------------------------------ runs
+
+    def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        """Runs i0 … i1 − 1, in chunks that the card has room for."""
+        chunk = self.chunk
+        if i1 - i0 <= chunk:
+            return self._chunk(starts, i0, i1)
+        whole = Outcome.empty(self.plan, i1 - i0)
+        for first in range(i0, i1, chunk):
+            whole.put(first - i0, self._chunk(starts, first, min(first + chunk, i1)))
+        return whole
+
+    def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        plan, cupy, real, n = self.plan, self.device.cupy, self._real, i1 - i0
+        parameters, state, memory = starts.block(i0, i1)
+        rounded = np.ascontiguousarray(state, real)
+        lost = state - rounded if real.itemsize == 4 else np.zeros(1)
+        on_card = {
+            "varied": cupy.asarray(np.ascontiguousarray(parameters[list(self.kernel.varied)])),
+            "state": cupy.asarray(rounded),
+            "lost": cupy.asarray(np.ascontiguousarray(lost, real)),
+            "memory": cupy.asarray(np.ascontiguousarray(memory, real)),
+            "rows": cupy.full((len(plan.samples), len(plan.history), n), np.nan, real),
+            "slots": cupy.zeros((len(plan.slots), n)) + cupy.asarray(plan.slots)[:, None],
+            "stops": cupy.full(n, np.nan),
+            "status": cupy.zeros(n, np.int8),
+        }
+        with self._lock:  # constant memory is one for all
+            self._put_constants(parameters[:, 0])
+            end = self._launched(n, list(on_card.values()))
+        end()
+        back = {name: array.get() for name, array in on_card.items() if name not in ("varied", "lost")}
+        numbers = {name: back[name].astype(float, copy=False) for name in ("state", "memory", "rows")}
+        return Outcome(
+            status=_STATUS[back["status"]],
+            t_stop=back["stops"],
+            slots=back["slots"],
+            messages={},
+            **numbers,
+        )
+
+    def _launched(self, n: int, arrays: list[Any]) -> Callable[[], None]:
+        """All steps: one launch for each span of equal ones. What is returned waits for their end."""
+        cupy, last = self.device.cupy, len(self.plan.grid) - 1  # type: ignore[arg-type]
+        start, end = cupy.cuda.Event(), cupy.cuda.Event()
+        start.record()
+        for first, stop, length in self._spans:
+            self._code.put("step", _method(self._tableau, length, self._real))
+            whole = (np.int32(first), np.int32(stop), np.int32(last), self._grid, self._due, *arrays)
+            self._code.launch(n, whole)
+        end.record()
+
+        def waited() -> None:
+            end.synchronize()
+            with self._lock:
+                self.seconds += 1e-3 * cupy.cuda.get_elapsed_time(start, end)
+                self.evaluations += n * last * self._tableau.stages
+
+        return waited
+
+    def _put_constants(self, parameters: np.ndarray) -> None:
+        """What all runs share, in constant memory."""
+        program = self.plan.program
+        constants = np.zeros(max(1, len(program.constants)))
+        inside = np.ascontiguousarray(parameters)
+        precompute = ctypes.CFUNCTYPE(None, _REALS, _REALS)(self.plan.model.address("precompute"))
+        precompute(inside.ctypes.data_as(_REALS), constants.ctypes.data_as(_REALS))
+        shared, given = constants[list(self.kernel.shared)], inside[list(self.kernel.given)]
+        both = np.concatenate([shared, given])
+        if self._shared is None or not np.array_equal(both, self._shared):
+            self._code.put("shared", shared.astype(self._real))
+            self._code.put("given", given)
+            self._shared = both
+
+
+# ---------------------------------------------------------------- what a plan asks for
+
+
+def _refused(plan: Plan) -> Tableau:
+    """The method of a plan; an error for what the GPU does not do."""
+    program, method = plan.program, plan.method
+    handled = [e.name for e in plan.model.equations.targets.watched if e.name not in WATCHMEN]
+    reason = ""
+    if method.adaptive or method.tableau is None:
+        reason = f"method '{method.name}' chooses its own steps; give a step, for rk4 or midpoint"
+    elif handled:
+        reason = f"'{program.name}' has the event '{handled[0]}'"
+    elif len(program.events.results) > _MOST_EVENTS:
+        reason = f"'{program.name}' has more than {_MOST_EVENTS} constraints to watch"
+    elif method.redundant or plan.model.equations.formalism == "redundant":
+        reason = f"'{program.name}' is in redundant coordinates"
+    elif plan.row_at is None:
+        reason = "samples lie inside steps; let sample= be a multiple of step="
+    elif any(weight for row in method.tableau.a for weight in row[:-1]):
+        reason = f"method '{method.name}' needs more than the last stage at a time"
+    if reason or method.tableau is None:
+        raise ArmillaryError(f"not on the GPU: {reason}; or run with device='cpu'")
+    return method.tableau
+
+
+def _due(plan: Plan) -> np.ndarray:
+    """What is due at each grid point: twice the number of a kept row, from 1, plus 1 if metrics look."""
+    assert plan.row_at is not None
+    due = np.zeros(len(plan.row_at), dtype=np.int32)
+    on = plan.row_at >= 0
+    rows = plan.row_at[on]
+    kept = plan.kept[rows] & bool(plan.history)
+    number = np.where(kept, np.cumsum(plan.kept)[rows], 0)
+    due[on] = 2 * number + (plan.looked[rows] & bool(plan.looks))
+    return due
+
+
+def _spans(steps: np.ndarray) -> list[tuple[int, int, float]]:
+    """Neighbouring equal steps: (first, end, length)."""
+    if not steps.size:
+        return [(0, 0, 0.0)]
+    edges = [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(steps)]
+    return [(a, b, float(steps[a])) for a, b in pairwise(edges)]
+
+
+def _method(tableau: Tableau, step: float, real: np.dtype) -> np.ndarray:
+    """The kernel's ``struct method``: the weights times the step, as bytes."""
+    stages = tableau.stages
+    kind = np.dtype([("a", real, stages), ("b", real, stages), ("c", np.float64, stages)], align=True)
+    record = np.zeros((), kind)
+    record["a"] = [step * row[-1] for row in tableau.a[1:]] + [0.0]
+    record["b"] = [step * b for b in tableau.b]
+    record["c"] = [step * c for c in tableau.c]
+    return np.frombuffer(record.tobytes(), np.uint8)

@@ -1,0 +1,136 @@
+"""A function that makes runs on lanes, under construction: where its numbers are, and what it calls.
+
+Work vectors lie in a room that the caller gives: each number of a state, say, is a vector with a lane per
+run. The arrays of all runs lie outside: quantities row by row and runs column by column, ``stride`` in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from llvmlite import ir
+
+from armillary.ensembles.engines.metric_slots import look_function
+from armillary.ensembles.plan import Look
+from armillary.llvm.builder import ADDRESS, NOTHING, WHOLE, Operand, Value, Vector, power_text
+from armillary.llvm.sections import lanes_module
+from armillary.program.program import Program
+from armillary.runtime.loop.formulas import Stepper
+from armillary.runtime.loop.tableau import Tableau
+
+# Of all runs: their values at the start, replaced by those at the end, and what was kept of the motion.
+ARRAYS = ("all_parameters", "all_state", "all_memory", "all_rows", "all_slots", "all_status", "all_stops")
+
+
+def lengths(program: Program, looks: Sequence[Look]) -> dict[str, int]:
+    """Work vectors that every loop needs, and how many numbers each holds."""
+    return {
+        "parameters": len(program.parameters),
+        "constants": len(program.constants),
+        "state": len(program.state),
+        "memory": len(program.memory),
+        "stage": len(program.state),
+        "out": len(program.outputs.results),
+        "slots": sum(len(look.metric.start) for look in looks),
+    }
+
+
+class LaneFrame(Stepper):
+    """``runs(wholes…, addresses…, ARRAYS…, room)`` for one program, method and set of metrics."""
+
+    def __init__(
+        self,
+        program: Program,
+        tableau: Tableau,
+        looks: Sequence[Look],
+        lanes: int,
+        rooms: Mapping[str, int],
+        wholes: Sequence[str],
+        addresses: Sequence[str],
+    ) -> None:
+        self.program, self._tableau, self.looks = program, tableau, looks
+        names = (*wholes, *addresses, *ARRAYS, "room")
+        kinds = [WHOLE] * len(wholes) + [ADDRESS] * (len(names) - len(wholes))
+        self.module = ir.Module("lanes")
+        function = ir.Function(self.module, ir.FunctionType(NOTHING, kinds), "runs")
+        super().__init__(function, lanes)
+        self.wholes = len(wholes)
+        self.given = dict(zip(names, function.args, strict=True))
+        self.places, place = {}, 0
+        for name, size in rooms.items():
+            self.places[name] = place
+            place += max(size, 1)
+        self.room_size = place * lanes
+
+    @property
+    def states(self) -> int:
+        return len(self.program.state)
+
+    @property
+    def tableau(self) -> Tableau:
+        return self._tableau
+
+    # ------------------------------------------------------------ places
+
+    def whole_argument(self, name: str) -> Value:
+        return Value(self, self.given[name])
+
+    def outside(self, name: str) -> Vector:
+        """An array of single reals that the caller gave."""
+        return Vector(self, self.given[name], single=True)
+
+    def vector(self, name: str) -> Vector:
+        """A work vector."""
+        return Vector(self, self._place(name))
+
+    def lanes_of(self, name: str) -> Vector:
+        """A work vector lane by lane: entry i·lanes + l is number i of lane l."""
+        return Vector(self, self._place(name), single=True)
+
+    def _place(self, name: str) -> Any:
+        place = self.whole(self.places[name]).raw
+        return self.builder.gep(self.given["room"], [place], inbounds=True, source_etype=self.kind)
+
+    # ------------------------------------------------------------ the program
+
+    def generated(self, name: str, t: Operand, *vectors: str | Vector) -> None:
+        """A call of a function of the program: of time, state, constants, memory and where its results go."""
+        kind = ir.FunctionType(NOTHING, (self.kind, *[ADDRESS] * len(vectors)))
+        places = [v.address if isinstance(v, Vector) else self._place(v) for v in vectors]
+        self.builder.call(self._declared(name, kind), [self.of_kind(self.kind, t).raw, *places])
+
+    def derivatives(self, t: Value, state: Vector, result: Vector) -> None:
+        self.generated("derivatives", t, state, "constants", "memory", result)
+
+    def outputs(self, t: Operand, state: str, memory: str = "memory") -> None:
+        if self.program.outputs.results:
+            self.generated("outputs", t, state, "constants", memory, "out")
+
+    def precompute(self) -> None:
+        kind = ir.FunctionType(NOTHING, (ADDRESS, ADDRESS))
+        self.builder.call(
+            self._declared("precompute", kind), [self._place("parameters"), self._place("constants")]
+        )
+
+    def look(self, t: Operand, slots: str = "slots") -> None:
+        """The outputs shown to the metrics."""
+        self.generated("look", t, "out", slots)
+
+    # ------------------------------------------------------------ vectors
+
+    def blend(self, count: int, where: Value, source: str, target: str) -> None:
+        """The source in lanes where a condition holds."""
+        with self.each(count) as m:
+            self.vector(target)[m] = self.choose(where, self.vector(source)[m], self.vector(target)[m])
+
+    # ------------------------------------------------------------ the whole
+
+    def texts(self) -> tuple[str, str]:
+        """The module with this function, and the one with all that it calls, to be linked."""
+        rest = lanes_module(self.program, self.lanes)
+        if self.looks:
+            look_function(rest, self.looks)
+        symbol, power = power_text(self.lanes)
+        rest.helpers[symbol] = power
+        return str(self.module).replace("\n{\n", f" {rest.attributes}\n{{\n"), rest.text()

@@ -1,0 +1,104 @@
+"""The engine for adaptive steps and events: the single run's compiled loop, run after run, without Python."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+
+import numpy as np
+
+from armillary.ensembles.plan import AT_ONCE, Engine, Outcome, Plan
+from armillary.ensembles.starts import Starts
+from armillary.llvm.jit import Compiled, Passes, engine
+from armillary.llvm.sections import llvm_text
+from armillary.program.roots import WATCHMEN
+from armillary.runtime.integrators.driving import CompiledRun
+from armillary.runtime.integrators.sampling import SampleTimes
+from armillary.runtime.loop.layout import Control
+from armillary.runtime.loop.machine_code import compiled_loop
+from armillary.runtime.models.configurations import asks_for_mode
+
+AGAIN = 100  # status of a run that needs a change of mode: to be made again by other means
+_LOG = 256  # events whose times are remembered between two looks at them
+
+
+def suits(plan: Plan) -> bool:
+    """Whether this engine can make the runs of a plan."""
+    return plan.method.tableau is not None and not plan.method.redundant
+
+
+class Scalar(Engine):
+    """The engine for one plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        from armillary.ensembles.engines.scalar_loop import ARGUMENTS, scalar_modules
+
+        assert plan.method.tableau is not None
+        super().__init__(plan)
+        model, program = plan.model, plan.program
+        functions = model.run_functions()
+        if program is not model.equations.program:
+            self._code = Compiled(llvm_text(program))
+            functions = replace(
+                functions,
+                outputs=self._code.address("outputs"),
+                n_outputs=len(plan.columns),
+                owner=self._code,
+            )
+        else:
+            self._code = functions.owner  # type: ignore[assignment]
+        self._functions = functions
+        size = max(len(program.constants), 1)
+        self._first = CompiledRun(
+            functions,
+            plan.method.tableau,
+            t0=plan.t0,
+            t_end=plan.t_end,
+            state=np.zeros(functions.n_states),
+            memory=np.zeros(functions.n_memory),
+            constants=np.zeros(size),
+            samples=SampleTimes(plan.times, plan.t0, plan.t_end),
+            step=plan.step,
+            rtol=plan.rtol,
+            atol=plan.atol,
+            max_step=plan.max_step,
+        )
+        self._drive = compiled_loop(self._first.shape, functions.ir)
+        loop, metrics = scalar_modules(plan, self._first.shape, AGAIN)
+
+        self._engine = engine(f"scalar {loop} {metrics}", lambda: [loop, metrics], 2, Passes(2))
+        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * len(ARGUMENTS))
+        self._runs = kind(self._engine.get_function_address("runs"))
+        self._due = plan.uses
+        watched = model.equations.targets.watched
+        asking = [e.name in WATCHMEN or asks_for_mode(e, model.equations) for e in watched]
+        self._asks = np.array([*asking, False], dtype=float)
+        self._stopping = np.array([*(e.stop for e in watched), False], dtype=float)
+
+    def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        """The runs; those that a change of mode interrupts are marked AGAIN."""
+        plan, n, columns = self.plan, i1 - i0, len(self.plan.columns)
+        parameters, state, memory = (np.ascontiguousarray(a) for a in starts.block(i0, i1))
+        outcome = Outcome.empty(plan, n)
+        times = np.append(plan.times, np.inf)
+        rows = np.empty((len(times), columns))
+        log = np.empty((_LOG + self._first.shape.events, 2))
+        constants = np.zeros(max(len(plan.program.constants), 1))
+        fresh = Control.from_buffer_copy(self._first.control)
+        fresh.times, fresh.rows, fresh.capacity = times.ctypes.data, rows.ctypes.data, len(times)
+        fresh.log, fresh.log_capacity = log.ctypes.data, len(log)
+        fresh.constants, fresh.budget = constants.ctypes.data, min(plan.max_steps, AT_ONCE)
+        control = Control()
+        status, stops, ended = np.empty(n), np.empty(n), np.empty(n)
+        room = np.empty_like(self._first.workspace)
+        given = np.empty(max(len(parameters), 1))
+        out, own_slots = np.empty(max(columns, 1)), np.empty(max(len(plan.slots), 1))
+        arrays = (
+            self._first.workspace, room, parameters, state, memory, outcome.rows, outcome.slots, status,
+            stops, given, constants, out, own_slots, self._due, self._asks, self._stopping, ended, self.halt,
+        )  # fmt: skip
+        addresses = [ctypes.addressof(fresh), ctypes.addressof(control), *(a.ctypes.data for a in arrays)]
+        code = [self._drive.address, plan.model.address("precompute"), self._functions.outputs]
+        self._runs(n, n, len(plan.times), *addresses, *code)
+        status, ended = status.astype(np.int8), ended.astype(np.int32)
+        return Outcome(status, stops, state, memory, outcome.rows, outcome.slots, {}, ended)

@@ -1,0 +1,207 @@
+"""Many runs of the single run's loop, one after another, as LLVM code.
+
+For each run: a fresh record and work room, its own parameters, state and memory; the loop from start to end;
+then its rows are shown to the metrics and kept where histories are wanted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from armillary.ensembles.engines.metric_slots import look_function
+from armillary.ensembles.plan import AT_ONCE, KEPT, LOOKED, NOT_RUN, Plan
+from armillary.llvm.builder import ADDRESS, NOTHING, REAL, WHOLE, Code, Value, Variable, Vector
+from armillary.llvm.node_writer import Module
+from armillary.runtime.loop.layout import FIELDS, Reason, Shape
+
+# Addresses: of a record and work room to begin with and those in use; of arrays with a column per run; of the
+# model's functions.
+ARGUMENTS = (
+    "fresh_control", "control", "fresh_room", "room", "parameters", "states", "memory", "kept", "slots",
+    "status", "stops", "given", "constants", "out", "own_slots", "due", "asks", "stopping", "ended", "halt",
+    "drive", "precompute", "outputs",
+)  # fmt: skip
+
+
+def scalar_modules(plan: Plan, shape: Shape, again: int) -> tuple[str, str]:
+    """The module of the loop over runs, ``runs(count, stride, rows, addresses…)``, and that of the metrics.
+    ``again``: the status of a run that needs a change of mode.
+    """
+    metrics = Module()
+    look_function(metrics, plan.looks)
+    return str(_Runs(plan, shape, again).module), metrics.text()
+
+
+class _Runs(Code):
+    """The function under construction."""
+
+    def __init__(self, plan: Plan, shape: Shape, again: int) -> None:
+        self.module = ir.Module("runs")
+        kind = ir.FunctionType(NOTHING, (WHOLE, WHOLE, WHOLE, *[ADDRESS] * len(ARGUMENTS)))
+        super().__init__(ir.Function(self.module, kind, "runs"))
+        self.plan, self.shape, self.again = plan, shape, again
+        self.stride, self.row_count = self.argument(1), self.argument(2)
+        self.address = {name: self.function.args[3 + i] for i, name in enumerate(ARGUMENTS)}
+        with self.each(self.argument(0)) as run:
+            self.flags = ()
+            self.prepared(run)
+            self.driven()
+            self.looked(run)
+            self.given_back(run)
+        self.give()
+
+    # ------------------------------------------------------------ places
+
+    def array(self, name: str) -> Vector:
+        return Vector(self, self.address[name])
+
+    def field(self, name: str, kind: Any = REAL) -> Value:
+        return Value(self, self.builder.load(self._place(name), typ=kind))
+
+    def set_field(self, name: str, value: Value) -> None:
+        self.builder.store(value.raw, self._place(name))
+
+    def _place(self, name: str) -> Any:
+        place = self.whole(FIELDS[name]).raw
+        return self.builder.gep(self.address["control"], [place], inbounds=True, source_etype=WHOLE)
+
+    def room(self, name: str) -> Vector:
+        offset = self.whole(self.shape.layout()[0][name]).raw
+        return Vector(
+            self, self.builder.gep(self.address["room"], [offset], inbounds=True, source_etype=REAL)
+        )
+
+    def column(self, count: int, name: str, run: Value, target: Vector, back: bool = False) -> None:
+        """A run's column of an array, taken to a vector, or back."""
+        with self.each(count) as i:
+            if back:
+                self.array(name)[i * self.stride + run] = target[i]
+            else:
+                target[i] = self.array(name)[i * self.stride + run]
+
+    def called(self, name: str, result: Any, types: tuple[Any, ...], *arguments: Any) -> Value:
+        callee = self.address[name]
+        pointer = _Callee(callee, ir.FunctionType(result, types))
+        return Value(self, self.builder.call(pointer, arguments))
+
+    # ------------------------------------------------------------ one run
+
+    def prepared(self, run: Value) -> None:
+        for name, source, count in (
+            ("control", "fresh_control", len(FIELDS)),
+            ("room", "fresh_room", self.shape.layout()[1]),
+        ):
+            with self.each(count) as i:
+                places = [
+                    self.builder.gep(self.address[a], [i.raw], inbounds=True, source_etype=WHOLE)
+                    for a in (source, name)
+                ]
+                self.builder.store(self.builder.load(places[0], typ=WHOLE), places[1])
+        self.column(self.shape.states, "states", run, self.room("state"))
+        self.column(self.shape.memory, "memory", run, self.room("memory"))
+        self.column(len(self.plan.program.parameters), "parameters", run, self.array("given"))
+        self.called(
+            "precompute", NOTHING, (ADDRESS, ADDRESS), self.address["given"], self.address["constants"]
+        )
+        for place, start in enumerate(self.plan.slots):
+            self.array("own_slots")[place] = float(start)
+
+    def driven(self) -> None:
+        """The loop to the run's end. Where its room for events is full, what they were is forgotten."""
+        self.reason = Variable(self, self.whole(Reason.FULL))
+        with self.repeat() as loop:
+            found = self.called(
+                "drive", WHOLE, (ADDRESS, ADDRESS), self.address["control"], self.address["room"]
+            )
+            self.reason.set(found)
+            with self.when(found.equals(int(Reason.PAUSED))):
+                left = self.left()
+                with self.when((left <= 0) | self.halted()):
+                    loop.leave()
+                self.set_field("budget", self.whole(AT_ONCE))
+                with self.when(left < AT_ONCE):
+                    self.set_field("budget", left)
+                loop.again()
+            with self.when(found.differs(int(Reason.FULL))):
+                loop.leave()
+            self.set_field("logged", self.whole(0))
+
+    def left(self) -> Value:
+        """Steps that may still be tried."""
+        return self.whole(self.plan.max_steps) - self.field("steps", WHOLE) - self.field("rejected", WHOLE)
+
+    def halted(self) -> Value:
+        return self.array("halt")[0].differs(0.0)
+
+    def looked(self, run: Value) -> None:
+        """The rows to metrics and histories."""
+        filled, outputs, due = self.field("filled", WHOLE), self.shape.outputs, self.array("due")
+        times, rows = (Vector(self, self.field(name, ADDRESS).raw) for name in ("times", "rows"))
+        history = self.plan.history
+        kept = Variable(self, self.whole(0))
+        latest = Variable(self, self.real(float("-inf")))
+        self.seen = Variable(self, self.whole(0))
+        with self.each(filled) as r:
+            place = rows.at(r * outputs)
+            with self.when((r < self.row_count) & (due[r] >= float(LOOKED))):
+                self.look(times[r], place)
+                latest.set(times[r])
+            flag = due[r].equals(float(KEPT)) | due[r].equals(float(KEPT + LOOKED))
+            with self.when((r < self.row_count) & flag):
+                for k, column in enumerate(history):
+                    target = (kept.get() * len(history) + k) * self.stride + run
+                    self.array("kept")[target] = rows[r * outputs + column]
+                kept.set(kept.get() + 1)
+        ended = self.reason.get().equals(int(Reason.EVENT)) & (latest.get() < self.field("t"))
+        with self.when(ended):
+            self.last_row()
+
+    def last_row(self) -> None:
+        """The row where an event ended the run."""
+        if not self.plan.looks:
+            return
+        arguments = (
+            self.field("t").raw, self.room("state").address, self.address["constants"],
+            self.room("memory").address, self.address["out"],
+        )  # fmt: skip
+        self.called("outputs", NOTHING, (REAL, *[ADDRESS] * 4), *arguments)
+        self.look(self.field("t"), self.address["out"])
+
+    def look(self, t: Value, outputs: Any) -> None:
+        if not self.plan.looks:
+            return
+        kind = ir.FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS))
+        known = self.module.globals.get("look") or ir.Function(self.module, kind, "look")
+        self.builder.call(known, (t.raw, outputs, self.address["own_slots"]))
+
+    def given_back(self, run: Value) -> None:
+        self.column(self.shape.states, "states", run, self.room("state"), back=True)
+        self.column(self.shape.memory, "memory", run, self.room("memory"), back=True)
+        self.column(len(self.plan.slots), "slots", run, self.array("own_slots"), back=True)
+        status = Variable(self, (self.reason.get() - 1).to_real())
+        ended = Variable(self, self.real(-1.0))
+        with self.when(self.reason.get().equals(int(Reason.PAUSED)) & (self.left() > 0)):
+            status.set(self.real(float(NOT_RUN)))
+        if self.shape.events:
+            log, asks = Vector(self, self.field("log", ADDRESS).raw), self.array("asks")
+            with self.each(self.field("logged", WHOLE)) as i:
+                event = Value(self, self.builder.fptosi(log[i * 2 + 1].raw, WHOLE))
+                now = log[i * 2].equals(self.field("t"))
+                with self.when(now & self.array("stopping")[event].differs(0.0)):
+                    ended.set(log[i * 2 + 1])
+                with self.when(now & asks[event].differs(0.0)):
+                    status.set(self.real(self.again))
+        self.array("status")[run] = status.get()
+        self.array("ended")[run] = ended.get()
+        self.array("stops")[run] = self.field("t")
+
+
+class _Callee:
+    """An address called as a function of a known type; llvmlite itself only calls typed pointers."""
+
+    def __init__(self, address: Any, function_type: ir.FunctionType) -> None:
+        self.type = ADDRESS
+        self.function_type = function_type
+        self.get_reference = address.get_reference

@@ -1,0 +1,1 @@
+"""Programs written out in other languages, and functional mock-up units."""

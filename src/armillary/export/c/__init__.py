@@ -1,0 +1,78 @@
+"""C99: a program of its own for one system, without globals, allocation or warnings.
+
+model.py writes <name>.h and <name>.c from the sections; the solver, the main program and the Makefile are
+the same for all systems but for names (the templates beside this file); selftest.py stores the numbers to
+compare.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from armillary.export.c.assembly import assembly_code
+from armillary.export.c.model import Model
+from armillary.export.c.selftest import test_code
+from armillary.export.c.text import counts
+from armillary.export.text.folder import write_folder
+from armillary.export.text.runfile import example_run
+from armillary.export.text.source import Source, source
+from armillary.export.text.template import fill, template
+from armillary.program.equations import Equations
+
+
+def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """A folder with the system's program in C."""
+    return write_folder(path, program_files(source(equations)), force=force)
+
+
+def program_files(src: Source) -> dict[str, str]:
+    """The files of a system's program, by name."""
+    model = Model(src)
+    return {
+        **model_files(model),
+        "main.c": _filled(model, "main.c.txt"),
+        "test.c": test_code(model),
+        "run.toml": example_run(src),
+        "Makefile": _filled(model, "Makefile.txt"),
+        "README.md": readme(model),
+    }
+
+
+def model_files(model: Model) -> dict[str, str]:
+    """The equations and the solver, without a main program."""
+    stem = model.stem
+    loops = {f"{stem}_assembly.c": assembly_code(model.source)} if "loops" in model.has else {}
+    return {
+        f"{stem}.h": model.header(),
+        f"{stem}.c": model.code(),
+        **loops,
+        f"{stem}_solver.h": _filled(model, "solver.h.txt"),
+        f"{stem}_solver.c": solver_code(model),
+    }
+
+
+def _filled(model: Model, name: str) -> str:
+    return fill(template(__package__, name), model.values, model.has)
+
+
+def solver_code(model: Model) -> str:
+    """<name>_solver.c"""
+    events = model.description.events
+    values = model.values | {
+        "directions": ", ".join(str(e.direction) for e in events),
+        "terminal": ", ".join(str(int(e.stop)) for e in events),
+    }
+    code = fill(template(__package__, "events.c.txt"), values, model.has)
+    return fill(template(__package__, "solver.c.txt"), values | {"events_code": code}, model.has)
+
+
+def readme(model: Model) -> str:
+    """README.md"""
+    d = model.description
+    values = model.values | {
+        "formalism": d.formalism,
+        "freedom": d.freedom,
+        "cost": counts(d.operations),
+    }
+    return fill(template(__package__, "README.md.txt"), values, model.has)

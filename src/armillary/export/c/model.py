@@ -1,0 +1,259 @@
+"""The model in C: <name>.h, which documents it, and <name>.c, its functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armillary.columns import aligned
+from armillary.export.c.printer import CPrinter, helpers, lookup_function, trigonometry
+from armillary.export.c.text import Signature, block, comment, counts, function, heading, quoted
+from armillary.export.text.description import Description
+from armillary.export.text.features import features
+from armillary.export.text.source import Sections, Source
+from armillary.export.text.template import fill, template
+
+INPUTS = (
+    "double t, const double *restrict state, const double *restrict constants, const double *restrict memory"
+)
+RESULT = "double *restrict out"
+
+
+# Names of the functions and arrays of sines and cosines; 32 arrays of GROUP angles are those of 128 joints.
+_RESERVED = (
+    *("sine_cosine", "sines_cosines", "reduced_sine_cosine", "large_sines_cosines"),
+    *(f"{name}_{k}" for name in ("sines", "cosines") for k in range(1, 33)),
+)
+
+
+class Model:
+    """One system's functions in C, its names and its features."""
+
+    kind_of_printer = CPrinter
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.description, self.program = source, source.description, source.program
+        self.printer = self.kind_of_printer()
+        self.sections = Sections(source, self.printer, _RESERVED)
+        self.stem = source.stem
+        self.upper = self.stem.upper()
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What templates put in."""
+        d = self.description
+        return {
+            "name": self.stem,
+            "NAME": self.upper,
+            "title": comment(d.name),
+            "version": d.version,
+            "parameters": str(len(d.parameters)),
+            "constants": str(d.constants),
+            "states": str(len(d.states)),
+            "memory": str(len(d.memory)),
+            "outputs": str(len(d.outputs)),
+            "events": str(len(d.events)),
+            "coordinates": str(len(self.source.equations.coordinates)),
+            "gaps": str(len(loops.gaps) if (loops := self.source.assembly) else 0),
+        }
+
+    @property
+    def has(self) -> set[str]:
+        """What parts of templates belong to this system."""
+        return {"host", *features(self.source)}
+
+    # ---------------------------------------------------------------- header
+
+    def header(self) -> str:
+        """<name>.h"""
+        head = block([f"{self.stem}.h: {self.description.name}", "", *roadmap(self.description)])
+        values = self.values | {"head": head, "lists": self.lists()}
+        return fill(template(__package__, "model.h.txt"), values, self.has)
+
+    def lists(self) -> str:
+        """Names of the places in all arrays, with units and descriptions."""
+        ids, d, program = self.sections.identifiers, self.description, self.program
+        states = [_about(s.units, s.about) for s in d.states]
+        entries = [
+            ("P", "Parameters, in the units named here.", [ids.of[p] for p in program.parameters],
+             [_about(p.units, p.about) for p in d.parameters]),
+            ("X", "States.", [ids.of[s] for s in program.state], states),
+            ("M", "Memory: inputs, and what is kept between steps.", [ids.of[m] for m in program.memory],
+             [_about(m.units, ("input; " if m.input else "") + m.about) for m in d.memory]),
+            ("Y", "Outputs, in the units named here.", ids.outputs,
+             [_about(o.units, o.about) for o in d.outputs]),
+            ("E", "Events.", ids.events, [e.about for e in d.events]),
+        ]  # fmt: skip
+        lists = [self._enumeration(*entry) for entry in entries]
+        return "\n".join(text for text in lists if text)
+
+    def _enumeration(self, letter: str, title: str, names: Sequence[str], about: Sequence[str]) -> str:
+        """Names of places in an array, with what stands there."""
+        if not names:
+            return ""
+        rows = [
+            (f"    {self.upper}_{letter}_{name},", f"/* {comment(text)} */" if text else "")
+            for name, text in zip(names, about, strict=True)
+        ]
+        return "\n".join([f"/* {title} */", "enum {", *aligned(rows), "};", ""])
+
+    # ---------------------------------------------------------------- functions
+
+    def code(self) -> str:
+        """<name>.c"""
+        helping, body = self.functions()
+        head = block([f"{self.stem}.c: {self.description.name}: equations", "", *roadmap(self.description)])
+        values = self.values | {
+            "head": head,
+            "helpers": helping,
+            "functions": body,
+            "quantities": self.quantities(),
+            "clocks": "\n".join(
+                f"    memory[{i}] = t + {self.printer.number(m.period).text};"
+                for i, m in enumerate(self.description.memory)
+                if m.period is not None
+            ),
+        }
+        return fill(template(__package__, "model.c.txt"), values, self.has)
+
+    def functions(self, sines: str = "") -> tuple[str, str]:
+        """Functions that others call, and those of the sections; another text for sines and cosines if
+        given.
+        """
+        parts = [self.precompute(), *self.ordinary(), *self.fire(), *self.normalise()]
+        body = "\n".join(part for part in parts if part)
+        tables = [lookup_function(name, t, self.printer) + "\n" for t, name in self.printer.tables.items()]
+        own = trigonometry(body)
+        turned = (sines or own) if own else ""
+        return "\n".join(text for text in (turned, helpers(body), *tables) if text), body
+
+    def precompute(self) -> str:
+        section = self.program.precompute
+        factors = {
+            i: self.printer.number(p.factor).text
+            for i, p in enumerate(self.description.parameters)
+            if p.factor != 1.0
+        }
+        signature = Signature(
+            f"{self.stem}_precompute",
+            "const double *restrict parameters, double *restrict constants",
+            [f"constants[{i}]" for i in range(len(section.results))],
+        )
+        about = f"Constants from parameters in their units: {counts(section.operations)}."
+        return function(signature, about, self.sections.body(section), factors)
+
+    def ordinary(self) -> list[str]:
+        """Functions of time, state, constants and memory with one array of results."""
+        program = self.program
+        wanted = [
+            (program.derivatives, "Rates of the state"),
+            (program.outputs, "Outputs, in their units"),
+            (program.events, "Functions whose zeros are events"),
+            (program.update, "Memory with which a step begins"),
+        ]
+        texts = []
+        for section, about in wanted:
+            if not section.results and section.name != "outputs":
+                continue
+            targets = [f"out[{i}]" for i in range(len(section.results))]
+            signature = Signature(f"{self.stem}_{section.name}", f"{INPUTS}, {RESULT}", targets)
+            texts.append(
+                function(signature, f"{about}: {counts(section.operations)}.", self.sections.body(section))
+            )
+        return texts
+
+    def fire(self) -> list[str]:
+        """One function per event that changes something, and the one that chooses among them."""
+        arguments = f"{INPUTS}, double *restrict new_memory, double *restrict new_state"
+        memory, state = len(self.program.memory), len(self.program.state)
+        targets = [f"new_memory[{i}]" for i in range(memory)] + [f"new_state[{i}]" for i in range(state)]
+        texts, cases = [], []
+        for k, (section, event) in enumerate(zip(self.program.fire, self.description.events, strict=True)):
+            name = f"{self.stem}_fire_{self.sections.identifiers.events[k]}"
+            about = f"Memory and state after event '{event.name}'."
+            texts.append(
+                function(Signature(name, arguments, targets, "static "), about, self.sections.body(section))
+            )
+            cases += [
+                f"    case {k}:",
+                f"        {name}(t, state, constants, memory, new_memory, new_state);",
+                "        break;",
+            ]
+        if not texts:
+            return []
+        joined = "\n".join(heading(f"void {self.stem}_fire(int event, {arguments})"))
+        choose = "\n".join(["    switch (event) {", *cases, "    default:", "        break;", "    }"])
+        return [
+            *texts,
+            f"/* Memory and state after an event, by its number. */\n{joined}\n{{\n{choose}\n}}\n",
+        ]
+
+    def normalise(self) -> list[str]:
+        """Coordinates corrected where loops have to close, and Euler parameters of unit length."""
+        program, texts = self.program, []
+        inputs = INPUTS.replace("const double *restrict state", "double *restrict state", 1)
+        if program.quaternions:
+            targets = [f"state[{q + i}]" for q in program.quaternions for i in range(4)]
+            body = self.sections.body(program.normalise)
+            signature = Signature(f"{self.stem}_unit_length", inputs, targets, "static ")
+            texts.append(function(signature, "Euler parameters divided by their length.", body))
+        if program.corrected:
+            targets = [f"out[{i}]" for i in range(len(program.corrected))]
+            body = self.sections.body(program.correct)
+            signature = Signature(f"{self.stem}_correct", f"{INPUTS}, {RESULT}", targets, "static ")
+            about = "Dependent coordinates after one step of Newton's method towards closed loops."
+            texts.append(function(signature, about, body))
+        if texts:
+            places = ", ".join(map(str, program.corrected)) or "0"
+            sizes = ", ".join(self.source.correction_sizes("constants[{}]", 0, repr))
+            values = self.values | {"places": places, "count": str(len(program.corrected)), "sizes": sizes}
+            texts.append(fill(template(__package__, "normalise.c.txt"), values, self.has))
+        return texts
+
+    # ---------------------------------------------------------------- tables of names
+
+    def quantities(self) -> str:
+        """Names, units, descriptions and start values of everything, for programs that show them."""
+        d, number = self.description, self.printer.number
+        rows: dict[str, list[tuple[str, str, str, float | None, float]]] = {
+            "parameter": [
+                (p.name, p.units, p.about, p.default if p.needed or p.default is not None else 0.0, p.factor)
+                for p in d.parameters
+            ],
+            "state": [(s.name, s.units, s.about, s.initial / s.factor, s.factor) for s in d.states],
+            "memory": [(m.name, m.units, m.about, m.initial / m.factor, m.factor) for m in d.memory],
+            "output": [(o.name, o.units, o.about, 0.0, 1.0) for o in d.outputs],
+            "event": [
+                (e.name, "", e.about, 2.0 if e.watchman else 1.0 if e.hidden else 0.0, 1.0) for e in d.events
+            ],
+        }
+        texts = []
+        for kind, entries in rows.items():
+            lines = [f"const {self.stem}_quantity {self.stem}_{kind}_table[{max(1, len(entries))}] = {{"]
+            for name, units, about, start, factor in entries or [("", "", "", 0.0, 1.0)]:
+                values = "NAN" if start is None else number(start).text, number(factor).text
+                lines.append(
+                    f"    {{{quoted(name)}, {quoted(units)}, {quoted(about)}, {', '.join(values)}}},"
+                )
+            texts.append("\n".join([*lines, "};", ""]))
+        return "\n".join(texts)
+
+
+def _about(units: str, about: str) -> str:
+    return "; ".join(part for part in (units, about) if part)
+
+
+def roadmap(description: Description) -> list[str]:
+    """Bodies, joints, coordinates, cost: what a reader of any of the files wants to know first."""
+    d = description
+    rows = [("body", "parent", "joint", "coordinates")]
+    rows += [(b.name, b.parent, b.joint, ", ".join(b.coordinates)) for b in d.bodies]
+    return [
+        f"Generated by Armillary {d.version}; do not edit.",
+        "",
+        *(f"  {line}" for line in aligned(rows)),
+        "",
+        f"{d.freedom}; formalism: {d.formalism}; units inside: {d.units}",
+        f"derivatives: {counts(d.operations)}; {d.constants} constants precomputed",
+        *d.judged,
+        *d.remarks,
+    ]

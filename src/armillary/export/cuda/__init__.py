@@ -1,0 +1,155 @@
+"""CUDA: the C functions of a system as device functions, and a kernel that makes one run per thread.
+
+The text is that of export/c with `real` for double, so that one macro makes it single precision; with
+events, the whole solver of the C program travels too. The same source compiles as C++ for the CPU (cpu.h).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from armillary.export.c import solver_code
+from armillary.export.c.assembly import PlainPrinter, assembly_code
+from armillary.export.c.model import Model, roadmap
+from armillary.export.c.printer import helpers
+from armillary.export.c.selftest import stored_numbers
+from armillary.export.c.text import block, quoted
+from armillary.export.text.folder import write_folder
+from armillary.export.text.source import Source, source
+from armillary.export.text.template import fill, template
+from armillary.program.equations import Equations
+
+
+def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """A folder with the system's program in CUDA."""
+    return write_folder(path, program_files(source(equations)), force=force)
+
+
+def program_files(src: Source) -> dict[str, str]:
+    """The files of a system's program, by name."""
+    model = CudaModel(src)
+    loops = {f"{model.stem}_assembly.h": _assembly(model)} if "loops" in model.has else {}
+    return {
+        **loops,
+        f"{model.stem}.cuh": device_code(model),
+        "main.cu": _main(model),
+        "test.cpp": _test(model),
+        "cpu.h": template(__package__, "cpu.h.txt"),
+        "Makefile": fill(template(__package__, "Makefile.txt"), model.values, model.has),
+        "README.md": fill(template(__package__, "README.md.txt"), model.values, model.has),
+    }
+
+
+class CudaModel(Model):
+    """A system's functions in C, without the tables of names that only a host needs."""
+
+    @property
+    def has(self) -> set[str]:
+        found = super().has - {"host"}
+        return found | {"kernel"} if {"corrected", "loops"} <= found else found
+
+    @property
+    def values(self) -> dict[str, str]:
+        d = self.description
+        rooms = {"constants_room": d.constants, "memory_room": len(d.memory), "outputs_room": len(d.outputs)}
+        return super().values | {name: str(max(1, count)) for name, count in rooms.items()}
+
+
+def device_code(model: CudaModel) -> str:
+    """<name>.cuh: the model and the kernel, as NVRTC takes them."""
+    helping, body = model.functions(template(__package__, "trigonometry.txt"))
+    runs = fill(template(__package__, "runs.txt"), model.values, model.has)
+    if "events" in model.has:
+        runs = f"{_solver(model)}\n{runs}"
+    values = model.values | {
+        "head": block([f"{model.stem}.cuh: {model.description.name}", "", *roadmap(model.description)]),
+        "lists": model.lists(),
+        "helpers": on_device(helping),
+        "functions": on_device(body, apart="events" in model.has),
+        "runs": runs,
+    }
+    return fill(template(__package__, "device.cuh.txt"), values, model.has)
+
+
+def _solver(model: CudaModel) -> str:
+    """The run's record and the solver's functions."""
+    header = fill(template("armillary.export.c", "solver.h.txt"), model.values, model.has)
+    record = header[header.index("/* Methods") : header.index("/* Rooms")]
+    record += header[header.index("typedef struct") : header.index("/* A run from parameters")]
+    code = solver_code(model)
+    code = code[code.index("#define N ") :]
+    code = code.replace(
+        "= 2.220446049250313e-16", "= sizeof(real) == 4 ? 1.1920928955078125e-07 : 2.220446049250313e-16"
+    )
+    return f"{on_device(record)}\n{on_device(code)}\n#undef N\n"
+
+
+_HEAD = re.compile(
+    r"^(?:APART )?(static inline |static |)((?:void|int|double|const double \*|const char \*) ?\w+\()", re.M
+)
+_NUMBER = re.compile(r"(?<![\w.])((?:\d+\.\d*|\d+(?=e))(?:e[+-]?\d+)?)(?![\w.])")
+_COMMENT = re.compile(r"(/\*.*?\*/)", re.S)
+
+
+def on_device(code: str, apart: bool = False) -> str:
+    """C text with its functions for the device, its doubles and literals of the type real.
+
+    ``apart``: visible functions are called, not put in where they are needed. A solver calls them in so many
+    places that NVRTC took half a minute for a four-bar linkage.
+    """
+    visible = "DEVICE static APART" if apart else "DEVICE static inline"
+    parts = _COMMENT.split(code)
+    for i in range(0, len(parts), 2):
+        text = _HEAD.sub(lambda m: f"DEVICE {m[0]}" if m[1] else f"{visible} {m[0]}", parts[i])
+        text = re.sub(r"^static const (?=\w+ \w+\[)", "DEVICE static const ", text, flags=re.M)
+        text = re.sub(r"\bdouble\b(?! x, double)", "real", text)
+        parts[i] = _NUMBER.sub(r"real(\1)", text)
+    return "".join(parts)
+
+
+class _HostModel(Model):
+    """The functions that a host calls, in double precision."""
+
+    kind_of_printer = PlainPrinter
+
+
+def _assembly(model: CudaModel) -> str:
+    """<name>_assembly.h: loops closed on the host."""
+    states = ", ".join(f"{{{quoted(s.name)}}}" for s in model.description.states)
+    precompute = _HostModel(model.source).precompute()
+    lines = [
+        "#include <cstddef>",
+        "#include <cstdio>",
+        "#include <math.h>",
+        "",
+        "#define restrict __restrict__",
+    ]
+    lines += [f"namespace {model.stem}_host {{", "", helpers(precompute)]
+    lines += [f"static const struct {{ const char *name; }} {model.stem}_state_table[] = {{{states}}};", ""]
+    closing = f"\n}} // namespace {model.stem}_host\n#undef restrict\n"
+    file = f"{model.stem}_assembly.h"
+    return assembly_code(model.source, file, "\n".join([*lines, precompute, ""]), closing)
+
+
+def _main(model: CudaModel) -> str:
+    d, number = model.description, model.printer.number
+
+    def row(name: str, start: float | None, factor: float) -> str:
+        return f"{{{quoted(name)}, {'NAN' if start is None else number(start).text}, {number(factor).text}}}"
+
+    rows = {
+        "parameter_rows": [
+            row(p.name, p.default if p.needed else p.default or 0.0, 1.0) for p in d.parameters
+        ],
+        "state_rows": [row(s.name, s.initial / s.factor, s.factor) for s in d.states],
+        "memory_rows": [row(m.name, m.initial / m.factor, m.factor) for m in d.memory],
+    }
+    joined = {name: ",\n    ".join([*entries, '{"", 0.0, 1.0}']) for name, entries in rows.items()}
+    return fill(template(__package__, "main.cu.txt"), model.values | joined, model.has)
+
+
+def _test(model: CudaModel) -> str:
+    values, has = stored_numbers(model)
+    return fill(template(__package__, "test.cpp.txt"), values, has)

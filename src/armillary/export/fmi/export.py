@@ -1,0 +1,97 @@
+"""An FMU from equations: the stages in their order."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from uuid import UUID
+
+from armillary.errors import ArmillaryError, nearest
+from armillary.export.fmi.archive import write_archive
+from armillary.export.fmi.compiler import compile_library, place_of_binary
+from armillary.export.fmi.documentation import documentation
+from armillary.export.fmi.model import model_files
+from armillary.export.fmi.model_description import Facts, build_description, model_description
+from armillary.export.fmi.tables import variables_header, variables_source
+from armillary.export.fmi.variables import interface
+from armillary.export.text.source import source
+from armillary.program.equations import Equations
+
+VERSIONS = ("2.0", "3.0")
+KINDS = ("both", "model_exchange", "co_simulation")
+
+_SOURCES = ("fmu.c", "events.c", "stepper.c", "partial.c", "saved.c")
+
+
+def export(
+    equations: Equations,
+    path: str | os.PathLike[str],
+    *,
+    version: str = "2.0",
+    kind: str = "both",
+    step: float = 1e-3,
+    duration: float = 10.0,
+    parameters: Mapping[str, float] | None = None,
+    initial: Mapping[str, float] | Sequence[float] | None = None,
+    binary: bool = True,
+    force: bool = False,
+) -> Path:
+    """An FMU of FMI ``version`` at ``path``, for model exchange, co-simulation or both.
+
+    ``step`` is the longest inner step of co-simulation, and with ``duration`` the default experiment.
+    ``parameters`` and ``initial`` are start values in place of those of the description. ``binary=False``
+    leaves out the library, so that no compiler is needed. ``force`` replaces also a file that is no FMU.
+    """
+    version = str(version)
+    _one_of(version, VERSIONS, "version of FMI")
+    _one_of(kind, KINDS, "kind of FMU")
+    for name, value in (("step", step), ("duration", duration)):
+        if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+            raise ArmillaryError(f"export to an FMU: {name}={value!r} is not a positive number of seconds")
+    found = source(equations)
+    variables = interface(found, parameters, initial)
+    texts = model_files(found, variables.clocks) | {"variables.c": variables_source(variables)}
+    number = version[0]
+    shared = (f"fmi{number}.h", f"fmi{number}.c", "fmu.h", *_SOURCES)
+    texts |= {
+        name: files(__package__).joinpath("sources", name).read_text(encoding="utf-8") for name in shared
+    }
+    offers = {"exchange": kind != "co_simulation", "cosimulation": kind != "model_exchange"}
+    token = _token(texts, version, repr((step, offers)))
+    texts["variables.h"] = variables_header(variables, token, step, **offers)
+    made = sorted(name for name in texts if name.endswith(".c"))
+    facts = Facts(
+        variables,
+        found.stem,
+        token,
+        float(step),
+        float(duration),
+        **offers,
+        sources=made,
+    )
+    content: dict[str, str | bytes] = {"modelDescription.xml": model_description(facts, version)}
+    content["documentation/index.html"] = documentation(variables, step)
+    content |= {f"sources/{name}": text for name, text in sorted(texts.items())}
+    if version == "3.0":
+        content["sources/buildDescription.xml"] = build_description(found.stem, made)
+    if binary:
+        folder, suffix = place_of_binary(version)
+        content[f"{folder}/{found.stem}{suffix}"] = compile_library(texts, suffix)
+    return write_archive(path, content, force=force)
+
+
+def _one_of(value: str, known: Sequence[str], what: str) -> None:
+    if value not in known:
+        raise ArmillaryError(f"unknown {what} '{value}'{nearest(value, known)}; there are {', '.join(known)}")
+
+
+def _token(texts: Mapping[str, str], version: str, options: str) -> str:
+    """A number that belongs to these sources alone; importers hand it over when they make an instance."""
+    digest = sha256(f"{version} {options}".encode())
+    for name in sorted(texts):
+        digest.update(f"{name}\0{texts[name]}\0".encode())
+    return f"{{{UUID(bytes=digest.digest()[:16])}}}"

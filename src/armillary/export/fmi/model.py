@@ -1,0 +1,73 @@
+"""The equations of a model in C: those of the C writer, and directional derivatives in the same manner."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from armillary.algebra.expression import Expr
+from armillary.export.c.assembly import assembly_code
+from armillary.export.c.model import INPUTS, RESULT, Model
+from armillary.export.c.printer import helpers, lookup_function, trigonometry
+from armillary.export.c.text import Signature, block, counts, function
+from armillary.export.fmi.directional import Directional, directional
+from armillary.export.text.body import Place, body
+from armillary.export.text.source import Source
+
+_APART = """\
+#if defined(__GNUC__)
+#define APART __attribute__((noinline)) /* pieces of long functions stay apart: quicker to compile */
+#else
+#define APART
+#endif
+"""
+
+
+def model_files(source: Source, clocks: Collection[int]) -> dict[str, str]:
+    """Headers and sources by name; ``clocks`` are the numbers of the events of periodic updates."""
+    model = Model(source)
+    texts = {f"{model.stem}.h": model.header(), f"{model.stem}.c": model.code()}
+    if source.assembly is not None:
+        texts[f"{model.stem}_assembly.c"] = assembly_code(source)
+    texts[f"{model.stem}_directional.c"] = _directional_source(source, directional(source.program, clocks))
+    return texts
+
+
+def _directional_source(source: Source, wanted: Directional) -> str:
+    """<name>_directional.c"""
+    model = Model(source)  # with tables of its own, for only those met here are written
+    namer = model.sections.identifiers.namer.copy()
+    identifiers, places = dict(model.sections.identifiers.of), _places(source)
+    for i, seed in enumerate(wanted.seeds):
+        identifiers[seed] = namer.fresh(seed.data.name)
+        places[seed] = ("seed", i)
+    text = body(wanted.section, model.printer, places, identifiers, namer)
+    targets = [f"out[{i}]" for i in range(len(wanted.section.results))]
+    signature = Signature(
+        f"{model.stem}_directional", f"{INPUTS}, const double *restrict seed, {RESULT}", targets
+    )
+    code = function(signature, f"Changes along a direction: {counts(wanted.section.operations)}.", text)
+    tables = [lookup_function(name, table, model.printer) for table, name in model.printer.tables.items()]
+    head = [
+        f"{model.stem}_directional.c: {source.description.name}: directional derivatives", "",
+        "The seed is a change of time, state and memory, in this order; the result is the change of the",
+        "rates of the state, of the outputs and of the event functions but for clocks, to first order.",
+    ]  # fmt: skip
+    parts = [block(head), f'#include "{model.stem}.h"', '#include "variables.h"', "#include <math.h>", _APART]
+    return (
+        "\n\n".join(
+            p.rstrip() for p in (*parts, trigonometry(code), helpers(code), *tables, code) if p.strip()
+        )
+        + "\n"
+    )
+
+
+def _places(source: Source) -> dict[Expr, Place]:
+    program = source.program
+    found: dict[Expr, Place] = {program.time: ("", 0)}
+    for array, symbols in (
+        ("state", program.state),
+        ("memory", program.memory),
+        ("constants", program.constants),
+    ):
+        found |= {s: (array, i) for i, s in enumerate(symbols)}
+    return found

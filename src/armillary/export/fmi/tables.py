@@ -1,0 +1,139 @@
+"""variables.h and variables.c: the numbers of a model that sources/fmu.c reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armillary.export.c.text import WIDTH, quoted
+from armillary.export.fmi.variables import Interface
+from armillary.export.text.layout import wrapped
+
+_HEADER = """\
+/* variables.h: sizes and tables of this model. Value references run through time, parameters, memory, states,
+ * rates, outputs and event functions.
+ */
+#ifndef VARIABLES_H
+#define VARIABLES_H
+
+#include "{stem}.h"
+
+/* The equations, by the names under which fmu.c calls them. */
+#define model_precompute {stem}_precompute
+#define model_derivatives {stem}_derivatives
+#define model_outputs {stem}_outputs
+#define model_events {stem}_events
+#define model_fire {stem}_fire
+#define model_update {stem}_update
+#define model_normalise {stem}_normalise
+#define model_directional {stem}_directional
+#define model_assemble {stem}_assemble
+#define model_open_loops {stem}_open_loops
+
+void {stem}_directional(double t, const double *state, const double *constants, const double *memory,
+                        const double *seed, double *out);
+
+#define MODEL_NAME {name}
+#define TOKEN {token}
+#define STEP {step} /* the longest inner step of co-simulation, in seconds */
+
+#define N_PARAMETERS {parameters}
+#define N_CONSTANTS {constants}
+#define N_STATES {states}
+#define N_MEMORY {memory}
+#define N_OUTPUTS {outputs}
+#define N_EVENTS {events}
+#define N_INDICATORS {indicators} /* events without the clocks of periodic updates */
+
+#define HAS_UPDATE {update}
+#define HAS_NORMALISE {normalise}
+#define N_COORDINATES {coordinates} /* the first of the states */
+#define N_GAPS {gaps} /* of loops that have to close; 0: none */
+#define HAS_EXCHANGE {exchange}
+#define HAS_COSIMULATION {cosimulation}
+#define TUNABLE {tunable}
+
+typedef struct {{
+    const char *name;
+    int direction; /* of the sign change that matters; 0: both */
+    int stop;      /* whether the run ends there */
+    int watchman;  /* of the choice of dependent speeds, of which there is one here */
+    int clock;     /* place of its clock in the memory; -1: none */
+    double period;
+}} event_description;
+
+extern const double START_PARAMETERS[];             /* in their own units */
+extern const double START_STATE[], STATE_FACTORS[]; /* in the model's units, and to them */
+extern const double FIRST_GUESS[]; /* coordinates from which loops are closed */
+extern const double START_MEMORY[], MEMORY_FACTORS[];
+extern const double MEMORY_PERIODS[]; /* of clocks, which start so long after a run; -1: no clock */
+extern const int INPUTS[]; /* 1 for memory that is set from outside */
+extern const char *const STATE_NAMES[];
+extern const event_description EVENTS[];
+
+#endif
+"""
+
+
+def variables_header(
+    interface: Interface, token: str, step: float, *, exchange: bool, cosimulation: bool
+) -> str:
+    """variables.h"""
+    program, description = interface.source.program, interface.source.description
+    values = {
+        "stem": interface.source.stem,
+        "name": quoted(description.name),
+        "token": quoted(token),
+        "step": repr(float(step)),
+        "parameters": len(description.parameters),
+        "constants": len(program.constants),
+        "states": len(program.state),
+        "memory": len(program.memory),
+        "outputs": len(description.outputs),
+        "events": len(description.events),
+        "indicators": len(interface.indicators),
+        "update": int(bool(program.update.results)),
+        "normalise": int(bool(program.quaternions or program.corrected)),
+        "coordinates": len(interface.source.equations.coordinates),
+        "gaps": len(loops.gaps) if (loops := interface.source.assembly) else 0,
+        "exchange": int(exchange),
+        "cosimulation": int(cosimulation),
+        "tunable": int(interface.tunable),
+    }
+    return _HEADER.format(**values)
+
+
+def variables_source(interface: Interface) -> str:
+    """variables.c"""
+    description = interface.source.description
+    parameters = interface.parameters
+    events = [
+        f"{{{quoted(e.name)}, {e.direction}, {int(e.stop)}, {int(e.watchman)}, "
+        f"{interface.clocks[k].place if k in interface.clocks else -1}, "
+        f"{repr(interface.clocks[k].period) if k in interface.clocks else '0.0'}}}"
+        for k, e in enumerate(description.events)
+    ]
+    lines = [
+        "/* variables.c: start values, names and factors of this model. */",
+        '#include "variables.h"',
+        "",
+    ]
+    lines += _array("double", "START_PARAMETERS", [repr(v.start) for v in parameters])
+    lines += _array("double", "START_STATE", [repr(x) for x in interface.start_state])
+    lines += _array("double", "FIRST_GUESS", [repr(x) for x in interface.first_guess])
+    lines += _array("double", "STATE_FACTORS", [repr(x) for x in interface.state_factors])
+    lines += _array("double", "START_MEMORY", [repr(x) for x in interface.start_memory])
+    lines += _array("double", "MEMORY_FACTORS", [repr(x) for x in interface.memory_factors])
+    periods = [-1.0 if m.period is None else m.period for m in description.memory]
+    lines += _array("double", "MEMORY_PERIODS", [repr(x) for x in periods])
+    lines += _array("int", "INPUTS", [str(int(m.input)) for m in description.memory])
+    lines += _array("char *const", "STATE_NAMES", [quoted(s.name) for s in description.states])
+    lines += _array("event_description", "EVENTS", events, empty='{"", 0, 0, 0, -1, 0.0}')
+    return "\n".join(lines) + "\n"
+
+
+def _array(kind: str, name: str, items: Sequence[str], empty: str = "0") -> list[str]:
+    """A table; one that would be empty has an entry that nobody reads. Texts have lines of their own."""
+    items = items or [empty]
+    if any('"' in item for item in items):
+        return [f"const {kind} {name}[] = {{", *(f"    {item}," for item in items), "};"]
+    return wrapped(f"const {kind} {name}[] = {{{', '.join(items)}}};", WIDTH, "", "    ")

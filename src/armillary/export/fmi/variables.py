@@ -1,0 +1,221 @@
+"""The variables of an FMU: what each is called, what it means, and the number by which it is asked for.
+
+Value references run through time, parameters, memory, states, rates of the states, outputs and event
+functions, in the order in which the program holds them; sources/fmu.c counts in the same way. Outputs that
+merely repeat a state or a memory have a number but are not listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra.expression import Expr
+from armillary.errors import ParameterError, nearest
+from armillary.export.fmi.dependencies import dependencies
+from armillary.export.text.source import Source
+from armillary.model.unit_system import state_factor
+from armillary.program.equations import Equations
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable as modelDescription.xml tells it."""
+
+    name: str
+    reference: int
+    causality: str
+    variability: str
+    initial: str = ""
+    start: float | None = None
+    units: str = ""
+    about: str = ""
+    derivative_of: int | None = None  # the value reference of a state
+    depends: tuple[int, ...] = ()  # value references of time, states and memory
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The event of a periodic update: where its clock stands in the memory, and the period."""
+
+    place: int
+    period: float
+
+
+@dataclass(frozen=True, eq=False)
+class Interface:
+    """Variables and start values of one model; start values inside are in the model's own units."""
+
+    source: Source
+    parameters: tuple[Variable, ...]
+    memory: tuple[Variable, ...]  # clocks are not listed
+    states: tuple[Variable, ...]
+    rates: tuple[Variable, ...]
+    outputs: tuple[Variable, ...]
+    indicators: tuple[Variable, ...]
+    time: Variable
+    start_state: tuple[float, ...]
+    first_guess: tuple[float, ...]  # coordinates from which loops are closed
+    start_memory: tuple[float, ...]
+    state_factors: tuple[float, ...]
+    memory_factors: tuple[float, ...]
+    clocks: Mapping[int, Clock]  # by the number of the event
+    tunable: bool
+
+    @property
+    def listed(self) -> tuple[Variable, ...]:
+        """All variables, in the order of modelDescription.xml."""
+        groups = (self.parameters, self.memory, self.states, self.rates, self.outputs, self.indicators)
+        return (self.time, *(v for group in groups for v in group))
+
+    @property
+    def results(self) -> tuple[Variable, ...]:
+        """Variables that an importer reads as outputs."""
+        return tuple(v for v in self.listed if v.causality == "output")
+
+
+def interface(source: Source, parameters: Mapping[str, float] | None, initial: Any) -> Interface:
+    """The variables of a model, with start values of the user where there are any."""
+    equations, description, program = source.equations, source.description, source.program
+    values = _values(source, parameters)
+    state, memory = [s.initial for s in description.states], [m.initial for m in description.memory]
+    if parameters or initial is not None:
+        state = equations.compile().state(initial, values).tolist()
+    first_guess = loops.first if (loops := source.assembly) and initial is None else tuple(state)
+    n_parameters, n_memory, n_states = len(values), len(memory), len(state)
+    first_memory = 1 + n_parameters
+    first_state = first_memory + n_memory
+    first_rate = first_state + n_states
+    first_output = first_rate + n_states
+    first_indicator = first_output + len(description.outputs)
+
+    references: dict[Expr, int] = {program.time: 0}
+    references |= {s: first_memory + i for i, s in enumerate(program.memory)}
+    references |= {s: first_state + i for i, s in enumerate(program.state)}
+    state_factors = _state_factors(equations)
+    memory_factors = [m.factor for m in equations.system.memories.values()]
+    clocks = _clocks(equations)
+    tunable = not equations.setting.rows  # closed loops of other lengths would have to be assembled anew
+    names = _Names({"time"})
+    listed_parameters = tuple(
+        Variable(
+            names.own(p.name), 1 + i, "parameter", "tunable" if tunable else "fixed", "exact", values[p.name],
+            p.units, p.about,
+        )
+        for i, p in enumerate(description.parameters)
+    )  # fmt: skip
+    states = tuple(
+        Variable(
+            names.own(s.name), first_state + i, "output", "continuous", "exact", state[i] / state_factors[i],
+            s.units, s.about, depends=(first_state + i,),
+        )
+        for i, s in enumerate(description.states)
+    )  # fmt: skip
+    stored = tuple(
+        Variable(
+            names.own(m.name), first_memory + i, "input" if m.input else "local",
+            "continuous" if m.input else "discrete", "" if m.input else "exact",
+            memory[i] / memory_factors[i], m.units, m.about,
+        )
+        for i, m in enumerate(description.memory)
+        if m.plain
+    )  # fmt: skip
+    shown = {v.name for v in (*states, *stored)}
+    rates = tuple(
+        Variable(
+            names.own(f"der({s.name})"), first_rate + i, "local", "continuous", "calculated", None,
+            _rate_units(s.units), f"rate of {s.name}", first_state + i, depends,
+        )
+        for i, (s, depends) in enumerate(
+            zip(description.states, dependencies(program.derivatives.results, references), strict=True)
+        )
+    )  # fmt: skip
+    wanted = set(equations.system.outputs)
+    outputs = tuple(
+        Variable(
+            names.own(o.name, "output"), first_output + i, "output" if o.name in wanted else "local",
+            "continuous", "calculated", None, o.units, o.about, depends=depends,
+        )
+        for i, (o, depends) in enumerate(
+            zip(description.outputs, dependencies(program.outputs.results, references), strict=True)
+        )
+        if o.name not in shown
+    )  # fmt: skip
+    watched = [k for k in range(len(description.events)) if k not in clocks]
+    depends_of = dependencies([program.events.results[k] for k in watched], references)
+    indicators = tuple(
+        Variable(
+            names.own(f"event({description.events[k].name})"), first_indicator + i, "local", "continuous",
+            "calculated", None, "", description.events[k].about, depends=depends_of[i],
+        )
+        for i, k in enumerate(watched)
+    )  # fmt: skip
+    return Interface(
+        source, listed_parameters, stored, states, rates, outputs, indicators,
+        Variable("time", 0, "independent", "continuous", units="s", about="time"),
+        tuple(state), first_guess, tuple(memory), state_factors, tuple(memory_factors), clocks, tunable,
+    )  # fmt: skip
+
+
+class _Names:
+    """Names of variables, each once: a later one says what it is where an earlier one has the same name."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self.taken = taken
+
+    def own(self, wish: str, kind: str = "") -> str:
+        name = " ".join(wish.split())
+        if name in self.taken and kind:
+            name = f"{name} ({kind})"
+        while name in self.taken:
+            name += "'"
+        self.taken.add(name)
+        return name
+
+
+def _values(source: Source, given: Mapping[str, float] | None) -> dict[str, float]:
+    """Start values of all parameters in the user's units."""
+    known = [p.name for p in source.description.parameters]
+    given = {str(name): value for name, value in (given or {}).items()}
+    for name in given:
+        if name not in known:
+            raise ParameterError(f"there is no parameter '{name}'{nearest(name, known)}")
+    missing = [p.name for p in source.description.parameters if p.default is None and p.name not in given]
+    if missing:
+        raise ParameterError(
+            f"an FMU needs start values of all parameters, and {', '.join(missing)} has none: give defaults "
+            "in the description, or parameters={…} to export"
+        )
+    if given:
+        source.equations.compile().inside(given)  # which says what is wrong with a value
+    defaults = {p.name: p.default for p in source.description.parameters if p.default is not None}
+    return {name: float((defaults | given)[name]) for name in known}
+
+
+def _state_factors(equations: Equations) -> tuple[float, ...]:
+    system = equations.system
+    known = {s.data.name: state_factor(s) for s in system.moving()}
+    return tuple(known.get(s.data.name, 1.0) for s in equations.program.state)
+
+
+def _clocks(equations: Equations) -> dict[int, Clock]:
+    memories = list(equations.system.memories.values())
+    places = {m.symbol.data.name: i for i, m in enumerate(memories) if m.period is not None}
+    return {
+        k: Clock(places[e.name], float(memories[places[e.name]].period or 0.0))
+        for k, e in enumerate(equations.targets.watched)
+        if e.hidden and e.name in places
+    }
+
+
+def _rate_units(units: str) -> str:
+    """The units of a rate."""
+    if not units or units == "1":
+        return "1/s"
+    return f"{units.removesuffix('/s')}/s^2" if units.endswith("/s") else f"{units}/s"
+
+
+def unit_texts(variables: Sequence[Variable]) -> list[str]:
+    """Units that occur, each once, in the order of first meeting."""
+    return list(dict.fromkeys(v.units for v in variables if v.units))

@@ -1,0 +1,116 @@
+"""Expressions in Fortran.
+
+Reals are compared by helpers where equality is asked for, since compilers warn of it; Fortran's own min and
+max say nothing of NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from armillary.export.text.layout import listed, one_line
+from armillary.export.text.printer import ATOM, CHOICE, PRODUCT, UNARY, Operand, Printer
+
+# Fortran has no reserved words, but a variable of such a name would hide the function.
+_TAKEN = "dp merge sqrt abs sin cos tan tanh asin acos atan atan2 exp log min max modulo aint real huge"
+
+
+class FortranPrinter(Printer):
+    """Fortran's way of writing expressions."""
+
+    folded = True
+    keywords = frozenset(_TAKEN.split())
+    functions = {  # noqa: RUF012
+        "min": "least", "max": "most", "sign": "signum",
+        "floor": "floored", "ceil": "raised", "mod": "modulo",
+    }  # fmt: skip
+    comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "equal", "ne": "equal"}  # noqa: RUF012
+    logic = {"and": ".and.", "or": ".or."}  # noqa: RUF012
+    negation = ".not. "
+
+    def literal(self, value: float) -> str:
+        return f"{float(value)!r}_dp"
+
+    def special(self, value: float) -> str:
+        if value != value:
+            return "ieee_value(1.0_dp, ieee_quiet_nan)"
+        return f"ieee_value(1.0_dp, ieee_{'positive' if value > 0 else 'negative'}_inf)"
+
+    def as_number(self, truth: str) -> Operand:
+        return Operand(f"merge(1.0_dp, 0.0_dp, {truth})")
+
+    def as_truth(self, number: Operand) -> Operand:
+        return Operand(f"nonzero({self.at(number, CHOICE)})", ATOM, True)
+
+    def choice(self, condition: Operand, yes: Operand, no: Operand) -> Operand:
+        return Operand(
+            f"merge({self.at(yes, CHOICE)}, {self.at(no, CHOICE)}, {self.at_truth(condition, CHOICE)})"
+        )
+
+    def function(self, name: str, arguments: Sequence[Operand]) -> Operand:
+        if name == "pow":
+            base, exponent = (self.at(a, ATOM) for a in arguments)
+            return Operand(f"{base}**{exponent}", PRODUCT if base.startswith("-") else UNARY)
+        return super().function(name, arguments)
+
+    def call(self, node: Any, operands: Sequence[Operand]) -> Operand:
+        if node.data in ("eq", "ne"):
+            text = f"equal({', '.join(self.at(a, CHOICE) for a in operands)})"
+            return Operand(text, ATOM, True) if node.data == "eq" else Operand(f"(.not. {text})", ATOM, True)
+        return super().call(node, operands)
+
+
+def table_function(name: str, table: Any, width: int) -> str:
+    """A lookup table as a function: its data as constants, bisection on each axis, then Horner's rule."""
+    arguments = ("x", "y")[: table.arity]
+    shape = table.coefficients.shape
+    lines = [
+        f"  ! Table '{one_line(table.name)}': a piecewise polynomial.",
+        f"  pure function {name}({', '.join(arguments)}) result(value)",
+        f"    real(dp), intent(in) :: {', '.join(arguments)}",
+        "    real(dp) :: value, " + ", ".join(f"d{a}" for a in arguments)
+        + (f", row({shape[2]})" if table.arity == 2 else ""),
+        "    integer :: " + ", ".join(f"i{a}" for a in arguments) + (", p" if table.arity == 2 else ""),
+        "    logical :: beyond",
+    ]  # fmt: skip
+    for a, breaks in zip(arguments, table.breaks, strict=True):
+        lines += _constant(f"{a}_breaks({len(breaks)})", breaks, width)
+    # One array per interval of the first axis keeps every statement short.
+    flat = table.coefficients.reshape(shape[0], -1)
+    cell = flat.shape[1]
+    lines.append(f"    real(dp) :: cell({cell})")
+    lines.append("    beyond = .false.")
+    for a, outside in zip(arguments, table.outside, strict=True):
+        lines.append(f"    call piece({a}, {a}_breaks, '{outside}', i{a}, d{a}, beyond)")
+    lines.append("    select case (ix)")
+    for i, values in enumerate(flat):
+        lines.append(f"    case ({i + 1})" if i < len(flat) - 1 else "    case default")
+        lines.append("      cell = [ &")
+        lines += listed([literal(v) for v in values], width, " " * 8, " &")
+        lines[-1] += "]"
+    lines.append("    end select")
+    if table.arity == 1:
+        lines.append("    value = horner(cell, dx)")
+    else:
+        degree = shape[3]
+        start = f"((iy - 1)*{shape[2]} + p - 1)*{degree}"
+        lines += [
+            f"    do p = 1, {shape[2]}",
+            f"      row(p) = horner(cell({start} + 1:{start} + {degree}), dy)",
+        ]
+        lines += ["    end do", "    value = horner(row, dx)"]
+    lines += ["    if (beyond) value = 0.0_dp", f"  end function {name}"]
+    return "\n".join(lines) + "\n"
+
+
+def literal(value: float) -> str:
+    """A number of any sign, exactly."""
+    return f"{float(value)!r}_dp"
+
+
+def _constant(declared: str, values: Any, width: int) -> list[str]:
+    lines = [f"    real(dp), parameter :: {declared} = [ &"]
+    lines += listed([literal(v) for v in values], width, " " * 6, " &")
+    lines[-1] += "]"
+    return lines

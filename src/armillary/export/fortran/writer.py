@@ -1,0 +1,350 @@
+"""The layout of an exported Fortran module, and of the folder around it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from armillary.export.fortran.assembly import assembly_data, assembly_text
+from armillary.export.fortran.lines import pieces, short_lines
+from armillary.export.fortran.printer import FortranPrinter, literal, table_function
+from armillary.export.fortran.program import (
+    example_namelist,
+    parameter_assignments,
+    parameter_fields,
+    program_text,
+)
+from armillary.export.text.body import Body
+from armillary.export.text.description import State, Stored
+from armillary.export.text.features import features
+from armillary.export.text.folder import write_folder
+from armillary.export.text.heading import head, note, operations_text, readme_tables
+from armillary.export.text.helpers import helpers, needed
+from armillary.export.text.layout import bytes_of, listed, partial_sums, wrapped
+from armillary.export.text.numbers import reference_text
+from armillary.export.text.source import Sections, Source, Told, source
+from armillary.export.text.template import fill, template
+from armillary.program.equations import Equations
+from armillary.program.program import Section
+
+WIDTH = 130
+_PIECE = 50  # bytes of a constant in one line: all of them may be quotes, which are written twice
+LONGEST = 20_000  # characters of a statement: it may have 255 continuation lines
+RESERVED = (
+    "parameters_t", "run_t", "precompute", "derivatives", "outputs", "events", "update", "fire", "normalise",
+    "unit_length", "correct", "rates", "unused", "missing", "n_states", "n_outputs", "n_memory", "n_events",
+    "n_constants", "state_names", "output_names", "event_names", "event_direction", "event_stops",
+    "event_hidden", "event_guards", "equal", "nonzero",
+    "least", "most", "signum", "piece", "horner", "p",
+)  # fmt: skip
+_ARGUMENTS = {
+    "state": "state(n_states)", "constants": "constants(n_constants)", "memory": "memory(n_memory)"
+}  # fmt: skip
+
+
+def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """A folder with modules and a program for this one system, a Makefile, a run file, a test, a README."""
+    made = source(equations)
+    stem, has, d = made.stem, features(made), made.description
+    sections = Sections(made, FortranPrinter(), RESERVED)
+    values = {"module": stem, "title": d.name, "version": d.version, "parameters": str(len(d.parameters))}
+    values["set_parameters"] = parameter_assignments(made)
+
+    def filled(name: str) -> str:
+        return fill(template(__package__, name), values, has)
+
+    return write_folder(
+        path,
+        {
+            f"{stem}_model.f90": short_lines(model_text(made, sections)),
+            f"{stem}_solver.f90": short_lines(filled("solver.txt")),
+            f"{stem}.f90": short_lines(program_text(made)),
+            f"test_{stem}.f90": short_lines(filled("test.txt")),
+            "reference.txt": reference_text(made.reference),
+            "run.nml": example_namelist(made),
+            "Makefile": filled("makefile.txt"),
+            "README.md": "\n".join([filled("readme.txt").rstrip("\n"), *readme_tables(d)]) + "\n",
+        },
+        force=force,
+    )
+
+
+def model_text(made: Source, sections: Sections) -> str:
+    """The module of the equations: parameters, names, and a pure subroutine per section."""
+    d, stem = made.description, made.stem
+    functions = "\n".join(_functions(made, sections))
+    tables = "\n".join(table_function(name, t, WIDTH) for t, name in sections.printer.tables.items())
+    called = "\n".join(needed(helpers(__package__), functions + tables))
+    words = [
+        w for w in ("ieee_is_nan", "ieee_value", "ieee_quiet_nan", "ieee_positive_inf", "ieee_negative_inf")
+    ]
+    used = [w for w in words if w in functions + tables + called]
+    lines = [f"! {line}".rstrip() for line in head(d, f"{stem}_model.f90", "the equations of motion.")]
+    lines += ["!", "! Parameters and outputs are in the units stated with them. All subroutines are pure."]
+    lines += [f"module {stem}_model", "  use, intrinsic :: iso_fortran_env, only: dp => real64"]
+    if used:
+        lines.append(f"  use, intrinsic :: ieee_arithmetic, only: {', '.join(used)}")
+    lines += ["  implicit none", "  private", *_public(made), "", *_data(made), "", "contains", ""]
+    return "\n".join([*lines, functions, tables + called, f"end module {stem}_model"]) + "\n"
+
+
+def _public(made: Source) -> list[str]:
+    names = ["parameters_t", "missing", "n_states", "n_outputs", "n_memory", "n_constants", "state_names"]
+    names += ["output_names", "initial_state", "initial_memory", "precompute", "derivatives", "outputs"]
+    has = features(made)
+    if "loops" in has:
+        names += ["assemble", "open_loops_text", "n_gaps", "n_places", "first_guess", "whole_state"]
+    if "events" in has:
+        names += [
+            "n_events",
+            "event_names",
+            "event_direction",
+            "event_stops",
+            "event_hidden",
+            "events",
+            "fire",
+        ]
+    if "watchman" in has:
+        names.append("event_guards")
+    names += [name for name in ("update", "normalise") if name in has]
+    lines = listed(names, WIDTH, "    ", " &")
+    return ["  public :: &", *lines]
+
+
+def _data(made: Source) -> list[str]:
+    """Sizes, names, the parameters as a type, and the initial values."""
+    d, program = made.description, made.program
+    sizes = {"n_states": len(d.states), "n_outputs": len(d.outputs), "n_memory": len(d.memory)}
+    sizes["n_constants"] = len(program.constants)
+    if d.events:
+        sizes["n_events"] = len(d.events)
+    lines = [f"  integer, parameter :: {', '.join(f'{name} = {n}' for name, n in sizes.items())}"]
+    lines.append(
+        "  real(dp), parameter :: missing = -huge(1.0_dp)  ! in place of a default where there is none"
+    )
+    lines += _names("state_names", "n_states", [s.name for s in d.states])
+    lines += _names("output_names", "n_outputs", [o.name for o in d.outputs])
+    if d.events:
+        lines += _names("event_names", "n_events", [e.name for e in d.events])
+        directions = [str(e.direction) for e in d.events]
+        lines += _array("integer", "event_direction(n_events)", directions, "-1: falling, 1: rising, 0: both")
+        stops = [".true." if e.stop else ".false." for e in d.events]
+        lines += _array("logical", "event_stops(n_events)", stops, "whether the run ends there")
+        hidden = [".true." if e.hidden else ".false." for e in d.events]
+        lines += _array("logical", "event_hidden(n_events)", hidden, "whether nobody is told of it")
+        if any(e.watchman for e in d.events):
+            guards = [".true." if e.watchman else ".false." for e in d.events]
+            lines += _array(
+                "logical",
+                "event_guards(n_events)",
+                guards,
+                "whether it guards the choice of dependent speeds",
+            )
+    if made.assembly is not None:
+        lines += assembly_data(made.assembly, _array, _names)
+    lines += ["", "  type :: parameters_t"]
+    for name, p in zip(parameter_fields(made), d.parameters, strict=True):
+        default = "missing" if p.default is None else literal(p.default)
+        comment = note(p.units, p.about)
+        lines.append(f"    real(dp) :: {name} = {default}" + (f"  ! {comment}" if comment else ""))
+    return [*lines, "  end type parameters_t"]
+
+
+def _names(name: str, size: str, names: Sequence[str]) -> list[str]:
+    longest = max((len(n.encode()) for n in names), default=1)
+    quoted = [_quoted(n) for n in names]
+    start = f"  character(len={longest}), parameter :: {name}({size}) = [character(len={longest}) ::"
+    if not quoted:
+        return [start + "]"]
+    lines = listed(quoted, WIDTH, "    ", " &")
+    lines[-1] += "]"
+    return [start + " &", *lines]
+
+
+def _quoted(text: str) -> str:
+    """A character constant; a long one in pieces, for lines have at most 132 bytes."""
+    return "// &\n      ".join("'" + piece.replace("'", "''") + "'" for piece in pieces(text, _PIECE))
+
+
+def _array(kind: str, declared: str, values: Sequence[str], comment: str) -> list[str]:
+    lines = listed(values, WIDTH, "    ", " &")
+    return [f"  ! {comment}", f"  {kind}, parameter :: {declared} = [ &", *lines[:-1], lines[-1] + "]"]
+
+
+# ---------------------------------------------------------------- subroutines
+
+
+def _functions(made: Source, sections: Sections) -> list[str]:
+    program = made.program
+    texts = [_initial(made), _precompute(made, sections)]
+
+    def add(f: Told) -> None:
+        body = sections.body(f.section)
+        targets = [(f"{f.out}({i + 1})", text) for i, text in enumerate(body.results)]
+        texts.append(_subroutine(f.name, f.about, body, [f"{f.out}({f.size})"], targets, f.labels))
+
+    for function in made.functions:
+        add(function)
+    for k, section in enumerate(program.fire):
+        texts.append(_fire(k, section, made, sections))
+    if program.fire:
+        cases = "\n".join(
+            f"    case ({k})\n      call fire_{k}(t, state, constants, memory, new_memory, new_state)"
+            for k in range(1, len(program.fire) + 1)
+        )
+        texts.append(_FIRE.replace("CASES", cases))
+    for function in made.corrections:
+        add(function)
+    if program.quaternions or program.corrected:
+        indent = " " * (6 if program.corrected else 4)
+        values = {
+            "corrected": ", ".join(str(i + 1) for i in program.corrected),
+            "count": str(len(program.corrected)),
+            "sizes": ", ".join(made.correction_sizes("constants({})", 1, literal)),
+            "units": str(4 * len(program.quaternions)),
+            "place": "\n".join(
+                f"{indent}state({q + 1}:{q + 4}) = unit({4 * i + 1}:{4 * i + 4})"
+                for i, q in enumerate(program.quaternions)
+            ),
+        }
+        texts.append(fill(template(__package__, "normalise.txt"), values, features(made)))
+    if (loops := made.assembly) is not None:
+        about = "Gaps of the loops, elements of J, elements of N"
+        add(Told(loops.section, "geometry", about, loops.section.labels, "numbers", "n_numbers"))
+        texts.append(assembly_text(loops, _quoted))
+    return texts
+
+
+def _subroutine(
+    name: str,
+    about: str,
+    body: Body,
+    outs: Sequence[str],
+    targets: Sequence[tuple[str, str]],
+    labels: Sequence[str],
+) -> str:
+    """A section with the usual arguments: time, state, constants and memory."""
+    plain = [out.partition("(")[0] for out in outs]
+    used = {i.array or "t" for i in body.inputs}
+    idle = [a for a in ("t", *_ARGUMENTS) if a not in used]
+    lines = [f"  ! {about}: {operations_text(body.section.operations)}."]
+    lines.append(f"  pure subroutine {name}(t, {', '.join(_ARGUMENTS)}, {', '.join(plain)})")
+    lines.append(f"    real(dp), intent(in) :: t, {', '.join(_ARGUMENTS.values())}")
+    lines.append(f"    real(dp), intent(out) :: {', '.join(outs)}")
+    inputs = [i for i in body.inputs if i.array]
+    lines += _declared([*(i.name for i in inputs), *(s.name for s in body.steps)])
+    lines += [f"    associate (unused => {a})\n    end associate" for a in idle]
+    lines += [f"    {i.name} = {i.array}({i.index + 1})" for i in inputs]
+    lines += _steps(body)
+    for (target, text), label in zip(targets, labels, strict=True):
+        lines += _assignment(target, text, "" if text == label else label)
+    return "\n".join([*lines, f"  end subroutine {name}"]) + "\n"
+
+
+def _declared(names: Sequence[str]) -> list[str]:
+    """Declarations of locals, a few hundred to a statement."""
+    lines: list[str] = []
+    for start in range(0, len(names), 400):
+        part = listed(names[start : start + 400], WIDTH, " " * 16, " &")
+        lines += ["    real(dp) :: " + part[0].strip(), *part[1:]]
+    return lines
+
+
+def _steps(body: Body) -> Iterable[str]:
+    return [line for step in body.steps for line in _assignment(step.name, step.text)]
+
+
+def _assignment(name: str, text: str, label: str = "") -> list[str]:
+    first, *others = partial_sums(text, LONGEST)
+    lines = wrapped(f"{name} = {first}", WIDTH, " " * 4, " " * 8, " &")
+    for part in others:
+        lines += wrapped(f"{name} = {name}{part}", WIDTH, " " * 4, " " * 8, " &")
+    if label and bytes_of(lines[-1]) + bytes_of(label) + 4 <= WIDTH:
+        lines[-1] += f"  ! {label}"
+    elif label:
+        lines.insert(0, f"    ! {label}")
+    return lines
+
+
+def _precompute(made: Source, sections: Sections) -> str:
+    body = sections.body(made.program.precompute)
+    lines = [f"  ! Constants from parameters, once per run: {operations_text(body.section.operations)}."]
+    lines += ["  pure subroutine precompute(p, constants)", "    type(parameters_t), intent(in) :: p"]
+    lines.append("    real(dp), intent(out) :: constants(n_constants)")
+    lines += _declared([*(i.name for i in body.inputs), *(s.name for s in body.steps)])
+    if not body.inputs:
+        lines.append("    associate (unused => p)\n    end associate")
+    names = parameter_fields(made)
+    for i in body.inputs:
+        factor = made.description.parameters[i.index].factor
+        lines.append(f"    {i.name} = p%{names[i.index]}" + ("" if factor == 1.0 else f"*{literal(factor)}"))
+    lines += _steps(body)
+    labels = [c.data.name for c in made.program.constants]
+    if not labels:
+        lines.append("    constants = 0.0_dp  ! there are none")
+    for k, (text, label) in enumerate(zip(body.results, labels, strict=True)):
+        lines += _assignment(f"constants({k + 1})", text, "" if text == label else label)
+    return "\n".join([*lines, "  end subroutine precompute"]) + "\n"
+
+
+def _inside(item: State | Stored) -> str:
+    """An initial value in the units of the equations, as its value in the stated ones times a factor."""
+    if item.factor == 1.0:
+        return literal(item.initial)
+    return f"{literal(item.initial / item.factor)}*{literal(item.factor)}"
+
+
+def _initial(made: Source) -> str:
+    """The initial state and memory, as functions."""
+    d = made.description
+    lines = ["  ! The initial state.", "  pure function initial_state() result(state)"]
+    lines.append("    real(dp) :: state(n_states)")
+    for k, s in enumerate(d.states):
+        lines.append(f"    state({k + 1}) = {_inside(s)}  ! {note(s.name, s.units, s.about)}")
+    lines += [
+        "  end function initial_state",
+        "",
+        "  ! The memory at the start of a run; clocks one period later.",
+    ]
+    lines += ["  pure function initial_memory(start) result(memory)", "    real(dp), intent(in) :: start"]
+    lines.append("    real(dp) :: memory(n_memory)")
+    if not any(m.period is not None for m in d.memory):
+        lines.append("    associate (unused => start)\n    end associate")
+    if not d.memory:
+        lines.append("    memory = 0.0_dp")
+    for k, m in enumerate(d.memory):
+        value = _inside(m) if m.period is None else f"start + {literal(m.period)}"
+        lines.append(f"    memory({k + 1}) = {value}  ! {note(m.name, m.units, m.about)}")
+    return "\n".join([*lines, "  end function initial_memory"]) + "\n"
+
+
+def _fire(k: int, section: Section, made: Source, sections: Sections) -> str:
+    body, d = sections.body(section), made.description
+    count = len(d.memory)
+    targets = [
+        (f"new_memory({i + 1})" if i < count else f"new_state({i + 1 - count})", text)
+        for i, text in enumerate(body.results)
+    ]
+    labels = [*(m.name for m in d.memory), *(s.name for s in d.states)]
+    about = f"Memory and state after event '{d.events[k].name}'"
+    if not count:  # a result of no numbers must be set all the same
+        targets.insert(0, ("new_memory", "0.0_dp"))
+        labels.insert(0, "there is none")
+    outs = ["new_memory(n_memory)", "new_state(n_states)"]
+    return _subroutine(f"fire_{k + 1}", about, body, outs, targets, labels)
+
+
+_FIRE = """  ! Memory and state after event k.
+  pure subroutine fire(k, t, state, constants, memory, new_memory, new_state)
+    integer, intent(in) :: k
+    real(dp), intent(in) :: t, state(n_states), constants(n_constants), memory(n_memory)
+    real(dp), intent(out) :: new_memory(n_memory), new_state(n_states)
+    select case (k)
+CASES
+    case default
+      new_memory = memory
+      new_state = state
+    end select
+  end subroutine fire
+"""

@@ -1,0 +1,23 @@
+"""Exported JAX: one module of pure functions for one system, to be compiled, mapped and differentiated.
+
+The layout is that of exported Python (python/module.py); module.py says what differs, ``solver.txt`` is the
+rollout by `lax.scan`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from armillary.export.jax.module import JaxModule, check
+from armillary.export.python.writer import module_name, write_module
+from armillary.export.text.source import source
+from armillary.program.equations import Equations
+
+
+def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
+    check(equations)
+    made = source(equations)
+    module = JaxModule(made, module_name("jax_system" if made.stem == "jax" else made.stem))
+    return write_module(module, path, force=force)

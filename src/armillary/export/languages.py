@@ -1,0 +1,48 @@
+"""Exported code: a program written out in another language, by the name of the language.
+
+Each writer is a module, imported when it is asked for, with one function
+
+    export(equations, path, **options) -> Path
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+from pathlib import Path
+from typing import Any
+
+from armillary.algebra.arguments import file_path
+from armillary.errors import ArmillaryError, nearest
+from armillary.program.equations import Equations
+
+LANGUAGES = {
+    "c": "armillary.export.c",
+    "cuda": "armillary.export.cuda",
+    "python": "armillary.export.python",
+    "jax": "armillary.export.jax",
+    "fortran": "armillary.export.fortran",
+    "matlab": "armillary.export.matlab",
+    "fmu": "armillary.export.fmi.export",
+}
+
+
+def export(equations: Equations, language: str, path: str | os.PathLike[str], **options: Any) -> Path:
+    """The equations written as a program of their own; the path of what was written."""
+    if not isinstance(language, str) or language not in LANGUAGES:
+        raise ArmillaryError(
+            f"cannot export to '{language}'{nearest(str(language), LANGUAGES)}; "
+            f"there are {', '.join(LANGUAGES)}"
+        )
+    file_path(path, "path")
+    writer = importlib.import_module(LANGUAGES[language]).export
+    known = list(inspect.signature(writer).parameters)[2:]
+    for name in options:
+        if name not in known:
+            raise ArmillaryError(
+                f"export to {language} has no option '{name}'{nearest(name, known)}; "
+                f"there are {', '.join(known)}"
+            )
+    found: Path = writer(equations, path, **options)
+    return found

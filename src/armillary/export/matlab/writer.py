@@ -1,0 +1,336 @@
+"""The layout of exported MATLAB: a package folder with a file for each function."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from armillary.export.matlab.printer import KEYWORDS, MatlabPrinter, table_function
+from armillary.export.text.assembly import Assembly
+from armillary.export.text.body import Body
+from armillary.export.text.description import State, Stored
+from armillary.export.text.features import features
+from armillary.export.text.folder import write_folder
+from armillary.export.text.heading import head, note, operations_text, readme_tables
+from armillary.export.text.helpers import helpers, needed
+from armillary.export.text.layout import listed, wrapped
+from armillary.export.text.names import fields
+from armillary.export.text.numbers import reference_text
+from armillary.export.text.runfile import example_timing
+from armillary.export.text.source import Sections, Source, Told, source
+from armillary.export.text.template import fill, template
+from armillary.program.equations import Equations
+
+WIDTH = 120
+RESERVED = ("choose", "least", "most", "root", "lookup", "horner", "p", "about", "given", "start", "values")
+
+
+def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """A folder with a package of functions for this one system, an example, a test and a README."""
+    made = source(equations)
+    d, has = made.description, features(made)
+    package = package_name(made.stem)
+    sections = Sections(made, MatlabPrinter(package), (*RESERVED, package))
+    duration, step = example_timing(made)
+    values = {
+        "package": package,
+        "title": d.name,
+        "version": d.version,
+        "duration": f"{duration:g}",
+        "step": f"{step:g}",
+    }
+
+    def filled(name: str) -> str:
+        return fill(template(__package__, name), values, has)
+
+    setting = "\n".join(f"p.{name} = values({i + 1});" for i, name in enumerate(_fields(made)))
+    functions = _functions(made, sections, package)
+    functions["simulate"] = filled("simulate.txt")
+    files: dict[str, str] = {f"+{package}/{name}.m": text for name, text in functions.items()}
+    for table, name in sections.printer.tables.items():
+        files[f"+{package}/{name}.m"] = _with_helpers(table_function(name, table, WIDTH))
+    files |= {
+        f"run_{package}.m": filled("run.txt"),
+        f"test_{package}.m": fill(template(__package__, "test.txt"), values | {"set": setting}, has),
+        "reference.txt": reference_text(made.reference),
+        "README.md": "\n".join([filled("readme.txt").rstrip("\n"), *readme_tables(d)]) + "\n",
+    }
+    return write_folder(path, files, force=force)
+
+
+def package_name(stem: str) -> str:
+    """A name for the package that no variable of the files around it has: it would hide the package."""
+    texts = [
+        template(__package__, f"{name}.txt") for name in ("simulate", "normalise", "assembled", "run", "test")
+    ]
+    code = " ".join(line.partition("%")[0] for text in texts for line in text.splitlines())
+    taken = {*KEYWORDS.split(), *re.findall(r"[A-Za-z]\w*", code)}
+    return f"{stem}_system" if stem in taken else stem
+
+
+def _with_helpers(text: str) -> str:
+    return text + "".join(f"\n{helper}" for helper in needed(helpers(__package__), text))
+
+
+def _fields(made: Source) -> tuple[str, ...]:
+    """Names of the parameters in their structure."""
+    return fields((p.name for p in made.description.parameters), KEYWORDS.split())
+
+
+def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]:
+    program = made.program
+    found = {
+        "parameters": _parameters(made),
+        "names": _names(made),
+        "initial_state": _initial_state(made),
+        "initial_memory": _initial_memory(made),
+        "precompute": _precompute(made, sections, package),
+    }
+
+    def add(f: Told) -> None:
+        body = sections.body(f.section)
+        lines = [f"function {f.out} = {f.name}(t, state, constants, memory) %#ok<INUSD>"]
+        lines += [f"% {f.name.upper()}  {f.about}: {operations_text(body.section.operations)}.", *_body(body)]
+        lines += _results(f.out, body.results, f.labels)
+        found[f.name] = _with_helpers("\n".join([*lines, "end"]) + "\n")
+
+    for function in made.functions:
+        add(function)
+    if program.fire:
+        found["fire"] = _fire(made, sections)
+    for function in made.corrections:
+        add(function)
+    if program.quaternions or program.corrected:
+        indent = "  " if program.corrected else ""
+        values = {
+            "package": package,
+            "corrected": " ".join(str(i + 1) for i in program.corrected),
+            "sizes": " ".join(made.correction_sizes("constants({})", 1, repr)),
+            "place": "\n".join(
+                f"{indent}state({q + 1}:{q + 4}) = unit({4 * i + 1}:{4 * i + 4});"
+                for i, q in enumerate(program.quaternions)
+            ),
+        }
+        found["normalise"] = fill(template(__package__, "normalise.txt"), values, features(made))
+    if (loops := made.assembly) is not None:
+        about = "Gaps of the loops, elements of J, elements of N"
+        size = str(len(loops.section.results))
+        add(Told(loops.section, "geometry", about, loops.section.labels, "numbers", size))
+        found["assembled"] = _assembled(loops, package)
+        found["first_guess"] = _first_guess(loops)
+    return found
+
+
+def _assembled(loops: Assembly, package: str) -> str:
+    """Loops closed before a run."""
+    values = {
+        "package": package,
+        "gaps": str(len(loops.gaps)),
+        "rows": str(loops.rows),
+        "coordinates": str(len(loops.coordinates)),
+        "speeds": str(loops.speeds),
+        "jacobian": _rows([f"{i + 1}, {j + 1}" for i, j in loops.jacobian]),
+        "rates": _rows([f"{i + 1}, {j + 1}" for i, j in loops.rates]),
+        "quaternions": " ".join(str(q + 1) for q in loops.quaternions),
+        "before": "".join(f"    {_quoted(before)}, ...\n" for before, _ in loops.gaps),
+        "after": "".join(f"    {_quoted(after)}, ...\n" for _, after in loops.gaps),
+        "redundant": _quoted(loops.redundant),
+    }
+    for name in ("dependent", "holding", "whole", "kept"):
+        values[name] = " ".join(map(str, getattr(loops, name)))
+    has = {"redundant"} if loops.redundant else set()
+    return fill(template(__package__, "assembled.txt"), values, has)
+
+
+def _rows(rows: Sequence[str]) -> str:
+    return "\n".join(wrapped("; ".join(rows), WIDTH - 10, "", "    ", " ..."))
+
+
+def _first_guess(loops: Assembly) -> str:
+    """The coordinates from which loops are closed."""
+    lines = [
+        "function q = first_guess()",
+        "% FIRST_GUESS  Coordinates from which a search for closed loops starts.",
+    ]
+    lines += wrapped(f"q = [{'; '.join(map(repr, loops.first))}];", WIDTH, "", "    ", " ...")
+    return "\n".join([*lines, "end"]) + "\n"
+
+
+def _body(body: Body) -> list[str]:
+    """Inputs and assignments of a section."""
+    lines = [f"{i.name} = {i.array}({i.index + 1});" for i in body.inputs if i.array]
+    return lines + [line for step in body.steps for line in _assignment(step.name, step.text)]
+
+
+def _assignment(name: str, text: str, label: str = "") -> list[str]:
+    lines = wrapped(f"{name} = {text};", WIDTH, "", "    ", " ...")
+    if label and len(lines[-1]) + len(label) + 4 <= WIDTH:
+        lines[-1] += f"  % {label}"
+    elif label:
+        lines.insert(0, f"% {label}")
+    return lines
+
+
+def _results(out: str, texts: Sequence[str], labels: Sequence[str]) -> list[str]:
+    lines = [f"{out} = zeros({len(texts)}, 1);"]
+    for i, (text, label) in enumerate(zip(texts, labels, strict=True)):
+        lines += _assignment(f"{out}({i + 1})", text, "" if text == label else label)
+    return lines
+
+
+def _parameters(made: Source) -> str:
+    d = made.description
+    lines = ["function p = parameters()"]
+    lines += [
+        f"% {line}".rstrip() for line in head(d, "PARAMETERS", "parameters in the units stated with them.")
+    ]
+    lines.append("p = struct();")
+    for name, parameter in zip(_fields(made), d.parameters, strict=True):
+        value = "NaN" if parameter.default is None else repr(parameter.default)
+        missing = "no default; " if parameter.default is None else ""
+        comment = missing + note(parameter.units, parameter.about)
+        lines.append(f"p.{name} = {value};" + (f"  % {comment}" if comment else ""))
+    return "\n".join([*lines, "end"]) + "\n"
+
+
+def _precompute(made: Source, sections: Sections, package: str) -> str:
+    body = sections.body(made.program.precompute)
+    lines = ["function constants = precompute(p) %#ok<INUSD>"]
+    lines.append(
+        f"% PRECOMPUTE  Constants from parameters, once per run: {operations_text(body.section.operations)}."
+    )
+    lines += [
+        f"unknown = setdiff(fieldnames(p), fieldnames({package}.parameters()));",
+        "if ~isempty(unknown)",
+        "  error('there is no parameter %s', unknown{1});",
+        "end",
+    ]
+    names = _fields(made)
+    for name, parameter in zip(names, made.description.parameters, strict=True):
+        if parameter.default is None and parameter.needed:
+            lines += [
+                f"if isnan(p.{name})",
+                f"  error('parameter {name} has no default: set p.{name}');",
+                "end",
+            ]
+    for i in body.inputs:
+        factor = made.description.parameters[i.index].factor
+        lines.append(f"{i.name} = p.{names[i.index]}" + ("" if factor == 1.0 else f"*{factor!r}") + ";")
+    lines += [line for step in body.steps for line in _assignment(step.name, step.text)]
+    lines += _results("constants", body.results, [c.data.name for c in made.program.constants])
+    return _with_helpers("\n".join([*lines, "end"]) + "\n")
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _names(made: Source) -> str:
+    """Names, and what else is known of outputs and events."""
+    d = made.description
+    lines = [
+        "function about = names()",
+        "% NAMES  States, memory, outputs and events in the order of their vectors.",
+    ]
+    columns = {
+        "states": [s.name for s in d.states],
+        "state_units": [s.units for s in d.states],
+        "memory": [m.name for m in d.memory],
+        "outputs": [o.name for o in d.outputs],
+        "output_units": [o.units for o in d.outputs],
+        "events": [e.name for e in d.events],
+    }
+    for name, values in columns.items():
+        listing = listed([_quoted(value) for value in values], WIDTH, "    ", " ...")
+        lines += (
+            [f"about.{name} = {{ ...", *listing[:-1], f"{listing[-1]}}};"]
+            if listing
+            else [f"about.{name} = {{}};"]
+        )
+    if d.events:
+        directions = "; ".join(str(e.direction) for e in d.events)
+        lines.append(f"about.event_direction = [{directions}];  % -1: falling, 1: rising, 0: both")
+        for name, flags in (
+            ("stops", [e.stop for e in d.events]),
+            ("hidden", [e.hidden for e in d.events]),
+            ("guards", [e.watchman for e in d.events]),
+        ):
+            lines.append(f"about.event_{name} = [{'; '.join(str(f).lower() for f in flags)}];")
+    return "\n".join([*lines, "end"]) + "\n"
+
+
+def _replacing(what: str, vector: str, items: Sequence[State] | Sequence[Stored]) -> list[str]:
+    """Values by name, taken from the arguments in the units stated and converted."""
+    listing = listed([_quoted(item.name) for item in items], WIDTH, "    ", " ...")
+    factors = " ".join(repr(item.factor) for item in items)
+    converted = "*factors(place)" if any(item.factor != 1.0 for item in items) else ""
+    lines = ["names = { ...", *listing[:-1], f"{listing[-1]}}};"] if listing else ["names = {};"]
+    if converted:
+        lines += wrapped(f"factors = [{factors}];", WIDTH, "", "    ", " ...")
+    return [
+        *lines,
+        "for i = 1:2:numel(varargin)",
+        "  place = find(strcmp(varargin{i}, names));",
+        "  if isempty(place)",
+        f"    error('there is no {what} ''%s''; there are %s', varargin{{i}}, strjoin(names, ', '));",
+        "  end",
+        f"  {vector}(place) = varargin{{i + 1}}{converted};",
+        "end",
+    ]
+
+
+def _inside(item: State | Stored) -> str:
+    """An initial value in the units of the equations, as its value in the stated ones times a factor."""
+    return repr(item.initial) if item.factor == 1.0 else f"{item.initial / item.factor!r}*{item.factor!r}"
+
+
+def _initial_state(made: Source) -> str:
+    states = made.description.states
+    lines = ["function state = initial_state(varargin)"]
+    lines.append(
+        "% INITIAL_STATE  The initial state; values by name over it: initial_state('name', value, ...)."
+    )
+    lines.append(f"state = zeros({len(states)}, 1);")
+    for i, s in enumerate(states):
+        lines.append(f"state({i + 1}) = {_inside(s)};  % {note(s.name, s.units, s.about)}")
+    return "\n".join([*lines, *_replacing("state", "state", states), "end"]) + "\n"
+
+
+def _initial_memory(made: Source) -> str:
+    memory = made.description.memory
+    lines = ["function memory = initial_memory(start, varargin) %#ok<INUSL>"]
+    lines.append(
+        "% INITIAL_MEMORY  Memory and inputs at the start of a run; clocks are set one period after it."
+    )
+    lines.append("% Values by name over it: initial_memory(start, 'name', value, ...).")
+    lines.append(f"memory = zeros({len(memory)}, 1);")
+    for i, m in enumerate(memory):
+        value = _inside(m) if m.period is None else f"start + {m.period!r}"
+        lines.append(f"memory({i + 1}) = {value};  % {note(m.name, m.units, m.about)}")
+    return "\n".join([*lines, *_replacing("memory or input", "memory", memory), "end"]) + "\n"
+
+
+def _fire(made: Source, sections: Sections) -> str:
+    """One local function per event, and the one that chooses among them."""
+    d = made.description
+    count = len(d.memory)
+    lines = ["function [new_memory, new_state] = fire(k, t, state, constants, memory)"]
+    lines += ["% FIRE  Memory and state after event k.", "switch k"]
+    for k in range(len(made.program.fire)):
+        lines += [
+            f"  case {k + 1}",
+            f"    [new_memory, new_state] = fire_{k + 1}(t, state, constants, memory);",
+        ]
+    lines += ["  otherwise", "    error('there is no event %d', k);", "end", "end", ""]
+    for k, section in enumerate(made.program.fire):
+        body = sections.body(section)
+        lines += [
+            "",
+            f"function [new_memory, new_state] = fire_{k + 1}(t, state, constants, memory) %#ok<INUSD>",
+        ]
+        lines += [f"% Event '{d.events[k].name}': {operations_text(section.operations)}.", *_body(body)]
+        lines += _results("new_memory", body.results[:count], [m.name for m in d.memory])
+        lines += [*_results("new_state", body.results[count:], [s.name for s in d.states]), "end"]
+    return _with_helpers("\n".join(lines) + "\n")

@@ -1,0 +1,307 @@
+"""The layout of an exported Python module: data, a function per section, integration, main program."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from armillary.export.python.printer import PythonPrinter
+from armillary.export.text.assembly import Assembly
+from armillary.export.text.body import Body
+from armillary.export.text.features import features
+from armillary.export.text.heading import head, note, operations_text
+from armillary.export.text.helpers import helpers, needed
+from armillary.export.text.layout import one_line, wrapped
+from armillary.export.text.names import fields
+from armillary.export.text.printer import Printer
+from armillary.export.text.source import Sections, Source, Told
+from armillary.export.text.template import fill, template
+from armillary.program.program import Section
+
+WIDTH = 110
+ARGUMENTS = "t: float, state: Vector, constants: Vector, memory: Vector"
+
+
+class Module:
+    """One system's module; what another dialect writes in its own way, it overrides."""
+
+    package = "armillary.export.python"  # where the templates are
+    reserved: tuple[str, ...] = (
+        "Vector", "Parameters", "Event", "Trajectory", "Run", "precompute", "derivatives", "outputs",
+        "events", "update", "fire", "normalise", "unit_length", "correct", "geometry", "closed",
+        "simulate", "rk4", "midpoint", "finite", "main", "lookup", "horner", "number", "replaced",
+        "parameters_of", "sign_of", "csv", "sys",
+        "tomllib", "dataclass",
+    )  # fmt: skip
+    vector = ("[", "]")  # around the numbers of a result
+    decorator = ""  # of the class of parameters
+    needs = "Python 3.11 and later without other packages"
+
+    def __init__(self, made: Source, name: str) -> None:
+        self.made, self.name, self.has = made, name, features(made)
+        self.made, self.program, self.description = made, made.program, made.description
+        self.sections = Sections(made, self.printer(), self.reserved)
+        self.fields = fields((p.name for p in self.description.parameters), keyword.kwlist)
+
+    def printer(self) -> Printer:
+        return PythonPrinter()
+
+    def filled(self, file: str, values: Mapping[str, str] | None = None) -> str:
+        """A template of this dialect."""
+        return fill(template(self.package, file), values or {}, self.has)
+
+    def text(self) -> str:
+        """The whole module."""
+        functions = "\n\n".join(self.functions())
+        tables = "\n".join(self.table(name, t) for t, name in self.sections.printer.tables.items())
+        called = "\n\n".join(needed(helpers(self.package), functions + tables))
+        imports = self.filled(
+            "imports.txt", {"bisect": "from bisect import bisect_right\n" if tables else ""}
+        )
+        program = fill(template(Module.package, "program.txt"), {}, self.has)
+        parts = [self.data(), called, tables, functions, self.filled("solver.txt"), program]
+        texts = [f"{self.head()}\n\n{imports}", *(part for part in parts if part.strip("\n"))]
+        return "\n\n\n".join(text.strip("\n") for text in texts) + "\n"
+
+    def head(self) -> str:
+        name = self.name
+        lines = head(self.description, f"{name}.py", f"a simulation program, for {self.needs}.")
+        usage = [
+            "",
+            f"    python {name}.py run.toml              a run, written as run.csv",
+            f"    python test_{name}.py                  compares with stored numbers",
+            "",
+            f"    import {name}",
+            f"    trajectory = {name}.simulate(1.0, 0.01)",
+            "",
+            "Parameters and outputs are in the units stated with them, and so are states and memory.",
+        ]
+        return f'"""{_docstring(chr(10).join([*lines, *usage]))}\n"""'
+
+    def data(self) -> str:
+        """Parameters as a class, names and defaults of everything else."""
+        d, names = self.description, self.fields
+        lines = [
+            *filter(None, [self.decorator]),
+            "@dataclass(frozen=True, kw_only=True)",
+            "class Parameters:",
+        ]
+        lines += [f'    """Parameters of {_docstring(d.name)}, in the units stated with them."""', ""]
+        for name, p in zip(names, d.parameters, strict=True):
+            default = "" if p.default is None else f" = {float(p.default)!r}"
+            lines.append(_remarked(f"    {name}: float{default}", note(p.units, p.about)))
+        other = [(n, repr(p.name), "") for p, n in zip(d.parameters, names, strict=True) if p.name != n]
+        lines += ["", "", "# Parameters by the names of the model, which run files use, with their fields."]
+        lines += _mapping("OTHER_NAMES", other)
+        fields = "for name in Parameters.__dataclass_fields__"
+        lines.append(f"PARAMETER_NAMES = {{OTHER_NAMES.get(name, name): name {fields}}}")
+        lines += ["", "# States with their initial values."]
+        lines += _mapping(
+            "STATES", [(s.name, repr(s.initial / s.factor), note(s.units, s.about)) for s in d.states]
+        )
+        lines += [
+            "",
+            "# Memory, kept between steps and changed once per step or by events, and inputs from outside.",
+        ]
+        lines += _mapping(
+            "MEMORY", [(m.name, repr(m.initial / m.factor), note(m.units, m.about)) for m in d.memory]
+        )
+        clocks = [(m.name, repr(m.period), "s") for m in d.memory if m.period is not None]
+        lines += ["", "# Clocks among them start one period after the start of a run."]
+        lines += _mapping("PERIODS", clocks)
+        factors = [(s.name, repr(s.factor), "") for s in d.states if s.factor != 1.0]
+        factors += [(m.name, repr(m.factor), "") for m in d.memory if m.factor != 1.0]
+        lines += ["", "# From the units stated above to those of the equations, where they differ."]
+        lines += _mapping("FACTORS", factors)
+        lines += ["", "# Outputs with their units."]
+        lines += _mapping("OUTPUTS", [(o.name, repr(o.units), o.about) for o in d.outputs])
+        lines += ["OUTPUT_NAMES = list(OUTPUTS)"]
+        if d.events:
+            lines += ["", "EVENTS = ("]
+            for e in d.events:
+                flags = f"{e.direction}, {e.stop}, {e.hidden}, {e.watchman}"
+                lines.append(_remarked(f"    Event({e.name!r}, {flags}),", e.about))
+            lines.append(")")
+        return "\n".join(lines)
+
+    # ---------------------------------------------------------------- functions
+
+    def functions(self) -> list[str]:
+        """All sections as functions."""
+        program = self.program
+        texts = [self.precompute()]
+
+        def add(f: Told) -> None:
+            body = self.sections.body(f.section)
+            lines = [f"def {f.name}({ARGUMENTS}) -> Vector:", *self.body(body, f.about)]
+            texts.append("\n".join([*lines, *self.returned(body.results, f.labels)]) + "\n")
+
+        for function in self.made.functions:
+            add(function)
+        if program.fire:
+            texts += [self.fire(k, section) for k, section in enumerate(program.fire)]
+            names = ", ".join(f"fire_{k + 1}" for k in range(len(program.fire)))
+            texts.append(_FIRE.format(arguments=ARGUMENTS, names=names))
+        for function in self.made.corrections:
+            add(function)
+        if program.quaternions or program.corrected:
+            places = {
+                "quaternions": repr(list(program.quaternions)),
+                "corrected": repr(list(program.corrected)),
+                "sizes": f"[{', '.join(self.made.correction_sizes('constants[{}]', 0, repr))}]",
+            }
+            texts.append(self.filled("normalise.txt", places))
+        if self.made.assembly is not None:
+            texts += self.assembly(self.made.assembly)
+        return texts
+
+    call_of_geometry = "geometry(self.t, q + [0.0] * (len(STATES) - N_PLACES), self.constants, self.memory)"
+
+    def assembly(self, loops: Assembly) -> list[str]:
+        """Loops closed before a run."""
+        section = loops.section
+        body = self.sections.body(section)
+        lines = [f"def geometry({ARGUMENTS}) -> Vector:"]
+        lines += self.body(body, "Gaps of the loops, elements of J, elements of N")
+        values = {
+            "gaps": repr(len(loops.gaps)), "rows": repr(loops.rows), "speeds": repr(loops.speeds),
+            "coordinates": repr(len(loops.coordinates)), "call": self.call_of_geometry,
+            "texts": "".join(f"    ({before!r}, {after!r}),\n" for before, after in loops.gaps),
+            "redundant": repr(loops.redundant),
+        }  # fmt: skip
+        for name in ("jacobian", "rates", "dependent", "holding", "first", "kept", "quaternions"):
+            values[name] = "\n".join(wrapped(repr(getattr(loops, name)), WIDTH - 12, "", "    "))
+        has = {*self.has, "redundant"} if loops.redundant else self.has
+        return [
+            "\n".join([*lines, *self.returned(body.results, section.labels)]) + "\n",
+            fill(template(Module.package, "assembly.txt"), values, has),
+        ]
+
+    def given(self, name: str) -> str:
+        """A parameter as precompute reads it."""
+        return f"parameters.{name}"
+
+    def precompute(self) -> str:
+        """Constants from parameters, which are first converted to the model's units."""
+        body = self.sections.body(self.program.precompute)
+        lines = ["def precompute(parameters: Parameters) -> Vector:"]
+        lines.append(
+            f'    """Constants from parameters, once per run: {operations_text(body.section.operations)}."""'
+        )
+        for i in body.inputs:
+            factor = self.description.parameters[i.index].factor
+            lines.append(
+                f"    {i.name} = {self.given(self.fields[i.index])}"
+                + ("" if factor == 1.0 else f" * {factor!r}")
+            )
+        lines += _steps(body)
+        return (
+            "\n".join([*lines, *self.returned(body.results, [c.data.name for c in self.program.constants])])
+            + "\n"
+        )
+
+    def body(self, body: Body, about: str) -> list[str]:
+        """Docstring, inputs and assignments of a section."""
+        lines = [f'    """{_docstring(about)}: {operations_text(body.section.operations)}."""']
+        sizes = {"state": len(self.program.state), "constants": len(self.program.constants)}
+        sizes["memory"] = len(self.program.memory)
+        for array, size in sizes.items():
+            names = {i.index: i.name for i in body.inputs if i.array == array}
+            if names:
+                listed = ", ".join(names.get(k, "_") for k in range(size))
+                lines += _unpacked(f"[{listed}]" if size == 1 else listed, array)
+        return lines + _steps(body)
+
+    def returned(self, results: Sequence[str], labels: Sequence[str]) -> list[str]:
+        """The results as a vector, each with what it is behind it."""
+        return self.numbers(results, labels, "    ", "return ", "")
+
+    def numbers(
+        self, results: Sequence[str], labels: Sequence[str], indent: str, before: str, after: str
+    ) -> list[str]:
+        """A vector of results."""
+        opening, closing = self.vector
+        if not results:
+            return [f"{indent}{before}{opening}{closing}{after}"]
+        lines = [f"{indent}{before}{opening}"]
+        for text, label in zip(results, labels, strict=True):
+            parts = wrapped(text + ",", WIDTH, f"{indent}    ", f"{indent}    ")
+            same = len(parts) == 1 and text == label
+            lines += [*parts[:-1], parts[-1] + ("" if same else f"  # {label}")]
+        return [*lines, f"{indent}{closing}{after}"]
+
+    def fire(self, k: int, section: Section) -> str:
+        body, d = self.sections.body(section), self.description
+        count = len(d.memory)
+        lines = [f"def fire_{k + 1}({ARGUMENTS}) -> tuple[Vector, Vector]:"]
+        lines += self.body(body, f"Memory and state after event '{d.events[k].name}'")
+        lines.append("    return (")
+        lines += self.numbers(body.results[:count], [m.name for m in d.memory], " " * 8, "", ",")
+        lines += self.numbers(body.results[count:], [s.name for s in d.states], " " * 8, "", ",")
+        return "\n".join([*lines, "    )"]) + "\n"
+
+    def table(self, name: str, table: Any) -> str:
+        """A lookup table: its data, and the function that looks up."""
+        title = one_line(table.name)
+        lines = [f"# table '{title}'", f"{name.upper()} = (", "    ("]
+        for places in table.breaks:
+            lines += wrapped(f"{_nested(places.tolist())},", WIDTH, " " * 8, " " * 9)
+        lines += ["    ),", "    ("]
+        for cell in table.coefficients.tolist():
+            lines += wrapped(f"{_nested(cell)},", WIDTH, " " * 8, " " * 9)
+        lines += ["    ),", f"    {tuple(table.outside)!r},", ")", "", ""]
+        arguments = ("x", "y")[: table.arity]
+        lines.append(f"def {name}({', '.join(f'{a}: float' for a in arguments)}) -> float:")
+        lines.append(f'    """Table \'{_docstring(title)}\'."""')
+        lines.append(f"    return lookup(*{name.upper()}, {', '.join(arguments)})")
+        return "\n".join(lines) + "\n\n"
+
+
+_FIRE = '''def fire(k: int, {arguments}) -> tuple[Vector, Vector]:
+    """Memory and state after event k, counted from 0."""
+    return ({names},)[k](t, state, constants, memory)
+'''
+
+
+def _docstring(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', "'")
+
+
+def _remarked(line: str, about: str) -> str:
+    return f"{line}  # {about}" if about else line
+
+
+def _mapping(name: str, entries: Sequence[tuple[str, str, str]]) -> list[str]:
+    kind = "str" if name in ("OTHER_NAMES", "OUTPUTS") else "float"
+    if not entries:
+        return [f"{name}: dict[str, {kind}] = {{}}"]
+    return [
+        f"{name}: dict[str, {kind}] = {{",
+        *(_remarked(f"    {key!r}: {value},", about) for key, value, about in entries),
+        "}",
+    ]
+
+
+def _steps(body: Body) -> list[str]:
+    return [line for step in body.steps for line in _assignment(step.name, step.text)]
+
+
+def _assignment(name: str, text: str) -> list[str]:
+    whole = f"    {name} = {text}"
+    if len(whole) <= WIDTH:
+        return [whole]
+    return [f"    {name} = (", *wrapped(text, WIDTH, " " * 8, " " * 8), "    )"]
+
+
+def _unpacked(names: str, array: str) -> list[str]:
+    whole = f"    {names} = {array}"
+    if len(whole) <= WIDTH:
+        return [whole]
+    return ["    (", *wrapped(names + ",", WIDTH, " " * 8, " " * 8), f"    ) = {array}"]
+
+
+def _nested(values: Any) -> str:
+    if not isinstance(values, list):
+        return repr(values)
+    return f"({', '.join(_nested(v) for v in values)},)"

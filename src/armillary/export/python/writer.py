@@ -1,0 +1,54 @@
+"""The folder of an exported Python module."""
+
+from __future__ import annotations
+
+import keyword
+import os
+import sys
+from pathlib import Path
+
+from armillary.export.python.module import Module
+from armillary.export.text.folder import write_folder
+from armillary.export.text.heading import readme_tables
+from armillary.export.text.numbers import reference_text
+from armillary.export.text.runfile import example_run, example_timing
+from armillary.export.text.source import source
+from armillary.export.text.template import fill, template
+from armillary.program.equations import Equations
+
+
+def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
+    made = source(equations)
+    return write_module(Module(made, module_name(made.stem)), path, force=force)
+
+
+def module_name(stem: str) -> str:
+    """A name that can be imported and hides no module of Python's own."""
+    return f"{stem}_system" if keyword.iskeyword(stem) or stem in sys.stdlib_module_names else stem
+
+
+def write_module(module: Module, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """The folder of a module in whatever dialect."""
+    d, name = module.description, module.name
+    duration, step = example_timing(module.made)
+    values = {
+        "module": name,
+        "title": d.name,
+        "version": d.version,
+        "duration": f"{duration:g}",
+        "step": f"{step:g}",
+    }
+    test = fill(template(Module.package, "test.txt"), values, module.has)
+    readme = module.filled("readme.txt", values)
+    return write_folder(
+        path,
+        {
+            f"{name}.py": module.text(),
+            f"test_{name}.py": test,
+            "reference.txt": reference_text(module.made.reference),
+            "run.toml": example_run(module.made),
+            "README.md": "\n".join([readme.rstrip("\n"), *readme_tables(d)]) + "\n",
+        },
+        force=force,
+    )

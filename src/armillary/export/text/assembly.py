@@ -1,0 +1,87 @@
+"""What exported code needs to close loops before a run, as the process does it.
+
+The algorithm is that of mechanics/constraints/assembly.py and runtime/start/assembly.py, which each language
+has as a text of its own (assembly.c.txt and the like). Its data are here: a section of gaps Φ, elements of J and elements of
+N, both for motions in terms of their sizes (mechanics/constraints/sizes.py), where these
+stand, which speeds may move in which attempt, and the words of the error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from armillary.export.text.layout import one_line
+from armillary.mechanics.constraints.assembly import Geometry
+from armillary.mechanics.constraints.closing import gap_text, movable, redundant_text
+from armillary.program.equations import Equations
+from armillary.program.program import Section, section
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """Loops that have to close; rows with a gap come first, then those that only tell of redundancy."""
+
+    section: Section  # gaps, elements of J, elements of N
+    gaps: tuple[tuple[str, str], ...]  # words of the error before and after the number that remains
+    rows: int
+    coordinates: tuple[str, ...]
+    speeds: int
+    jacobian: tuple[tuple[int, int], ...]  # row and speed of each element
+    rates: tuple[tuple[int, int], ...]  # coordinate and speed of each element
+    quaternions: tuple[int, ...]
+    dependent: tuple[int, ...]  # 1 for speeds that move in the first attempt
+    holding: tuple[int, ...]  # and in the others
+    whole: tuple[int, ...]  # 1 for coordinates that are held where a whole state is given
+    first: tuple[float, ...]  # coordinates from which the search starts
+    kept: tuple[int, ...]  # 1 for rows that are not redundant
+    redundant: str  # the error where rows that were redundant are not; "": there are none
+
+
+def assembly(equations: Equations) -> Assembly | None:
+    """The loops of a system; None where it has none."""
+    setting, program = equations.setting, equations.program
+    layout = setting.layout
+    if layout is None or not layout.gaps:
+        return None
+    rows = list(layout.gaps)
+    if setting.elimination.redundant:
+        rows += [i for i in range(layout.rows) if i not in rows]
+    place = {row: i for i, row in enumerate(rows)}
+    results, first = program.geometry.results, len(layout.gaps) + layout.rows
+    elements = list(zip(layout.jacobian, results[first:], strict=False))
+    size = program.speed_sizes  # motions are in terms of these
+    told = [((place[i], j), e * size[j]) for (i, j), e in elements if i in place]
+    rates = [
+        ((i, j), e * size[j])
+        for (i, j), e in zip(layout.rates, results[first + len(layout.jacobian) :], strict=True)
+    ]
+    labels = [f"gap {k + 1}" for k in range(len(layout.gaps))]
+    labels += [f"J {i + 1}, {j + 1}" for (i, j), _ in told] + [f"N {i + 1}, {j + 1}" for (i, j), _ in rates]
+    wanted = [*results[: len(layout.gaps)], *(e for _, e in told), *(e for _, e in rates)]
+    # Only the layout of this geometry is read, and its rule for Euler parameters.
+    geometry = Geometry(layout, lambda t, q: np.empty(0))
+    still = np.zeros(layout.speeds, dtype=bool)
+    dependent, holding = (
+        tuple(int(m) for m in moving) for moving in movable(geometry, setting, still, positions=True)
+    )
+    start = {q.data.name: x for q, x in equations.system.initial.items()}
+    first_place = geometry.normalised(np.array([start[name] for name in equations.coordinates], dtype=float))
+    guessed = {q.data.name for q in setting.corrections}
+    return Assembly(
+        section("geometry", labels, wanted, constant=True),  # sizes are products of constants, too
+        tuple((one_line(a) + " ", " " + one_line(b)) for a, b in (gap_text(setting, i) for i in layout.gaps)),
+        len(rows),
+        equations.coordinates,
+        layout.speeds,
+        tuple(p for p, _ in told),
+        tuple(p for p, _ in rates),
+        layout.quaternions,
+        dependent,
+        holding,
+        tuple(int(name not in guessed) for name in equations.coordinates),
+        tuple(first_place.tolist()),
+        tuple(int(setting.rows[i] in setting.elimination.kept) for i in rows),
+        one_line(redundant_text(setting)) if setting.elimination.redundant else "",
+    )

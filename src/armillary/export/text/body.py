@@ -1,0 +1,186 @@
+"""A section of a program as ordered assignments of text, ready to be laid out in any language.
+
+    inputs    symbols that the section reads: identifier, the array it stands in, and its place there
+    angles    sine and cosine of a plain angle, where the language computes them together
+    steps     one assignment each, in the order of the schedule
+    results   text of each result, in order
+
+What is used once stands where it is used; what is shared, is named in the derivation, or would make a line
+too long has an assignment of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from armillary.algebra.expression import Expr
+from armillary.export.text.names import Namer
+from armillary.export.text.printer import CHOICE, Operand, Printer
+from armillary.program.listing import assigned_names
+from armillary.program.program import Section
+from armillary.program.schedule import arrivals
+
+Place = tuple[str, int]  # an array's name and an index, from 0
+
+
+@dataclass(frozen=True)
+class Input:
+    """A symbol that a section reads."""
+
+    name: str
+    array: str
+    index: int
+    symbol: Expr
+
+
+@dataclass(frozen=True)
+class Angle:
+    """A plain angle and the names of its sine and cosine; both have one, whether used or not."""
+
+    angle: str
+    sine: str
+    cosine: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """One assignment, and the names that it reads (inputs, angles and earlier steps)."""
+
+    name: str
+    text: str
+    reads: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Body:
+    """A section as text."""
+
+    section: Section
+    inputs: tuple[Input, ...]
+    angles: tuple[Angle, ...]
+    steps: tuple[Step, ...]
+    results: tuple[str, ...]
+    result_reads: tuple[frozenset[str], ...]
+
+    @property
+    def uses_time(self) -> bool:
+        """Whether the section reads the time, whose array is ""."""
+        return any(not i.array for i in self.inputs)
+
+
+def body(
+    section: Section,
+    printer: Printer,
+    places: Mapping[Expr, Place],
+    identifiers: Mapping[Expr, str],
+    namer: Namer,
+) -> Body:
+    """A section as text; ``places`` says where its symbols stand ("" is the time), ``identifiers`` what they
+    are called, and ``namer`` knows what is taken.
+    """
+    return _Builder(section, printer, places, identifiers, namer.copy()).build()
+
+
+class _Builder:
+    def __init__(
+        self,
+        section: Section,
+        printer: Printer,
+        places: Mapping[Expr, Place],
+        identifiers: Mapping[Expr, str],
+        namer: Namer,
+    ) -> None:
+        self.section, self.printer, self.places = section, printer, places
+        self.identifiers, self.namer = identifiers, namer
+        self.numbers = namer.numbered("z")
+        self.inputs: dict[Expr, Input] = {}
+        self.operands: dict[Expr, Operand] = {}
+        self.reads: dict[Expr, frozenset[str]] = {}
+        self.steps: list[Step] = []
+
+    def build(self) -> Body:
+        section = self.section
+        names = assigned_names(section)
+        bases = _bases(section.nodes)
+        told = {n.args[0]: names[n] for n in section.nodes if n.kind == "let" and n in names}
+        arrival = arrivals(section.nodes)
+        angles = self.paired() if self.printer.paired_angles else ()
+        for node in section.nodes:
+            if node in self.operands:
+                continue
+            operands = [self.operand(a) for a in node.args]
+            operand = self.printer.node(node, operands, arrival)
+            reads = self.reads_of(node.args)
+            # What the derivation has named is written under that name, by the node itself or its let.
+            wanted = node in names or node in bases
+            wanted = wanted or (len(operand.text) > self.printer.inline and node not in told)
+            if wanted and not operand.text.isidentifier():  # a name for a name would say nothing
+                name = self.named(told.get(node) or names.get(node))
+                self.steps.append(Step(name, self.printer.at(operand, CHOICE), reads))
+                operand, reads = Operand(name), frozenset((name,))
+            self.operands[node], self.reads[node] = operand, reads
+        results = tuple(self.printer.at(self.operand(r), CHOICE) for r in section.results)
+        reads_of_results = tuple(self.reads_of([r]) for r in section.results)
+        used = frozenset().union(*(s.reads for s in self.steps), *reads_of_results)
+        used |= {a.angle for a in angles}
+        order = {array: k for k, array in enumerate(dict.fromkeys(p[0] for p in self.places.values()))}
+        inputs = tuple(
+            sorted(
+                (i for i in self.inputs.values() if i.name in used), key=lambda i: (order[i.array], i.index)
+            )
+        )
+        return Body(section, inputs, angles, tuple(self.steps), results, reads_of_results)
+
+    def named(self, wish: str | None) -> str:
+        """The listing's name where it is one; "z1", "z2", … for what has none of its own."""
+        if wish is None or (wish[0] == "z" and wish[1:].isdigit()):
+            return next(self.numbers)
+        return self.namer.fresh(wish)
+
+    def operand(self, node: Expr) -> Operand:
+        known = self.operands.get(node)
+        if known is not None:
+            return known
+        if node.kind == "number":
+            known = self.printer.number(float(node.data))
+            self.reads[node] = frozenset()
+        else:
+            array, index = self.places[node]
+            name = self.identifiers[node]
+            self.inputs[node] = Input(name, array, index, node)
+            known = Operand(name)
+            self.reads[node] = frozenset((name,))
+        self.operands[node] = known
+        return known
+
+    def reads_of(self, nodes: Iterable[Expr]) -> frozenset[str]:
+        return frozenset().union(*(self.reads[n] for n in nodes))
+
+    def paired(self) -> tuple[Angle, ...]:
+        """Names for sines and cosines of plain symbols."""
+        found: dict[Expr, dict[str, Expr]] = {}
+        for node in self.section.nodes:
+            if node.kind == "call" and node.data in ("sin", "cos") and node.args[0].kind == "symbol":
+                found.setdefault(node.args[0], {})[node.data] = node
+        angles = []
+        for symbol, calls in found.items():
+            name = self.operand(symbol).text
+            sine, cosine = self.namer.fresh(f"sin_{name}"), self.namer.fresh(f"cos_{name}")
+            angles.append(Angle(name, sine, cosine))
+            for function, text in (("sin", sine), ("cos", cosine)):
+                if function in calls:
+                    self.operands[calls[function]] = Operand(text)
+                    self.reads[calls[function]] = frozenset((text,))
+        return tuple(angles)
+
+
+def _bases(nodes: Sequence[Expr]) -> set[Expr]:
+    """Operands that are written more than once: bases of powers other than 1 and 1/2."""
+    return {
+        base
+        for node in nodes
+        if node.kind == "product"
+        for base, n in zip(node.args, node.data[1], strict=True)
+        if abs(n) > 1 and (abs(n) - int(abs(n)) in (0, 0.5))
+    }

@@ -1,0 +1,23 @@
+"""What a system has that only some have: the parts of templates that it needs."""
+
+from __future__ import annotations
+
+from armillary.export.text.source import Source
+
+
+def features(source: Source) -> frozenset[str]:
+    """Words for `template.fill`."""
+    program, d = source.program, source.description
+    found = {
+        "events": bool(program.events.results),
+        "update": bool(program.update.results),
+        "normalise": bool(program.quaternions or program.corrected),
+        "quaternions": bool(program.quaternions),
+        "corrected": bool(program.corrected),
+        "loops": source.assembly is not None,
+        "memory": bool(program.memory),
+        "clocks": any(m.period is not None for m in d.memory),
+        "watchman": any(e.watchman for e in d.events),
+        "parameters": bool(d.parameters),
+    }
+    return frozenset(name for name, present in found.items() if present)

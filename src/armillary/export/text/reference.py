@@ -1,0 +1,178 @@
+"""Numbers of the in-process model that exported code must reproduce.
+
+Constants at the default parameters; derivatives, outputs, events and updated memory at a few states scattered
+about the initial one; the last row of a short run by rk4. A parameter without a default is 1 here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.errors import SimulationError
+from armillary.program.equations import Equations
+
+if TYPE_CHECKING:
+    from armillary.runtime.models.compiled import CompiledModel
+
+_REALS = ctypes.POINTER(ctypes.c_double)
+
+POINTS = 3
+STEPS = 20
+_LONGEST, _SHORTEST = 1e-2, 1e-9
+_AGREE = 1e-4  # between a run and the one with half its step, for the step to be a sensible one
+
+# The self-test's bound on |found − expected|: RELATIVE·|expected| + ABSOLUTE·max(1, largest of the vector).
+# Fused operations and other libraries change last digits, which differences of large numbers magnify.
+RELATIVE, ABSOLUTE = 1e-9, 1e-10
+
+
+@dataclass(frozen=True)
+class Point:
+    """Results at one state."""
+
+    t: float
+    state: tuple[float, ...]
+    memory: tuple[float, ...]
+    derivatives: tuple[float, ...]
+    outputs: tuple[float, ...]
+    events: tuple[float, ...]
+    update: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """A short run by rk4 from the initial state: the outputs at its end."""
+
+    step: float
+    steps: int
+    outputs: tuple[float, ...]
+
+    @property
+    def duration(self) -> float:
+        return self.step * self.steps
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Numbers to compare with; parameters in the user's units."""
+
+    parameters: tuple[float, ...]
+    constants: tuple[float, ...]
+    initial: tuple[float, ...]
+    memory: tuple[float, ...]
+    points: tuple[Point, ...]
+    trajectory: Trajectory | None  # none where no short run from the initial state succeeds
+
+
+def example_parameters(equations: Equations) -> dict[str, float]:
+    """All parameters in the user's units: defaults, and 1 where there is none."""
+    return {name: 1.0 if value is None else float(value) for name, value in equations.parameters.items()}
+
+
+def reference(equations: Equations) -> Reference:
+    """The reference numbers of a system."""
+    model = equations.compile()
+    parameters = example_parameters(equations)
+    start = model.state(None, parameters)
+    memory = start_memory(model, parameters)
+    count = len(equations.program.constants)
+    return Reference(
+        tuple(parameters.values()),
+        _plain(model.constants(parameters)[:count]),
+        _plain(start),
+        _plain(memory),
+        tuple(_points(model, parameters, start, memory)),
+        _trajectory(model, parameters),
+    )
+
+
+def _plain(values: Any) -> tuple[float, ...]:
+    return tuple(float(v) for v in values)
+
+
+def _points(
+    model: CompiledModel, parameters: dict[str, float], start: np.ndarray, memory: np.ndarray
+) -> list[Point]:
+    random = np.random.default_rng(1990)
+    points = []
+    for i in range(POINTS):
+        spread = 0.1
+        while True:
+            state = start + spread * (1.0 + np.abs(start)) * random.standard_normal(len(start))
+            stored = memory + spread * random.standard_normal(len(memory))
+            point = at(model, 0.1 * i, state, parameters, stored)
+            if np.all(np.isfinite([*point.derivatives, *point.outputs])) or spread < 1e-3:
+                break
+            spread *= 0.5  # outside of where roots and logarithms are defined
+        points.append(point)
+    return points
+
+
+def at(
+    model: CompiledModel, t: float, state: np.ndarray, parameters: dict[str, float], memory: np.ndarray
+) -> Point:
+    """The results of the in-process model at one state."""
+    program = model.equations.program
+    constants = model.constants(parameters)
+    sections = (program.derivatives, program.outputs, program.events, program.update)
+    found = [_called(model, s.name, len(s.results), t, state, constants, memory) for s in sections]
+    return Point(t, _plain(state), _plain(memory), *map(_plain, found))
+
+
+def _called(
+    model: CompiledModel,
+    name: str,
+    length: int,
+    t: float,
+    state: np.ndarray,
+    constants: np.ndarray,
+    memory: np.ndarray,
+) -> np.ndarray:
+    """Results of a compiled function, by name."""
+    if not length:
+        return np.zeros(0)
+    padded = [np.append(np.asarray(values, dtype=float), 0.0) for values in (state, constants, memory)]
+    out = np.zeros(length)
+    pointers = [array.ctypes.data_as(_REALS) for array in (*padded, out)]
+    ctypes.CFUNCTYPE(None, ctypes.c_double, *[_REALS] * 4)(model.address(name))(t, *pointers)
+    return out
+
+
+def start_memory(
+    model: CompiledModel, parameters: dict[str, float], initial: Mapping[str, float] | None = None
+) -> np.ndarray:
+    """The memory at the start of a run from t = 0: clocks one period later, the rest as described."""
+    from armillary.runtime.models.instance import Instance
+    from armillary.runtime.start.initial import initial_memory
+
+    stored = initial_memory(model.equations, None, 0.0)
+    return model.place_at_start(Instance(model, parameters), initial, 0.0, stored).memory
+
+
+def _trajectory(model: CompiledModel, parameters: dict[str, float]) -> Trajectory | None:
+    """A run whose step is short enough for the system's motion."""
+    step = _LONGEST
+    while step > _SHORTEST:
+        rows = [_last_row(model, parameters, step, STEPS), _last_row(model, parameters, step / 2, 2 * STEPS)]
+        if rows[0] is not None and rows[1] is not None:
+            scale = np.maximum(1.0, np.abs(rows[1]))
+            if np.all(np.abs(rows[0] - rows[1]) <= _AGREE * scale):
+                return Trajectory(step, STEPS, _plain(rows[0]))
+        step /= 10
+    return None
+
+
+def _last_row(
+    model: CompiledModel, parameters: dict[str, float], step: float, steps: int
+) -> np.ndarray | None:
+    try:
+        run = model.simulate(step * steps, step=step, method="rk4", parameters=parameters, progress=False)
+    except SimulationError:
+        return None
+    row: np.ndarray = run.values[-1]
+    return row if np.all(np.isfinite(row)) else None

@@ -1,0 +1,220 @@
+"""Equations ready for a text language: checked, described, and with numbers for its self-test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.walk import symbols
+from armillary.errors import ArmillaryError
+from armillary.export.text.assembly import Assembly, assembly
+from armillary.export.text.body import Body, Place, body
+from armillary.export.text.description import Description, description, one_lined
+from armillary.export.text.names import Namer, plain
+from armillary.export.text.printer import Printer
+from armillary.export.text.reference import Reference, example_parameters, reference, start_memory
+from armillary.program.derive import derive
+from armillary.program.equations import Equations
+from armillary.program.free_speeds import FreeSpeedEquations
+from armillary.program.momentum import MomentumEquations
+from armillary.program.program import Program, Section
+
+# Names of arguments and locals that generated functions have besides those of the model.
+ARGUMENTS = (
+    "t", "state", "constants", "memory", "parameters", "out", "new_state", "new_memory", "work", "rates", "k",
+)  # fmt: skip
+
+
+_TAKEN = ("main", "test", "self_test", "makefile", "readme", "simulate", "solver")  # names of other files
+
+
+class Told(NamedTuple):
+    """A section that every language writes as a function of time, state, constants and memory."""
+
+    section: Section
+    name: str
+    about: str
+    labels: Sequence[str]
+    out: str  # what its results are called
+    size: str  # and what their number is
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One system on its way into a language."""
+
+    equations: Equations
+    description: Description
+    values: tuple[float, ...]  # of the parameters for the reference numbers: defaults, or 1 without one
+
+    @property
+    def program(self) -> Program:
+        return self.equations.program
+
+    @property
+    def stem(self) -> str:
+        """The system's name as an identifier: of files, and before the names of functions."""
+        stem = plain(self.description.name, "system").lower()[:40]
+        return f"{stem}_system" if stem in _TAKEN else stem
+
+    @property
+    def functions(self) -> list[Told]:
+        """Derivatives and outputs, and events and update where there are any."""
+        program, d = self.program, self.description
+        labels, outputs = program.derivatives.labels, [o.name for o in d.outputs]
+        signs, events = "The functions whose sign changes are events", [e.name for e in d.events]
+        renewed, memory = "The memory for the next step", [m.name for m in d.memory]
+        found = [
+            Told(program.derivatives, "derivatives", "Rates of the states", labels, "rates", "n_states"),
+            Told(program.outputs, "outputs", "The outputs, in their units", outputs, "out", "n_outputs"),
+        ]
+        if program.events.results:
+            found.append(Told(program.events, "events", signs, events, "out", "n_events"))
+        if program.update.results:
+            found.append(Told(program.update, "update", renewed, memory, "new_memory", "n_memory"))
+        return found
+
+    @property
+    def corrections(self) -> list[Told]:
+        """What ``normalise`` is made of: unit Euler parameters, and coordinates of closed loops."""
+        program, found = self.program, []
+        if program.quaternions:
+            about, labels = "Euler parameters divided by their length", program.normalise.labels
+            size = str(len(program.normalise.results))
+            found.append(Told(program.normalise, "unit_length", about, labels, "out", size))
+        if program.corrected:
+            about = "Coordinates with the gaps of closed loops made smaller, by one step of Newton's method"
+            names = [self.description.states[i].name for i in program.corrected]
+            found.append(Told(program.correct, "correct", about, names, "out", str(len(names))))
+        return found
+
+    def correction_sizes(self, constant: str, first: int, number: Callable[[float], str]) -> list[str]:
+        """Sizes of the coordinates that are corrected, as texts: numbers, or ``constant`` with its place."""
+        program = self.program
+        return [
+            number(float(size.data))
+            if size.kind == "number"
+            else constant.format(first + program.constants.index(size))
+            for size in program.correction_sizes
+        ]
+
+    @cached_property
+    def assembly(self) -> Assembly | None:
+        """Loops that have to close before a run; None where there are none."""
+        return assembly(self.equations)
+
+    @cached_property
+    def reference(self) -> Reference:
+        """Numbers of the in-process model, for self-tests; computed when first asked for."""
+        return reference(self.equations)
+
+
+def source(equations: Equations) -> Source:
+    """The equations checked and described; an error names what cannot be exported."""
+    _check(equations)
+    written = exported_equations(equations)
+    model = written.compile()
+    given = example_parameters(written)
+    state = model.state(None, given)
+    memory = start_memory(model, given)
+    described = description(written, state.tolist(), memory.tolist(), _remarks(equations))
+    return Source(written, one_lined(described), tuple(given.values()))
+
+
+def exported_equations(equations: Equations) -> Equations:
+    """The equations that are written for these: by the same formalism, with the description's speeds as
+    states in place of velocities of the derivation's choice.
+
+    Exported programs start from the values of their states, and chosen velocities follow from speeds by the
+    mass centre and the attitude: values of them would belong to one set of parameters and coordinates.
+    """
+    if not isinstance(equations, FreeSpeedEquations):
+        return equations
+    options = {**equations.options, "named": True}
+    return derive(equations.system, equations.formalism, mode=equations.mode, **options)
+
+
+def _remarks(equations: Equations) -> tuple[str, ...]:
+    """Lines on the states of exported equations, where these need an explanation."""
+    if isinstance(equations, FreeSpeedEquations):
+        return (
+            "States are the speeds of the description. The velocities that Free(velocity='auto') chooses in",
+            "their place, with other counts of operations, are for runs in the process.",
+        )
+    if isinstance(equations, MomentumEquations):
+        return (
+            "States are momenta. Their initial values belong to the coordinates, speeds and parameters of",
+            "the export, and do not follow others: a run that changes these has to give the momenta too.",
+        )
+    return ()
+
+
+def _check(equations: Equations) -> None:
+    system = equations.system
+    if equations.formalism == "redundant":
+        raise ArmillaryError(
+            f"'{system.name}' was derived in redundant coordinates, whose steps are not exported; derive it "
+            "with formalism='kane', 'recursive' or 'momentum'"
+        )
+    positions = [c.position for c in system.constraints.values() if c.position is not None]
+    closing = {s.data.name for s in symbols(*positions)}
+    for event in system.events.values():
+        if event.lock or event.unlock or any(s.data.name in equations.mode.locked for s in event.changes):
+            raise ArmillaryError(
+                f"event '{event.name}' locks or unlocks joints, which asks for other equations while a run "
+                "goes on; exported code holds one set: leave that event out, or run in the process"
+            )
+        for changed in event.changes if system.constraints else ():
+            name = changed.data.name
+            if changed.data.role == "coordinate" or name in closing or name in equations.dependents:
+                raise ArmillaryError(
+                    f"event '{event.name}' sets '{name}' in a system with constraints, whose loops are then "
+                    "closed anew; exported code cannot do that: leave that event out, or run in the process"
+                )
+
+
+class Identifiers:
+    """What a program's symbols are called in a language: the same name in all functions."""
+
+    def __init__(self, source: Source, printer: Printer, reserved: tuple[str, ...] = ()) -> None:
+        program = source.program
+        words = {*printer.keywords, *ARGUMENTS, *reserved, *(printer.functions.values())}
+        words |= {f"table_{k + 1}" for k in range(_tables(program))}  # as the printer calls their functions
+        self.namer = Namer(words, folded=printer.folded, longest=printer.longest_name)
+        self.of: dict[Expr, str] = {program.time: "t"}
+        constants = [c for c in program.constants if c not in program.parameters]
+        for s in (*program.parameters, *program.state, *program.memory, *constants):
+            self.of[s] = self.namer.fresh(s.data.name)
+        description = source.description
+        labels = Namer(printer.keywords, folded=printer.folded, longest=printer.longest_name)
+        self.outputs = tuple(labels.fresh(o.name) for o in description.outputs)
+        labels = Namer(printer.keywords, folded=printer.folded, longest=printer.longest_name)
+        self.events = tuple(labels.fresh(e.name) for e in description.events)
+
+
+def _tables(program: Program) -> int:
+    """How many lookup tables a program calls."""
+    calls = (node.data for section in program.sections() for node in section.nodes if node.kind == "call")
+    return len({table for table in calls if hasattr(table, "breaks")})
+
+
+class Sections:
+    """All sections of a program as text, under one set of identifiers."""
+
+    def __init__(self, source: Source, printer: Printer, reserved: tuple[str, ...] = ()) -> None:
+        self.source, self.printer = source, printer
+        self.identifiers = Identifiers(source, printer, reserved)
+        program = source.program
+        self._given = {s: ("parameters", i) for i, s in enumerate(program.parameters)}
+        self.places: dict[Expr, Place] = {program.time: ("", 0)}
+        self.places |= {s: ("state", i) for i, s in enumerate(program.state)}
+        self.places |= {s: ("memory", i) for i, s in enumerate(program.memory)}
+        self.places |= {s: ("constants", i) for i, s in enumerate(program.constants)}
+
+    def body(self, section: Section) -> Body:
+        """A section of this program as text."""
+        places = self._given if section is self.source.program.precompute else self.places
+        return body(section, self.printer, places, self.identifiers.of, self.identifiers.namer)

@@ -1,0 +1,1 @@
+"""Files that users write: text models, robot files and FMUs."""

@@ -1,0 +1,335 @@
+"""A system from checked documents: each entry becomes the verb that it stands for.
+
+Sections are read in the order of ``SECTIONS``, bodies after their parents. Expressions with names of their
+own are read when a text first asks for them, so they may stand anywhere and refer to each other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra.tables import Table, Table2
+from armillary.algebra.units.units import parse_unit
+from armillary.errors import ArmillaryError, ExpressionError, ModelError, UnitsError, nearest
+from armillary.files.model.arrays import array_of, flexible_options
+from armillary.files.model.documents import Document, FileError
+from armillary.files.model.objects import FRICTIONS, JOINTS, ORBITS, made, tuples
+from armillary.files.model.sections import SECTIONS, Verb, verb_of
+from armillary.model.system import System
+from armillary.model.unit_system import state_factor
+
+_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*)?\Z")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A document as a part of a model: its tables with names as they are in the whole."""
+
+    document: Document
+    data: Mapping[str, Any]
+    names: Mapping[str, str]  # in the whole, by those in the file
+    carrier: tuple[Document, str, str] | None = None  # who includes it, on which body, under which label
+
+    @contextmanager
+    def at(self, *keys: str) -> Iterator[None]:
+        """Errors inside get the file and the line of an entry."""
+        try:
+            yield
+        except FileError:
+            raise
+        except ArmillaryError as error:
+            original = {new: old for old, new in self.names.items()}
+            told = self._key_of(keys, getattr(error, "text", ""))
+            raise self.document.error(str(error), *(original.get(key, key) for key in keys), *told) from error
+
+    def _key_of(self, keys: tuple[str, ...], text: str) -> tuple[str, ...]:
+        """The key of an entry whose text an error is about."""
+        entry: Any = self.data
+        for key in keys:
+            entry = entry.get(key) if isinstance(entry, Mapping) else None
+        if not text or not isinstance(entry, Mapping):
+            return ()
+        return next(((key,) for key, value in entry.items() if value == text or _within(text, value)), ())
+
+
+def _within(text: str, value: Any) -> bool:
+    return isinstance(value, list) and any(text == item or _within(text, item) for item in value)
+
+
+def build(name: str, units: str, parts: list[Part], *, trust: bool = False) -> System:
+    """The system that documents describe together, the first of them the main one; ``trust``: FMUs that they
+    name may be loaded, which is machine code."""
+    system = System(name, units)
+    for part in parts:
+        _parameters(system, part)
+        _tables(system, part)
+        _functions(system, part)
+        _definitions(system, part)
+    with system.declared_names():
+        for section in SECTIONS:
+            if section == "bodies":
+                _bodies(system, parts)
+                for part in parts:
+                    _gravity(system, part)
+                continue
+            if section == "constraints":  # updates may need loads, which may need memories
+                for part in parts:
+                    _memory_updates(system, part)
+                    _judgement(system, part)
+            for part in parts:
+                for key, entry in part.data.get(section, {}).items():
+                    with part.at(section, key):
+                        if section == "fmus":
+                            entry = {**entry, "file": _trusted(part, entry["file"], trust)}
+                        _say(system, section, key, entry)
+            if section == "constraints":
+                for part in parts:
+                    _prescribed(system, part)
+                for part in parts:
+                    _state_rates(system, part)
+        for part in parts:
+            _start(system, part)
+    return system
+
+
+def _say(system: System, section: str, name: str, entry: Mapping[str, Any]) -> Any:
+    """The verb that an entry stands for."""
+    verb = verb_of(section, entry)
+    assert verb is not None  # the document was checked
+    if verb.method in ("memory", "state"):  # what renews it is read when all is there that it may name
+        entry = {key: value for key, value in entry.items() if key not in ("update", "every", "rate")}
+    arguments = {key: value for key, value in entry.items() if key not in verb.extra}
+    return getattr(system, verb.method)(**_arguments(verb, name, arguments))
+
+
+def _arguments(verb: Verb, name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    given: dict[str, Any] = {verb.names: name}
+    for key, value in entry.items():
+        argument = verb.argument if key == verb.key else key
+        given[argument] = _value(argument, value)
+    if verb.method == "body" and isinstance(given.get("joint"), str):
+        given["joint"] = next(m for m in JOINTS if m.key == given["joint"]).make()
+    if verb.method == "close_loop":
+        given["p"], given["q"] = given["p"]
+    if verb.method == "close_joint":
+        given["p"], given["q"] = given.pop("between")
+    return given
+
+
+def _value(argument: str, value: Any) -> Any:
+    """Objects from tables, tuples from lists."""
+    makers = {"joint": JOINTS, "friction": FRICTIONS, "orbit": ORBITS}.get(argument)
+    if makers and isinstance(value, Mapping):
+        return made(makers, value)
+    if argument == "gimbal_axis" and isinstance(value, list):
+        several = any(isinstance(item, list) or item in ("x", "y", "z") for item in value)
+        return [tuples(item) for item in value] if several else tuple(value)
+    if argument in ("gimbal_rate", "gimbal_torque", "gimbal_inertia") and isinstance(value, list):
+        return [None if item == "" else tuples(item) for item in value]
+    return tuples(value)
+
+
+# ---------------------------------------------------------------- sections of their own kind
+
+
+def _trusted(part: Part, file: str, trust: bool) -> str:
+    if not trust:
+        raise ModelError(
+            f"'{file}' is an FMU, machine code that would run in this process; if you trust it, say so: "
+            "load(…, trust=True), or --trust on the command line"
+        )
+    return str(part.document.path.parent / file)
+
+
+def _parameters(system: System, part: Part) -> None:
+    for name, given in part.data.get("parameters", {}).items():
+        table = given if isinstance(given, Mapping) else {"value": given}
+        with part.at("parameters", name):
+            value, units = _quantity(table.get("value"), table.get("units"), f"parameter '{name}'")
+            system.parameter(name, value, units=units, about=table.get("about", ""))
+
+
+def _quantity(value: Any, units: str | None, where: str) -> tuple[Any, str | None]:
+    """A number and its units from a number, or from a text with units of its own such as "25 mm"."""
+    if not isinstance(value, str):
+        return value, units
+    found = _NUMBER.match(value)
+    if found is None:
+        raise ModelError(f'{where}: "{value}" is not a number with units such as "25 mm"')
+    own = (found[2] or "").strip()
+    if units is None or not own:
+        return float(found[1]), own or units
+    one, other = parse_unit(own), parse_unit(units)
+    if one.dimension is not other.dimension:
+        raise UnitsError(f'{where}: "{value}" does not have the dimension of its units, {units}')
+    return float(found[1]) * (one.scale / other.scale), units
+
+
+def _tables(system: System, part: Part) -> None:
+    for name, given in part.data.get("tables", {}).items():
+        with part.at("tables", name):
+            options = {key: array_of(part.document, value) for key, value in given.items() if key != "label"}
+            label = given.get("label", name)
+            system.function(name, (Table2 if "z" in options else Table)(**options, name=label))
+
+
+def _functions(system: System, part: Part) -> None:
+    for name, given in part.data.get("functions", {}).items():
+        with part.at("functions", name):
+            system.function(name, TextFunction(system, name, given["arguments"], given["value"]))
+
+
+class TextFunction:
+    """A function whose value is a text in the names of its arguments."""
+
+    def __init__(self, system: System, name: str, arguments: list[str], value: Any) -> None:
+        for argument in arguments:
+            if not argument.isidentifier():
+                raise ExpressionError(f"function '{name}': its argument '{argument}' is not a name")
+        self.system, self.name, self.arguments, self.given = system, name, arguments, value
+        self.text = str(value)
+        self.arity = len(arguments)
+        self.busy = False
+        self.known: dict[tuple[Any, ...], Any] = {}
+
+    def __call__(self, *values: Any) -> Any:
+        if values in self.known:  # else functions of functions would take time without bounds
+            return self.known[values]
+        if self.busy:
+            raise ExpressionError(f"function '{self.name}' calls itself; a function here has no end then")
+        self.busy = True
+        try:
+            local = dict(zip(self.arguments, values, strict=True))
+            self.known[values] = self.system._parse(self.text, f"function '{self.name}'", local)
+            return self.known[values]
+        finally:
+            self.busy = False
+
+
+def _definitions(system: System, part: Part) -> None:
+    for name, given in part.data.get("expressions", {}).items():
+        table = given if isinstance(given, Mapping) else {"value": given}
+        with part.at("expressions", name):
+            system.define(name, **table)
+
+
+def _bodies(system: System, parts: list[Part]) -> None:
+    """Bodies in the order of the files, but after their parents."""
+    waiting = [(part, name, entry) for part in parts for name, entry in part.data.get("bodies", {}).items()]
+    to_come = {name for _, name, _ in waiting} - {"ground"}
+    while waiting:
+        ready = next((item for item in waiting if not _carriers(item[2]) & to_come), None)
+        if ready is None:
+            part, name, entry = waiting[0]
+            raise part.document.error(
+                f"body '{name}' hangs on '{_carriers(entry).pop()}', which hangs on '{name}' again; "
+                "one body must hang on the ground",
+                "bodies",
+                name,
+            )
+        part, name, entry = ready
+        _check_carrier(system, part, entry)
+        with part.at("bodies", name):
+            _body(system, part, name, entry)
+        waiting.remove(ready)
+        to_come.discard(name)
+
+
+def _check_carrier(system: System, part: Part, entry: Mapping[str, Any]) -> None:
+    """An error where the body that a part shall hang on is not there: of who includes it, not of the part."""
+    if part.carrier is None:
+        return
+    outer, on, label = part.carrier
+    hangs_on = (entry.get("parent"), entry.get("wheel_on"), entry.get("gyro_on"))
+    if on in hangs_on and not _carriers(entry) <= {"ground", "world", *system.bodies}:
+        hint = nearest(on, [*system.bodies, "ground"])
+        raise outer.error(f"there is no body '{on}' for the part to hang on{hint}", "include", label)
+
+
+def _carriers(entry: Mapping[str, Any]) -> set[str]:
+    """The body that another hangs on, by name; the body itself where it hangs on a node."""
+    carrier = entry.get("parent") or entry.get("wheel_on") or entry.get("gyro_on") or "ground"
+    return {str(carrier).partition(".")[0]}
+
+
+def _body(system: System, part: Part, name: str, entry: Mapping[str, Any]) -> None:
+    known = name == "ground" or name in system.bodies
+    if known and entry.keys() - {"points", "nodes", "flexible"}:
+        other = next(iter(entry.keys() - {"points", "nodes", "flexible"}))
+        raise ModelError(
+            f"body '{name}' is there already; more points and nodes can be given it, but no '{other}'"
+        )
+    if not known:
+        _say(system, "bodies", name, entry)
+    body = system.ground if name == "ground" else system.bodies.get(name)
+    if body is None:  # a gyro's bodies have other names
+        return
+    if "flexible" in entry:
+        source, options = flexible_options(part.document, entry["flexible"])
+        body.flexible(source, **options)
+    for label in entry.get("nodes", ()):
+        body.node(tuples(label))
+    for label, place in entry.get("points", {}).items():
+        body.point(label, tuple(place))
+
+
+def _gravity(system: System, part: Part) -> None:
+    given = part.data.get("gravity", [])
+    for field in given if isinstance(given, list) else [given]:
+        with part.at("gravity"):
+            system.gravity(field["magnitude"], field["direction"])
+
+
+def _memory_updates(system: System, part: Part) -> None:
+    for name, entry in part.data.get("memory", {}).items():
+        with part.at("memory", name):
+            if "update" in entry or "every" in entry:
+                system.update(name, entry.get("update"), every=entry.get("every"))
+
+
+def _state_rates(system: System, part: Part) -> None:
+    for name, entry in part.data.get("states", {}).items():
+        with part.at("states", name):
+            system.rate(name, entry["rate"])
+
+
+def _judgement(system: System, part: Part) -> None:
+    for verb in ("small", "large"):
+        for thing in part.data.get(verb, ()):
+            with part.at(verb):
+                getattr(system, verb)(thing)
+
+
+def _prescribed(system: System, part: Part) -> None:
+    for variable, value in part.data.get("prescribe", {}).items():
+        with part.at("prescribe", variable):
+            system.prescribe(variable, value)
+    for variable, value in part.data.get("armature", {}).items():
+        with part.at("armature", variable):
+            system.armature(variable, value)
+    if locked := part.data.get("lock"):
+        with part.at("lock"):
+            system.lock(*locked)
+
+
+def _in_model_units(system: System, variable: str, value: Any) -> Any:
+    """An initial value; "10 deg" in the units in which a start is given."""
+    found = _NUMBER.match(value) if isinstance(value, str) else None
+    if found is None or not found[2] or not found[2][0].isalpha():
+        return value
+    node, unit = system.expression(variable, "start"), parse_unit(found[2].strip())
+    if node.dimension is not None and unit.dimension is not node.dimension:
+        raise UnitsError(
+            f"start of '{variable}': \"{value}\" does not have its dimension, [{node.dimension}]"
+        )
+    return float(found[1]) * system.units.factor(unit) / state_factor(node)
+
+
+def _start(system: System, part: Part) -> None:
+    for variable, value in part.data.get("start", {}).items():
+        with part.at("start", variable):
+            system.start({variable: _in_model_units(system, variable, value)})

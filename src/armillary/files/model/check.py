@@ -1,0 +1,123 @@
+"""Whether a document says only what a text model can say: known keys, values of the right kinds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from armillary.errors import ModelError, nearest
+from armillary.files.model.documents import Document, read_document
+from armillary.files.model.kinds import Either, Form, Kind, ListOf, TableOf, known, shown
+from armillary.files.model.sections import LAYOUT, SECTIONS, TOP, verb_of
+from armillary.model.unit_system import unit_system
+
+FORMAT = 1
+
+
+def read_model(path: str | os.PathLike[str], *, part: bool = False) -> Document:
+    """A model file as checked data; ``part``: it is included, and needs no name."""
+    document = read_document(path)
+    _flatten(document.data)
+    check_document(document, part=part)
+    try:
+        unit_system(document.data.get("units", "SI"))
+    except ModelError as error:
+        raise document.error(str(error), "units") from None
+    return document
+
+
+def _flatten(data: dict[str, Any]) -> None:
+    """Variables in [start], [prescribe] and [armature] written with or without quotes: A.q1 = 0.1 is a table
+    to TOML.
+    """
+    for section in ("start", "prescribe", "armature"):
+        table = data.get(section)
+        if isinstance(table, dict):
+            for head, inner in list(table.items()):
+                if isinstance(inner, dict):
+                    table.update({f"{head}.{tail}": value for tail, value in table.pop(head).items()})
+
+
+def check_document(document: Document, *, part: bool = False) -> None:
+    """An error for the first thing that no model can say; ``part``: it is included, and needs no name."""
+    data = document.data
+    for key, value in data.items():
+        if key in SECTIONS:
+            _check_section(document, key, value)
+        elif key in TOP:
+            _check(document, TOP[key], value, (key,))
+        else:
+            raise document.error(f"unknown key '{key}'{nearest(key, LAYOUT) or known(LAYOUT)}", key)
+    version = data.get("armillary", FORMAT)
+    if version != FORMAT:
+        raise document.error(
+            f"the model is in format {version}, but this version of Armillary reads format {FORMAT}",
+            "armillary",
+        )
+    if "name" not in data and not part:
+        raise document.error('the model has no name; begin with: name = "…"')
+
+
+def _check_section(document: Document, section: str, value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise document.error(
+            f"'{section}' must be entries by name, [{section}.NAME], not {shown(value)}", section
+        )
+    for name, entry in value.items():
+        if not isinstance(entry, Mapping):
+            raise document.error(f"[{section}.{name}] must be a table, not {shown(entry)}", section, name)
+        verb = verb_of(section, entry)
+        if verb is None:
+            keys = [v.key for v in SECTIONS[section]]
+            near = next((near for key in entry if (near := nearest(key, keys))), "")
+            raise document.error(
+                f"[{section}.{name}] does not say what it is: it needs one of the keys "
+                f"{', '.join(keys)}{near}",
+                section,
+                name,
+            )
+        _check(document, verb.form, entry, (section, name))
+
+
+def _check(document: Document, kind: Kind, value: Any, path: tuple[str, ...]) -> None:
+    """The deepest fault of a value: of a table the first key that is wrong."""
+    if kind.fits(value):
+        return
+    if isinstance(kind, Form) and isinstance(value, Mapping):
+        for key, message in kind.problems(value):
+            inner = kind.fields.get(key)
+            if inner is not None and isinstance(value[key], Mapping):
+                _check(document, inner, value[key], (*path, key))
+            raise document.error(f"{_place(path)}: {message}", *path, key)
+    if isinstance(kind, TableOf) and isinstance(value, Mapping):
+        for key, item in value.items():
+            _check(document, kind.of, item, (*path, key))
+    if isinstance(kind, ListOf) and isinstance(value, list) and isinstance(kind.of, Form):
+        for item in value:
+            _check(document, kind.of, item, path)
+    forms = [k for k in _alternatives(kind) if isinstance(k, Form)]
+    if isinstance(value, Mapping) and forms:
+        keys = list(dict.fromkeys(key for form in forms for key in form.fields))
+        for key in value:
+            if key not in keys:
+                hint = nearest(key, keys) or known(keys)
+                raise document.error(f"{_place(path)}: unknown key '{key}'{hint}", *path, key)
+        # The form that the table comes nearest to says what is wrong with it.
+        _check(document, min(forms, key=lambda form: _distance(form, value)), value, path)
+    raise document.error(f"{_place(path)} must be {kind.words}, not {shown(value)}", *path)
+
+
+def _distance(form: Form, table: Mapping[str, Any]) -> tuple[int, int]:
+    """How far a table is from a form: what is wrong with it, then how few keys both have."""
+    return len(list(form.problems(table))), -len(form.fields.keys() & table.keys())
+
+
+def _alternatives(kind: Kind) -> list[Kind]:
+    if not isinstance(kind, Either):
+        return [kind]
+    return [inner for choice in kind.kinds for inner in _alternatives(choice)]
+
+
+def _place(path: tuple[str, ...]) -> str:
+    return f"[{'.'.join(path)}]" if len(path) > 1 else f"'{path[0]}'"

@@ -1,0 +1,257 @@
+"""Models within models: an axle described once and used twice, each time under a prefix of its own.
+
+    [include.front]
+    file = "axle.toml"
+    prefix = "front_"                    # before every name that the axle declares; "front_" by default
+    on = "chassis"                       # the body that is the axle's ground; the real one is "world"
+    share = ["g"]                        # names that both mean alike
+    set = { track = "1.6*w", k = 3e4 }   # its parameters: expressions of the whole, or other defaults
+
+A part may state gravity, so that it runs by itself; the whole's own holds where it has one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from armillary.algebra.functions import BY_NAME, RESERVED
+from armillary.errors import nearest
+from armillary.files.model.build import Part
+from armillary.files.model.check import read_model
+from armillary.files.model.documents import Document
+from armillary.files.model.kinds import Kind
+from armillary.files.model.kinds import known as listed
+from armillary.files.model.sections import FUNCTION, TOP, verb_of
+from armillary.model.text_functions import MODEL_FUNCTIONS, SYSTEM_FUNCTIONS
+
+# Names in a text: one between back quotes, or words with dots; and words inside of a quoted name.
+_NAMES = re.compile(r"`([^`]+)`|(?<![\w.])([^\W\d]\w*)((?:\.[^\W\d]\w*)*)(\s*\()?")
+_WORDS = re.compile(r"(?<![\w.])[^\W\d]\w*(?!\w)")
+_FUNCTIONS = {*RESERVED, *MODEL_FUNCTIONS, *SYSTEM_FUNCTIONS}
+# Sections whose entries texts can name; those whose entries make further names of their own, as brakes and
+# gyros do; and those whose entries only have names.
+_NAMED = ("parameters", "inputs", "memory", "states", "tables", "functions", "expressions", "bodies",
+          "attractors", "fmus", "loads")  # fmt: skip
+_MAKERS = ("bodies", "fmus", "loads")
+_LABELLED = ("constraints", "events", "outputs")
+_SHARED = ("parameters", "inputs", "memory", "states", "tables", "functions", "expressions")
+_LEFT = ("include", "name", "units", "armillary", "about")  # what a part says about itself alone
+_DEEPEST, _MOST = 20, 1000
+
+
+def parts_of(document: Document) -> list[Part]:
+    """A document and all that it includes, each in the names of the whole."""
+    return _with_one_gravity(_parts(document, (), {}))
+
+
+def _parts(document: Document, above: tuple[str, ...], read: dict[str, Document]) -> list[Part]:
+    found = [Part(document, document.data, {})]
+    chain = (*above, str(document.path.resolve()))
+    for label, entry in document.data.get("include", {}).items():
+        path = document.path.parent / entry["file"]
+        identity = str(path.resolve())
+
+        def fault(message: str, label: str = label) -> Exception:
+            return document.error(message, "include", label)
+
+        if identity in chain:
+            raise fault(f"'{entry['file']}' includes itself, over {len(chain)} file(s)")
+        if len(chain) > _DEEPEST:
+            raise fault(f"includes are nested more than {_DEEPEST} deep")
+        if identity not in read:
+            read[identity] = read_model(path, part=True)
+        inner = read[identity]
+        units, own = document.data.get("units", "SI"), inner.data.get("units", "SI")
+        if own != units:
+            raise fault(
+                f"'{entry['file']}' is in units {own}, but this model in {units}; state the same in both"
+            )
+        inside = _parts(inner, chain, read)
+        names = _Names.of(inside, label, entry)
+        if problem := names.problem(inside, entry):
+            raise fault(problem)
+        carrier = (document, entry["on"], label) if "on" in entry else None
+        found += [replace(_placed(part, entry, names), carrier=part.carrier or carrier) for part in inside]
+        if len(found) > _MOST:
+            raise fault(f"the model has more than {_MOST} parts")
+    return found
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What the names of an included whole become; dotted ones are points on its ground."""
+
+    new: Mapping[str, str]
+    prefix: str
+    makers: frozenset[str]
+    quoted: Mapping[str, str] = field(default_factory=dict)  # inside of back quotes: of constraints too
+    called: frozenset[str] = frozenset()  # functions and tables of its own
+
+    @classmethod
+    def of(cls, parts: list[Part], label: str, entry: Mapping[str, Any]) -> _Names:
+        prefix, share = entry.get("prefix", f"{label}_"), entry.get("share", [])
+
+        def declared(sections: Iterable[str]) -> set[str]:
+            return {name for p in parts for section in sections for name in p.data.get(section, {})} - {
+                "ground"
+            }
+
+        new = {name: f"{prefix}{name}" for name in declared(_NAMED) if name not in share}
+        carrier = entry.get("on", "ground")
+        points = {
+            name for p in parts for name in p.data.get("bodies", {}).get("ground", {}).get("points", {})
+        }
+        new |= {f"ground.{name}": f"{carrier}.{prefix}{name}" for name in points}
+        if "on" in entry:
+            new |= {"ground": carrier, "world": "ground"}
+        makers = frozenset(name for name in declared(_MAKERS) if name not in share)
+        labels = {name: f"{prefix}{name}" for name in declared(("constraints",))}
+        called = frozenset(declared(("functions", "tables", "expressions")))
+        return cls(new, prefix, makers, {**labels, **new}, called)
+
+    def problem(self, parts: list[Part], entry: Mapping[str, Any]) -> str:
+        """What is wrong with names that are shared or set, or with those of the part; "" where nothing is."""
+        sections = {"share": _SHARED, "set": ("parameters",)}
+        for key, allowed in sections.items():
+            known = {name for p in parts for section in allowed for name in p.data.get(section, {})}
+            for name in entry.get(key, []):
+                if name not in known:
+                    what = "parameter" if key == "set" else "name"
+                    hint = nearest(name, known) or (listed(sorted(known)) if known else "; it has none")
+                    return f"'{name}' is not a {what} of '{entry['file']}'{hint}"
+        for name in self.new:
+            if name in ("t", "pi") or name in _FUNCTIONS:
+                return f"'{entry['file']}' declares '{name}', a reserved name; choose another there"
+        return ""
+
+    def renamer(self, local: Iterable[str] = ()) -> Callable[[str], str]:
+        """The change of texts; ``local`` names stay as they are."""
+        kept = set(local)
+
+        def one(found: re.Match[str]) -> str:
+            quoted, head, tail, call = found.groups()
+            if quoted == "mass centre":  # no name, but what momentum may be taken about
+                return found[0]
+            if quoted is not None:
+                return f"`{_WORDS.sub(lambda word: self.quoted.get(word[0], word[0]), quoted)}`"
+            dotted = f"{head}{tail}"
+            if head in kept:
+                changed = dotted
+            elif call and dotted in BY_NAME and dotted not in self.called:
+                changed = dotted  # floor(x), though a load of the part may be called floor
+            elif dotted in self.new:
+                changed = self.new[dotted]
+            else:
+                changed = f"{self._word(head, bool(call))}{tail}"
+            return f"{changed}{call or ''}"
+
+        return lambda text: _NAMES.sub(one, text)
+
+    def _word(self, name: str, called: bool) -> str:
+        """A plain name; boom_tip, a node of boom, goes with boom."""
+        if name in self.new:
+            return self.new[name]
+        if called or name in _FUNCTIONS:
+            return name
+        maker = name.rpartition("_")[0]
+        while maker and maker not in self.makers:
+            maker = maker.rpartition("_")[0]
+        return f"{self.prefix}{name}" if maker else name
+
+
+def _placed(part: Part, entry: Mapping[str, Any], names: _Names) -> Part:
+    """A part under its prefix, on its body, with its parameters set."""
+    share, values = entry.get("share", []), entry.get("set", {})
+    rename, prefix = names.renamer(), names.prefix
+    data: dict[str, Any] = {}
+    for section, content in part.data.items():
+        if section in _LEFT:
+            continue
+        if section in _SHARED:
+            content = {name: given for name, given in content.items() if name not in share}
+        if section == "gravity":  # its direction is the real ground's, wherever the part hangs
+            data[section] = TOP[section].renamed(content, names.renamer(("ground", "world")))
+        elif section == "functions":  # names of their arguments are their own
+            data[section] = {rename(name): _function(given, names) for name, given in content.items()}
+        elif section in TOP:
+            data[section] = TOP[section].renamed(content, rename)
+        else:
+            key = rename if section not in _LABELLED else lambda name: f"{prefix}{name}"
+            data[section] = {key(name): _entry(section, given, names) for name, given in content.items()}
+    _on_carrier(part, data, entry, names)
+    parameters = data.get("parameters", {})
+    taken: dict[str, Any] = {}
+    for name, value in values.items():
+        changed = names.new.get(name, name)
+        if changed not in parameters:
+            continue
+        known = parameters[changed]
+        if isinstance(value, str):  # an expression of the whole under the parameter's name
+            taken[changed] = value
+        else:  # a new default, in the parameter's own units
+            parameters[changed] = {**(known if isinstance(known, Mapping) else {}), "value": value}
+    data["parameters"] = {name: given for name, given in parameters.items() if name not in taken}
+    data["expressions"] = {**data.get("expressions", {}), **taken}
+    own = [name for section in (*_NAMED, *_LABELLED) for name in part.data.get(section, {})]
+    original = {new: old for old, new in part.names.items()}
+    now = {original.get(name, name): names.new.get(name, f"{prefix}{name}") for name in own}
+    return Part(part.document, data, now)
+
+
+def _on_carrier(part: Part, data: dict[str, Any], entry: Mapping[str, Any], names: _Names) -> None:
+    """Bodies without a parent hang on the carrier, and points of the ground are points of it."""
+    bodies = data.get("bodies", {})
+    anchors = (
+        bodies.pop(names.new.get("ground", "ground"), None)
+        if "ground" in part.data.get("bodies", {})
+        else None
+    )
+    if "on" in entry:
+        for body in bodies.values():
+            if not {"parent", "wheel_on", "gyro_on"} & body.keys() and not _known_only(body):
+                body["parent"] = entry["on"]
+    if anchors is not None:
+        points = {f"{names.prefix}{name}": place for name, place in anchors.get("points", {}).items()}
+        carrier = entry.get("on", "ground")
+        bodies[carrier] = {**anchors, "points": {**bodies.get(carrier, {}).get("points", {}), **points}}
+
+
+def _known_only(body: Mapping[str, Any]) -> bool:
+    """Whether an entry only adds points or nodes to a body that is described elsewhere."""
+    return bool(body) and body.keys() <= {"points", "nodes"}
+
+
+def _function(given: Mapping[str, Any], names: _Names) -> dict[str, Any]:
+    return {
+        **given,
+        "value": FUNCTION.fields["value"].renamed(given["value"], names.renamer(given["arguments"])),
+    }
+
+
+def _entry(section: str, given: Mapping[str, Any], names: _Names) -> dict[str, Any]:
+    verb = verb_of(section, given)
+    assert verb is not None  # the document was checked
+    fields: dict[str, Kind] = {**verb.fields, **verb.extra}
+    rename, law = names.renamer(), names.renamer(("x", "v"))  # a strut's length and its rate
+    return {
+        key: fields[key].renamed(value, law if key == "strut" else rename) for key, value in given.items()
+    }
+
+
+def _with_one_gravity(parts: list[Part]) -> list[Part]:
+    """Parts of which one states gravity: the whole, or where it does not the first that does; the others must
+    then say the same in their files.
+    """
+    stated = [part for part in parts if "gravity" in part.data]
+    if not stated:
+        return parts
+    first = stated[0]
+    for part in stated:
+        if first is not parts[0] and part.document.data["gravity"] != first.document.data["gravity"]:
+            message = f"gravity is stated otherwise in '{first.document.path.name}'; state it in the whole"
+            raise part.document.error(message, "gravity")
+    without = {id(part): {k: v for k, v in part.data.items() if k != "gravity"} for part in stated[1:]}
+    return [replace(part, data=without[id(part)]) if id(part) in without else part for part in parts]

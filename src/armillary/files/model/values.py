@@ -1,0 +1,244 @@
+"""Python values of a description as values of a text model: expressions and vectors become texts.
+
+What an expression shares, and what has a name in the equations, becomes a named expression of the file, so
+that its text grows with its graph and reads back as the same graph.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.call_record import arguments_of
+from armillary.algebra.expression import Expr
+from armillary.algebra.notation.printing import number_text, text
+from armillary.algebra.tables import Piecewise
+from armillary.algebra.units.dimension import ONE
+from armillary.algebra.units.units import is_quantity, magnitude_in_si, si_text
+from armillary.algebra.vectors import Vector
+from armillary.algebra.walk import symbols
+from armillary.errors import ModelError
+from armillary.files.model.objects import defaults_of, maker_of
+from armillary.model.body import Body, Point
+from armillary.model.joints import Joint
+from armillary.model.system import System
+
+_PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
+_SHORT = 400  # characters up to which a text repeats what its expression shares
+_INLINE = 12  # characters of a shared part that is repeated in any case
+
+
+class Values:
+    """Values of one system; ``definitions`` and ``tables`` are what they need besides.
+
+    With ``calls`` an expression that a call made is written as that call, which is right as long as the call
+    would make the same of the whole description.
+    """
+
+    def __init__(self, system: System, *, calls: bool = True) -> None:
+        self.system, self.calls = system, calls
+        self.definitions: dict[str, Any] = {}
+        self.tables: dict[str, Piecewise] = {}
+        self._names: dict[Expr, str] = {}
+        self._busy: set[int] = set()
+        self._axes = {body.frame: body.name for body in (system.ground, *system.bodies.values())}
+        self._known = {f: name for name, (f, _) in system.functions.items() if isinstance(f, Piecewise)}
+
+    def value(self, value: Any) -> Any:
+        """A value for a file; an error for what no text can say."""
+        if isinstance(value, bool | str | int):
+            return value
+        if isinstance(value, Expr):
+            return self.expression(value)
+        if isinstance(value, Vector):
+            return self.vector(value)
+        if isinstance(value, Body):
+            return value.name
+        if isinstance(value, Point):
+            return f"{value.body.name}.{value.name}"
+        if isinstance(value, np.ndarray):
+            return value.tolist()
+        if isinstance(value, Mapping):
+            return {self._key(key): self.value(item) for key, item in value.items() if item is not None}
+        if isinstance(value, list | tuple):
+            return ["" if item is None else self.value(item) for item in value]
+        if is_quantity(value):
+            size, dimension = magnitude_in_si(value)
+            return float(size / self.system.units.scale(dimension))
+        if (maker := maker_of(value)) is not None:
+            return self.object(value, maker)
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            kind = type(value).__name__
+            raise ModelError(
+                f"an object of the Python class {kind} cannot be written in a text model; keep it in Python"
+            ) from None
+
+    def _key(self, key: Any) -> str:
+        return str(self.value(key))
+
+    def object(self, value: Any, maker: Any) -> dict[str, Any]:
+        """A joint, beam or the like as the table that describes it."""
+        given = arguments_of(value) or {}
+        if isinstance(value, Joint) and type(value) is Joint and not value.translate:
+            given.pop("translate", None)
+        defaults = defaults_of(maker)
+        main = maker.argument if maker.argument is not None else maker.key
+        table: dict[str, Any] = {}
+        if main == "":
+            table[maker.key] = True
+        elif main in given or main in defaults:
+            table[maker.key] = self.value(given.get(main, defaults.get(main)))
+        for name, item in given.items():
+            if name != main and not (name in defaults and _same(item, defaults[name])):
+                table[name] = self.value(item)
+        return table
+
+    # ------------------------------------------------------------ texts
+
+    def expression(self, node: Expr, local: Mapping[Expr, str] | None = None) -> Any:
+        """An expression as text, or as the number that it is; ``local`` names stand for parts of it."""
+        if node.kind == "number":
+            return float(node.data) if not float(node.data).is_integer() else int(node.data)
+        names = {**self._names, **(local or {})}
+        self._quote([node], names)
+        order = self._reached(node, names)
+        whole = len(text(node, names, limit=_SHORT + 4)) > _SHORT
+        uses: dict[Expr, int] = {}
+        for part in order:
+            for a in part.args:
+                uses[a] = uses.get(a, 0) + 1
+        for part in order:
+            if part.kind == "call" and isinstance(part.data, Piecewise):
+                self._table(part.data)
+            if local:
+                continue  # a named expression does not know the names of a function's arguments
+            if part.kind == "let" or _hides_a_one(part):
+                names[part] = self._define(self._intermediate(part, names), part)
+            elif whole and uses.get(part, 0) > 1:
+                shown = self._text(part, names)
+                if len(shown) > _INLINE:
+                    names[part] = self._define(shown if self.calls else self._measured(shown, part), part)
+        if not self.calls and not local and order:
+            return self._define(self._measured(self._text(node, names), node), node)
+        return self._text(node, names)
+
+    def _reached(self, node: Expr, names: dict[Expr, str]) -> list[Expr]:
+        """What a text of the node shows, operands first: nothing of what has a name, or was made by a
+        call.
+        """
+        order: list[Expr] = []
+        seen: set[Expr] = set()
+        stack: list[tuple[Expr, bool]] = [(node, False)]
+        while stack:
+            part, done = stack.pop()
+            if done:
+                order.append(part)
+            elif part not in seen and part not in names and part.kind not in ("symbol", "number"):
+                seen.add(part)
+                if call := self._call(part):
+                    names[part] = call
+                else:
+                    stack.append((part, True))
+                    stack += [(a, False) for a in reversed(part.args)]
+        return order
+
+    def vector(self, vector: Vector) -> str:
+        """A vector as a sum along axes of bodies."""
+        if call := self._call(vector):
+            return call
+        terms = []
+        for (frame, axis), size in vector.terms.items():
+            if frame not in self._axes:
+                raise ModelError(
+                    f"the vector {vector} is along axes that no body has, so no text can say it; "
+                    f"express it in a body"
+                )
+            unit = f"{self._axes[frame]}.{'xyz'[axis]}"
+            factor = self.expression(size) if isinstance(size, Expr) else size
+            shown = factor if isinstance(factor, str) else number_text(factor)
+            terms.append(unit if shown == "1" else f"-{unit}" if shown == "-1" else f"({shown})*{unit}")
+        return " + ".join(terms).replace("+ -", "- ") if terms else "0*ground.x"
+
+    def _call(self, value: Any) -> str:
+        """The call that made a value, as text; "" where none is known."""
+        made_by = self.system.calls.get(value) if self.calls and id(value) not in self._busy else None
+        if made_by is None:
+            return ""
+        self._busy.add(id(value))  # dot(c*A.x, A.x) is made of c, which it is
+        try:
+            arguments = [self._argument(a) for a in made_by.arguments if a is not None]
+        finally:
+            self._busy.discard(id(value))
+        return f"{made_by.function}({', '.join(arguments)})"
+
+    def _argument(self, value: Any) -> str:
+        shown = str(self.value(value))
+        return f"`{shown}`" if isinstance(value, str) and not _PLAIN.match(value) else shown
+
+    @staticmethod
+    def _measured(shown: str, part: Expr) -> Any:
+        """A text with its units, which numbers in it may hide."""
+        return {"value": shown, "units": "" if part.dimension is None else si_text(part.dimension) or "1"}
+
+    def _intermediate(self, part: Expr, names: Mapping[Expr, str]) -> Any:
+        """An intermediate value, or a number 1 with units times something, as a named expression: with its
+        units where its parts do not tell them."""
+        alone = part.kind == "let" or part.data == (1, (1,))
+        inside = part.args[0] if alone else part
+        label = {"label": str(part.data)} if part.kind == "let" else {}
+        hidden = part.dimension is not None and not (alone and part.dimension is inside.dimension)
+        units = {"units": si_text(part.dimension) or "1"} if hidden and part.dimension else {}
+        shown = self._text(inside, names)
+        if part.kind == "product" and not units:  # a bare 1, whose dimension is not known
+            return f"1*({shown})"
+        return {"value": shown, **label, **units} if label or units else shown
+
+    def _text(self, node: Expr, names: Mapping[Expr, str]) -> str:
+        return text(node, names)
+
+    def _quote(self, nodes: list[Expr], names: dict[Expr, str]) -> None:
+        for s in symbols(*nodes):
+            if s not in names and (
+                s.data.role in ("acceleration", "variable") or not _PLAIN.match(s.data.name)
+            ):
+                names[s] = f"`{s.data.name}`"
+
+    def _define(self, entry: Any, node: Expr) -> str:
+        taken = self.system
+        count = len(self.definitions) + 1
+        while any(f"z{count}" in names for names in (
+            taken.parameters, taken.bodies, taken.memories, taken.states, taken.loads, taken.definitions,
+            taken.functions, self.definitions,
+        )):  # fmt: skip
+            count += 1
+        name = f"z{count}"
+        self.definitions[name] = entry
+        self._names[node] = name
+        return name
+
+    def _table(self, table: Piecewise) -> None:
+        """A lookup table that expressions call: by its own name, under which the file must hold it."""
+        if arguments_of(table) is None:
+            raise ModelError(
+                f"an expression holds '{table.name}', the derivative of a table, which no text can say; "
+                "keep the model in Python, or give the derivative as a table"
+            )
+        known = self.tables.setdefault(table.name, table)
+        if known != table:
+            raise ModelError(f"two different tables are called '{table.name}'; give them names of their own")
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(np.asarray(a), np.asarray(b))
+    return type(a) is type(b) and a == b if isinstance(a, Expr) or isinstance(b, Expr) else bool(a == b)
+
+
+def _hides_a_one(part: Expr) -> bool:
+    """Whether a product has a number ±1 that its text would not show: bare, or with units."""
+    return part.kind == "product" and abs(part.data[0]) == 1 and part.unit is not ONE

@@ -1,0 +1,11 @@
+"""Robot files as systems: URDF and MJCF.
+
+Enters: a path. Leaves: a System made with the same verbs that a user has, and ``system.imported``: the file's
+names and ours, and a list of what was left out. Read ``tree.py`` first (links and joints, to which both
+formats are brought), then ``urdf.py`` or ``mjcf/``, then ``building.py`` and ``acting.py``.
+"""
+
+from armillary.files.robots.mjcf import load_mjcf
+from armillary.files.robots.urdf import load_urdf
+
+__all__ = ["load_mjcf", "load_urdf"]

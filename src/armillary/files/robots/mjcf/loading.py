@@ -1,0 +1,120 @@
+"""An MJCF file from its root to a system, part by part."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from armillary.files.robots.building import Builder, add_gravity
+from armillary.files.robots.import_notes import Imported
+from armillary.files.robots.joint_loads import finish_joints
+from armillary.files.robots.mjcf.actuators import add_actuators
+from armillary.files.robots.mjcf.bodies import WORLD, Tree, read_tree
+from armillary.files.robots.mjcf.equalities import add_equalities
+from armillary.files.robots.mjcf.keyframes import start_at
+from armillary.files.robots.mjcf.meshes import Meshes
+from armillary.files.robots.mjcf.settings import Defaults, Settings, merged, with_includes
+from armillary.files.robots.rotations import to_quaternion
+from armillary.files.robots.unread import note_left_out
+from armillary.files.robots.xml import Element, read_xml
+from armillary.model.system import System
+
+# What says how a model looks, is measured or is integrated by MuJoCo, and does not change how it moves.
+NO_EFFECT = {
+    "asset", "material", "texture", "skin", "hfield",
+    "camera", "custom", "light", "sensor", "size", "statistic", "visual", "extension",
+    "group", "user", "solreflimit", "solimplimit", "solreffriction", "solimpfriction", "margin", "model",
+    "integrator", "solver", "iterations", "tolerance", "cone", "jacobian", "impratio", "magnetic",
+    "ls_iterations", "ls_tolerance", "noslip_iterations", "noslip_tolerance", "ccd_iterations",
+    "ccd_tolerance", "apirate", "o_margin", "o_solref", "o_solimp", "o_friction", "sdf_iterations",
+    "sdf_initpoints", "actuatorgroupdisable", "meshdir", "texturedir", "assetdir", "strippath",
+    "discardvisual", "usethread", "convexhull", "fusestatic", "lengthrange", "conflict", "sleep",
+    "sleep_tolerance",
+}  # fmt: skip
+
+
+def load_mjcf(
+    path: str | os.PathLike[str],
+    *,
+    stops: Mapping[str, float] | None = None,
+    keyframe: str | None = None,
+    strict: bool = False,
+) -> System:
+    """A system from an MJCF file. What may change the motion is a warning each; with ``strict`` an error.
+
+    ``stops`` makes limits bump stops, e.g. ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``.
+    Runs start at rest in the file's reference position, or in the state of ``keyframe``.
+    """
+    root = read_xml(path)
+    if root.tag != "mujoco":
+        hint = "; this is URDF: load_urdf reads it" if root.tag == "robot" else f", not <{root.tag[:40]}>"
+        root.fail(f"an MJCF file has the root <mujoco>{hint}")
+    root = with_includes(root, Path(path))
+    settings, defaults = Settings(merged(root, "compiler")), Defaults(root)
+    system = System(root.text("model", "") or "MuJoCo model")
+    record = Imported(str(path), "MJCF", notes=list(root.remarks))
+    builder = Builder(system, record)
+    builder.links[WORLD], builder.shifts[WORLD] = system.ground, np.zeros(3)
+    on = _options(builder, merged(root, "option"))
+    meshes = Meshes(root.all("asset"), defaults, settings, Path(path).resolve().parent)
+    tree = _worlds(root, settings, defaults, meshes, record)
+    _add_links(builder, tree)
+    start_at(builder, root.all("keyframe"), keyframe)
+    if on["equality"]:
+        add_equalities(builder, root.all("equality"), tree, defaults)
+    for joint in builder.freedoms.values():
+        joint.stiffness *= on["spring"]
+        joint.damping *= on["damper"]
+    finish_joints(builder, stops)
+    if on["actuation"]:
+        add_actuators(
+            builder, root.all("actuator"), settings, defaults, tree.sites, clamp=bool(on["clampctrl"])
+        )
+    if tree.touching > 1:
+        record.note(f"contact is left out: {tree.touching} shapes could touch (System.contact makes some)")
+    note_left_out(record, root, NO_EFFECT)
+    record.warn(strict=strict)
+    return system
+
+
+def _options(builder: Builder, option: Element) -> dict[str, int]:
+    """Gravity, the time step, and which parts of the physics are switched on."""
+    on = dict.fromkeys(("gravity", "spring", "damper", "actuation", "equality", "clampctrl"), 1)
+    for flags in option.all("flag"):
+        for key in on:
+            if flags.choice(key, ("enable", "disable"), "enable") == "disable":
+                on[key] = 0
+        if flags.choice("passive", ("enable", "disable"), "enable") == "disable":
+            on["spring"] = on["damper"] = 0
+        flags.take_whole()  # the others are about what is left out anyway
+    gravity = np.array(option.numbers("gravity", 3, [0, 0, -9.81]))
+    if on["gravity"]:
+        add_gravity(builder, gravity)
+    builder.record.settings["timestep"] = option.number("timestep", 0.002)
+    for key in ("density", "viscosity"):
+        if option.number(key, 0.0):
+            builder.record.note(f"forces of a fluid are left out: {key} in {option.where}")
+    option.numbers("wind", 3, [0, 0, 0])
+    return on
+
+
+def _worlds(root: Element, settings: Settings, defaults: Defaults, meshes: Meshes, record: Imported) -> Tree:
+    """The tree in the <worldbody> elements, which count as one."""
+    world = merged(root, "worldbody")
+    world.read.update(world.attributes)
+    return read_tree(world, settings, defaults, meshes, record)
+
+
+def _add_links(builder: Builder, tree: Tree) -> None:
+    for link in tree.links:
+        with link.element.located():
+            builder.add(link)
+    for name, site in tree.sites.items():
+        if site.link == WORLD:
+            builder.named_point(WORLD, name, site.place)
+    for joint, (place, R) in tree.starts.items():
+        values = [*(float(x) for x in place), *to_quaternion(R)]
+        builder.system.start(dict(zip(builder.moved[joint].coordinates, values, strict=True)))

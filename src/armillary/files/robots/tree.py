@@ -1,0 +1,60 @@
+"""A mechanism as robot files describe it: links on links, joints between them. Both formats become this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from armillary.files.robots.xml import Element
+
+HINGE, SLIDE, BALL, FREE, PLANE = "hinge", "slide", "ball", "free", "planar"
+
+
+@dataclass
+class Inertial:
+    """Mass, mass centre in the link's axes, and the inertia about it along these axes.
+
+    ``axes`` are those (columns) in which the file gave a diagonal inertia, where it did.
+    """
+
+    mass: float = 0.0
+    com: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
+    axes: np.ndarray | None = None
+
+
+@dataclass
+class Freedom:
+    """A joint in the file's terms. ``axis`` and ``anchor`` are in the axes of the link that it moves.
+
+    ``damping`` and ``stiffness`` act on each of its speeds and coordinates, a spring from ``rest``, a value
+    of our coordinate. The file's coordinate is ours plus ``offset``. ``armature`` is added to the diagonal of
+    the mass matrix.
+    """
+
+    name: str
+    kind: str
+    element: Element
+    axis: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    anchor: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    damping: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    offset: float = 0.0
+    armature: float = 0.0
+    limits: tuple[float, float] | None = None  # of our coordinate
+
+
+@dataclass
+class Link:
+    """A link at ``place`` in its parent's axes, turned by ``rotation``, moved by its joints in order."""
+
+    name: str
+    parent: str | None
+    element: Element
+    place: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
+    joints: list[Freedom] = field(default_factory=list)
+    inertial: Inertial = field(default_factory=Inertial)
+    points: dict[str, np.ndarray] = field(default_factory=dict)

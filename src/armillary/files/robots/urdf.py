@@ -1,0 +1,274 @@
+"""URDF robots: links, joints, inertias, damping, mimics; torques in the joints as inputs.
+
+A link's frame is its body's frame, and a joint's coordinate has URDF's sign and zero. What has no effect on
+the motion here, or none yet, is listed in ``system.imported.notes``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from armillary.errors import ModelError
+from armillary.files.robots.building import SINGLE, Builder, add_gravity, listed
+from armillary.files.robots.import_notes import Imported
+from armillary.files.robots.joint_loads import finish_joints, load_joint, units_of
+from armillary.files.robots.rotations import roll_pitch_yaw, unit
+from armillary.files.robots.tree import FREE, HINGE, PLANE, SLIDE, Freedom, Inertial, Link
+from armillary.files.robots.unread import note_left_out
+from armillary.files.robots.xml import Element, read_xml
+from armillary.model.system import System
+
+KINDS = {
+    "revolute": HINGE,
+    "continuous": HINGE,
+    "prismatic": SLIDE,
+    "floating": FREE,
+    "planar": PLANE,
+    "fixed": None,
+}
+TORQUES = ("auto", "all", "none")
+# What says how a robot looks or is driven by other software, and does not change how it moves.
+NO_EFFECT = {
+    "visual", "collision", "material", "gazebo", "calibration", "sensor", "version", "type", "contact",
+    "safety_controller", "hardwareInterface", "group",
+}  # fmt: skip
+
+
+def load_urdf(
+    path: str | os.PathLike[str],
+    *,
+    floating: bool = False,
+    gravity: float | Sequence[float] = 9.81,
+    torques: str = "auto",
+    stops: Mapping[str, float] | None = None,
+    strict: bool = False,
+) -> System:
+    """A system from a URDF file. What may change the motion is a warning each; with ``strict`` an error.
+
+    ``floating`` leaves the root link free instead of fixed to the ground. ``gravity`` is downwards along −z,
+    or three components. ``torques``: which joints get an input ``tau_joint``: "auto" those with a
+    transmission, and all where the file has none; "all"; or "none". ``stops`` makes limits bump stops, e.g.
+    ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``.
+    """
+    if torques not in TORQUES:
+        raise ModelError(f"load_urdf: torques={torques!r} is not one of {', '.join(TORQUES)}")
+    root = read_xml(path)
+    if root.tag != "robot":
+        root.fail("a URDF file has the root <robot>" + _hint(root))
+    if macros := [child for child in root.children if child.tag.startswith("xacro:")]:
+        macros[0].fail("this is a xacro file, a program that writes URDF; run xacro and load what it writes")
+    root.taken = True
+    system = System(root.text("name", "") or "robot")
+    builder = Builder(system, Imported(str(path), "URDF", notes=list(root.remarks)))
+    _add_gravity(builder, gravity)
+    joints = {j.text("name"): j for j in root.all("joint")}
+    for link in _links(root, joints, floating):
+        with link.element.located():
+            builder.add(link)
+    _mimics(builder, joints)
+    finish_joints(builder, stops)
+    _torques(builder, root, joints, torques)
+    _notes(builder, root, joints)
+    builder.record.warn(strict=strict)
+    return system
+
+
+def _hint(root: Element) -> str:
+    if root.tag == "mujoco":
+        return "; this is MJCF: load_mjcf reads it"
+    return f", not <{root.tag[:40]}>"
+
+
+def _add_gravity(builder: Builder, gravity: Any) -> None:
+    given = [0.0, 0.0, -float(gravity)] if isinstance(gravity, int | float) else gravity
+    try:
+        vector = np.array([float(x) for x in given])
+    except (TypeError, ValueError):
+        vector = np.array([math.nan])
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise ModelError(f"gravity={gravity!r} is neither a number nor three, e.g. (0, 0, -9.81)")
+    add_gravity(builder, vector)
+
+
+# ---------------------------------------------------------------- links and joints
+
+
+def _links(root: Element, joints: Mapping[str, Element], floating: bool) -> list[Link]:
+    """The links, parents before children."""
+    elements: dict[str, Element] = {}
+    for element in root.all("link"):
+        name = element.text("name")
+        if name in elements:
+            element.fail("a second link of this name; names are given once")
+        elements[name] = element
+    if not elements:
+        root.fail("a robot without a <link>")
+    if len(joints) < len(root.all("joint")):
+        names = [j.text("name") for j in root.all("joint")]
+        twice = next(j for i, j in enumerate(root.all("joint")) if j.text("name") in names[:i])
+        twice.fail("a second joint of this name; names are given once")
+    above: dict[str, Element] = {}
+    below: dict[str, list[Element]] = {name: [] for name in elements}
+    for joint in joints.values():
+        parent, child = (_linked(joint, word, elements) for word in ("parent", "child"))
+        if child in above:
+            joint.fail(f"link '{child}' has a parent already; a closed loop is not a URDF robot")
+        above[child] = joint
+        below[parent].append(joint)
+    roots = [name for name in elements if name not in above]
+    if len(roots) != 1:
+        what = f"several roots ({listed(roots)})" if roots else "no root: its joints go in a circle"
+        root.fail(f"the links have {what}; a robot is one tree")
+    made = [_link(roots[0], None, elements[roots[0]], None)]
+    if floating:
+        free = Freedom("floating_base", FREE, root)
+        made[0].joints.append(free)
+    for link in made:  # grows while it is walked: children after their parents
+        for joint in below[link.name]:
+            child = joint.need("child").text("link")
+            made.append(_link(child, link.name, elements[child], joint))
+    if len(made) < len(elements):
+        loose = next(name for name in elements if name not in {link.name for link in made})
+        elements[loose].fail("not connected to the root: its joints go in a circle")
+    return made
+
+
+def _linked(joint: Element, word: str, links: Mapping[str, Element]) -> str:
+    end = joint.need(word)
+    name = end.text("link")
+    if name not in links:
+        end.fail(f"there is no link '{name[:60]}'")
+    return name
+
+
+def _link(name: str, parent: str | None, element: Element, joint: Element | None) -> Link:
+    link = Link(name, parent, element, inertial=_inertial(element))
+    if joint is not None:
+        link.place, link.rotation = _origin(joint)
+        if freedom := _freedom(joint):
+            link.joints.append(freedom)
+    return link
+
+
+def _origin(element: Element) -> tuple[np.ndarray, np.ndarray]:
+    """(xyz, rotation) of an <origin>."""
+    origin = element.only("origin")
+    if origin is None:
+        return np.zeros(3), np.eye(3)
+    return np.array(origin.numbers("xyz", 3, [0, 0, 0])), roll_pitch_yaw(origin.numbers("rpy", 3, [0, 0, 0]))
+
+
+def _inertial(link: Element) -> Inertial:
+    element = link.only("inertial")
+    if element is None:
+        return Inertial()
+    com, R = _origin(element)
+    mass = element.need("mass").number("value", least=0.0)
+    inertia = element.only("inertia")
+    if inertia is None:
+        return Inertial(mass, com)
+    xx, yy, zz = (inertia.number(key, 0.0) for key in ("ixx", "iyy", "izz"))
+    xy, xz, yz = (inertia.number(key, 0.0) for key in ("ixy", "ixz", "iyz"))
+    turned = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+    return Inertial(mass, com, (turned + turned.T) / 2)
+
+
+def _freedom(joint: Element) -> Freedom | None:
+    kind = KINDS[joint.choice("type", tuple(KINDS))]
+    if kind is None:
+        for unused in joint.all("axis", "limit", "dynamics", "mimic"):  # nothing moves along or within these
+            unused.take_whole()
+        return None
+    freedom = Freedom(joint.text("name"), kind, joint)
+    if (axis := joint.only("axis")) is not None and kind != FREE:
+        vector = axis.numbers("xyz", 3, [1, 0, 0])
+        if np.linalg.norm(vector) < 1e-12:
+            axis.fail("an axis of length zero has no direction; give one such as '0 0 1'")
+        freedom.axis = unit(vector)
+    else:
+        freedom.axis = np.array([1.0, 0.0, 0.0])  # what URDF means where it says nothing
+    if kind in SINGLE and (dynamics := joint.only("dynamics")) is not None:
+        freedom.damping = dynamics.number("damping", 0.0)
+    if joint.text("type") in ("revolute", "prismatic") and (limit := joint.only("limit")) is not None:
+        freedom.limits = limit.number("lower", 0.0), limit.number("upper", 0.0)
+        if freedom.limits[0] > freedom.limits[1]:
+            limit.fail("its lower end is above its upper end")
+    return freedom
+
+
+# ---------------------------------------------------------------- mimics, torques, notes
+
+
+def _mimics(builder: Builder, joints: Mapping[str, Element]) -> None:
+    """q = multiplier · q_other + offset."""
+    for name, joint in joints.items():
+        mimic = joint.only("mimic") if name in builder.moved else None
+        if mimic is None:
+            continue
+        other = mimic.text("joint")
+        if other not in joints:
+            mimic.fail(f"joint '{name}' follows '{other[:60]}', but there is no joint of this name")
+        ends = [builder.freedoms[x] for x in (name, other) if x in builder.freedoms]
+        if len(ends) < 2 or other == name or any(end.kind not in SINGLE for end in ends):
+            mimic.fail(f"'{other[:60]}' is not another hinge or slider to follow")
+        if ends[0].kind != ends[1].kind:
+            mimic.fail(f"'{other}' and '{name}' are a hinge and a slider; only joints of one kind can mimic")
+        own, its = builder.moved[name], builder.moved[other]
+        q = its.q1 * mimic.number("multiplier", 1.0)
+        units = units_of(ends[0])[1]
+        if offset := mimic.number("offset", 0.0):
+            q = q + builder.parameter(f"offset_{name}", offset, units, f"offset of {name} from {other}")
+        about = f"{name} follows {other}"
+        with mimic.located():
+            builder.system.constrain(own.q1 - q, name=f"mimic {name}", eliminate=own.u1, about=about)
+
+
+def _torques(builder: Builder, root: Element, joints: Mapping[str, Element], which: str) -> None:
+    """Inputs ``tau_joint``: the torque or force that a drive has on its joint.
+
+    A transmission of a joint that is not there has no effect; Pinocchio does not read transmissions at all.
+    """
+    driven: list[str] = []
+    for transmission in root.all("transmission"):
+        for end in transmission.all("joint"):
+            if end.text("name") in joints:
+                driven.append(end.text("name"))
+                continue
+            own, its = transmission.text("name", "")[:60], end.text("name")[:60]
+            builder.record.note(
+                f"transmission '{own}' drives '{its}', but there is no joint of this name "
+                f"({end.file}:{end.line})"
+            )
+    single = [name for name, freedom in builder.freedoms.items() if freedom.kind in SINGLE]
+    if which == "none":
+        return
+    for name in single:
+        chosen = name in driven if which == "auto" and driven else joints[name].only("mimic") is None
+        if chosen:
+            units = units_of(builder.freedoms[name])[0]
+            node = builder.system.input(
+                builder.name(f"tau_{name}"), 0.0, units=units, about=f"drive on joint {name}"
+            )
+            builder.record.inputs[name] = node.name
+            load_joint(builder, f"drive_{name}", name, [node])
+
+
+def _notes(builder: Builder, root: Element, joints: Mapping[str, Element]) -> None:
+    note = builder.record.note
+    ends = [end for transmission in root.all("transmission") for end in transmission.all("actuator", "joint")]
+    if any(end.all("mechanicalReduction") for end in ends):
+        note("reductions of transmissions are not applied: an input tau_… is the torque on the joint itself")
+    for transmission in root.all("transmission"):
+        transmission.take_whole()
+    for joint in joints.values():
+        for limit in joint.all("limit"):  # greatest efforts and velocities are a matter of the drive
+            limit.take_whole()
+    friction = [n for n, j in joints.items() for e in j.all("dynamics") if e.number("friction", 0.0)]
+    if friction:
+        note(f"dry friction of joints is left out (System.brake makes it): {listed(friction)}")
+    note_left_out(builder.record, root, NO_EFFECT)

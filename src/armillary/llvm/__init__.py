@@ -1,0 +1,1 @@
+"""Programs and loops as machine code in this process."""

@@ -1,0 +1,190 @@
+"""Compilation of LLVM text in this process; the code lives as long as the object that holds it."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import os
+from collections.abc import Callable, Sequence
+from functools import cache as once
+from typing import Any, NamedTuple
+
+from armillary.errors import ArmillaryError
+from armillary.llvm import cache
+
+LIBRARY_FUNCTIONS = (
+    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "pow", "fma"),
+    *("tanh", "floor", "ceil", "fmod"),
+)
+
+_ready = False
+
+
+class Compiled:
+    """Functions of one module, by name; freed with this object."""
+
+    def __init__(self, text: str, *, level: int = 2, vectorise: bool = False) -> None:
+        # The address of a foreign function is another one in the next process.
+        name = "" if "inttoptr" in text else f"program {level} {vectorise} {text}"
+        self._engine = engine(name, lambda: [text], level, Passes(1, straight=vectorise))
+
+    def address(self, name: str) -> int:
+        """Address of a function, 0 where the module has none of that name."""
+        return self._engine.get_function_address(name)
+
+
+class Passes(NamedTuple):
+    """LLVM's standard pipeline of a level, with or without vectors made of loops and of straight code."""
+
+    speed: int
+    loops: bool = True
+    straight: bool = False
+
+
+def prepared() -> Any:
+    """LLVM's binding, ready to compile for this machine and to find the library's functions."""
+    global _ready
+    import llvmlite.binding as llvm
+
+    if not _ready:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        library = ctypes.CDLL(ctypes.util.find_library("m") or None)
+        for name in LIBRARY_FUNCTIONS:
+            address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+            llvm.add_symbol(name, address)
+        _ready = True
+    return llvm
+
+
+def engine(
+    name: str,
+    texts: Callable[[], Sequence[str]],
+    level: int,
+    passes: Passes,
+    adjust: Callable[[Any], None] | None = None,
+) -> Any:
+    """Modules linked into one, optimised by these passes and compiled; the code lives as long as the engine.
+
+    ``name`` tells all that decides the code; code of that name is taken from the cache where it is there, and
+    then no text is made. "" for code that is of use in this process only. ``adjust`` changes the linked
+    module before it is optimised.
+
+    In the small code model constants would be operands of instructions; in a JIT's default one the address of
+    each is loaded first, 29 of the Stanford arm's 496 instructions, a few nanoseconds. But code and constants
+    are blocks of their own, and where a process has mapped much (JAX does) they may lie further apart than
+    the small model reaches, which ends the process.
+    """
+    llvm = prepared()
+    if quick():
+        level, passes = 0, Passes(0, loops=False)
+    key = cache.digest(described(level), name) if name else ""
+    code = cache.fetch(key) if key else None
+    if code is None:
+        code = _object_code(texts(), level, passes, adjust)
+        if key:
+            cache.keep(key, code)
+    machine = _machine(level)  # a machine of its own: the engine disposes of it
+    empty = llvm.parse_assembly("")
+    empty.triple, empty.data_layout = machine.triple, str(machine.target_data)
+    made = llvm.create_mcjit_compiler(empty, machine)
+    made.add_object_file(llvm.ObjectFileRef.from_data(code))
+    made.finalize_object()
+    return made
+
+
+def quick() -> bool:
+    """Whether ``ARMILLARY_COMPILE`` is "quick": LLVM translates without optimising. A loop takes some 0.03
+    instead of 0.5 s to compile and then a few times as long to run, which pays for many short runs of models
+    that change all the time, such as tests. Products and sums are not fused, so last digits may differ.
+    """
+    given = os.environ.get("ARMILLARY_COMPILE", "")
+    if given not in ("", "full", "quick"):
+        raise ArmillaryError(f"ARMILLARY_COMPILE is {given!r}; it can be 'full' (the default) or 'quick'")
+    return given == "quick"
+
+
+def chosen() -> tuple[str, ...]:
+    """What the user's environment says of machine code."""
+    return os.environ.get("ARMILLARY_CPU", ""), os.environ.get("ARMILLARY_COMPILE", "")
+
+
+def features() -> dict[str, bool]:
+    """What this processor can do, by LLVM's names.
+
+    ``ARMILLARY_CPU`` takes features away ("-fma,-avx"), to see what a processor without them would compute.
+    """
+    found = dict(prepared().get_host_cpu_features())
+    return found | {name: False for name in _taken_away() if name in found}
+
+
+def _taken_away() -> list[str]:
+    words = os.environ.get("ARMILLARY_CPU", "").split(",")
+    return [word.strip().removeprefix("-") for word in words if word.strip()]
+
+
+def _fuses() -> bool:
+    """Whether products and sums may be fused: not where "fma" is taken away. On arm64, where every processor
+    fuses, LLVM has no such feature, so the permission itself is taken out of the modules.
+    """
+    return "fma" not in _taken_away()
+
+
+def described(level: int) -> str:
+    """The words that tell machine code of this level, processor and LLVM from others."""
+    import llvmlite
+
+    llvm = prepared()
+    triple, cpu = llvm.get_default_triple(), llvm.get_host_cpu_name()
+    return f"{llvmlite.__version__} {triple} {cpu} {_flags()} {_fuses()} {level} jitdefault"
+
+
+def _flags() -> str:
+    return ",".join(f"{'+' if has else '-'}{name}" for name, has in sorted(features().items()))
+
+
+def _machine(level: int) -> Any:
+    llvm = prepared()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=_flags(), opt=level, codemodel="jitdefault", jit=True
+    )
+
+
+def _object_code(
+    texts: Sequence[str], level: int, passes: Passes, adjust: Callable[[Any], None] | None = None
+) -> bytes:
+    """Machine code of modules linked into one; what LLVM made on the way is freed.
+
+    The modules live in a context of their own: the process-wide one keeps every number that they mention.
+    llvmlite 0.50 forgets to free a pass manager (its class inherits an empty ``_dispose`` before the right
+    one; 27 KiB each) and the list of passes of a pass builder (1.5 KiB each, 12 KiB once it has run), so the
+    manager is freed here by name, and one builder serves all modules of a level.
+    """
+    from llvmlite.binding.newpassmanagers import NewPassManager
+
+    llvm = prepared()
+    context = llvm.create_context()
+    if not _fuses():
+        texts = [text.replace(" contract ", " ") for text in texts]
+    module, *others = (llvm.parse_assembly(text, context) for text in texts)
+    for other in others:
+        module.link_in(other)
+    if adjust is not None:
+        adjust(module)
+    machine, builder = _builder(level, passes, _flags())
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    manager = builder.getModulePassManager()  # runs once: some passes give away what they hold
+    manager.run(module, builder)
+    NewPassManager._dispose(manager)
+    manager.detach()
+    return bytes(machine.emit_object(module))
+
+
+@once
+def _builder(level: int, passes: Passes, flags: str) -> tuple[Any, Any]:
+    """A target machine and LLVM's pass builder for it; ``flags`` are those that the machine was made with."""
+    llvm = prepared()
+    machine = _machine(level)
+    options = llvm.create_pipeline_tuning_options(speed_level=passes.speed)
+    options.loop_vectorization, options.slp_vectorization = passes.loops, passes.straight
+    return machine, llvm.create_pass_builder(machine, options)

@@ -1,0 +1,425 @@
+"""The nodes of a section as lines of LLVM code, on single doubles or on vectors of them.
+
+With ``lanes`` above one every value is a vector, a number of so many runs: the same program then makes a step
+of all of them at once. Arrays hold the lanes of a quantity side by side, so that a load takes them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.functions import cos, sin
+from armillary.llvm import vector_math
+from armillary.llvm.lookup import lookup_function
+from armillary.llvm.trigonometry import real, sine_cosine_function
+from armillary.program.program import Section
+
+Place = tuple[str, int]  # an array and the place in it
+
+GROUP = 4  # angles taken together: with 8, vectors of 512 bits slowed a chain of eight by 40 %
+
+LIBRARY = {
+    "sin": 1,
+    "cos": 1,
+    "tan": 1,
+    "asin": 1,
+    "acos": 1,
+    "atan": 1,
+    "atan2": 2,
+    "exp": 1,
+    "log": 1,
+    "pow": 2,
+    "tanh": 1,
+}
+COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
+
+RUN = 12  # terms of a sum from which on neighbours in the state are taken together
+LANES = 4
+
+
+@dataclass
+class Module:
+    """LLVM text under construction: functions, and the helpers that they call, each once."""
+
+    lanes: int = 1  # runs in a value
+    functions: list[str] = field(default_factory=list)
+    helpers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def real(self) -> str:
+        """The type of a value."""
+        return "double" if self.lanes == 1 else f"<{self.lanes} x double>"
+
+    @property
+    def truth(self) -> str:
+        """The type of what a comparison gives."""
+        return "i1" if self.lanes == 1 else f"<{self.lanes} x i1>"
+
+    @property
+    def suffix(self) -> str:
+        """The end of the names of LLVM's own functions."""
+        return "f64" if self.lanes == 1 else f"v{self.lanes}f64"
+
+    def number(self, value: float) -> str:
+        """A number as an operand."""
+        return real(value) if self.lanes == 1 else f"splat (double {real(value)})"
+
+    def need(self, name: str, make: Callable[[], str]) -> str:
+        """The name of a helper, written on its first use."""
+        if name not in self.helpers:
+            self.helpers[name] = make()
+        return name
+
+    @property
+    def attributes(self) -> str:
+        """Of every function. Vectors wider than LLVM would choose by itself stay whole."""
+        width = 64 * self.lanes
+        wide = (
+            f' "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"' if self.lanes > 1 else ""
+        )
+        return f"nounwind{wide}"
+
+    def define(self, head: str, body: str) -> None:
+        """A function that gives nothing back."""
+        self.functions.append(f"define {head} {self.attributes} {{\n{body}\n  ret void\n}}")
+
+    def text(self) -> str:
+        declared = [f"declare double @{f}({', '.join(['double'] * n)}) nounwind" for f, n in LIBRARY.items()]
+        v, suffix = self.real, self.suffix
+        declared += [
+            f"declare {v} @llvm.{f}.{suffix}({v}) nounwind" for f in ("fabs", "sqrt", "floor", "ceil")
+        ]
+        declared += [
+            f"declare {v} @llvm.{f}.{suffix}({v}, {v}) nounwind" for f in ("minimum", "maximum", "copysign")
+        ]
+        likely = '!0 = !{!"branch_weights", i32 2000, i32 1}'
+        parts = [*declared, *self.helpers.values(), *self.functions, likely]
+        return _without_repeated_declarations("\n".join(parts))
+
+
+def _without_repeated_declarations(text: str) -> str:
+    seen: set[str] = set()
+    kept = []
+    for line in text.split("\n"):
+        if line.startswith("declare"):
+            name = line[line.index("@") : line.index("(")]
+            if name in seen:
+                continue
+            seen.add(name)
+        kept.append(line)
+    return "\n".join(kept)
+
+
+class Writer:
+    """Lines of one function; each node's value is an LLVM name or constant."""
+
+    def __init__(
+        self, module: Module, places: dict[Expr, Any], crossing: dict[Expr, int], arrival: dict[Expr, int]
+    ) -> None:
+        self.module = module
+        self.real, self.number = module.real, module.number
+        self.arrival = arrival
+        self.places = places
+        self.crossing = crossing
+        self.lines: list[str] = []
+        self.values: dict[Expr, str] = {}
+        self.vectors: dict[Place, str] = {}
+        self.count = 0
+
+    def body(self) -> str:
+        return "\n".join(self.lines)
+
+    def emit(self, operation: str) -> str:
+        self.count += 1
+        name = f"%v{self.count}"
+        self.lines.append(f"  {name} = {operation}")
+        return name
+
+    # ---------------------------------------------------------------- operands
+
+    def value(self, node: Expr) -> str:
+        """The value of a node: at hand, a number, or loaded now."""
+        known = self.values.get(node)
+        if known is not None:
+            return known
+        if node.kind == "number":
+            found = self.number(float(node.data))
+        elif node in self.places:
+            place = self.places[node]
+            found = place if isinstance(place, str) else self.load(*place)
+        else:
+            found = self.load("work", self.crossing[node])
+        self.values[node] = found
+        return found
+
+    def load(self, array: str, index: int) -> str:
+        return self.emit(f"load {self.real}, ptr {self.element(array, index)}, align 8")
+
+    def element(self, array: str, index: int) -> str:
+        if not index:
+            return f"%{array}"
+        return self.emit(f"getelementptr inbounds {self.real}, ptr %{array}, i64 {index}")
+
+    def store(self, value: str, array: str, index: int) -> None:
+        pointer = self.element(array, index)
+        self.lines.append(f"  store {self.real} {value}, ptr {pointer}, align 8")
+
+    def results(self, section: Section, outs: Sequence[Place], only: Sequence[int] | None = None) -> None:
+        chosen = range(len(section.results)) if only is None else only
+        values = [(self.value(section.results[i]), outs[i]) for i in chosen]
+        for value, place in values:
+            self.store(value, *place)
+
+    # ---------------------------------------------------------------- nodes
+
+    def node(self, node: Expr) -> None:
+        if node not in self.values:
+            self.values[node] = self.compute(node)
+        place = self.crossing.get(node)
+        if place is not None:
+            self.store(self.values[node], "work", place)
+
+    def compute(self, node: Expr) -> str:
+        if node.kind == "let":
+            return self.value(node.args[0])
+        if node.kind == "sum":
+            return self.sum(node)
+        if node.kind == "product":
+            return self.product(node)
+        return self.call(node)
+
+    def times(self, a: str, b: str) -> str:
+        return self.emit(f"fmul contract {self.real} {a}, {b}")
+
+    def sum(self, node: Expr) -> str:
+        """Terms in the order in which they are known, so that the last one waits for one operation only."""
+        constant, coefficients = node.data
+        arrival = self.arrival
+        terms = sorted(
+            zip(coefficients, node.args, strict=True),
+            key=lambda t: (arrival.get(t[1], 0), t[1].kind == "product", t[0] < 0),
+        )
+        value = self.number(float(constant)) if constant else None
+        if len(terms) >= RUN and self.module.lanes == 1:
+            terms, value = self.runs(terms, value)
+        for c, term in terms:
+            operand = self.value(term)
+            if c != 1 and c != -1:
+                operand = self.times(operand, self.number(abs(float(c))))
+            if value is None:
+                value = operand if c > 0 else self.emit(f"fneg {self.real} {operand}")
+            else:
+                operation = "fadd" if c > 0 else "fsub"
+                value = self.emit(f"{operation} contract {self.real} {value}, {operand}")
+        assert value is not None
+        return value
+
+    def runs(self, terms: list[tuple[float, Expr]], value: str | None) -> tuple[list[Any], str | None]:
+        """Terms without those that are neighbours in the state, whose products are taken LANES at a time.
+
+        The modes of a flexible body are such neighbours, and most of its work is such sums: a quarter of the
+        instructions, to compile and to run.
+        """
+        by_place = {self.places[t]: (c, t) for c, t in terms if self.in_array(t)}
+        taken: set[Expr] = set()
+        products: str | None = None
+        for array, first in sorted(by_place):
+            chunk = [by_place.get((array, first + i)) for i in range(LANES)]
+            found = [item for item in chunk if item is not None]
+            if len(found) < LANES or any(t in taken for _, t in found):
+                continue
+            taken.update(t for _, t in found)
+            factors = ", ".join(f"double {real(float(c))}" for c, _ in found)
+            x = self.lanes(array, first)
+            product = self.emit(f"fmul contract <{LANES} x double> {x}, <{factors}>")
+            if products is not None:
+                product = self.emit(f"fadd contract <{LANES} x double> {products}, {product}")
+            products = product
+        if products is None:
+            return terms, value
+        reduce = f"llvm.vector.reduce.fadd.v{LANES}f64"
+        self.module.need(reduce, lambda: f"declare double @{reduce}(double, <{LANES} x double>) nounwind")
+        start = value if value is not None else real(-0.0)
+        total = self.emit(f"call reassoc double @{reduce}(double {start}, <{LANES} x double> {products})")
+        return [(c, t) for c, t in terms if t not in taken], total
+
+    def in_array(self, node: Expr) -> bool:
+        return isinstance(self.places.get(node), tuple)
+
+    def lanes(self, array: str, first: int) -> str:
+        """Neighbours of an input array as a vector, loaded once."""
+        key = (array, first)
+        if key not in self.vectors:
+            pointer = self.element(array, first)
+            self.vectors[key] = self.emit(f"load <{LANES} x double>, ptr {pointer}, align 8")
+        return self.vectors[key]
+
+    def product(self, node: Expr) -> str:
+        coefficient, exponents = node.data
+        above: list[str] = []
+        below: list[str] = []
+        arrival = self.arrival
+        for base, n in sorted(zip(node.args, exponents, strict=True), key=lambda f: arrival.get(f[0], 0)):
+            (above if n > 0 else below).append(self.power(self.value(base), abs(n)))
+        size = abs(float(coefficient))
+        if size != 1 or not above:
+            above.insert(0, self.number(size))
+        value = self.chain(above)
+        if below:
+            value = self.emit(f"fdiv contract {self.real} {value}, {self.chain(below)}")
+        return self.emit(f"fneg {self.real} {value}") if coefficient < 0 else value
+
+    def chain(self, factors: list[str]) -> str:
+        value = factors[0]
+        for factor in factors[1:]:
+            value = self.times(value, factor)
+        return value
+
+    def power(self, base: str, exponent: float) -> str:
+        whole = int(exponent)
+        value = self.whole_power(base, whole) if whole else None
+        if exponent == whole:
+            assert value is not None
+            return value
+        if exponent - whole != 0.5:
+            return self.function("pow", base, self.number(float(exponent)))
+        root = self.intrinsic("sqrt", base)
+        return root if value is None else self.times(value, root)
+
+    def whole_power(self, base: str, n: int) -> str:
+        """base^n by squaring."""
+        result: str | None = None
+        square = base
+        while n:
+            if n & 1:
+                result = square if result is None else self.times(result, square)
+            n >>= 1
+            if n:
+                square = self.times(square, square)
+        assert result is not None
+        return result
+
+    # ---------------------------------------------------------------- functions
+
+    def call(self, node: Expr) -> str:
+        args = [self.value(a) for a in node.args]
+        kind = node.data
+        if not isinstance(kind, str):
+            return self.special(node, args)
+        v = self.real
+        if kind in COMPARISONS:
+            return self.truth(f"fcmp {COMPARISONS[kind]} {v} {args[0]}, {args[1]}")
+        if kind in ("and", "or"):
+            flags = [self.flag(a) for a in args]
+            return self.truth(f"{kind} {self.module.truth} {flags[0]}, {flags[1]}")
+        if kind == "not":
+            return self.truth(f"fcmp oeq {v} {args[0]}, {self.number(0.0)}")
+        if kind == "select":
+            return self.choose(self.flag(args[0]), args[1], args[2])
+        if kind in ("min", "max"):  # these hand NaN on, whichever argument it is
+            return self.intrinsic(f"{kind}imum", *args)
+        if kind == "abs":
+            return self.intrinsic("fabs", args[0])
+        if kind in ("floor", "ceil"):
+            return self.intrinsic(kind, args[0])
+        if kind == "mod":  # the remainder of C, exact, brought to the sign of the divisor
+            rest = self.emit(f"frem {v} {args[0]}, {args[1]}")
+            apart = self.emit(
+                f"fmul {v} {self.intrinsic('copysign', self.number(1.0), rest)}, "
+                f"{self.intrinsic('copysign', self.number(1.0), args[1])}"
+            )
+            other = self.emit(f"fcmp olt {v} {apart}, {self.number(0.0)}")
+            moved = self.choose(other, self.emit(f"fadd {v} {rest}, {args[1]}"), rest)
+            return self.choose(self.emit(f"fcmp oeq {v} {rest}, {self.number(0.0)}"), rest, moved)
+        if kind == "sign":
+            up = self.emit(f"fcmp ogt {v} {args[0]}, {self.number(0.0)}")
+            down = self.emit(f"fcmp olt {v} {args[0]}, {self.number(0.0)}")
+            rest = self.choose(down, self.number(-1.0), args[0])  # 0 or NaN
+            return self.choose(up, self.number(1.0), rest)
+        if kind in ("sin", "cos") and self.module.lanes > 1:
+            self.sines([node.args[0]], [args[0]])
+            return self.values[node]
+        return self.function(kind, *args)
+
+    def flag(self, value: str) -> str:
+        """Whether a value is not zero."""
+        return self.emit(f"fcmp une {self.real} {value}, {self.number(0.0)}")
+
+    def choose(self, flag: str, yes: str, no: str) -> str:
+        v = self.real
+        return self.emit(f"select {self.module.truth} {flag}, {v} {yes}, {v} {no}")
+
+    def truth(self, operation: str) -> str:
+        """1 or 0 from a comparison."""
+        return self.emit(f"uitofp {self.module.truth} {self.emit(operation)} to {self.real}")
+
+    def intrinsic(self, name: str, *args: str) -> str:
+        """A function that LLVM knows."""
+        passed = ", ".join(f"{self.real} {a}" for a in args)
+        return self.emit(f"call {self.real} @llvm.{name}.{self.module.suffix}({passed})")
+
+    def function(self, name: str, *args: str) -> str:
+        """A function of the C library, or the vector one in its place."""
+        if self.module.lanes > 1:
+            symbol, text = vector_math.function(name, self.module.lanes)
+            name = self.module.need(symbol, lambda: text)
+        passed = ", ".join(f"{self.real} {a}" for a in args)
+        return self.emit(f"call {self.real} @{name}({passed})")
+
+    def special(self, node: Expr, args: list[str]) -> str:
+        """Lookup tables and foreign functions."""
+        lanes, table = self.module.lanes, node.data
+        passed = ", ".join(f"{self.real} {a}" for a in args)
+        if hasattr(table, "breaks"):
+            name = f"table_{table.digest:x}"
+            if lanes == 1:
+                self.module.need(name, lambda: lookup_function(name, table))
+            else:
+                self.module.need(name, lambda: vector_math.lookup_function(name, table, lanes))
+            return self.emit(f"call {self.real} @{name}({passed})")
+        pointer = self.emit(f"inttoptr i64 {table.address} to ptr")
+        if lanes == 1:
+            return self.emit(f"call double {pointer}({passed})")
+        value = "zeroinitializer"
+        for i in range(lanes):
+            single = [self.emit(f"extractelement {self.real} {a}, i64 {i}") for a in args]
+            result = self.emit(f"call double {pointer}({', '.join(f'double {a}' for a in single)})")
+            value = self.emit(f"insertelement {self.real} {value}, double {result}, i64 {i}")
+        return value
+
+    # ---------------------------------------------------------------- sines and cosines
+
+    def trigonometry(self, angles: list[Expr]) -> None:
+        """Sines and cosines of all plain angles: group by group, or of all runs at once."""
+        size = GROUP if self.module.lanes == 1 else 1
+        for start in range(0, len(angles), size):
+            group = angles[start : start + size]
+            self.sines(group, [self.value(angle) for angle in group])
+
+    def sines(self, angles: list[Expr], values: list[str]) -> None:
+        """Sines and cosines of some angles by one call."""
+        alone = self.module.lanes == 1
+        lanes = _lanes(len(angles)) if alone else self.module.lanes
+        name = self.module.need(f"sincos{lanes}", partial(sine_cosine_function, f"sincos{lanes}", lanes))
+        vector = f"<{lanes} x double>"
+        packed = "zeroinitializer" if alone else values[0]
+        for i, value in enumerate(values if alone else []):
+            packed = self.emit(f"insertelement {vector} {packed}, double {value}, i64 {i}")
+        both = self.emit(f"call {{ {vector}, {vector} }} @{name}({vector} {packed})")
+        for part, function in ((0, sin), (1, cos)):
+            found = self.emit(f"extractvalue {{ {vector}, {vector} }} {both}, {part}")
+            for i, angle in enumerate(angles):
+                one = self.emit(f"extractelement {vector} {found}, i64 {i}") if alone else found
+                self.values[function(angle)] = one
+
+
+def _lanes(n: int) -> int:
+    """The vector length for n angles: the next power of two."""
+    lanes = 1
+    while lanes < n:
+        lanes *= 2
+    return lanes

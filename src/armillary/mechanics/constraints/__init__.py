@@ -1,0 +1,1 @@
+"""Constraints: their rows, the choice of dependent speeds, elimination, and assembly of loops."""

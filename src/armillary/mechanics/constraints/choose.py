@@ -1,0 +1,295 @@
+"""Which speed each constraint gives up, and which constraints say nothing new.
+
+A speed with a constant factor comes first, then one whose factor has a constant part, then the outermost
+(Sayers 1990, section 8.3); but before all these, one that few other constraints hold, for it has to be
+replaced in each of them. The choice also looks at numbers: the factors at a few places of the motion, with
+loops closed. A speed whose factor is small where runs start is not given up, and a row of which nothing is
+left anywhere is redundant, though no algebra may show it (a Bricard mechanism).
+
+The choice is made with the default parameters, for a program has one. What watches over it in a run compares
+with sizes too, and these are constants of the parameters: a ball of ten times the default radius is watched
+by its own size.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Protocol
+
+import numpy as np
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.triples import times
+from armillary.algebra.walk import symbols
+from armillary.errors import ModelError
+from armillary.mechanics.constraints.partition import NOISE, partition, sizes_by_kind
+from armillary.mechanics.constraints.rows import Elimination, Row, constant_part, shares
+
+_WEAK = 0.2  # of the largest factor in a row, below which a speed is not given up by itself
+_FAIR = 0.05  # share of a joint in a row from which on modes are left free
+_OUTRUN = 5.0  # times an independent speed, beyond which a dependent one is better exchanged
+_NOTHING = 1e-8  # of the largest factor of its kind anywhere: rounding, nothing is left
+
+
+class Evaluate(Protocol):
+    """Places of the motion at which expressions are looked at."""
+
+    def __call__(self, expressions: Sequence[Any]) -> list[np.ndarray]:
+        """Values of expressions at the places, with the default parameters."""
+
+    def sized(self, expressions: Sequence[Any], place: int | None = None) -> list[Any]:
+        """Expressions at a place, or each where it is largest, as constants of the parameters."""
+
+
+def choose(
+    found: Sequence[Row],
+    evaluate: Evaluate,
+    names: Sequence[str],
+    kinds: Sequence[Any],
+    *,
+    kept_free: Collection[int] = (),
+    modal: Collection[int] = (),
+    wanted: Mapping[str, int] | None = None,
+    given: Mapping[Expr, str] | None = None,
+    locked: Collection[str] = (),
+) -> Elimination:
+    """The elimination of all rows, where speeds of one kind have one unit.
+
+    Speeds ``kept_free`` are given up where nothing else is left, ``modal`` ones where no joint has a fair
+    share in a row: a mode moves a node a little, and would have to move fast to close a loop.
+
+    ``wanted`` gives the speed for constraints whose choice is made already, in the order of elimination. Else
+    rows that keep a position come first: where one of them and a row of speeds say the same, the position is
+    what has to be kept. ``given`` are prescribed speeds, with what is given in words.
+    """
+    sizes = _sizes(found, evaluate, kinds)
+    run_sizes = _run_sizes(found, evaluate, kinds)
+    in_order = sorted(found, key=lambda row: row.gap is None)
+    if wanted:
+        place = {name: i for i, name in enumerate(wanted)}
+        in_order.sort(key=lambda row: place.get(row.constraint.name, len(place)))
+    avoided = _Avoided(frozenset(kept_free), frozenset(modal))
+    result = _eliminated(
+        in_order, evaluate, names, sizes, run_sizes, avoided, wanted or {}, given or {}, locked
+    )
+    asked = any(row.constraint.eliminate is not None for row in found)
+    if not wanted and not asked and _outruns(result, sizes, evaluate):
+        better = _by_numbers(in_order, result, sizes, avoided, evaluate)
+        in_order = [row for row, _ in better] + [r for r in in_order if r not in {row for row, _ in better}]
+        chosen = {row.constraint.name: speed for row, speed in better}
+        result = _eliminated(
+            in_order, evaluate, names, sizes, run_sizes, avoided, chosen, given or {}, locked
+        )
+    result.qualities += _growth(result, run_sizes, evaluate)
+    return result
+
+
+@dataclass(frozen=True)
+class _Avoided:
+    """Speeds that are not given up where others can be."""
+
+    kept_free: frozenset[int]
+    modal: frozenset[int]
+
+
+def _eliminated(
+    in_order: Sequence[Row],
+    evaluate: Evaluate,
+    names: Sequence[str],
+    sizes: Mapping[int, float],
+    run_sizes: Mapping[int, Any],
+    avoided: _Avoided,
+    wanted: Mapping[str, int],
+    given: Mapping[Expr, str],
+    locked: Collection[str],
+) -> Elimination:
+    result = Elimination()
+    shared = Counter(j for row in in_order for j in row.coefficients)
+    for row in in_order:
+        coefficients, known, uses = result.reduced(row)
+        scaled = _scaled(coefficients, sizes, evaluate)
+        if _largest(scaled) <= _NOTHING:
+            _check_nothing_left(row, known, result, evaluate, given)
+            result.redundant.append(row)
+            continue
+        speed = _speed_to_give_up(row, coefficients, scaled, shared, names, avoided, wanted, given, locked)
+        share, whole = shares(coefficients, speed, run_sizes)
+        if share is not None:
+            result.qualities.append(share)
+            result.pivots.append(coefficients[speed] / run_sizes[speed])
+        if whole is not None:
+            result.strengths.append(whole / evaluate.sized([whole])[0])
+        result.eliminate(row, speed, coefficients, known, uses)
+    return result
+
+
+def _varying(result: Elimination) -> list[tuple[int, int, Expr]]:
+    """(d, r, A_dr) of the factors that vary.
+
+    Speeds with constant pivots are left out: a wheel may well spin many times as fast as its car turns.
+    """
+    return [
+        (step.speed, r, a)
+        for step in result.steps
+        if isinstance(step.inverse, Expr) and not step.inverse.constant
+        for r, a in result.factors[step.speed].items()
+        if isinstance(a, Expr) and not a.constant
+    ]
+
+
+def _outruns(result: Elimination, sizes: Mapping[int, float], evaluate: Evaluate) -> bool:
+    """Whether a dependent speed is many times an independent one where runs start."""
+    varying = _varying(result)
+    values = evaluate([a for *_, a in varying])
+    return any(
+        abs(v[0]) * sizes[d] / sizes[r] > _OUTRUN for (d, r, _), v in zip(varying, values, strict=True)
+    )
+
+
+def _growth(result: Elimination, sizes: Mapping[int, Any], evaluate: Evaluate) -> list[Any]:
+    """1/max(1, (A_dr/A⁰)²), which falls where a dependent speed outruns an independent one more than at the
+    start of runs.
+    """
+    squares = []
+    varying = _varying(result)
+    at_start = evaluate.sized([a for *_, a in varying], 0)
+    for (d, r, a), first in zip(varying, at_start, strict=True):
+        scale = sizes[d] / sizes[r]
+        scale = scale / fn.maximum(1, abs(first) * scale)
+        squares.append(fn.named(times(times(a, a), scale * scale), f"growth_{d + 1}_{r + 1}"))
+    return [1 / reduce(fn.maximum, [as_expr(1), *squares])] if squares else []
+
+
+def _by_numbers(
+    in_order: Sequence[Row],
+    result: Elimination,
+    sizes: Mapping[int, float],
+    avoided: _Avoided,
+    evaluate: Evaluate,
+) -> list[tuple[Row, int]]:
+    """Rows and their speeds in a choice that is good where runs start."""
+    J = np.zeros((len(in_order), len(sizes)))
+    for i, row in enumerate(in_order):
+        values = evaluate(list(row.coefficients.values()))
+        J[i, list(row.coefficients)] = [v[0] for v in values]
+    now = [(in_order.index(result.kept[step.row]), step.speed) for step in result.steps]
+    scale = np.array([sizes[j] for j in range(len(sizes))])
+    pairs = partition(J, scale, avoided.kept_free, now, avoided.modal)
+    return (
+        [(in_order[i], j) for i, j in pairs] if len(pairs) == len(now) else [(in_order[i], j) for i, j in now]
+    )
+
+
+def _sizes(found: Sequence[Row], evaluate: Evaluate, kinds: Sequence[Any]) -> dict[int, float]:
+    """The largest factor of each kind of speed in any row, which takes the place of units."""
+    largest = np.zeros(len(kinds))
+    for row in found:
+        for j, value in zip(row.coefficients, evaluate(list(row.coefficients.values())), strict=True):
+            largest[j] = max(largest[j], float(np.max(np.abs(value))))
+    return dict(enumerate(sizes_by_kind(largest, kinds).tolist()))
+
+
+def _run_sizes(found: Sequence[Row], evaluate: Evaluate, kinds: Sequence[Any]) -> dict[int, Any]:
+    """The same as constants of the parameters."""
+    factors = [(j, a) for row in found for j, a in row.coefficients.items()]
+    by_kind: dict[Any, list[Any]] = {kind: [] for kind in kinds}
+    for (j, _), value in zip(factors, evaluate.sized([a for _, a in factors]), strict=True):
+        by_kind[kinds[j]].append(abs(value))
+    sizes = {kind: _largest_of(values) for kind, values in by_kind.items()}
+    return {j: sizes[kind] for j, kind in enumerate(kinds)}
+
+
+def _largest_of(values: Sequence[Any]) -> Any:
+    """The largest of numbers and constants; one where there is nothing but rounding."""
+    numbers = [v for v in values if not isinstance(v, Expr)]
+    varying = list(dict.fromkeys(v for v in values if isinstance(v, Expr)))
+    known = max(numbers, default=0.0)
+    if not varying:
+        return known if known > NOISE else 1.0
+    return reduce(fn.maximum, varying, as_expr(max(known, NOISE)))
+
+
+def _scaled(
+    coefficients: Mapping[int, Any], sizes: Mapping[int, float], evaluate: Evaluate
+) -> dict[int, np.ndarray]:
+    values = evaluate(list(coefficients.values()))
+    return {j: np.abs(v) / sizes[j] for j, v in zip(coefficients, values, strict=True)}
+
+
+def _largest(scaled: Mapping[int, np.ndarray]) -> float:
+    """At the middle one of the places: at one of them all may be singular, or vanish by chance."""
+    return float(np.median(np.max(list(scaled.values()), axis=0))) if scaled else 0.0
+
+
+def _speed_to_give_up(
+    row: Row,
+    coefficients: Mapping[int, Any],
+    scaled: Mapping[int, np.ndarray],
+    shared: Mapping[int, int],
+    names: Sequence[str],
+    avoided: _Avoided,
+    wanted: Mapping[str, int],
+    given: Mapping[Expr, str],
+    locked: Collection[str],
+) -> int:
+    name = row.constraint.name
+    if name in wanted and wanted[name] in coefficients:
+        return wanted[name]
+    if row.constraint.eliminate is not None and row.constraint.eliminate.data.name not in locked:
+        asked = names.index(row.constraint.eliminate.data.name)
+        if row.constraint.eliminate in given:
+            raise ModelError(f"constraint '{name}' cannot eliminate '{names[asked]}': it is prescribed")
+        if asked in coefficients and float(np.max(scaled[asked])) > _NOTHING:
+            return asked
+        raise ModelError(
+            f"constraint '{name}' cannot eliminate '{names[asked]}': "
+            + (
+                "its factor is zero wherever the loops are closed"
+                if asked in coefficients
+                else "an earlier constraint has eliminated it, or its factor has cancelled"
+            )
+            + f"; it could eliminate {_listed(names, coefficients)}"
+        )
+    allowed = [j for j in coefficients if j not in avoided.kept_free] or list(coefficients)
+    fair = [j for j in allowed if j not in avoided.modal and float(scaled[j][0]) > _FAIR]
+    allowed = fair or allowed
+    constant = [j for j in allowed if _simplicity(coefficients[j]) == 0 and scaled[j][0] > _NOTHING]
+    at_start = {j: float(scaled[j][0]) for j in allowed}
+    if max(at_start.values()) <= _NOTHING:  # a run starts in a singular place: the others tell more
+        at_start = {j: float(np.max(scaled[j])) for j in allowed}
+    largest = max(at_start.values())
+    strong = [j for j in allowed if at_start[j] >= _WEAK * largest or j in constant]
+    return min(strong, key=lambda j: (shared[j], _simplicity(coefficients[j]), -j))
+
+
+def _simplicity(a: Any) -> int:
+    if not isinstance(a, Expr) or a.constant:
+        return 0
+    return 1 if constant_part(a) else 2
+
+
+def _check_nothing_left(
+    row: Row, known: Any, result: Elimination, evaluate: Evaluate, given: Mapping[Expr, str]
+) -> None:
+    """A row without variables must hold by itself."""
+    value = float(np.max(np.abs(evaluate([known])[0])))
+    if value <= 1e-9:
+        return
+    others = [r.constraint for r in result.kept if set(r.coefficients) & set(row.coefficients)]
+    clash = "".join(f"\n  '{c.name}': {c.about}" for c in others)
+    mine = [s for c in (row.constraint, *others) for s in symbols(c.speed) if s in given]
+    clash += "".join(f"\n  prescribed {given[u]}" for u in dict.fromkeys(mine))
+    raise ModelError(
+        f"constraint '{row.constraint.name}' ({row.constraint.about}) contradicts what is already given"
+        + (f":{clash}\n" if clash else "; ")
+        + f"together they leave {value:.6g} = 0, whatever the speeds; remove one of them, or make a "
+        "prescribed motion agree"
+    )
+
+
+def _listed(names: Sequence[str], indices: Any) -> str:
+    return ", ".join(f"'{names[j]}'" for j in indices) or "nothing"

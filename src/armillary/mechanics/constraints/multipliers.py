@@ -1,0 +1,66 @@
+"""Constrained accelerations by the forces of the constraints, on top of a formalism for trees.
+
+With x₀ the accelerations of the tree as if it were free, and X_k those that a unit of constraint k's force
+gives it at rest and without loads,
+
+    x = x₀ + Σ_k X_k λ_k        Σ_k (J_i X_k) λ_k = −(γ_i + J_i x₀)
+
+The matrix J M⁻¹ Jᵀ is as large as the number of constraints, whatever the size of the tree, so a long chain
+that is closed once costs little more than an open one. The columns X_k share all inertia with x₀.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from armillary.algebra import functions as fn
+from armillary.algebra.triples import plus, times
+from armillary.mechanics.constraints.rows import Row
+from armillary.mechanics.formalisms.kane import Implicit
+from armillary.mechanics.tree.loads import Applied
+from armillary.mechanics.tree.tree import Tree
+from armillary.mechanics.tree.uncouple import uncouple
+
+
+class Formalism(Protocol):
+    """A way to the accelerations of a tree; ``still`` at rest and without gravity, from the loads alone."""
+
+    def __call__(self, tree: Tree, applied: Applied, *, still: bool = False) -> dict[int, Any]:
+        """x by speed index."""
+
+
+def constrained_accelerations(
+    accelerations: Formalism,
+    tree: Tree,
+    applied: Applied,
+    constraints: Sequence[Row],
+    remainders: Sequence[Any],
+) -> dict[int, Any]:
+    """x by speed index, of a tree whose dependent speeds are free and have their constrained values."""
+    free = accelerations(tree, applied)
+    if not constraints:
+        return free
+    rows = [row.coefficients for row in constraints]
+    columns = [accelerations(tree, Applied({}, dict(row)), still=True) for row in rows]
+    matrix: dict[tuple[int, int], Any] = {}
+    right: dict[int, Any] = {}
+    for i, row in enumerate(rows):
+        for k in range(i, len(rows)):
+            matrix[i, k] = fn.named(_dot(row, columns[k]), f"S_{i + 1}_{k + 1}")
+        missing = plus(remainders[i], _dot(row, free))
+        right[i] = fn.named(times(missing, -1), f"s_{i + 1}")
+    names = {i: row.constraint.name for i, row in enumerate(constraints)}
+    force = uncouple(Implicit(matrix, right, names), "fewest neighbours")
+    result = dict(free)
+    for k, column in enumerate(columns):
+        for j, value in column.items():
+            result[j] = plus(result[j], times(value, force[k]))
+    return {j: fn.named(value, f"x_{j + 1}") for j, value in result.items()}
+
+
+def _dot(row: dict[int, Any], x: dict[int, Any]) -> Any:
+    value: Any = 0
+    for j, a in row.items():
+        value = plus(value, times(a, x[j]))
+    return value

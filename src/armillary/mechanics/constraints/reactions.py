@@ -1,0 +1,141 @@
+"""Forces and moments in joints, of constraints and of given motion, from accelerations that are known.
+
+With all accelerations known, the wrench that passes through a joint is the inertia of everything beyond it
+less the loads there. Along a dependent speed it is what the constraints give, τ_d = Σ λ_i J_id, which tells
+their forces λ; along a prescribed one, the effort. The inertia is that of the description: what regrouping
+moves across a joint would be missing from its reaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from armillary.algebra.calculus import derivative
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.triples import ZEROS, minus, plus, times
+from armillary.algebra.vectors import matrix_vector, transposed
+from armillary.errors import ModelError
+from armillary.mechanics.constraints.reduced_tree import Setting
+from armillary.mechanics.tree.inertia_force import modal_remainders, net_wrenches
+from armillary.mechanics.tree.loads import (
+    Applied,
+    Wrench,
+    along,
+    along_modes,
+    applied_loads,
+    gathered,
+    load_wrenches,
+)
+from armillary.mechanics.tree.tree import Freedom, Tree, plant
+from armillary.model.system import System
+
+
+def placeholders(system: System) -> set[Expr]:
+    """Symbols of the description that stand for reactions."""
+    joints = {s for six in system.reactions.values() for s in six}
+    return joints | set(system.efforts.values()) | {c.force for c in system.constraints.values()}
+
+
+def reaction_values(
+    system: System, setting: Setting, rates: Mapping[int, Any], wanted: Collection[Expr]
+) -> dict[Expr, Expr]:
+    """Expressions for the wanted symbols, from the rates of all speeds by index."""
+    if not wanted:
+        return {}
+    bodies = [name for name, six in system.reactions.items() if set(six) & set(wanted)]
+    tree = _moving(plant(system, setting.plain, given=setting.given, parted=True, apart=bodies), rates)
+    applied = applied_loads(system, tree, setting.plain, whole=True)
+    own = net_wrenches(tree, applied)
+    passed = gathered(tree, own, "r")
+    tau = {
+        d.index: plus(along(d, *passed[i]), d.armature_effort)
+        for i, link in enumerate(tree.links)
+        for d in link.freedoms
+    }
+    tau |= _modal_efforts(tree, passed, applied)
+    forces = _constraint_forces(system, setting, tau)
+    values: dict[Expr, Any] = {c.force: forces.get(c.name, 0) for c in system.constraints.values()}
+    for speed, stands_for in system.efforts.items():
+        values[stands_for] = _effort(system, setting, tau, forces, speed)
+    if bodies:
+        values |= _joint_wrenches(system, setting, tree, own, forces, bodies)
+    return {s: as_expr(values[s]) for s in wanted}
+
+
+def _moving(tree: Tree, rates: Mapping[int, Any]) -> Tree:
+    """The tree with every acceleration given."""
+
+    def given(d: Freedom) -> Freedom:
+        return replace(d, rate=rates[d.index], dependent=False)
+
+    return replace(tree, links=tuple(link.with_degrees(given) for link in tree.links))
+
+
+def _modal_efforts(tree: Tree, passed: list[Wrench], applied: Applied) -> dict[int, Any]:
+    """What the modes' equations leave to constraints and given motion."""
+    tau = {k: minus(rest, applied.forces.get(k, 0)) for k, rest in modal_remainders(tree).items()}
+    for i in range(len(tree.links)):
+        for mode, value in along_modes(tree, i, passed[i]).items():
+            tau[mode] = plus(tau[mode], value)
+    return tau
+
+
+def _constraint_forces(system: System, setting: Setting, tau: Mapping[int, Any]) -> dict[str, Any]:
+    """λ by constraint; redundant ones have none, as nothing tells how they share the load."""
+    elimination = setting.elimination
+    found = elimination.solve_transposed({d: tau[d] for d in elimination.factors})
+    return {row.constraint.name: value for row, value in zip(elimination.kept, found, strict=True)}
+
+
+def _effort(
+    system: System, setting: Setting, tau: Mapping[int, Any], forces: Mapping[str, Any], speed: Expr
+) -> Any:
+    if speed not in setting.given:
+        return 0  # free: nothing keeps it
+    value = tau[system.speeds.index(speed)]
+    for name, force in forces.items():
+        factor = setting.plain(derivative(system.constraints[name].speed, speed))
+        value = minus(value, times(factor, force))
+    return value
+
+
+def _joint_wrenches(
+    system: System,
+    setting: Setting,
+    tree: Tree,
+    own: list[Wrench],
+    forces: Mapping[str, Any],
+    bodies: Collection[str],
+) -> dict[Expr, Any]:
+    net = list(own)
+    for name, force in forces.items():
+        load = system.constraints[name].load
+        if load is None:
+            raise ModelError(
+                f"the reaction at the joint of '{next(iter(bodies))}' needs to know where the force of "
+                f"constraint '{name}' acts: give its point and direction, at= and along=, or close it "
+                "with close_loop()"
+            )
+        for link, (n, f) in load_wrenches(load, tree, setting.plain):
+            if link >= 0:
+                net[link] = (
+                    tuple(minus(a, times(b, force)) for a, b in zip(net[link][0], n, strict=True)),
+                    tuple(minus(a, times(b, force)) for a, b in zip(net[link][1], f, strict=True)),
+                )
+    passed = gathered(tree, net, "r")
+    values: dict[Expr, Any] = {}
+    for name in bodies:
+        placement = tree.placements[name]
+        if placement.link < 0:
+            n, f = ZEROS, ZEROS
+        else:
+            n, f = passed[placement.link]
+        turned = transposed(placement.rotation)
+        both = (*matrix_vector(turned, f), *matrix_vector(turned, n))
+        values |= dict(zip(system.reactions[name], both, strict=True))
+    return values
+
+
+__all__ = ["placeholders", "reaction_values"]

@@ -1,0 +1,76 @@
+"""Equations of motion of the independent speeds alone.
+
+With u̇_d = Σ A_dr u̇_r + c_d, and the c_d among the acceleration remainders already,
+
+    (M_rs + Σ_d A_dr M_ds + …) u̇_s = f_r + Σ_d A_dr f_d,     in matrices AᵀM A u̇ = Aᵀ f
+
+which is Kane's equations with the partial velocities of a nonholonomic system (Kane & Levinson 1985, sections
+2.13 and 2.14).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.triples import is_zero, plus, times
+from armillary.mechanics.formalisms.kane import Implicit
+from armillary.mechanics.tree.tree import Tree
+
+
+def reduced(equations: Implicit, factors: Mapping[int, Mapping[int, Any]]) -> Implicit:
+    """The equations without dependent speeds, whose factors A are given by index."""
+    if not factors:
+        return equations
+    independent = [k for k in sorted(equations.force) if k not in factors]
+    columns = _products(equations, factors, independent)
+    matrix: dict[tuple[int, int], Any] = {}
+    force: dict[int, Any] = {}
+    for position, r in enumerate(independent):
+        mine = [(d, a[r]) for d, a in factors.items() if not is_zero(a.get(r, 0))]
+        for s in independent[position:]:
+            value = columns[r].get(s, 0)
+            for d, a in mine:
+                value = plus(value, times(a, columns[d].get(s, 0)))
+            if not is_zero(value):
+                matrix[r, s] = fn.named(value, f"R_{r + 1}_{s + 1}")
+        value = equations.force[r]
+        for d, a in mine:
+            value = plus(value, times(a, equations.force[d]))
+        force[r] = fn.named(value, f"g_{r + 1}")
+    return Implicit(matrix, force, equations.names)
+
+
+def dependent_rates(
+    tree: Tree, x: Mapping[int, Any], factors: Mapping[int, Mapping[int, Any]]
+) -> dict[int, Any]:
+    """x of all speeds: those of the dependent ones from the independent ones and their known parts."""
+    result = dict(x)
+    for link in tree.links:
+        for d in link.degrees:
+            if d.dependent:
+                value = d.rate
+                for r, a in factors[d.index].items():
+                    value = plus(value, times(a, x[r]))
+                result[d.index] = fn.named(value, f"x_{d.index + 1}")
+    return result
+
+
+def _products(
+    equations: Implicit, factors: Mapping[int, Mapping[int, Any]], independent: list[int]
+) -> dict[int, dict[int, Any]]:
+    """M A by row and independent column."""
+    rows: dict[int, dict[int, Any]] = {k: {} for k in equations.force}
+    for (i, j), value in equations.matrix.items():
+        if not is_zero(value):
+            rows[i][j] = rows[j][i] = value
+    result: dict[int, dict[int, Any]] = {}
+    for k, row in rows.items():
+        products: dict[int, Any] = {s: row[s] for s in independent if s in row}
+        for d, a in factors.items():
+            if d in row:
+                for s, factor in a.items():
+                    products[s] = plus(products.get(s, 0), times(row[d], factor))
+        result[k] = {s: fn.named(v, f"MA_{k + 1}_{s + 1}") for s, v in products.items()}
+    return result

@@ -1,0 +1,261 @@
+"""A system under its constraints: which speeds remain, and the tree in which the others follow them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import ZERO, Expr
+from armillary.algebra.triples import plus, times
+from armillary.algebra.walk import Undimensioned
+from armillary.errors import ModelError
+from armillary.mechanics.constraints.assembly import Layout
+from armillary.mechanics.constraints.choose import choose
+from armillary.mechanics.constraints.rows import Elimination, Row, remainders, rows
+from armillary.mechanics.constraints.sample import Sample, geometry_expressions
+from armillary.mechanics.constraints.sizes import Sizes, motion_sizes
+from armillary.mechanics.tree.kinematics import corrections
+from armillary.mechanics.tree.regroup import regroup
+from armillary.mechanics.tree.tree import Freedom, Tree, plant
+from armillary.model.joints import Drift
+from armillary.model.records import Prescription
+from armillary.model.system import System
+
+
+@dataclass(frozen=True)
+class Mode:
+    """What may differ between the programs of one system: speeds locked by events, and speeds given up.
+
+    ``dependents`` names the speed of each constraint whose choice is made; the rest is chosen.
+    """
+
+    locked: frozenset[str] = frozenset()
+    dependents: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A system read for derivation: its tree, the reader of its expressions, and what constrains it."""
+
+    tree: Tree
+    plain: Undimensioned
+    given: Mapping[Expr, Prescription]
+    elimination: Elimination = field(default_factory=Elimination)
+    rows: tuple[Row, ...] = ()
+    layout: Layout | None = None
+    geometry: tuple[Expr, ...] = ()
+    corrections: Mapping[Expr, Any] = field(default_factory=dict)
+    free_tree: Tree | None = None  # the same with dependent speeds' rates unknown, for multipliers
+    remainders: tuple[Any, ...] = ()  # γ of the kept rows, for the unknowns of the equations
+    quality: Expr | None = None  # of the choice of dependent speeds: small where it becomes singular
+    strength: Expr | None = None  # of the weakest constraint: small where any choice is singular
+    pivots: tuple[Expr, ...] = ()  # those that vary: of another sign beyond a singular place
+    sizes: Sizes = field(default_factory=dict)  # of coordinates, by kind
+
+    def regrouped(self) -> Setting:
+        """The same with its inertia regrouped."""
+        free = None if self.free_tree is None else regroup(self.free_tree)
+        return replace(self, tree=regroup(self.tree), free_tree=free)
+
+    def independent(self, system: System) -> list[Expr]:
+        """Speeds that are neither given nor dependent."""
+        return [
+            u
+            for i, u in enumerate(system.speeds)
+            if u not in self.given and i not in self.elimination.factors
+        ]
+
+    def coordinates(self, system: System) -> list[Expr]:
+        """Coordinates that are not given as functions of time."""
+        known = {p.coordinate for p in self.given.values()}
+        return [q for q in system.coordinates if q not in known]
+
+
+def first_mode(system: System) -> Mode:
+    """The mode in which runs start: locked as described, dependent speeds as the derivation chooses."""
+    return Mode(frozenset(u.data.name for u in system.locked))
+
+
+def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
+    """The tree of a system with given, locked and dependent speeds as what they are."""
+    plain, given = with_given(system, plain, mode)
+    parted = bool(system.constraints) or _holds_parent_velocity(system, {*given, *system.armatures})
+    if not system.constraints:
+        return Setting(plant(system, plain, given=given, parted=parted), plain, given)
+    found = rows(system, plain)
+    sample = Sample(system, found, plain)
+    elimination = _chosen(system, found, plain, mode, sample)
+    values, layout, _ = geometry_expressions(system, found, plain)
+    steps = _position_steps(system, elimination, plain)
+    independent = {i: plain(u) for i, u in enumerate(system.speeds)}
+    dependents = {system.speeds[d]: value for d, value in elimination.speeds(independent).items()}
+    plain = plain.knowing({u: _expression(value) for u, value in dependents.items()})
+    tree = plant(system, plain, given=given, parted=parted)
+    gained = corrections(tree)
+    right = remainders(system, elimination.kept, plain, given)
+    for i, row in enumerate(elimination.kept):
+        for j, a in row.coefficients.items():
+            right[i] = plus(right[i], times(a, gained.get(j, 0)))
+    right = [fn.named(g, f"gamma_{i + 1}") for i, g in enumerate(right)]
+    free = tree
+    tree = _with_rates(tree, elimination.solve(right, "c"))
+    quality = reduce(fn.minimum, elimination.qualities) if elimination.qualities else None
+    strength = reduce(fn.minimum, elimination.strengths) if elimination.strengths else None
+    return Setting(
+        tree,
+        plain,
+        given,
+        elimination,
+        rows=tuple(found),
+        layout=layout,
+        geometry=tuple(values),
+        corrections=steps,
+        free_tree=free,
+        remainders=tuple(right),
+        quality=quality,
+        strength=strength,
+        pivots=tuple(elimination.pivots),
+        sizes=motion_sizes(system, found, sample),
+    )
+
+
+def with_given(
+    system: System, plain: Undimensioned, mode: Mode
+) -> tuple[Undimensioned, dict[Expr, Prescription]]:
+    """(the reader that puts in what is given, the prescribed and locked speeds) of a system in a mode."""
+    _check_given(system)
+    given = dict(system.prescriptions)
+    for u in system.speeds:
+        if u.data.name in mode.locked:
+            given[u] = Prescription(u, ZERO)
+    return (plain.knowing(_known(given, plain)) if given else plain), given
+
+
+def _check_given(system: System) -> None:
+    """Errors for events that lock or set what cannot be locked or set, and for starts of what is given."""
+    for p in system.prescriptions.values():
+        if p.coordinate in system.started or p.speed in system.started:
+            raise ModelError(f"start() gives {_in_words(p).split(' = ')[0]} a value, but it is prescribed")
+    freed = {u for event in system.events.values() for u in event.unlock}
+    lockable = {*system.locked, *(u for event in system.events.values() for u in event.lock)}
+    asked = {c.eliminate: c.name for c in system.constraints.values() if c.eliminate is not None}
+    for event in system.events.values():
+        where = f"event '{event.name}'"
+        for u in (*event.lock, *event.unlock):
+            if u in system.prescriptions:
+                raise ModelError(f"{where}: '{u}' is prescribed; it cannot be locked or unlocked")
+        for u in event.unlock:
+            if u not in lockable:
+                raise ModelError(
+                    f"{where} unlocks '{u}', but nothing ever locks it; lock it with lock() or by an event"
+                )
+        for target in event.changes:
+            if any(target in (p.speed, p.coordinate) for p in system.prescriptions.values()):
+                raise ModelError(f"{where}: '{target}' is prescribed; it cannot be set")
+            if target in system.locked and target not in freed:
+                raise ModelError(f"{where}: '{target}' is locked and nothing unlocks it; it cannot be set")
+            if target in asked:
+                raise ModelError(
+                    f"{where}: '{target}' is eliminated by constraint '{asked[target]}', which the other "
+                    "speeds decide; set one of those, or let the constraint eliminate another"
+                )
+
+
+def full_tree(system: System) -> Tree:
+    """The tree with every speed free that is not prescribed: of a system without its constraints."""
+    plain = Undimensioned()
+    plain = plain.knowing(_known(system.prescriptions, plain))
+    return plant(system, plain, given=system.prescriptions, parted=True)
+
+
+def _known(given: Mapping[Expr, Prescription], plain: Undimensioned) -> dict[Expr, Expr]:
+    known = {p.speed: plain(p.value) for p in given.values()}
+    return known | {
+        p.coordinate: plain(p.position)
+        for p in given.values()
+        if p.coordinate is not None and p.position is not None
+    }
+
+
+def _expression(value: Any) -> Expr:
+    return value if isinstance(value, Expr) else ZERO + value
+
+
+def _holds_parent_velocity(system: System, speeds: Collection[Expr]) -> bool:
+    """Whether a velocity of a free body in its parent's axes is among the speeds."""
+    drifts = [s for body in system.bodies.values() for s in body.assembly.steps if isinstance(s, Drift)]
+    return any(u in step.linear.values() for step in drifts if step.velocity == "parent" for u in speeds)
+
+
+def _chosen(
+    system: System, found: list[Row], plain: Undimensioned, mode: Mode, sample: Sample
+) -> Elimination:
+    names = [u.data.name for u in system.speeds]
+    set_by_events = {
+        names.index(target.data.name)
+        for event in system.events.values()
+        for target in event.changes
+        if target.data.role == "speed"
+    }
+    elimination = choose(
+        found,
+        sample,
+        names,
+        [u.dimension for u in system.speeds],
+        kept_free=set_by_events,
+        modal=modal_speeds(system),
+        wanted={constraint: names.index(speed) for constraint, speed in mode.dependents},
+        given={u: _in_words(p) for u, p in system.prescriptions.items()},
+        locked=mode.locked,
+    )
+    locked = {u for u in system.speeds if u.data.name in mode.locked}
+    free = len(names) - len(set(system.prescriptions) | locked)
+    driven = any(np.any(np.abs(b) > 1e-12) for b in sample(list(elimination.known.values())))
+    if len(elimination.factors) >= free and not locked and not driven:
+        listed = "".join(f"\n  '{row.constraint.name}': {row.constraint.about}" for row in elimination.kept)
+        raise ModelError(
+            f"system '{system.name}' is over-constrained: {len(elimination.kept)} constraints take all of "
+            f"its {free} speeds, so nothing moves; remove one of{listed}\n"
+            "or, if they are all meant, say with start() where the coordinates are: in a flat position "
+            "constraints may seem to say more than they do elsewhere"
+        )
+    return elimination
+
+
+def modal_speeds(system: System) -> set[int]:
+    """Where the speeds of modes stand among all."""
+    modal = {u for flex in system.flexibles.values() for u in flex.speeds}
+    return {i for i, u in enumerate(system.speeds) if u in modal}
+
+
+def _in_words(given: Prescription) -> str:
+    if given.coordinate is not None:
+        return f"'{given.coordinate}' = {given.position}"
+    return f"'{given.speed}' = {given.value}"
+
+
+def _position_steps(system: System, elimination: Elimination, plain: Undimensioned) -> dict[Expr, Any]:
+    """What each coordinate gains in one step towards closed loops: N δ with J_d δ = −Φ."""
+    if all(row.gap is None for row in elimination.kept):
+        return {}
+    delta = elimination.solve([row.gap if row.gap is not None else 0 for row in elimination.kept], "delta")
+    values, layout, free = geometry_expressions(system, [], plain)
+    steps: dict[Expr, Any] = {}
+    for (i, j), n in zip(layout.rates, values, strict=True):
+        if j in delta:
+            steps[free[i]] = plus(steps.get(free[i], 0), times(n, delta[j]))
+    return steps
+
+
+def _with_rates(tree: Tree, rates: Mapping[int, Any]) -> Tree:
+    """The tree with the known parts of dependent speeds' rates."""
+
+    def known(d: Freedom) -> Freedom:
+        return replace(d, rate=rates[d.index], dependent=True) if d.index in rates else d
+
+    return replace(tree, links=tuple(link.with_degrees(known) for link in tree.links))

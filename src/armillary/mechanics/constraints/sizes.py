@@ -1,0 +1,70 @@
+"""How far coordinates of different kinds move for the same effect: what takes the place of their units.
+
+The size of an angle is one. That of another kind is what moves the gaps of loops as far as one radian does,
+the largest of the lengths that rows of one dimension tell; where no rows hold both kinds, a unit of the SI.
+Sizes are constants of the parameters, so that limits of steps follow the mechanism of the run: the same in
+metres and millimetres, and for a watch as for a crane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.units.dimension import ONE, RATE, TIME, Dimension
+from armillary.mechanics.constraints.choose import Evaluate
+from armillary.mechanics.constraints.partition import NOISE
+from armillary.mechanics.constraints.rows import Row
+from armillary.model.system import System
+
+_LEAST = 1e-3  # of the size with the default parameters: with others it may vanish
+
+Sizes = dict[Dimension | None, Any]  # by the dimension of coordinates
+
+
+def unit_sizes(system: System) -> Sizes:
+    """One unit of the SI for every kind of coordinate, in the units of the system."""
+    kinds = {q.dimension for q in system.coordinates} | {speed_kind(u) for u in system.speeds}
+    return {kind: 1.0 if kind is None else 1.0 / system.units.scale(kind) for kind in kinds}
+
+
+def speed_kind(u: Expr) -> Dimension | None:
+    """The dimension of what moves at a speed."""
+    return None if u.dimension is None else u.dimension * TIME
+
+
+def motion_sizes(system: System, found: Sequence[Row], sample: Evaluate) -> Sizes:
+    """The size of each kind of coordinate."""
+    factors = [(row, j, a) for row in found if row.gap is not None for j, a in row.coefficients.items()]
+    known = zip(factors, sample.sized([a for *_, a in factors]), strict=True)
+    told = [(_dimension(row), system.speeds[j].dimension, abs(value)) for (row, j, _), value in known]
+    sizes = unit_sizes(system)
+    for kind in sizes.keys() - {ONE, None}:
+        assert kind is not None
+        ratios = []
+        for dimension in {d for d, *_ in told}:
+            alike = [(k, v) for d, k, v in told if d is dimension or d is None]
+            turns, others = (_largest([v for k, v in alike if k is one]) for one in (RATE, kind / TIME))
+            ratios += [turns / others] if turns is not None and others is not None else []
+        if ratios:
+            size = reduce(fn.maximum, ratios)
+            usual = float(sample([size])[0][0]) if isinstance(size, Expr) else size
+            sizes[kind] = fn.maximum(size, _LEAST * usual) if isinstance(size, Expr) else size
+    return sizes | {ONE: 1.0}
+
+
+def _dimension(row: Row) -> Dimension | None:
+    """That of a row's gap; None, like any other, where parameters without units leave it open."""
+    return None if row.constraint.position is None else row.constraint.position.dimension
+
+
+def _largest(values: Sequence[Any]) -> Any:
+    """The largest of numbers and constants; None where there is nothing but rounding."""
+    known = max((v for v in values if not isinstance(v, Expr)), default=0.0)
+    varying = list(dict.fromkeys(v for v in values if isinstance(v, Expr)))
+    if not varying:
+        return known if known > NOISE else None
+    return reduce(fn.maximum, varying, as_expr(max(known, NOISE)))

@@ -1,0 +1,1 @@
+"""The formalisms, each in a file or folder."""

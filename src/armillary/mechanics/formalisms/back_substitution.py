@@ -1,0 +1,220 @@
+"""Back substitution: every branch of the tree eliminated onto its hub as a block, hubs solved from the root.
+
+With x the unknowns of a branch, and (a, α) the acceleration of its hub beyond the remainders, in hub axes,
+
+    M_bb x + F a + G α = f_b
+
+so that a branch, with E = M_bb⁻¹, leaves its hub
+
+    A_c = −Fᵀ E F     B_c = −Fᵀ E G     C_c = B_cᵀ     D_c = −Gᵀ E G
+    v_trans_c = −f − Fᵀ E f_b           v_rot_c = −n − Gᵀ E f_b
+
+where (n, f) is the wrench that the branch's remainders ask of the hub. With m, h and J of all that the hub
+carries, branches included, as if it were rigid, the hub's equations have
+
+    A = m 1 + Σ A_c     B = −h̃ + Σ B_c     C = h̃ + Σ C_c     D = J + Σ D_c
+
+and a free body on the ground gets α = (D − C A⁻¹ B)⁻¹ (v_rot − C A⁻¹ v_trans), then a, then every branch its
+x. A hub within a branch hands on its contributions as a general 6×6 inertia, so branches may be nested. The
+modes of a flexible link are a branch of their own. M_bb of a chain is full, so the cost grows with the cube
+of a branch's length; long chains are the recursion's.
+
+Source: Allard (2018), whose branches are chains of equal panels. Three things differ. A row there is that of
+a panel less that of the next one, so that M_bb is not symmetric; E F and E G are the same. v_trans and v_rot
+there are without the terms in ω of the vehicle as a rigid body, and with gravity, which here is counted from
+free fall. And the six rows of a hub are eliminated in the order that costs least, a first or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import Signed
+from armillary.algebra.triples import ZEROS, add, minus, named, plus, times
+from armillary.algebra.vectors import Triple
+from armillary.mechanics.formalisms.contribution import HUB, NOTHING, Contribution, contribution, hub_rows
+from armillary.mechanics.formalisms.kane import (
+    Composite,
+    Implicit,
+    carry_column,
+    column,
+    free,
+    joined,
+    parent_column,
+    set_element,
+)
+from armillary.mechanics.formalisms.modal_elimination import flexed
+from armillary.mechanics.tree import articulated
+from armillary.mechanics.tree.articulated import Articulated, arriving, carried
+from armillary.mechanics.tree.branches import Branch, branches
+from armillary.mechanics.tree.inertia_force import modal_forces, net_wrenches
+from armillary.mechanics.tree.loads import Applied, Wrench, along, to_parent
+from armillary.mechanics.tree.modal_block import Block as ModalBlock
+from armillary.mechanics.tree.modal_block import blocks as modal_blocks
+from armillary.mechanics.tree.modal_block import feel
+from armillary.mechanics.tree.tree import Freedom, Link, Tree
+from armillary.mechanics.tree.uncouple import Eliminated, eliminate
+
+_ORDER = "fewest neighbours"  # 4 % cheaper than a before α on Spacecraft 2, the same on chains of panels
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A branch with its unknowns eliminated; the ground needs no contribution."""
+
+    branch: Branch
+    eliminated: Eliminated
+    contribution: Contribution | None
+
+
+def accelerations(tree: Tree, applied: Applied, *, still: bool = False) -> dict[int, Any]:
+    """x by speed index; ``still`` at rest and without gravity, from the applied loads alone."""
+    return _outward(tree, blocks(tree, applied, still=still))
+
+
+def blocks(tree: Tree, applied: Applied, *, still: bool = False) -> list[Block]:
+    """Every branch eliminated, those on the ground first and modes after the branch of their link."""
+    inward = _Inward(tree, applied, still)
+    for branch in reversed(branches(tree)):
+        inward.eliminate(branch)
+    return inward.found[::-1]
+
+
+class _Inward:
+    """The way from the leaves to the ground: rigid composites, and what is felt at each link beyond them."""
+
+    def __init__(self, tree: Tree, applied: Applied, still: bool) -> None:
+        self.tree = tree
+        self.forces = applied.forces
+        wrenches = [(ZEROS, ZEROS)] * len(tree.links) if still else net_wrenches(tree, applied)
+        self.rigid = [Composite.of(link) for link in tree.links]
+        self.beyond = [Articulated(NOTHING.J, NOTHING.H, NOTHING.M, n, f) for n, f in wrenches]
+        self.modal = modal_blocks(tree, modal_forces(tree, applied, still=still))
+        self.found: list[Block] = []
+
+    def eliminate(self, branch: Branch) -> None:
+        """One branch taken out, and its contribution added to what is felt at its hub."""
+        matrix: dict[tuple[int, int], Any] = {}
+        force: dict[int, Any] = {}
+        names: dict[int, str] = {}
+        at_hub = NOTHING
+        for i in reversed(branch.links):
+            link = self.tree.links[i]
+            own = self.rigid[i].named(link.name)
+            beyond = self._without_modes(i, own, self.beyond[i].named(link.name))
+            for d in free(link):
+                value = minus(self.forces.get(d.index, 0), along(d, beyond.n, beyond.f))
+                force[d.index] = fn.named(value, f"f_{d.index + 1}")
+                names[d.index] = d.name
+            _own_elements(link, own, beyond, matrix)
+            if link.parent < 0:
+                continue
+            turned = own.turned(link)
+            self.rigid[link.parent] = joined(self.rigid[link.parent], turned, link.offset)
+            arrived = carried(self.tree, i, beyond)
+            if link.parent == branch.hub:
+                at_hub = arrived
+            else:
+                self.beyond[link.parent] = articulated.joined(self.beyond[link.parent], arrived)
+            for d in free(link):
+                wrench = parent_column(link, own, turned, d)
+                wrench = _with(wrench, to_parent(self.tree, i, *beyond.column(d)), d)
+                self._carry(branch, link.parent, d, wrench, matrix)
+        self._close(branch, Implicit(matrix, force, names), at_hub)
+
+    def _without_modes(self, i: int, own: Composite, beyond: Articulated) -> Articulated:
+        """What is felt at a link beyond its rigid composite, its modes eliminated if it has any."""
+
+        def answer(alpha: Triple, a: Triple) -> Wrench:
+            (n, f), (n_beyond, f_beyond) = own.momentum(alpha, a), beyond.answer(alpha, a)
+            return add(n, n_beyond), add(f, f_beyond)
+
+        feel(self.tree, i, self.modal, answer, (beyond.n, beyond.f))
+        if i not in self.modal:
+            return beyond
+        name = f"{self.tree.links[i].name}_modes"
+        self.beyond[i] = beyond
+        self._close(Branch(name, i, ()), _modal_equations(self.modal[i]), NOTHING)
+        return self.beyond[i]
+
+    def _close(self, branch: Branch, equations: Implicit, at_hub: Articulated) -> None:
+        if branch.hub < 0:
+            self.found.append(Block(branch, eliminate(equations, _ORDER), None))
+            return
+        matrix, force = hub_rows(at_hub)
+        whole = Implicit(equations.matrix | matrix, equations.force | force, equations.names)
+        eliminated = eliminate(whole, _ORDER, keep=HUB)
+        made = contribution(branch.name, self.tree.links[branch.hub].name, eliminated)
+        self.beyond[branch.hub] = articulated.joined(self.beyond[branch.hub], made.felt)
+        self.found.append(Block(branch, eliminated, made))
+
+    def _carry(
+        self, branch: Branch, index: int, d: Freedom, wrench: Wrench, matrix: dict[tuple[int, int], Any]
+    ) -> None:
+        """Elements of a column on its way to the hub, and there its six couplings."""
+        arrived = carry_column(self.tree, index, wrench, d, matrix, branch.hub)
+        if arrived is not None:
+            n, f = arrived
+            matrix |= {(key, d.index): value for key, value in zip(HUB, (*f, *n), strict=True)}
+
+
+def _modal_equations(block: ModalBlock) -> Implicit:
+    """A flexible link's modal equations with its six accelerations among the unknowns."""
+    block.name()
+    index = {p: block.freedoms[p].index for p in block.active}
+    matrix = {(index[p], index[q]): value for (p, q), value in block.masses.items()}
+    for p, (n, f) in block.wrenches.items():
+        matrix |= {(key, index[p]): value for key, value in zip(HUB, (*f, *n), strict=True)}
+    force = {index[p]: value for p, value in block.force.items()}
+    return Implicit(matrix, force, {index[p]: block.freedoms[p].name for p in block.active})
+
+
+def _own_elements(
+    link: Link, own: Composite, beyond: Articulated, matrix: dict[tuple[int, int], Any]
+) -> None:
+    freedoms = free(link)
+    for position, d in enumerate(freedoms):
+        n, f = _with(column(own, d), beyond.column(d), d)
+        for other in freedoms[: position + 1]:
+            value = along(other, n, f)
+            set_element(matrix, other, d, plus(value, d.armature) if other is d else value)
+
+
+def _with(wrench: Wrench, more: Wrench, d: Freedom) -> Wrench:
+    label = f"col_{d.index + 1}"
+    return named(add(wrench[0], more[0]), f"{label}_n"), named(add(wrench[1], more[1]), f"{label}_f")
+
+
+def _outward(tree: Tree, found: list[Block]) -> dict[int, Any]:
+    """x of every branch, ground first, from the acceleration of its hub."""
+    x: dict[int, Any] = {}
+    hubs = {block.branch.hub for block in found}
+    reached: dict[int, tuple[Triple, Triple]] = {}
+    for block in found:
+        hub, links = block.branch.hub, block.branch.links
+        alpha, a = reached[hub] if hub >= 0 else (ZEROS, ZEROS)
+        x |= block.eliminated.solution(dict(zip(HUB, (*a, *alpha), strict=True)))
+        if not links and tree.links[hub].carrier == hub:  # held at a node of its own, which has now moved
+            reached[hub] = flexed(tree, hub, alpha, a, x)
+        if links and links[-1] in hubs:
+            for i in links:
+                reached[i] = _moved(tree, i, reached, x)
+    return x
+
+
+def _moved(
+    tree: Tree, i: int, reached: Mapping[int, tuple[Triple, Triple]], x: Mapping[int, Any]
+) -> tuple[Triple, Triple]:
+    """(α, a) of a link with the accelerations along its own degrees of freedom."""
+    link = tree.links[i]
+    alpha, a = arriving(link, reached)
+    if link.carrier not in (-1, i):
+        alpha, a = flexed(tree, i, alpha, a, x)
+    values = [*alpha, *a]
+    for d in free(link):
+        moved = plus(values[d.direction], times(x[d.index], d.sign))
+        values[d.direction] = fn.named(moved, Signed(f"acc_{d.index + 1}"))
+    return tuple(values[:3]), tuple(values[3:])

@@ -1,0 +1,101 @@
+"""Contributions of branches to the equations of their hub, named as in Basilisk.
+
+    A a + B α = v_trans        C a + D α = v_rot
+
+about the hub's origin and in its axes, a and α its linear and angular acceleration beyond the remainders.
+Source: Allard (2018), eqs. 61 to 75.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.triples import ZEROS, scaled
+from armillary.algebra.vectors import AXES, Matrix, Triple, transposed
+from armillary.mechanics.tree.articulated import Articulated, upper
+from armillary.mechanics.tree.uncouple import Eliminated
+
+# Numbers of a hub's six accelerations among the unknowns of a branch, a before α.
+LINEAR_ROWS, ANGULAR_ROWS = (-6, -5, -4), (-3, -2, -1)
+HUB = (*LINEAR_ROWS, *ANGULAR_ROWS)
+NOTHING = Articulated((ZEROS, ZEROS, ZEROS), (ZEROS, ZEROS, ZEROS), (ZEROS, ZEROS, ZEROS), ZEROS, ZEROS)
+
+
+@dataclass(frozen=True, eq=False)
+class Contribution:
+    """What a branch adds to the equations of its hub beyond its inertia as a rigid part of it."""
+
+    branch: str
+    hub: str
+    A: Matrix
+    B: Matrix
+    D: Matrix
+    v_trans: Triple
+    v_rot: Triple
+
+    @property
+    def C(self) -> Matrix:
+        """Moments for linear accelerations: the transpose of B."""
+        return transposed(self.B)
+
+    @property
+    def felt(self) -> Articulated:
+        """The same as an inertia, and the wrench that it takes to leave the hub without acceleration."""
+        return Articulated(self.D, self.C, self.A, scaled(self.v_rot, -1), scaled(self.v_trans, -1))
+
+
+def hub_rows(body: Articulated) -> tuple[dict[tuple[int, int], Any], dict[int, Any]]:
+    """Elements and right sides of the hub's equations that an inertia felt there begins with."""
+    matrix = {}
+    for i in range(3):
+        for j in range(3):
+            matrix[LINEAR_ROWS[i], LINEAR_ROWS[j]] = body.M[i][j]
+            matrix[LINEAR_ROWS[i], ANGULAR_ROWS[j]] = body.H[j][i]
+            matrix[ANGULAR_ROWS[i], ANGULAR_ROWS[j]] = body.J[i][j]
+    return matrix, dict(zip(HUB, (*scaled(body.f, -1), *scaled(body.n, -1)), strict=True))
+
+
+def left_at_hub(eliminated: Eliminated) -> Articulated:
+    """What eliminating unknowns left in their hub's rows, as an inertia felt there and its wrench."""
+
+    def block(rows: tuple[int, ...], columns: tuple[int, ...]) -> Matrix:
+        return tuple(tuple(eliminated.rows[i].get(j, 0) for j in columns) for i in rows)  # type: ignore[return-value]
+
+    def wrench(rows: tuple[int, ...]) -> Triple:
+        return scaled(tuple(eliminated.force[i] for i in rows), -1)
+
+    return Articulated(
+        upper(block(ANGULAR_ROWS, ANGULAR_ROWS)),
+        block(ANGULAR_ROWS, LINEAR_ROWS),
+        upper(block(LINEAR_ROWS, LINEAR_ROWS)),
+        wrench(ANGULAR_ROWS),
+        wrench(LINEAR_ROWS),
+    )
+
+
+def contribution(branch: str, hub: str, eliminated: Eliminated) -> Contribution:
+    """What eliminating a branch left in its hub's rows, shown by name in the generated program."""
+
+    def block(letter: str, rows: tuple[int, ...], columns: tuple[int, ...]) -> Matrix:
+        return tuple(
+            tuple(
+                fn.displayed(eliminated.rows[i].get(j, 0), f"{letter}_{branch}_{AXES[i % 3]}{AXES[j % 3]}")
+                for j in columns
+            )
+            for i in rows
+        )  # type: ignore[return-value]
+
+    def right(word: str, rows: tuple[int, ...]) -> Triple:
+        return tuple(fn.displayed(eliminated.force[i], f"{word}_{branch}_{AXES[i % 3]}") for i in rows)
+
+    return Contribution(
+        branch,
+        hub,
+        upper(block("A", LINEAR_ROWS, LINEAR_ROWS)),
+        block("B", LINEAR_ROWS, ANGULAR_ROWS),
+        upper(block("D", ANGULAR_ROWS, ANGULAR_ROWS)),
+        right("v_trans", LINEAR_ROWS),
+        right("v_rot", ANGULAR_ROWS),
+    )

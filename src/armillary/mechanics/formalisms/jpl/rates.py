@@ -1,0 +1,216 @@
+"""The rates of a system's own coordinates and speeds by one of JPL's formulations.
+
+The reference body's three angular speeds take ẇ_0, hinges and rotors their accelerations, modes theirs. Its
+translation is not in JPL's programs; it follows from F/M and the motion of o_0 about the system's mass
+centre.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr
+from armillary.algebra.triples import ZEROS, add, cross_triples, named, negative
+from armillary.algebra.vectors import Triple, direction_cosines, matrix_vector
+from armillary.errors import ModelError
+from armillary.mechanics.constraints.reduced_tree import Setting
+from armillary.mechanics.formalisms.jpl.appendages import appendage
+from armillary.mechanics.formalisms.jpl.arithmetic import centripetal
+from armillary.mechanics.formalisms.jpl.loads import Loading, loading
+from armillary.mechanics.formalisms.jpl.solution import FORMULATIONS, Solution, solve
+from armillary.mechanics.formalisms.jpl.spinning_appendages import Spun, spinning_appendage, spun
+from armillary.mechanics.formalisms.jpl.substructures import Group, Groups, Reader, gather, reader
+from armillary.mechanics.formalisms.jpl.vehicle import Hinge, Rotor, Substructure, Vehicle
+from armillary.model.joints import Drift
+from armillary.model.motion import time_derivative
+from armillary.model.system import System
+
+__all__ = ["FORMULATIONS", "AppendageRates", "appendage_rates"]
+
+
+@dataclass(frozen=True, eq=False)
+class AppendageRates:
+    """Rates by index among the system's speeds, and what differs from them in MBDYFR.
+
+    There ``states`` has the rates of modal coordinates and speeds, which are δ and η, while ``speeds`` has
+    the second rates of the amplitudes that expressions mean; ``setting`` reads expressions so. ``momentum``
+    is the angular momentum about the mass centre in the ground's axes, ``torques`` those of prescribed hinges
+    by speed.
+    """
+
+    speeds: dict[int, Any]
+    states: dict[Expr, Any]
+    setting: Setting
+    momentum: Triple
+    torques: dict[Expr, Any]
+
+
+def appendage_rates(system: System, setting: Setting, formulation: str) -> AppendageRates:
+    """All rates of a system by "mbdyfr", "mbdyfn" or "mbdyfl"."""
+    read = reader(setting.plain)
+    found = gather(system, read, formulation)
+    _check_given(system, setting, found, formulation)
+    total = _total(found)
+    turned = _spun(found, total) if formulation == "mbdyfr" else {}
+    for other in turned.values():
+        setting = replace(setting, plain=setting.plain.knowing(other.meaning(read)))
+    loads = loading(system, found, reader(setting.plain))
+    vehicle, order = _vehicle(setting, found, total, turned, loads, read)
+    solution = solve(vehicle, formulation)
+    index = {u: i for i, u in enumerate(system.speeds)}
+    speeds = _root_rates(system, found.groups[0], solution, formulation, read, index)
+    hinges, rotors = iter(solution.hinges), iter(solution.rotors)
+    torques: dict[Expr, Any] = {}
+    for g in order:
+        for step, torque in zip(found.groups[g].steps, _own(vehicle, solution, order, g), strict=True):
+            speeds[index[step.speed]] = next(hinges)
+            if step.speed in system.prescriptions:  # not what events lock: columns stay the same in a run
+                torques[step.speed] = torque
+    for g in order:
+        for r in found.groups[g].rotors:
+            speeds[index[found.groups[r].steps[0].speed]] = next(rotors)
+    states = _modal_rates(found, order, turned, solution, speeds, index)
+    axes = direction_cosines(system.ground.frame, found.groups[0].head.frame)
+    momentum = matrix_vector(tuple(tuple(read(x) for x in row) for row in axes), solution.momentum)  # type: ignore[arg-type]
+    return AppendageRates(speeds, states, setting, momentum, torques)
+
+
+def _check_given(system: System, setting: Setting, found: Groups, formulation: str) -> None:
+    hinged = {step.speed for group in found.groups for step in group.steps}
+    for u in system.speeds:
+        if u in setting.given and u not in hinged:
+            raise ModelError(
+                f"formalism '{formulation}': the speed '{u}' is given, but only those of hinges and "
+                "rotors can be; formalism='kane' or 'recursive' takes it"
+            )
+
+
+def _total(found: Groups) -> Any:
+    total: Any = 0
+    for group in found.groups:
+        if group.axial is None:
+            total = total + group.mass
+    return total
+
+
+def _spun(found: Groups, total: Any) -> dict[str, Spun]:
+    return {body.name: spun(body, total) for group in found.groups for body in group.flexible}
+
+
+def _vehicle(
+    setting: Setting, found: Groups, total: Any, turned: dict[str, Spun], loads: Loading, read: Reader
+) -> tuple[Vehicle, list[int]]:
+    """The vehicle, and the groups that are its substructures."""
+    order = [g for g, group in enumerate(found.groups) if group.axial is None]
+    number = {g: k for k, g in enumerate(order)}
+    parts = []
+    for g in order:
+        group = found.groups[g]
+        inboard = group.inboard
+        back = found.groups[inboard].centre if inboard >= 0 else ZEROS
+        appendages: list[Any] = []
+        for body in group.flexible:
+            place, pairs = found.places[body.name], loads.nodes.get(body.name, {})
+            appendages.append(
+                spinning_appendage(turned[body.name], place, group, pairs, read)
+                if turned
+                else appendage(body, place, group, total, pairs, read)
+            )
+        parts.append(
+            Substructure(
+                group.head.name,
+                group.mass,
+                group.central_inertia,
+                number.get(inboard, -1),
+                tuple(
+                    _hinge(setting, group, h, loads.hinges.get((g, h), 0), read)
+                    for h in range(len(group.axes))
+                ),
+                add(group.at, negative(back)),
+                negative(group.centre),
+                group.turned,
+                tuple(appendages),
+                tuple(
+                    _rotor(setting, found.groups[r], loads.hinges.get((r, 0), 0), read) for r in group.rotors
+                ),
+                loads.torques.get(g, ZEROS),
+                loads.forces.get(g, ZEROS),
+            )
+        )
+    drift = found.groups[0].head.assembly.steps[0]
+    assert isinstance(drift, Drift)
+    spin: Triple = tuple(read(drift.angular[i]) for i in range(3))
+    return Vehicle(tuple(parts), spin), order
+
+
+def _hinge(setting: Setting, group: Group, h: int, torque: Any, read: Reader) -> Hinge:
+    step = group.steps[h]
+    name = step.speed.data.name
+    return Hinge(
+        group.axes[h], read(step.angle), read(step.speed), fn.named(torque, f"tau_{name}"),
+        _given(setting, step.speed, read), name,
+    )  # fmt: skip
+
+
+def _rotor(setting: Setting, group: Group, torque: Any, read: Reader) -> Rotor:
+    speed = group.steps[0].speed
+    return Rotor(group.axes[0], group.axial, read(speed), torque, _given(setting, speed, read))
+
+
+def _given(setting: Setting, speed: Expr, read: Reader) -> Any:
+    given = setting.given.get(speed)
+    return None if given is None else read(time_derivative(given.value))
+
+
+def _root_rates(
+    system: System, group: Group, solution: Solution, formulation: str, read: Reader, index: dict[Expr, int]
+) -> dict[int, Any]:
+    drift = group.head.assembly.steps[0]
+    assert isinstance(drift, Drift)
+    w: Triple = tuple(read(drift.angular[i]) for i in range(3))
+    rates = {index[drift.angular[i]]: solution.spin[i] for i in range(3)}
+    arm = negative(group.centre)
+    a = add(solution.origin, cross_triples(solution.spin, arm))
+    if formulation != "mbdyfl":
+        a = add(a, centripetal(w, arm))
+    a = named(a, f"a_{group.head.name}")
+    if drift.velocity == "body":
+        v: Triple = tuple(read(drift.linear[i]) for i in range(3))
+        a = add(a, negative(cross_triples(w, v)))
+    else:
+        axes = direction_cosines(system.ground.frame, group.head.frame)
+        a = matrix_vector(tuple(tuple(read(x) for x in row) for row in axes), a)  # type: ignore[arg-type]
+    return rates | {index[drift.linear[i]]: a[i] for i in range(3)}
+
+
+def _own(vehicle: Vehicle, solution: Solution, order: list[int], g: int) -> list[Any]:
+    """Torques at a group's hinges."""
+    return [
+        torque for torque, (k, _) in zip(solution.hinge_torques, vehicle.hinges, strict=True) if order[k] == g
+    ]
+
+
+def _modal_rates(
+    found: Groups,
+    order: list[int],
+    turned: dict[str, Spun],
+    solution: Solution,
+    speeds: dict[int, Any],
+    index: dict[Expr, int],
+) -> dict[Expr, Any]:
+    """Rates of modal states where they are not plain; those of modal speeds join ``speeds``."""
+    bodies = [body for g in order for body in found.groups[g].flexible]
+    states: dict[Expr, Any] = {}
+    for body, gained in zip(bodies, solution.modes, strict=True):
+        assert body.flex is not None
+        flex = body.flex
+        if body.name in turned:
+            N = len(flex.speeds)
+            delta, eta = gained[:N], gained[N:]
+            states |= dict(zip(flex.coordinates, delta, strict=True))
+            states |= dict(zip(flex.speeds, eta, strict=True))
+            gained = turned[body.name].rate(delta, eta)
+        speeds |= {index[u]: value for u, value in zip(flex.speeds, gained, strict=True)}
+    return states

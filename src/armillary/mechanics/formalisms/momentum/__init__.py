@@ -1,0 +1,1 @@
+"""Momenta as states."""

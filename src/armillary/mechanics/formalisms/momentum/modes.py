@@ -1,0 +1,122 @@
+"""Momenta of modes: what the modal speeds of a flexible link have to do with momentum.
+
+With the modal integrals of model/flexible/part.py in their present shape, and columns φ_p = (Jl θ_p, ψ_p), in
+its axes, by which mode p moves a link k that hangs at one of its nodes (or itself, where it is held at one),
+
+    π_p = P_p·v + H_p·ω + (Mξ)_p + Σ_k φ_p·(n, f)_k
+    π_p' = ½ ω·(∂J/∂η_p) ω + v·(ω × P_p) + ω·(∂H/∂η_p) ξ + v·(∂P/∂η_p) ξ + P_p·g − (Kη + Cξ)_p + applied
+           + Σ_k [ φ̇_p·(n, f)_k + φ_p·(N − ω × n − v × f, F − ω × f)_k ]
+
+(n, f)_k is the composite momentum from link k outwards. Without its part in π_p, which the slides leave out,
+the rate would hold the reactions at all joints of the body.
+
+Source: Stoneking (2010), momentum state dynamics, with second-order terms, the turning of the modes and the
+conjugate momenta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.calculus import directional_derivatives
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.triples import ZEROS, add, inner, minus, named, plus, times
+from armillary.algebra.vectors import Triple, combination, combined, cross_triples, matrix_vector
+from armillary.mechanics.tree.loads import Applied, Wrench, along_modes, twist_dot
+from armillary.mechanics.tree.tree import Link, Tree
+
+Columns = tuple[tuple[Triple, Triple], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Velocity:
+    """Angular velocity of a link and velocity of its origin, in its axes."""
+
+    w: Triple
+    v: Triple
+
+
+def flexed_velocity(tree: Tree, link: Link) -> Velocity:
+    """Motion of a link by the modes that move it, relative to its parent: none where there are none."""
+    modes = tree.links[link.carrier].modes if link.columns else None
+    if modes is None:
+        return Velocity(ZEROS, ZEROS)
+    w = combined([c[0] for c in link.columns], modes.speeds)
+    v = combined([c[1] for c in link.columns], modes.speeds)
+    return Velocity(named(w, f"wr_{link.name}"), named(v, f"vr_{link.name}"))
+
+
+def added_momentum(link: Link) -> Wrench:
+    """(Hξ, Pξ): what the modal speeds of a link add to its own momentum."""
+    modes = link.modes
+    if modes is None:
+        return ZEROS, ZEROS
+    spin, drift = combined(modes.H, modes.speeds), combined(modes.P, modes.speeds)
+    return named(spin, f"Hxi_{link.name}"), named(drift, f"Pxi_{link.name}")
+
+
+def modal_momenta(tree: Tree, motions: Sequence[Velocity], momenta: Sequence[Wrench]) -> dict[int, Any]:
+    """π by speed index."""
+    found: dict[int, Any] = {}
+    for link, motion in zip(tree.links, motions, strict=True):
+        modes = link.modes
+        for p, d in enumerate(modes.freedoms if modes is not None else ()):
+            assert modes is not None
+            own = twist_dot((modes.H[p], modes.P[p]), (motion.w, motion.v))
+            found[d.index] = plus(own, combination(modes.M[p], modes.speeds))
+    for i, wrench in enumerate(momenta):
+        _join(found, along_modes(tree, i, wrench))
+    return found
+
+
+def modal_rates(
+    tree: Tree,
+    motions: Sequence[Velocity],
+    momenta: Sequence[Wrench],
+    balances: Sequence[Wrench],
+    falls: Sequence[Triple],
+    applied: Applied,
+    column_rates: Mapping[int, Columns],
+) -> dict[int, Any]:
+    """π' by speed index; ``balances`` are loads less ω × n + v × f and ω × f, link by link."""
+    found: dict[int, Any] = {}
+    for link, motion, fall in zip(tree.links, motions, falls, strict=True):
+        modes = link.modes
+        for p, d in enumerate(modes.freedoms if modes is not None else ()):
+            assert modes is not None
+            w, v = motion.w, motion.v
+            turned = times(0.5, inner(w, matrix_vector(modes.slopes[p], w)))
+            moved = inner(v, add(cross_triples(w, modes.P[p]), modes.shift_slopes[p]))
+            value = plus(plus(turned, moved), inner(w, modes.turn_slopes[p]))
+            value = plus(value, plus(inner(modes.P[p], fall), applied.forces.get(d.index, 0)))
+            found[d.index] = minus(value, modes.restoring[p])
+    for i, link in enumerate(tree.links):
+        _join(found, along_modes(tree, i, balances[i]))
+        if i in column_rates:
+            modes = tree.links[link.carrier].modes
+            assert modes is not None
+            turning = [twist_dot(column, momenta[i]) for column in column_rates[i]]
+            _join(found, {d.index: x for d, x in zip(modes.freedoms, turning, strict=True)})
+    return {index: fn.named(value, f"pdot_{index + 1}") for index, value in found.items()}
+
+
+def column_rates(tree: Tree, rates: Mapping[Expr, Expr]) -> dict[int, Columns]:
+    """φ̇ of every link that modes move, from the rates of coordinates; both of the tree's scalars."""
+    found: dict[int, Columns] = {}
+    for i, link in enumerate(tree.links):
+        if link.columns:
+            flat = [as_expr(x) for column in link.columns for triple in column for x in triple]
+            turned = [0 if x.kind == "number" else x for x in directional_derivatives(flat, rates)]
+            found[i] = tuple(
+                (tuple(turned[k : k + 3]), tuple(turned[k + 3 : k + 6]))  # type: ignore[misc]
+                for k in range(0, len(turned), 6)
+            )
+    return found
+
+
+def _join(found: dict[int, Any], more: Mapping[int, Any]) -> None:
+    for index, value in more.items():
+        found[index] = plus(found[index], value)

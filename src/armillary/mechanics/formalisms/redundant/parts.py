@@ -1,0 +1,372 @@
+"""Bodies in absolute coordinates: position of the origin and Euler parameters, each body by itself.
+
+Coordinates of a body are the place d of its origin in ground axes and its Euler parameters e; speeds are the
+velocity v of the origin in ground axes and the angular velocity w in body axes (Park & Chiou 1987, sections 2
+and 5). Where a body is jointed to the ground, d holds only the distances along the joint's slides: directions
+in which its origin cannot move are no coordinates, and need no constraints. The origin and not the mass
+centre is taken because joints hold the origin: their constraints then have constant coefficients of v, and a
+body that is pinned to the ground has no translations at all.
+
+Bodies fixed to another are part of it. A flexible body is a part of its own, with the amplitudes and rates of
+its modes among its coordinates and speeds (absolute_modes.py); so is a body that is fixed to a node. Nodes
+have indices below that of the ground.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from armillary.algebra.expression import Expr, symbol
+from armillary.algebra.triples import ZEROS, add, named, scaled, sum_of_products, times
+from armillary.algebra.vectors import (
+    IDENTITY,
+    Frame,
+    Matrix,
+    Triple,
+    Vector,
+    cross_triples,
+    direction_cosines,
+    matrix_product,
+    matrix_vector,
+    transposed,
+)
+from armillary.algebra.walk import Undimensioned
+from armillary.errors import ModelError
+from armillary.mechanics.formalisms.redundant.modes import (
+    NodeFrame,
+    PartModes,
+    modal_mass,
+    modal_remainder,
+    node_frame,
+)
+from armillary.mechanics.tree.rotation import General
+from armillary.mechanics.tree.tree import Placement, matrix_sum, point_mass_inertia
+from armillary.model.body import Body
+from armillary.model.flexible.attachment import Nodal
+from armillary.model.flexible.deformation import deformation
+from armillary.model.flexible.part import Node
+from armillary.model.joints import Drift, Flexed, Slide, Tumble, Turn
+from armillary.model.joints.free import quaternion_rates, quaternion_rotation
+from armillary.model.system import System
+
+GROUND = -1
+
+
+@dataclass(frozen=True, eq=False)
+class JointSteps:
+    """A joint sorted: its slides, its turns, or the one step that turns freely; axes as the parent has
+    them.
+    """
+
+    slides: tuple[Slide, ...]
+    turns: tuple[Turn, ...]
+    whole: Tumble | Drift | None
+
+    @property
+    def directions(self) -> list[Triple]:
+        """Axes along which the child's origin moves in the parent."""
+        if isinstance(self.whole, Drift):
+            return [IDENTITY[i] for i in self.whole.linear]
+        return [s.axis for s in self.slides]
+
+    @property
+    def axes(self) -> list[Triple] | None:
+        """Axes about which the child turns, each in the axes left by those before; None: it turns freely."""
+        if isinstance(self.whole, Tumble) or (isinstance(self.whole, Drift) and len(self.whole.angular) == 3):
+            return None
+        return [IDENTITY[i] for i in self.whole.angular] if self.whole else [t.axis for t in self.turns]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A moving body with all that is fixed to it.
+
+    ``place`` is its joint in the axes of the part ``parent``, from that one's origin; ``mount`` turns from
+    the axes in which the joint is described into those. m, h, J are about the origin, in its own axes,
+    without deformation.
+    """
+
+    body: Body
+    parent: int
+    place: Triple
+    mount: Matrix
+    joint: JointSteps
+    basis: tuple[Triple, ...]  # directions of d, in ground axes
+    d: tuple[Expr, ...]
+    e: tuple[Expr, ...]
+    v: tuple[Expr, ...]
+    w: tuple[Expr, ...]
+    R: Matrix
+    origin: Triple
+    velocity: Triple
+    orient: Matrix
+    mass: Any = 0
+    first: Triple = ZEROS
+    inertia: Matrix = (ZEROS, ZEROS, ZEROS)
+    modes: PartModes | None = None
+    end: NodeFrame | None = None  # the node at which its joint holds it; None: its origin
+
+    @property
+    def name(self) -> str:
+        return self.body.name
+
+    @property
+    def linear(self) -> tuple[Expr, ...]:
+        """Coordinates whose rates are speeds: places and amplitudes."""
+        return self.d if self.modes is None else (*self.d, *self.modes.eta)
+
+    @property
+    def coordinates(self) -> tuple[Expr, ...]:
+        return (*self.linear, *self.e)
+
+    @property
+    def linear_speeds(self) -> tuple[Expr, ...]:
+        return self.v if self.modes is None else (*self.v, *self.modes.xi)
+
+    @property
+    def speeds(self) -> tuple[Expr, ...]:
+        return (*self.linear_speeds, *self.w)
+
+    @property
+    def deformed_first(self) -> Triple:
+        """h in the present shape."""
+        return self.first if self.modes is None else add(self.first, self.modes.shape.first)
+
+    @property
+    def deformed_inertia(self) -> Matrix:
+        """J in the present shape."""
+        return self.inertia if self.modes is None else matrix_sum(self.inertia, self.modes.shape.inertia)
+
+    def rates(self) -> dict[Expr, Any]:
+        """ḋ = v, η̇ = ξ, ė = ½ [ −eᵀw ; e₀ w + e × w ], Ṙ = R w̃."""
+        found: dict[Expr, Any] = dict(zip(self.linear, self.linear_speeds, strict=True))
+        found |= zip(self.e, quaternion_rates(self.e, self.w), strict=True)
+        for row in self.R:
+            turned = named(cross_triples(row, self.w), f"Rdot_{self.name}")
+            found |= zip(row, turned, strict=True)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """All parts of a system, parents first, and where each of its bodies sits."""
+
+    parts: tuple[Part, ...]
+    placements: dict[str, Placement]
+    frames: dict[Frame, tuple[int, Matrix]] = field(default_factory=dict)
+    nodes: dict[int, NodeFrame] = field(default_factory=dict)
+
+    def _frame(self, index: int) -> Part | NodeFrame:
+        return self.nodes[index] if index < GROUND else self.parts[index]
+
+    def rotation(self, index: int) -> Matrix:
+        return IDENTITY if index == GROUND else self._frame(index).R
+
+    def spin(self, index: int) -> Triple:
+        return ZEROS if index == GROUND else self._frame(index).w  # type: ignore[return-value]
+
+    def origin(self, index: int) -> Triple:
+        return ZEROS if index == GROUND else self._frame(index).origin
+
+    def velocity(self, index: int) -> Triple:
+        return ZEROS if index == GROUND else self._frame(index).velocity
+
+    def components(self, vector: Vector, index: int, plain: Undimensioned) -> Triple:
+        """A vector in a part's axes (or the ground's), from absolute rotations wherever a frame has one."""
+        own: Triple = ZEROS
+        ground: Triple = ZEROS
+        for frame, triple in vector.by_frame().items():
+            home, turn = self._home(frame)
+            here = matrix_vector(_plain(turn, plain), [plain(x) for x in triple])
+            if home == index:
+                own = add(own, here)
+            else:
+                ground = add(ground, matrix_vector(self.rotation(home), here))
+        return add(own, matrix_vector(transposed(self.rotation(index)), named(ground, "in_ground")))
+
+    def _home(self, frame: Frame) -> tuple[int, Matrix]:
+        """(part, rotation into its axes) of a frame; one inside a joint belongs to the body before it."""
+        known: Frame = frame
+        while known not in self.frames:
+            assert known.parent is not None
+            known = known.parent
+        home, turn = self.frames[known]
+        return home, turn if known is frame else matrix_product(turn, direction_cosines(known, frame))
+
+
+def _plain(matrix: Matrix, plain: Undimensioned) -> Matrix:
+    return tuple(tuple(plain(x) for x in row) for row in matrix)  # type: ignore[return-value]
+
+
+def parts_of(system: System, plain: Undimensioned) -> Parts:
+    """The parts of a system, with symbols for their coordinates and speeds."""
+    made: list[Part] = []
+    placements = {"ground": Placement(GROUND, IDENTITY, ZEROS)}
+    frames = {system.ground.frame: (GROUND, IDENTITY)}
+    carried: dict[int, list[Body]] = {}
+    nodes: dict[int, NodeFrame] = {}
+    for body in system.bodies.values():
+        assert body.parent is not None
+        base = placements[body.parent.name]
+        if isinstance(body.joint, Nodal):
+            number = GROUND - 1 - len(nodes)
+            nodes[number] = node_frame(base.link, made[base.link], _node(body), plain)
+            placements[body.name] = Placement(number, IDENTITY, ZEROS)
+            frames[body.frame] = (number, IDENTITY)
+            continue
+        place = base.point(tuple(plain(x) for x in body.at))
+        orient = _plain(body.orient or IDENTITY, plain)
+        if body.assembly.steps or body.flex is not None or base.link < GROUND:
+            made.append(_part(system, body, base, place, orient, plain, len(made)))
+            here = Placement(len(made) - 1, IDENTITY, ZEROS)
+        else:
+            here = Placement(base.link, matrix_product(base.rotation, orient), place)
+        placements[body.name] = here
+        frames[body.frame] = (here.link, here.rotation)
+        carried.setdefault(here.link, []).append(body)
+    whole = tuple(_with_inertia(part, carried[i], placements, plain) for i, part in enumerate(made))
+    return Parts(whole, placements, frames, nodes)
+
+
+def _node(body: Body) -> Node:
+    """The place of a flexible body that a node's body stands for."""
+    assert body.parent is not None and body.parent.flex is not None
+    return body.parent.flex.places[body.name]
+
+
+def _part(
+    system: System,
+    body: Body,
+    base: Placement,
+    place: Triple,
+    orient: Matrix,
+    plain: Undimensioned,
+    index: int,
+) -> Part:
+    joint = _sorted(body, plain)
+    name = body.name
+    directions = [matrix_vector(base.rotation, axis) for axis in joint.directions]
+    held = body.flex is not None and body.flex.held is not None
+    basis = tuple(directions) if base.link == GROUND and not held else IDENTITY
+
+    def symbols(letter: str, role: str, numbers: range, about: str) -> tuple[Expr, ...]:
+        return tuple(symbol(f"{name}.{letter}{i}", role, owner=system.identity, about=about) for i in numbers)
+
+    along = range(1, len(basis) + 1)
+    d = symbols("d", "coordinate", along, f"place of {name}'s origin in the ground")
+    e = symbols("e", "coordinate", range(4), f"Euler parameter of {name} in the ground")
+    v = symbols("v", "speed", along, f"velocity of {name}'s origin in the ground")
+    w = symbols("w", "speed", range(1, 4), f"angular velocity of {name} in its own axes")
+    start = place if base.link == GROUND and not held else ZEROS
+    origin = add(start, *(scaled(axis, x) for axis, x in zip(basis, d, strict=True)))
+    velocity = add(*(scaled(axis, x) for axis, x in zip(basis, v, strict=True)))
+    R = quaternion_rotation(e, name)
+    part = Part(body, base.link, place, base.rotation, joint, basis, d, e, v, w, R, origin, velocity, orient)
+    if body.flex is None:
+        return part
+    numbers = range(1, body.flex.part.modes + 1)
+    eta = symbols("amplitude", "coordinate", numbers, f"amplitude of a mode of {name}")
+    xi = symbols("rate", "speed", numbers, f"rate of a mode of {name}")
+    described = (_triple(body.flex.coordinates, plain), _triple(body.flex.speeds, plain))
+    part = replace(part, modes=PartModes(eta, xi, described, deformation(name, body.flex.part, eta, xi)))
+    if body.flex.held is None:
+        return part
+    return replace(part, end=node_frame(index, part, body.flex.part.nodes[body.flex.held], plain))
+
+
+def _sorted(body: Body, plain: Undimensioned) -> JointSteps:
+    """The steps of a joint, without dimensions; translations must come before rotations."""
+    slides: list[Slide] = []
+    turns: list[Turn] = []
+    whole: Tumble | Drift | None = None
+    for step in body.assembly.steps:
+        late = turns or whole
+        if isinstance(step, Flexed):  # where its joint holds the body; always the last
+            continue
+        if isinstance(step, Slide) and not late:
+            slides.append(Slide(_triple(step.axis, plain), plain(step.distance), plain(step.speed)))
+        elif isinstance(step, Turn) and not whole:
+            turns.append(Turn(_triple(step.axis, plain), plain(step.angle), plain(step.speed)))
+        elif isinstance(step, Tumble) and not late:
+            w = _triple(step.speeds, plain)
+            whole = Tumble(_plain(step.rotation, plain), w)
+        elif isinstance(step, Drift) and not late and not slides and len(step.angular) in (1, 3):
+            linear = {i: plain(u) for i, u in step.linear.items()}
+            angular = {i: plain(u) for i, u in step.angular.items()}
+            whole = Drift(
+                _triple(step.position, plain), _plain(step.rotation, plain), linear, angular, step.velocity
+            )
+        else:
+            raise ModelError(
+                f"body '{body.name}' ({body.joint.describe()}): in redundant coordinates a joint has "
+                "translations first, then rotations; put a massless body between the two"
+            )
+    if len(turns) > 3:
+        raise ModelError(f"body '{body.name}': more than three turns in one joint; put a body between them")
+    return JointSteps(tuple(slides), tuple(turns), whole)
+
+
+def _triple(values: Any, plain: Undimensioned) -> Triple:
+    return tuple(plain(x) for x in values)
+
+
+def _with_inertia(
+    part: Part, bodies: list[Body], placements: dict[str, Placement], plain: Undimensioned
+) -> Part:
+    """The part with m, h, J of all bodies that are fixed to it."""
+    mass: Any = 0
+    first, inertia = ZEROS, (ZEROS, ZEROS, ZEROS)
+    for body in bodies:
+        at = placements[body.name]
+        m = plain(body.mass)
+        centre = at.point(_triple(body.com_coordinates, plain))
+        own = _plain(body.inertia, plain)
+        if at.rotation != IDENTITY:
+            own = General(at.rotation).symmetric_to_parent(own, "")
+        mass = sum_of_products([(1, mass), (1, m)])
+        first = add(first, scaled(centre, m))
+        inertia = matrix_sum(inertia, matrix_sum(own, point_mass_inertia(m, centre)))
+        if body.flex is not None:  # the head of its part
+            flexible = body.flex.part
+            mass = sum_of_products([(1, mass), (1, flexible.mass)])
+            first = add(first, flexible.first.tolist())
+            inertia = matrix_sum(inertia, tuple(tuple(row) for row in flexible.inertia.tolist()))  # type: ignore[arg-type]
+    return replace(part, mass=mass, first=first, inertia=inertia)
+
+
+def mass_block(part: Part) -> dict[tuple[Expr, Expr], Any]:
+    """Elements of a part's mass matrix by pairs of its speeds, upper half.
+
+        m v·v/2 + v·R (w × h) + w·J w/2    gives    [ m EᵀE , −EᵀR h̃ ; · , J ]
+
+    with E the directions of v, and modes as in absolute_modes.py.
+    """
+    found: dict[tuple[Expr, Expr], Any] = {}
+    basis, v, w = part.basis, part.v, part.w
+    first, inertia = part.deformed_first, part.deformed_inertia
+    rows = [matrix_vector(transposed(part.R), a) for a in basis]  # E in body axes
+    for i, a in enumerate(basis):
+        for j in range(i, len(basis)):
+            found[v[i], v[j]] = times(sum_of_products(zip(a, basis[j], strict=True)), part.mass)
+        for j, value in enumerate(cross_triples(first, rows[i])):  # E·R(w × h) = w·(h × RᵀE)
+            found[v[i], w[j]] = value
+    for i in range(3):
+        for j in range(i, 3):
+            found[w[i], w[j]] = inertia[i][j]
+    return found if part.modes is None else found | modal_mass(part, rows)
+
+
+def inertia_remainder(part: Part) -> tuple[Triple, Triple, list[Any]]:
+    """(R (w × (w × h)), w × J w): inertia force in ground axes and moment about the origin in body axes; and
+    the remainders of its modes.
+    """
+    h = part.deformed_first
+    centrifugal = cross_triples(part.w, named(cross_triples(part.w, h), f"wh_{part.name}"))
+    momentum = named(matrix_vector(part.deformed_inertia, part.w), f"Jw_{part.name}")
+    moment = cross_triples(part.w, momentum)
+    modal: list[Any] = []
+    if part.modes is not None:
+        force, added, modal = modal_remainder(part)
+        centrifugal, moment = add(centrifugal, force), add(moment, added)
+    return matrix_vector(part.R, named(centrifugal, f"wwh_{part.name}")), moment, modal

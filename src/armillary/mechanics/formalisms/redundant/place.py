@@ -1,0 +1,42 @@
+"""Absolute coordinates and speeds from those of the joints: where a run starts, and what an event leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.triples import add, inner, scaled
+from armillary.algebra.vectors import Matrix, Triple, direction_cosines
+from armillary.algebra.walk import Undimensioned
+from armillary.mechanics.formalisms.redundant.joints import duals
+from armillary.mechanics.formalisms.redundant.parts import GROUND, Parts
+from armillary.model import motion
+from armillary.model.joints.free import euler_parameters
+from armillary.model.system import System
+
+
+def placed(system: System, parts: Parts, plain: Undimensioned) -> dict[Expr, Expr]:
+    """Every absolute coordinate and speed as an expression of q and u."""
+    ground = system.ground.frame
+    found: dict[Expr, Any] = {}
+    for part in parts.parts:
+        frame = part.body.frame
+        place = _plain(motion.position(part.body).components(ground), plain)
+        speed = _plain(motion.velocity(part.body).components(ground), plain)
+        if part.parent == GROUND and part.end is None:
+            place = add(place, scaled(part.place, -1))
+        for directions, symbols, value in ((part.basis, part.d, place), (part.basis, part.v, speed)):
+            along = duals(list(directions))
+            found |= {s: inner(g, value) for s, g in zip(symbols, along, strict=True)}
+        cosines = direction_cosines(ground, frame)
+        R: Matrix = tuple(_plain(row, plain) for row in cosines)  # type: ignore[assignment]
+        found |= zip(part.e, euler_parameters(R), strict=True)
+        found |= zip(part.w, _plain(motion.angular_velocity(part.body).components(frame), plain), strict=True)
+        if part.modes is not None:
+            own = (*part.modes.eta, *part.modes.xi)
+            found |= zip(own, (s for both in part.modes.described for s in both), strict=True)
+    return {s: as_expr(x) for s, x in found.items()}
+
+
+def _plain(values: Any, plain: Undimensioned) -> Triple:
+    return tuple(plain(x) for x in values)

@@ -1,0 +1,1 @@
+"""Whether every motion of a system moves some mass."""

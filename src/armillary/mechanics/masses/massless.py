@@ -1,0 +1,312 @@
+"""Whether every motion of a system moves some mass: one check before all formalisms.
+
+The pivots of the mass matrix are looked at by numbers, at places away from special ones, with the defaults of
+the parameters (arbitrary values where there are none). A motion of the tree that moves no mass may still be
+held by constraints: with N the null vectors of M and J the constraints, M is regular on the admissible speeds
+where J N has full rank.
+
+Modes stay as runs start: the inertia of a slender boom about its own axis is zero while it is straight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.vectors import Matrix
+from armillary.algebra.walk import Undimensioned, symbols
+from armillary.errors import ModelError
+from armillary.mechanics.constraints.partition import sizes_by_kind
+from armillary.mechanics.constraints.reduced_tree import Mode, with_given
+from armillary.mechanics.constraints.rows import Row, rows
+from armillary.mechanics.constraints.sample import Sample
+from armillary.mechanics.masses.mass_sweep import SINGULAR, Pivot, active, null_motion, sparse_basis, sweep
+from armillary.mechanics.tree.link_inertia import LinkInertias
+from armillary.mechanics.tree.tree import LINEAR, MODAL, Link, Tree, plant
+from armillary.model.system import System
+from armillary.model.unit_system import default_value
+
+_TIMES = (0.37, 1.13, 2.9)
+CLEAR = 1e-6  # of its own size, with which a link's own inertia surely suffices
+_REST = 1e-3  # of the speeds of a joint: its body is at rest
+_SAME = 1e-8  # of the largest: equal but for rounding, and for constraints, nothing is left
+
+
+@dataclass(frozen=True, eq=False)
+class Loose:
+    """A motion that moves no mass: all its speeds, and in words, what the body does whose joint begins it."""
+
+    speeds: np.ndarray
+    body: str
+    words: str
+    names: tuple[str, ...]  # of the speeds that take part
+
+    def line(self) -> str:
+        """One line of an error."""
+        if len(self.names) == 1:
+            return f"speed '{self.names[0]}' moves no mass (body '{self.body}', {self.words})"
+        return f"body '{self.body}', {self.words}, moves no mass (speeds {', '.join(self.names)})"
+
+
+def check_masses(system: System, mode: Mode) -> list[Loose]:
+    """An error that lists every joint that can move without moving any mass.
+
+    Returns motions without mass that only the constraints hold: a formalism for trees cannot solve for these.
+    """
+    masses, plain = tree_masses(system, mode)
+    values = places(system, plain)
+    if masses.own_inertia_suffices(values) or not (loose := masses.loose(values)):
+        return []
+    left = loose
+    if system.constraints:
+        found = rows(system, plain)
+        values = _without_start(Sample(system, found, plain).values)
+        left, loose = masses.loose(values, found), masses.loose(values)
+    if left:
+        raise ModelError(refusal(system, left))
+    return loose
+
+
+def inertial_parameters(system: System) -> set[str]:
+    """Names of the parameters on which masses, inertias, armatures and places of bodies depend."""
+    found: set[str] = set()
+    for body in system.bodies.values():
+        own = [body.mass, *body.com_coordinates, *body.at, *(x for row in body.inertia for x in row)]
+        own += [x for row in body.orient or () for x in row]
+        found |= {s.data.name for s in symbols(*map(as_expr, own)) if s.data.role == "parameter"}
+    return found | {s.data.name for s in symbols(*system.armatures.values()) if s.data.role == "parameter"}
+
+
+def tree_masses(system: System, mode: Mode) -> tuple[Masses, Undimensioned]:
+    """A system's masses, and its symbols without dimensions, of which their expressions are made."""
+    plain, given = with_given(system, Undimensioned(), mode)
+    return Masses(system, plant(system, plain, given=given, parted=True)), plain
+
+
+def refusal(system: System, loose: Sequence[Loose]) -> str:
+    """The text of an error that lists motions without mass."""
+    remedy = "mass or inertia"
+    if system.flexibles:
+        remedy += " (a Beam: polar=, its moment of inertia per length about its axis)"
+    if len(loose) == 1:
+        return (
+            f"{loose[0].line()}: the mass matrix is singular; give its body (or one that hangs on it) "
+            f"{remedy}, or fix or prescribe the joint"
+        )
+    lines = "".join(f"\n  {motion.line()}" for motion in loose)
+    return (
+        f"the mass matrix of '{system.name}' is singular in {len(loose)} directions:{lines}\n"
+        f"  remedy: give these bodies (or ones that hang on them) {remedy}, or fix or prescribe the joints"
+    )
+
+
+class Masses:
+    """A tree's mass matrix, to be looked at by numbers at any places."""
+
+    def __init__(self, system: System, tree: Tree) -> None:
+        self.system, self.tree = system, tree
+        self.links = LinkInertias(tree)
+        self.bodies = {u: body.name for body in system.bodies.values() for u in body.speeds}
+        self.bodies |= {u: name for name, flex in system.flexibles.items() for u in flex.speeds}
+        self.turns = {d.index: d.direction < LINEAR for link in tree.links for d in link.degrees}
+
+    def own_inertia_suffices(self, values: Mapping[Any, Any]) -> bool:
+        """Whether each link's own inertia resists each of its freedoms.
+
+        Other links only add to a pivot, so that no sweep is needed then, at this or any other place.
+        """
+        if any(link.modes is not None for link in self.tree.links):
+            return False
+        return all(
+            bool(np.all(own_share(link, E) > CLEAR))
+            for link, E in zip(self.tree.links, self.links.own(values), strict=True)
+        )
+
+    def shares(self, values: Mapping[Any, Any]) -> np.ndarray:
+        """What is left of each link's weakest freedom, of the inertias that it is made of: links × places.
+
+        Infinite for links without freedoms.
+        """
+        return _shares(sweep(self.links, values))
+
+    def weakest(self, values: Mapping[Any, Any], usual: np.ndarray) -> tuple[float, float, int, Loose] | None:
+        """(share of the inertias that it is made of, the same in terms of its usual share, place, motion) of
+        the pivot that falls deepest below its usual share at any place; ``usual`` has one for each link.
+        """
+        pivots = sweep(self.links, values)
+        shares = _shares(pivots)
+        # A pivot that is nothing at the usual place is compared with the inertias that it is made of.
+        sound = np.isfinite(usual) & (usual >= SINGULAR)
+        fallen = shares / np.where(sound, usual, 1.0)[:, None]
+        fallen[~np.isfinite(shares)] = np.inf
+        if not np.isfinite(fallen).any():
+            return None
+        link, place = divmod(int(np.argmin(fallen)), shares.shape[1])
+        pivot = pivots[link]
+        rates = pivot.vectors[place][:, np.argmin(np.abs(pivot.eigenvalues[place]))] / pivot.sizes[place]
+        speeds, twists = null_motion(self.links, pivots, link, rates, place)
+        motion = self._in_words(pivots, link, speeds, twists, at_place(values, place), place)
+        return float(shares[link, place]), float(fallen[link, place]), place, motion
+
+    def loose(self, values: Mapping[Any, Any], found: Sequence[Row] = ()) -> list[Loose]:
+        """The motions without mass that constraints leave, if there are any at each of the places."""
+        pivots = sweep(self.links, values)
+        with np.errstate(invalid="ignore"):
+            weak = np.min([p.share for p in pivots], axis=0) < SINGULAR
+        known = np.flatnonzero(np.isfinite(np.min([p.share for p in pivots], axis=0)))
+        if not known.size or not weak[known].all():
+            return []
+        by_place = []
+        for k in known:
+            motions = self._motions(pivots, at_place(values, int(k)), int(k))
+            by_place.append(
+                left_by(found, motions, self.system, at_place(values, int(k))) if found else motions
+            )
+        return min(by_place, key=len)
+
+    def _motions(self, pivots: list[Pivot], values: Mapping[Any, Any], place: int) -> list[Loose]:
+        found = []
+        for i, pivot in enumerate(pivots):
+            for rates in pivot.null_directions(place):
+                speeds, twists = null_motion(self.links, pivots, i, rates, place)
+                found.append(self._in_words(pivots, i, speeds, twists, values, place))
+        return found
+
+    def _in_words(
+        self,
+        pivots: Sequence[Pivot],
+        first: int,
+        speeds: Mapping[int, float],
+        twists: Mapping[int, np.ndarray],
+        values: Mapping[Any, Any],
+        at: int,
+    ) -> Loose:
+        """The motion that a link's freedoms begin, at one of the places, whose values these are."""
+        own = [d for d in pivots[first].freedoms if abs(speeds[d.index]) > 0.0]
+        body = self.bodies[self.system.speeds[own[0].index]]
+        vector = np.zeros(len(self.system.speeds))
+        vector[list(speeds)] = list(speeds.values())
+        vector[np.abs(vector) <= _SAME * np.max(np.abs(vector))] = 0.0
+        names = tuple(self.system.speeds[i].data.name for i in np.flatnonzero(vector))
+        place = self.tree.placements[body]
+        if place.link not in twists or own[0].direction >= MODAL:
+            return Loose(vector, body, "in its modes", names)
+        w, v = np.split(twists[place.link][:6], 2)
+        spins = [abs(x) for k, x in speeds.items() if self.turns[k]]
+        slides = [abs(x) for k, x in speeds.items() if not self.turns[k]]
+        if np.linalg.norm(w) > _REST * max(spins, default=np.inf):
+            R = _numbers(place.rotation, values)
+            return Loose(vector, body, f"turning about {_axis(R.T @ w)} in its axes", names)
+        if not np.linalg.norm(v) > _REST * max(slides, default=np.inf):
+            return Loose(vector, body, "at rest while its joint moves", names)
+        parent = self.system.bodies[body].parent
+        assert parent is not None
+        base = self.tree.placements[parent.name]
+        link = place.link
+        while link not in (-1, base.link):  # to the axes of what it moves in
+            v = pivots[link].arriving[at, :3, :3].T @ v
+            link = self.tree.links[link].parent
+        v = _numbers(base.rotation, values).T @ v
+        return Loose(vector, body, f"moving along {_axis(v)} in the axes of '{parent.name}'", names)
+
+
+def _shares(pivots: Sequence[Pivot]) -> np.ndarray:
+    return np.array([p.share if p.freedoms else np.full_like(p.share, np.inf) for p in pivots])
+
+
+def _numbers(matrix: Matrix, values: Mapping[Any, Any]) -> np.ndarray:
+    entries = [as_expr(x) for row in matrix for x in row]
+    missing = {s: 1.0 for s in symbols(*entries) if s not in values}
+    return np.array(evaluate_all(entries, {**values, **missing}), dtype=float).reshape(3, 3)
+
+
+def own_share(link: Link, E: np.ndarray) -> np.ndarray:
+    """What a link's own inertia leaves of its weakest freedom, at each place; 1 without freedoms."""
+    indices = active(link)[1]
+    if not indices:
+        return np.ones(len(E))
+    turning, moving = np.trace(E[:, :3, :3], axis1=1, axis2=2), np.trace(E[:, 3:, 3:], axis1=1, axis2=2)
+    size = np.sqrt(np.abs(np.stack([turning if i < LINEAR else moving for i in indices], axis=1)))
+    size = np.where(size > 0.0, size, 1.0)
+    G = E[:, indices][:, :, indices] / size[:, :, None] / size[:, None, :]
+    if not np.isfinite(G).all():
+        return np.zeros(len(E))
+    return np.linalg.eigvalsh(G)[:, 0]
+
+
+def left_by(
+    found: Sequence[Row],
+    motions: Sequence[Loose],
+    system: System,
+    values: Mapping[Any, Any],
+    least: float = _SAME,
+) -> list[Loose]:
+    """What constraints leave of motions without mass: combinations z with J N z = 0, or below ``least``."""
+    J = np.zeros((len(found), len(system.speeds)))
+    for i, row in enumerate(found):
+        with np.errstate(all="ignore"):
+            J[i, list(row.coefficients)] = evaluate_all(map(as_expr, row.coefficients.values()), values)
+    J = np.where(np.isfinite(J), J, 0.0)
+    sizes = sizes_by_kind(np.max(np.abs(J), axis=0), [u.dimension for u in system.speeds])
+    J = J / sizes
+    norms = np.linalg.norm(J, axis=1, keepdims=True)
+    N = np.array([motion.speeds for motion in motions]).T * sizes[:, None]
+    N = N / np.linalg.norm(N, axis=0)
+    _, strengths, directions = np.linalg.svd(J / np.where(norms > 0.0, norms, 1.0) @ N)
+    strengths = np.append(strengths, np.zeros(len(directions) - len(strengths)))
+    left = sparse_basis(directions[strengths <= least])
+    return [_combined(z, motions) for z in left]
+
+
+def _combined(z: np.ndarray, motions: Sequence[Loose]) -> Loose:
+    """A combination of motions, named after the one that has the largest part in it."""
+    parts = [motion for x, motion in zip(z, motions, strict=True) if abs(x) > _SAME]
+    first = motions[int(np.argmax(np.abs(z)))]
+    if len(parts) == 1:
+        return first
+    names = tuple(dict.fromkeys(name for motion in parts for name in motion.names))
+    return Loose(first.speeds, first.body, first.words, names)
+
+
+def _axis(v: np.ndarray) -> str:
+    """A direction in figures, its largest component positive."""
+    v = v / np.linalg.norm(v)
+    v = v * (1.0 if v[np.argmax(np.abs(v) > np.max(np.abs(v)) * (1 - 1e-9))] > 0 else -1.0)
+    return f"({', '.join(f'{round(x, 4) + 0.0:.4g}' for x in v)})"
+
+
+def at_place(values: Mapping[Any, Any], place: int) -> dict[Any, Any]:
+    """The values at one of the places."""
+    return {s: x[place] if np.ndim(x) else x for s, x in values.items()}
+
+
+def _without_start(values: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The places of a sample but the first, where joints and constraints may be singular."""
+    return {s: x[1:] if np.ndim(x) else x for s, x in values.items()}
+
+
+def places(system: System, plain: Undimensioned) -> dict[Expr, Any]:
+    """Numbers for all symbols at a few places near the start of runs, with flexible bodies as they start."""
+    chance = np.random.default_rng(1975)
+    values: dict[Expr, Any] = {system.time: np.array(_TIMES)}
+    for parameter in system.parameters.values():
+        default = default_value(parameter)
+        values[parameter] = float(chance.uniform(0.5, 1.5)) if default is None else default
+    values |= {memory.symbol: memory.initial for memory in system.memories.values()}
+    modes = {q for flex in system.flexibles.values() for q in flex.coordinates}
+    for q in system.coordinates:
+        away = 0.0 if q in modes else chance.uniform(0.1, 0.4, len(_TIMES))
+        values[q] = system.initial[q] + away
+    for body in system.bodies.values():
+        for start in body.assembly.quaternions:
+            e = body.coordinates[start : start + 4]
+            length = np.sqrt(sum(values[q] ** 2 for q in e))
+            values |= {q: values[q] / length for q in e}
+    values |= dict.fromkeys(system.speeds, 0.0)
+    # What is given or locked reads as its expression, which is no symbol and needs no number.
+    return {plain(s): value for s, value in values.items() if plain(s).kind == "symbol"}

@@ -1,0 +1,1 @@
+"""The tree of links: kinematics, inertia and loads."""

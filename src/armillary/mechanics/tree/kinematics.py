@@ -1,0 +1,181 @@
+"""Velocities and acceleration remainders of the links, each in its own axes, parents first.
+
+The acceleration of any link is Σ (partial velocity)·u̇ plus a remainder that the speeds alone decide (Sayers
+1990, eq. 6.3.6). Remainders are propagated with gravity as an upward acceleration of the ground, so weight
+needs no terms of its own. For a free body on the ground they are counted from free fall: its six unknowns
+take up the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.triples import ZEROS, add, cross_triples, minus, named, plus, scaled, times, unit
+from armillary.algebra.vectors import Matrix, Triple, combined, matrix_vector
+from armillary.mechanics.tree.tree import LINEAR, Link, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Angular velocity w, remainders of the angular and the origin's acceleration, in link axes."""
+
+    name: str
+    w: Triple
+    alpha: Triple
+    a: Triple
+
+    @cached_property
+    def products(self) -> Matrix:
+        """ω_i ω_j."""
+        w, out = self.w, [[0] * 3 for _ in range(3)]
+        for i in range(3):
+            for j in range(i, 3):
+                out[i][j] = out[j][i] = fn.named(times(w[i], w[j]), f"ww_{self.name}_{'xyz'[i]}{'xyz'[j]}")
+        return tuple(tuple(row) for row in out)  # type: ignore[return-value]
+
+    @cached_property
+    def U(self) -> Matrix:
+        """α̃ + ω̃ ω̃, which takes a place in the link to its acceleration's remainder relative to the origin."""
+        p, al = self.products, self.alpha
+        rows = (
+            (minus(0, plus(p[1][1], p[2][2])), minus(p[0][1], al[2]), plus(p[0][2], al[1])),
+            (plus(p[0][1], al[2]), minus(0, plus(p[0][0], p[2][2])), minus(p[1][2], al[0])),
+            (minus(p[0][2], al[1]), plus(p[1][2], al[0]), minus(0, plus(p[0][0], p[1][1]))),
+        )
+        return tuple(
+            tuple(fn.named(x, f"U_{self.name}_{'xyz'[i]}{'xyz'[j]}") for j, x in enumerate(row))
+            for i, row in enumerate(rows)
+        )  # type: ignore[return-value]
+
+
+def motions(tree: Tree) -> list[Motion]:
+    """The motion of every link."""
+    ground = Motion("ground", ZEROS, ZEROS, scaled(tree.gravity, -1))
+    found: list[Motion] = []
+    for link in tree.links:
+        found.append(_motion(link, ground if link.parent < 0 else found[link.parent], tree))
+    return found
+
+
+def _motion(link: Link, parent: Motion, tree: Tree) -> Motion:
+    if link.step == "flexed":
+        return _flexed(link, parent, tree)
+    relative = _speeds(link, range(3))
+    carried = named(link.rotation.to_child(parent.w), f"wp_{link.name}")
+    w = named(add(carried, relative), f"w_{link.name}")
+    # ω × relative, with the relative part itself left out: ω_parent × relative in the child's axes
+    gyric = cross_triples(carried if len(link.freedoms) > 1 else w, relative)
+    known = _rates(link, range(3))
+    alpha = named(add(link.rotation.to_child(parent.alpha), gyric, known), f"alpha_{link.name}")
+    if link.step == "drift":
+        return Motion(
+            link.name, w, alpha, named(_drift(link, parent, relative, carried, tree), f"a_{link.name}")
+        )
+    place = add(parent.a, matrix_vector(parent.U, link.offset))
+    a = link.rotation.to_child(named(place, f"aj_{link.name}"))
+    if link.step == "slide":
+        slide = _speeds(link, range(LINEAR, LINEAR + 3))
+        a = add(a, scaled(cross_triples(w, slide), 2), _rates(link, range(LINEAR, LINEAR + 3)))
+    return Motion(link.name, w, alpha, named(a, f"a_{link.name}"))
+
+
+def _flexed(link: Link, parent: Motion, tree: Tree) -> Motion:
+    """Motion of a link that modes move.
+
+    α = Rᵀα_p + (Rᵀω_p) × ω_r + Θ̇ξ        a = Rᵀ(a_p + U_p r) + 2 (Rᵀω_p) × v_r + v̇_r
+
+    with ω_r = Θξ and v_r = Ψξ, whose rates at steady ξ are the link's bias.
+    """
+    modes = tree.links[link.carrier].modes
+    assert modes is not None
+    xi, rates = modes.speeds, modes.known_rates
+    turning, moving = [c[0] for c in link.columns], [c[1] for c in link.columns]
+    relative = named(combined(turning, xi), f"wr_{link.name}")
+    carried = named(link.rotation.to_child(parent.w), f"wp_{link.name}")
+    alpha = add(
+        link.rotation.to_child(parent.alpha),
+        cross_triples(carried, relative),
+        link.bias[0],
+        combined(turning, rates),
+    )
+    place = named(add(parent.a, matrix_vector(parent.U, link.offset)), f"aj_{link.name}")
+    a = add(
+        link.rotation.to_child(place),
+        scaled(cross_triples(carried, named(combined(moving, xi), f"vr_{link.name}")), 2),
+        link.bias[1],
+        combined(moving, rates),
+    )
+    w = named(add(carried, relative), f"w_{link.name}")
+    return Motion(link.name, w, named(alpha, f"alpha_{link.name}"), named(a, f"a_{link.name}"))
+
+
+def _speeds(link: Link, directions: range) -> Triple:
+    """Speeds of the link along its own axes."""
+    out: list[Any] = [0, 0, 0]
+    for d in link.freedoms:
+        if d.direction in directions:
+            out[d.direction % 3] = times(d.speed, d.sign)
+    return tuple(out)
+
+
+def _rates(link: Link, directions: range) -> Triple:
+    """Known rates of prescribed speeds, and known parts of dependent ones, along the link's axes."""
+    out: list[Any] = [0, 0, 0]
+    for d in link.freedoms:
+        if d.direction in directions and d.rate is not None:
+            out[d.direction % 3] = times(d.rate, d.sign)
+    return tuple(out)
+
+
+def drift_correction(link: Link, relative: Triple, tree: Tree) -> Triple:
+    """What a drift's body-axis speeds gain besides the unknown: −ω × v, and free fall on the ground."""
+    v = _speeds(link, range(LINEAR, LINEAR + 3))
+    turning = cross_triples(relative, v) if link.velocity == "body" else ZEROS
+    fall = link.rotation.to_child(tree.gravity) if link.parent < 0 else ZEROS
+    return add(fall, scaled(turning, -1))
+
+
+def _drift(link: Link, parent: Motion, relative: Triple, carried: Triple, tree: Tree) -> Triple:
+    """Acceleration remainder of a drifting link's origin.
+
+    Along free directions of a body on the ground it is zero (counted from free fall); along directions
+    without a free speed the whole acceleration is known. The known part of a dependent speed's rate comes
+    without the correction already.
+    """
+    v = _speeds(link, range(LINEAR, LINEAR + 3))
+    if link.parent >= 0:
+        own = v if link.velocity == "body" else link.rotation.to_child(link.velocity_axes.to_parent(v))
+        place = add(parent.a, matrix_vector(parent.U, link.offset))
+        base = add(link.rotation.to_child(place), scaled(cross_triples(carried, own), 2))
+    else:
+        base = ZEROS
+    free = {d.direction % 3 for d in link.freedoms if d.direction >= LINEAR and d.rate is None}
+    if len(free) == 3:
+        return base
+    correction = drift_correction(link, relative, tree)
+    known = _rates(link, range(LINEAR, LINEAR + 3))
+    dependent = {d.direction % 3 for d in link.freedoms if d.direction >= LINEAR and d.dependent}
+    counted = tuple(known[i] if i in dependent else minus(known[i], correction[i]) for i in range(3))
+    return add(base, *(scaled(unit(i), counted[i]) for i in range(3) if i not in free))
+
+
+def relative_spin(link: Link) -> Triple:
+    """Relative angular velocity of a link in its own axes."""
+    return _speeds(link, range(3))
+
+
+def corrections(tree: Tree) -> dict[int, Any]:
+    """What the rates of speeds gain besides the unknowns of the equations, by index: those of drifts."""
+    found: dict[int, Any] = {}
+    for link in tree.links:
+        if link.step == "drift" and link.velocity == "body":
+            gained = drift_correction(link, relative_spin(link), tree)
+            found |= {
+                d.index: gained[d.direction % 3]
+                for d in link.freedoms
+                if d.direction >= LINEAR and not d.prescribed
+            }
+    return found

@@ -1,0 +1,170 @@
+"""Loads as the formalisms need them: wrenches on links, and direct contributions to generalised forces.
+
+A balanced load between two bodies does no work on the motion that both share, so it is carried only along the
+path between them: the generalised force of each joint on the path. A torque motor costs one addition, however
+deep it sits. Loads from the ground, and forces whose reaction is off their line of action, are added to the
+wrenches of their links, where the recursions pass anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra.triples import ZEROS, add, named, plus, scaled, times
+from armillary.algebra.vectors import Triple, Vector, cross_triples, matrix_vector, sum_of_products
+from armillary.algebra.walk import Undimensioned
+from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree
+from armillary.model import motion
+from armillary.model.body import Body
+from armillary.model.records import Load
+from armillary.model.system import System
+
+Wrench = tuple[Triple, Triple]  # moment about the link's origin, force, in the link's axes
+
+
+@dataclass(frozen=True, eq=False)
+class Applied:
+    """External wrenches by link, and generalised forces by speed index."""
+
+    wrenches: dict[int, Wrench]
+    forces: dict[int, Any]
+
+    def map(self, f: Any) -> Applied:
+        """The same loads over other scalars."""
+        wrenches = {
+            i: (tuple(f(x) for x in n), tuple(f(x) for x in force)) for i, (n, force) in self.wrenches.items()
+        }
+        return Applied(wrenches, {i: f(x) for i, x in self.forces.items()})
+
+
+def applied_loads(
+    system: System, tree: Tree, plain: Undimensioned | None = None, *, whole: bool = False
+) -> Applied:
+    """All loads of a system on its tree; ``whole`` as wrenches on every body that they touch."""
+    wrenches: dict[int, Wrench] = {}
+    forces: dict[int, Any] = {}
+    plain = plain or Undimensioned()
+    for load in system.all_loads():
+        first = _end(load, load.body, tree, 1, plain)
+        if load.reaction_body is None or tree.placements[load.reaction_body.name].link < 0:
+            _add_wrench(wrenches, *first)
+            continue
+        second = _end(load, load.reaction_body, tree, -1, plain)
+        if load.balanced and first[0] >= 0 and not whole:
+            _along_path(tree, first, second, forces)
+        else:
+            _add_wrench(wrenches, *first)
+            _add_wrench(wrenches, *second)
+    for speed, value in system.modal_forces().items():
+        index = system.speeds.index(speed)
+        forces[index] = plus(forces.get(index, 0), plain(value))
+    return Applied(wrenches, forces)
+
+
+def load_wrenches(load: Load, tree: Tree, plain: Undimensioned) -> list[tuple[int, Wrench]]:
+    """(link, wrench) of both ends of a load."""
+    ends = [_end(load, load.body, tree, 1, plain)]
+    if load.reaction_body is not None:
+        ends.append(_end(load, load.reaction_body, tree, -1, plain))
+    return ends
+
+
+def _end(load: Load, body: Body, tree: Tree, sign: int, plain: Undimensioned) -> tuple[int, Wrench]:
+    """(link, wrench) of one end of a load."""
+    placement = tree.placements[body.name]
+    own = [plain(x) for x in load.vector.components(body.frame)]
+    vector = matrix_vector(placement.rotation, scaled(own, sign))
+    if load.kind == "moment":
+        return placement.link, (named(vector, load.name), ZEROS)
+    vector = named(vector, load.name)
+    if sign > 0 and load.at is not None and load.at.body is body:
+        arm = placement.point(_triple(load.at.coordinates, plain))
+    elif sign < 0 and load.reaction_at is not None:
+        arm = placement.point(_triple(load.reaction_at.coordinates, plain))
+    else:  # at the place of a point of another body, or where the first body is touched
+        assert load.at is not None
+        line: Vector = motion.position(load.at, body.origin)
+        arm = placement.point(_triple(line.components(body.frame), plain))
+    return placement.link, (named(cross_triples(arm, vector), f"{load.name}_m"), vector)
+
+
+def _triple(values: Triple, plain: Undimensioned) -> Triple:
+    return tuple(plain(x) for x in values)
+
+
+def _add_wrench(wrenches: dict[int, Wrench], link: int, wrench: Wrench) -> None:
+    if link >= 0:
+        wrenches[link] = _sum(wrenches.get(link, (ZEROS, ZEROS)), wrench)
+
+
+def _sum(a: Wrench, b: Wrench) -> Wrench:
+    return add(a[0], b[0]), add(a[1], b[1])
+
+
+def _along_path(
+    tree: Tree, first: tuple[int, Wrench], second: tuple[int, Wrench], forces: dict[int, Any]
+) -> None:
+    above = set(_to_root(tree, first[0])) & set(_to_root(tree, second[0]))
+    for link, wrench in (first, second):
+        here, (n, f) = link, wrench
+        while here >= 0 and here not in above:
+            part = tree.links[here]
+            for freedom in part.freedoms:
+                value = along(freedom, n, f)
+                forces[freedom.index] = plus(forces.get(freedom.index, 0), value)
+            for mode, value in along_modes(tree, here, (n, f)).items():
+                forces[mode] = plus(forces.get(mode, 0), value)
+            n, f = to_parent(tree, here, n, f)
+            here = part.parent
+
+
+def along(freedom: Freedom, n: Triple, f: Triple) -> Any:
+    """Component of a wrench along a degree of freedom."""
+    return times((f if freedom.direction >= LINEAR else n)[freedom.direction % 3], freedom.sign)
+
+
+def twist_dot(column: tuple[Triple, Triple], wrench: Wrench) -> Any:
+    """φ·w = θ·n + ψ·f."""
+    turning = sum_of_products(zip(column[0], wrench[0], strict=True))
+    return plus(turning, sum_of_products(zip(column[1], wrench[1], strict=True)))
+
+
+def along_modes(tree: Tree, index: int, wrench: Wrench) -> dict[int, Any]:
+    """Components of a wrench on a flexed link along the modes that move it, by speed index."""
+    link = tree.links[index]
+    modes = tree.links[link.carrier].modes if link.carrier >= 0 else None
+    if modes is None:
+        return {}
+    return {
+        d.index: twist_dot(column, wrench) for d, column in zip(modes.freedoms, link.columns, strict=True)
+    }
+
+
+def to_parent(tree: Tree, index: int, n: Triple, f: Triple) -> Wrench:
+    """A wrench on a link as one on its parent, about the parent's origin and in its axes."""
+    link = tree.links[index]
+    f = named(link.rotation.to_parent(f), f"f_{link.name}")
+    n = add(link.rotation.to_parent(n), cross_triples(link.offset, f))
+    return named(n, f"n_{link.name}"), f
+
+
+def gathered(tree: Tree, own: Sequence[Wrench], prefix: str = "") -> list[Wrench]:
+    """Each link's wrench together with those of all links beyond it, leaves first."""
+    found = list(own)
+    for i in reversed(range(len(tree.links))):
+        link = tree.links[i]
+        n, f = named(found[i][0], f"{prefix}n_{link.name}"), named(found[i][1], f"{prefix}f_{link.name}")
+        found[i] = (n, f)
+        if link.parent >= 0:
+            found[link.parent] = _sum(found[link.parent], to_parent(tree, i, n, f))
+    return found
+
+
+def _to_root(tree: Tree, link: int) -> list[int]:
+    found = []
+    while link >= 0:
+        found.append(link)
+        link = tree.links[link].parent
+    return found

@@ -1,0 +1,77 @@
+"""The modes of a flexible link: what they add to its inertia, and their own equations.
+
+With the kinetic energy of ``model/flexible/part.py`` in the link's axes, Boltzmann and Hamel's equations are
+
+    f = m a + α × c + ω × (ω × c) + 2 ω × Pξ + Σ g_pq ξ_p ξ_q + P ξ̇
+    n = J α + ω × Jω + c × a + J̇ω + ω × Hξ + Ḣξ + H ξ̇
+    P_p·a + H_p·α + Σ M_pq ξ̇_q + 2 ω·Σ ξ_q A_qp − ½ ω·(∂J/∂η_p) ω + (Kη + Cξ)_p = applied
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.triples import add, cross_triples, minus, named, plus, scaled, times
+from armillary.algebra.vectors import Triple, combination, combined, matrix_vector, sum_of_products
+from armillary.model.flexible.attachment import Flexible
+from armillary.model.flexible.deformation import Deformation, deformation, weighted
+
+if TYPE_CHECKING:
+    from armillary.mechanics.tree.kinematics import Motion
+    from armillary.mechanics.tree.tree import Freedom
+
+Wrench = tuple[Triple, Triple]
+
+
+@dataclass(frozen=True, eq=False)
+class Modal(Deformation):
+    """Modes of a link: its shape, and their degrees of freedom."""
+
+    freedoms: tuple[Freedom, ...] = ()
+
+    def map(self, f: Callable[[Any], Any]) -> Modal:
+        """The same over other scalars."""
+        return Modal(**self.fields(f), freedoms=tuple(d.map(f) for d in self.freedoms))
+
+    @property
+    def speeds(self) -> list[Any]:
+        """ξ."""
+        return [d.speed for d in self.freedoms]
+
+    @property
+    def known_rates(self) -> list[Any]:
+        """Rates of modal speeds that are given, and known parts of dependent ones."""
+        return [0 if d.rate is None else d.rate for d in self.freedoms]
+
+
+def modal(name: str, flex: Flexible, freedoms: tuple[Freedom, ...]) -> Modal:
+    """The modes of a body's flexible part."""
+    shape = deformation(name, flex.part, flex.coordinates, flex.speeds)
+    return Modal(**shape.fields(lambda x: x), freedoms=freedoms)
+
+
+def added_wrench(modes: Modal, motion: Motion, name: str) -> Wrench:
+    """What modal speeds and known modal accelerations add to a link's inertia wrench (n, f)."""
+    xi, rates, w = modes.speeds, modes.known_rates, motion.w
+    drift = named(combined(modes.P, xi), f"Pxi_{name}")
+    spin = named(combined(modes.H, xi), f"Hxi_{name}")
+    growth = weighted(modes.slopes, xi, f"Jd_{name}")
+    f = add(scaled(cross_triples(w, drift), 2), modes.bending, combined(modes.P, rates))
+    n = add(matrix_vector(growth, w), cross_triples(w, spin), modes.twisting, combined(modes.H, rates))
+    return n, f
+
+
+def remainder(modes: Modal, motion: Motion, p: int) -> Any:
+    """What is left of mode p's equation without unknown accelerations and applied forces."""
+    ww, S = motion.products, modes.slopes[p]
+    diagonal = sum_of_products((S[i][i], ww[i][i]) for i in range(3))
+    rest = sum_of_products((S[i][j], ww[i][j]) for i in range(3) for j in range(i + 1, 3))
+    value = sum_of_products(zip(modes.P[p], motion.a, strict=True))
+    value = plus(value, sum_of_products(zip(modes.H[p], motion.alpha, strict=True)))
+    value = plus(value, sum_of_products(zip(modes.coriolis[p], motion.w, strict=True)))
+    value = minus(minus(value, times(0.5, diagonal)), rest)
+    value = plus(value, combination(modes.M[p], modes.known_rates))
+    return fn.named(plus(value, modes.restoring[p]), f"r_{modes.freedoms[p].index + 1}")

@@ -1,0 +1,110 @@
+"""Uncoupling of M x = f: a sparse LDLᵀ factorisation, written out.
+
+The mass matrix is symmetric and positive definite, so every order of pivots is safe; the order decides the
+fill, and so the cost. A pivot that is known to be zero means a speed that moves no inertia, which is an error
+in the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.triples import is_zero, minus, times
+from armillary.errors import ModelError
+from armillary.mechanics.formalisms.kane import Implicit
+
+ORDERS = ("leaves first", "fewest neighbours", "root first")
+
+
+@dataclass(frozen=True, eq=False)
+class Eliminated:
+    """Unknowns taken out of M x = f one after the other, and the equations that this leaves of the others."""
+
+    steps: tuple[tuple[int, Any, dict[int, Any]], ...]  # unknown, 1/pivot, its row
+    rows: dict[int, dict[int, Any]]
+    force: dict[int, Any]
+
+    def solution(self, others: Mapping[int, Any]) -> dict[int, Any]:
+        """x of the eliminated unknowns, from those of the others."""
+        x = dict(others)
+        for k, inverse, row in reversed(self.steps):
+            value = self.force[k]
+            for j in sorted(row):
+                value = minus(value, times(row[j], x[j]))
+            x[k] = fn.named(times(value, inverse), f"x_{k + 1}")
+        return {k: x[k] for k in reversed([step[0] for step in self.steps])}
+
+
+def uncouple(equations: Implicit, order: str) -> dict[int, Any]:
+    """x by speed index, eliminated in the named order."""
+    return eliminate(equations, order).solution({})
+
+
+def eliminate(equations: Implicit, order: str, keep: Collection[int] = ()) -> Eliminated:
+    """All unknowns but those to keep, eliminated in the named order; kept ones have negative numbers."""
+    rows = _rows(equations)
+    force = dict(equations.force)
+    eliminated: list[tuple[int, Any, dict[int, Any]]] = []
+    remaining = set(force).difference(keep)
+    while remaining:
+        k = _next(remaining, rows, order)
+        remaining.discard(k)
+        pivot = rows[k].pop(k, 0)
+        inverse = pivot_inverse(pivot, equations.names[k], k)
+        row = {j: v for j, v in rows.pop(k).items() if not is_zero(v)}
+        _eliminate(k, row, inverse, rows, force)
+        eliminated.append((k, inverse, row))
+    return Eliminated(tuple(eliminated), rows, force)
+
+
+def pivot_inverse(pivot: Any, speed: str, index: int) -> Any:
+    """1/pivot; an error that names the speed where the pivot is known to be zero."""
+    if is_zero(pivot):
+        raise ModelError(
+            f"speed '{speed}' moves no mass: the mass matrix is singular; give its body (or one that "
+            "hangs on it) mass or inertia, or fix the joint"
+        )
+    return fn.named(1 / pivot, f"d_{index + 1}")
+
+
+def _rows(equations: Implicit) -> dict[int, dict[int, Any]]:
+    rows: dict[int, dict[int, Any]] = {k: {} for k in equations.force}
+    for (i, j), value in equations.matrix.items():
+        if not is_zero(value):
+            rows[i][j] = rows[j][i] = value
+    return rows
+
+
+def _next(remaining: set[int], rows: dict[int, dict[int, Any]], order: str) -> int:
+    if order == "leaves first":
+        return max(remaining)
+    if order == "root first":
+        return min(remaining)
+    return min(remaining, key=lambda k: (len(rows[k]), -k))
+
+
+def _eliminate(
+    k: int, row: dict[int, Any], inverse: Any, rows: dict[int, dict[int, Any]], force: dict[int, Any]
+) -> None:
+    """M_ij −= M_ik M_kj / M_kk and f_i −= M_ik f_k / M_kk for all that couple with k.
+
+    What is left of kept unknowns stays one sum: who kept them gives it a name.
+    """
+    neighbours = sorted(row)
+    for position, i in enumerate(neighbours):
+        rows[i].pop(k, None)
+        factor = fn.named(times(row[i], inverse), f"l_{_label(i)}_{k + 1}")
+        for j in neighbours[position:]:
+            value = minus(rows[i].get(j, 0), times(factor, row[j]))
+            if j >= 0:
+                value = fn.named(value, f"M_{_label(i)}_{j + 1}_{k + 1}")
+            rows[i][j] = rows[j][i] = value
+        rest = minus(force[i], times(factor, force[k]))
+        force[i] = rest if i < 0 else fn.named(rest, f"f_{i + 1}_{k + 1}")
+
+
+def _label(i: int) -> str:
+    return f"{i + 1}" if i >= 0 else f"h{-i}"

@@ -1,0 +1,161 @@
+"""Where motion starts, said for a mass centre: a spacecraft's orbit does not know its hub's origin.
+
+A description only records the wish. When a run starts and all other initial values are known, the joint of
+the body is set so that the mass centre of the body with all that hangs on it is where it should be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.triples import add, is_zero, scaled
+from armillary.algebra.units.dimension import LENGTH, SPEED
+from armillary.algebra.vectors import Frame, Triple, Vector, direction_cosines, matrix_vector, transposed
+from armillary.algebra.walk import substitute
+from armillary.errors import ModelError
+from armillary.model import motion
+from armillary.model.body import Body
+from armillary.model.joints import Drift, Flexed, Slide
+from armillary.model.joints.base import UNIT_AXES
+from armillary.model.journal import recorded
+from armillary.model.space.attraction import Attraction, Attractor
+from armillary.model.space.checking import ground_place, known
+from armillary.model.space.orbit import Orbit
+
+_ALIKE = 1e-3  # relative: values of μ rounded to four digits agree
+
+
+@dataclass(frozen=True, eq=False)
+class MassCentreStart:
+    """Coordinates and speeds of a body's joint, with the values that place its mass centre."""
+
+    body: Body
+    coordinates: Triple
+    speeds: Triple
+    places: Triple  # expressions in which these coordinates and speeds do not matter
+    rates: Triple
+
+
+class Placing(Attraction):
+    """Initial values by mass centres; a part of ``System``."""
+
+    centres: dict[str, tuple[Triple, Triple]]
+    started: list[Expr]
+
+    @recorded
+    def start_mass_centre(self, body: Any, *, position: Any, velocity: Any = (0, 0, 0)) -> None:
+        """Where the mass centre of a body with all that hangs on it is at the start of a run, and its
+        velocity, in the ground's axes: numbers, parameters or functions of time.
+
+        It holds for whatever initial values a run gives the other coordinates and speeds. The body must be
+        free to move in the ground: a Free joint, or a Joint that translates along x, y and z.
+        """
+        found = self._find_body(body, "start_mass_centre")
+        where = f"start_mass_centre of body '{found.name}'"
+        if found.name in self.centres:
+            raise ModelError(f"{where}: its mass centre is placed already; leave one of the two out")
+        self._check_not_started(found, where)
+        place = ground_place(self, position, f"position in {where}")
+        rate = ground_place(self, velocity, f"velocity in {where}", SPEED)
+        self.centres[found.name] = (place, rate)
+
+    @recorded
+    def start_orbit(self, body: Any, orbit: Orbit, *, around: str | None = None) -> None:
+        """An orbit on which the mass centre of a body with all that hangs on it starts, about the ground's
+        origin or ``around`` an attractor, whose μ must then be the orbit's."""
+        if not isinstance(orbit, Orbit):
+            raise ModelError(f"start_orbit: {orbit!r} is not an orbit; give arm.Orbit(mu, a=…, e=…, …)")
+        place: Triple = tuple(self.expression(x, "start_orbit", LENGTH) for x in orbit.position)  # type: ignore[assignment]
+        rate: Triple = tuple(self.expression(x, "start_orbit", SPEED) for x in orbit.velocity)  # type: ignore[assignment]
+        if around is not None:
+            attractor = self._find_attractor(around, "start_orbit")
+            _check_strength(orbit, attractor)
+            centre = attractor.place
+            place = add(place, centre)
+            rate = add(rate, [motion.time_derivative(as_expr(x)) for x in centre])
+        elif len(self.attractors) == 1:
+            (only,) = self.attractors.values()
+            if all(is_zero(x) for x in only.place):  # the one that the orbit must be about
+                _check_strength(orbit, only)
+        self.start_mass_centre(body, position=place, velocity=rate)
+
+    def mass_centre_starts(self) -> list[MassCentreStart]:
+        """What the wishes mean for the joints' coordinates and speeds, once all bodies are known."""
+        found = []
+        composites = self.composites() if self.centres else {}
+        for name, (place, rate) in self.centres.items():
+            body = self.bodies[name]
+            self._check_not_started(body, f"start_mass_centre of body '{name}'")
+            mass, moment = composites[name]
+            if mass.kind == "number" and mass.data == 0:
+                raise ModelError(
+                    f"body '{name}' and what hangs on it have no mass, so no mass centre to place"
+                )
+            coordinates, speeds = _translations(body, name)
+            # What is left of the joint without its translations: its place, and a node that holds the body
+            # at a distance from its origin.
+            origin, drift = (_without(v, (*coordinates, *speeds)) for v in (body.displacement, body.drift))
+            arm = body.frame.vector([x / mass for x in moment])
+            offset = (origin + arm).components(self.ground.frame)
+            sweep = drift + motion.time_derivative(arm)
+            speed = add(rate, scaled(sweep.components(self.ground.frame), -1))
+            step = body.assembly.steps[0]
+            if isinstance(step, Drift) and step.velocity == "body":
+                cosines = direction_cosines(self.ground.frame, _joint_frame(body))
+                speed = matrix_vector(transposed(cosines), speed)
+            places = add(place, scaled(offset, -1))
+            found.append(MassCentreStart(body, coordinates, speeds, places, speed))
+        return found
+
+    def _check_not_started(self, body: Body, where: str) -> None:
+        for group in _translations(body, where):
+            for s in group:
+                if s in self.started:
+                    raise ModelError(
+                        f"{where}: start() gives '{s}' a value already; leave one of the two out"
+                    )
+
+
+def _check_strength(orbit: Orbit, attractor: Attractor) -> None:
+    """An orbit in other units is the usual mistake: km³/s² are 10⁹ times too few."""
+    strength = known(attractor.mu)
+    if strength is not None and abs(orbit.mu - strength) > _ALIKE * orbit.mu:
+        raise ModelError(
+            f"start_orbit: the orbit's mu is {orbit.mu:g}, that of attractor '{attractor.name}' is "
+            f"{strength:g}; give both the same, or place the mass centre with "
+            "start_mass_centre(position=orbit.position, velocity=orbit.velocity)"
+        )
+
+
+def _without(vector: Vector, variables: Sequence[Expr]) -> Vector:
+    """A vector where these variables are zero."""
+    zeros = dict.fromkeys(variables, ZERO)
+    return vector.map(lambda c: substitute(as_expr(c), zeros))
+
+
+def _joint_frame(body: Body) -> Frame:
+    """The axes to which a joint leads, before those of a body that a node holds."""
+    if isinstance(body.assembly.steps[-1], Flexed):
+        assert body.frame.parent is not None
+        return body.frame.parent
+    return body.frame
+
+
+def _translations(body: Body, where: str) -> tuple[Triple, Triple]:
+    """Coordinates and speeds along x, y, z by which a joint on the ground moves its body."""
+    steps = body.assembly.steps
+    if body.parent is body.system.ground and steps:
+        if isinstance(steps[0], Drift) and len(steps[0].linear) == 3:
+            return steps[0].position, tuple(steps[0].linear[i] for i in range(3))  # type: ignore[return-value]
+        slides = {step.axis: step for step in steps if isinstance(step, Slide)}
+        axes = [UNIT_AXES[letter] for letter in "xyz"]
+        if all(axis in slides for axis in axes):
+            ordered = [slides[axis] for axis in axes]
+            return tuple(s.distance for s in ordered), tuple(s.speed for s in ordered)  # type: ignore[return-value]
+    raise ModelError(
+        f"{where}: its joint ({body.joint.describe()} on '{body.parent.name if body.parent else 'ground'}') "
+        "does not let it move freely in the ground; give it a Free joint on the ground"
+    )

@@ -1,0 +1,113 @@
+"""The program of a system by one of JPL's formulations, MBDYFR, MBDYFN or MBDYFL.
+
+In MBDYFR a flexible body's coordinates and speeds are the states δ and η of its complex modes: runs start
+from these and show them. In every expression of the description, such as the motion of a node, they keep
+their meaning: amplitudes of the body's own shapes, and their rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.functions import sqrt
+from armillary.algebra.units.dimension import MOMENT, TIME
+from armillary.algebra.walk import Undimensioned
+from armillary.errors import ModelError
+from armillary.mechanics.constraints.reduced_tree import Mode, Setting, constrained
+from armillary.mechanics.formalisms.jpl.rates import FORMULATIONS, AppendageRates, appendage_rates
+from armillary.model.system import System
+from armillary.program.roots import Column, Targets, targets
+
+__all__ = ["FORMULATIONS", "appendage_targets", "check_appendages"]
+
+
+def check_appendages(formalism: str, declared: Mapping[Expr, int]) -> None:
+    """An error where quantities are declared small: what a formulation drops is its own."""
+    if declared:
+        raise ModelError(
+            f"'{next(iter(declared))}' is declared small or large, but formalism '{formalism}' drops what "
+            "JPL's program drops, nothing else; use formalism='kane' or 'recursive', or derive(small=False)"
+        )
+
+
+def appendage_targets(system: System, mode: Mode, formalism: str) -> tuple[Targets, Setting]:
+    """Root expressions of all sections, with the setting that they were read in."""
+    if system.armatures:
+        raise ModelError(
+            f"formalism '{formalism}' has no armature, but '{next(iter(system.armatures))}' has one; use "
+            "formalism='kane' or 'recursive', or make the rotor a wheel"
+        )
+    setting = constrained(system, Undimensioned(), mode)
+    found = appendage_rates(system, setting, formalism)
+    wanted = targets(system, found.speeds, found.setting)
+    coordinates = setting.coordinates(system)
+    free = setting.independent(system)
+    rates = list(wanted.rates)
+    states = [*coordinates, *free, *system.state_rates()]
+    for i, state in enumerate(states):
+        if state in found.states:
+            rates[i] = as_expr(found.states[state])
+    _check_events(system, found, formalism)
+    first = len(wanted.memory)
+    fires = [
+        (
+            *fire[:first],
+            *(_kept(s, value, found, setting) for s, value in zip(states, fire[first:], strict=True)),
+        )
+        for fire in wanted.fires
+    ]
+    own = {s.data.name: setting.plain(s) for s in found.states}
+    columns = [replace(c, expression=own.get(c.name, c.expression)) for c in wanted.columns]
+    taken = {c.name for c in columns}
+    columns += [c for c in _columns(system, found) if c.name not in taken]
+    return (
+        replace(
+            wanted,
+            coordinates=tuple(setting.plain(q) for q in coordinates),
+            speeds=tuple(setting.plain(u) for u in free),
+            rates=tuple(rates),
+            columns=tuple(columns),
+            fires=tuple(fires),
+        ),
+        setting,
+    )
+
+
+def _check_events(system: System, found: AppendageRates, formalism: str) -> None:
+    """Errors for events that would change complex modes, whose states are not speeds."""
+    for event in system.events.values():
+        for state in event.changes:
+            if state in found.states:
+                raise ModelError(
+                    f"event '{event.name}' sets '{state}', which is a state of complex modes in formalism "
+                    f"'{formalism}'; it cannot be set"
+                )
+        if event.lock and found.states:
+            raise ModelError(
+                f"event '{event.name}' locks '{event.lock[0]}', whose impulse would change the complex modes "
+                f"of formalism '{formalism}'; use formalism='kane', 'recursive' or 'mbdyfn'"
+            )
+
+
+def _kept(state: Expr, value: Expr, found: AppendageRates, setting: Setting) -> Expr:
+    """A state after an event: complex modes stay as they are."""
+    return setting.plain(state) if state in found.states else value
+
+
+def _columns(system: System, found: AppendageRates) -> list[Column]:
+    """The angular momentum, and torques of prescribed hinges."""
+    units, about = system.units.unit_text(MOMENT * TIME), "about the system's mass centre"
+    H = [as_expr(x) for x in found.momentum]
+    size = sqrt(as_expr(sum((x * x for x in H), as_expr(0))))
+    made = [Column("angular momentum", units, f"magnitude of the angular momentum {about}", size)]
+    made += [
+        Column(f"angular momentum {axis}", units, f"angular momentum {about}, along the ground's {axis}", x)
+        for axis, x in zip("xyz", H, strict=True)
+    ]
+    torque = system.units.unit_text(MOMENT)
+    return made + [
+        Column(f"torque({u.data.name})", torque, f"torque that gives {u.data.name}", as_expr(value))
+        for u, value in found.torques.items()
+    ]

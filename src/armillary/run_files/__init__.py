@@ -1,0 +1,31 @@
+"""Runs from files: a model, values in the user's units, how to integrate, what to keep.
+
+In: a run file (TOML), and settings that override it. Out: a `Run`, its file, and an echo file that tells
+every value, its unit, its meaning and where it came from, and is itself a run file that gives the same run
+again. Read `run_file.py` first, then `resolve.py` (a run file against its model), `execute.py` and `echo.py`;
+`values.py` reads "55 mile/hour", `models.py` finds the model. Nothing is imported before it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from armillary.run_files.execute import Simulation, run
+    from armillary.run_files.models import open_model
+    from armillary.run_files.run_file import RunFile, RunFileError
+
+__all__ = ["RunFile", "RunFileError", "Simulation", "open_model", "run"]
+
+_HOMES = {
+    "RunFile": "run_file", "RunFileError": "run_file", "Simulation": "execute", "run": "execute",
+    "open_model": "models",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'armillary.run_files' has no attribute '{name}'")
+    from importlib import import_module
+
+    return getattr(import_module(f"armillary.run_files.{_HOMES[name]}"), name)

@@ -1,0 +1,228 @@
+"""A run file carried out: model read, values put in, equations derived and compiled, run, files written."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra.walk import symbols
+from armillary.errors import ArmillaryError, ParameterError
+from armillary.files.model.kinds import shown
+from armillary.model.system import System
+from armillary.results.files import FORMATS
+from armillary.results.run import Run
+from armillary.run_files.echo import echo_text, write_echo
+from armillary.run_files.hooks import OnEcho, OnInput, user_echo, user_input, watched, with_changes
+from armillary.run_files.models import NoSuchModelError, open_model
+from armillary.run_files.resolve import Resolved, chosen, resolve
+from armillary.run_files.run_file import COMMAND_LINE, RunFile, RunFileError
+from armillary.toml_text import toml_key
+
+if TYPE_CHECKING:
+    from armillary.program.equations import Equations
+    from armillary.runtime.models.compiled import CompiledModel
+    from armillary.runtime.start.hooks import OnStart
+
+SUFFIXES = tuple(FORMATS)
+_LONGEST = 200  # characters of a file name; most systems take 255, and the echo's has 10 more
+_SIMULATE = {"step", "method", "sample", "rtol", "atol", "max_step", "max_steps"}
+
+
+def run(
+    path: str | os.PathLike[str],
+    settings: Mapping[str, Any] | None = None,
+    *,
+    save: bool = False,
+    progress: bool | Callable[[float], None] = True,
+    on_input: OnInput | None = None,
+    on_start: OnStart | None = None,
+    on_echo: OnEcho | None = None,
+    **options: Any,
+) -> Run:
+    """The run that a run file describes, with other ``settings`` where given.
+
+        arm.run("step.toml", {"SPEED": "60 mile/hour", "initial.RB.q1": "2 deg", "run.step": 1e-3})
+
+    ``save`` writes the results and the echo file, as the command ``armillary run`` does. ``options`` are
+    those of ``arm.load`` for the model, such as ``trust=True``, which a run file cannot give.
+
+    Functions of the user's take part where values are read, used and told: ``on_input`` gets the run file's
+    table [user] and returns settings, for what the file itself does not set; ``on_start`` is that of
+    ``simulate``; ``on_echo`` gets the run and returns text that the echo file shows as a comment.
+    """
+    file = RunFile.read(path)
+    file = file.setting(settings, "settings") if settings else file
+    simulation = Simulation(file, on_input=on_input, on_echo=on_echo, **options)
+    if save:
+        simulation.check_places()
+    made = simulation.run(progress=progress, on_start=on_start)
+    if save:
+        simulation.save(made)
+    return made
+
+
+class Simulation:
+    """One run file with its model: each stage is done once, when it is first needed.
+
+    ``options`` are those with which the model is loaded, such as ``trust=True``: not the run file's to give.
+    """
+
+    def __init__(
+        self,
+        file: RunFile,
+        *,
+        on_input: OnInput | None = None,
+        on_echo: OnEcho | None = None,
+        **options: Any,
+    ) -> None:
+        self.file = user_input(file, on_input)
+        file = self.file
+        self.on_echo = on_echo
+        self.changes: dict[str, Any] = {}  # initial values that on_start gave
+        self.seconds: dict[str, float] = {}  # of each stage
+        with self._stage("load"):
+            self.system = _opened(file, options)
+            self.values = self._resolved()
+        self.results = self._results_path()
+        self.echo = self.results.with_name(f"{self.results.stem}.echo.toml")
+
+    def _resolved(self) -> Resolved:
+        return resolve(self.file, self.system)
+
+    @cached_property
+    def equations(self) -> Equations:
+        formalism = self.values.settings.get("formalism")
+        with self._stage("derive"):
+            made = self.system.derive(formalism.value if formalism else "auto")
+        self.names = chosen((c.name for c in made.targets.columns), self.values.select)
+        return made
+
+    @cached_property
+    def model(self) -> CompiledModel:
+        equations = self.equations
+        with self._stage("compile"):
+            return equations.compile()
+
+    def run(self, *, progress: bool | Callable[[float], None] = True, on_start: OnStart | None = None) -> Run:
+        """The run with all its outputs."""
+        arguments = self.arguments()
+        self.check_values()
+        model = self.model
+        accepted = inspect.signature(model.simulate).parameters
+        for name in arguments:
+            if name not in accepted:
+                source = self.values.settings[name].source
+                raise RunFileError([f"{source}: formalism '{model.formalism}' has no use for {name}"])
+        with self._stage("simulate"):
+            told = None if on_start is None else watched(on_start, self.changes)
+            made = model.simulate(**arguments, progress=progress, on_start=told)
+        return replace(made, info={**made.info, "title": self.file.title}) if self.file.title else made
+
+    @cached_property
+    def needed(self) -> set[str]:
+        """Names of the parameters that the equations need."""
+        return {s.data.name for s in symbols(*self.equations.program.precompute.results)}
+
+    @property
+    def missing(self) -> list[str]:
+        """Those of them that have no value."""
+        return [n for n, v in self.values.parameters.items() if v.number is None and n in self.needed]
+
+    def check_values(self) -> None:
+        """An error for parameters without a value."""
+        if names := self.missing:
+            told = f"[parameters] {toml_key(names[0])} = …, or --set {names[0]}=…"
+            raise ParameterError(
+                f"no value for parameter{'s' * (len(names) > 1)} {', '.join(names)}: give {told}"
+            )
+
+    def arguments(self) -> dict[str, Any]:
+        """What ``CompiledModel.simulate`` is called with: only what is given, so that its defaults hold."""
+        settings = self.values.settings
+        if "duration" not in settings:
+            place = f"{self.file.source}: " if self.file.source else ""
+            raise RunFileError([f"{place}how long is the run? give [run] duration, or --duration"])
+        start = settings["start"].value if "start" in settings else 0.0
+        arguments: dict[str, Any] = {"t_end": start + settings["duration"].value, "t0": start}
+        return arguments | {n: settings[n].value for n in settings if n in _SIMULATE} | self.given()
+
+    def given(self) -> dict[str, dict[str, Any]]:
+        """The values that are not the model's own: parameters, initial values, and memories with inputs."""
+        values = self.values
+        parameters = {name: v.number for name, v in values.parameters.items() if v.given}
+        initial = {name: v.number for name, v in values.initial.items() if v.given}
+        memory = {name: v.number for name, v in {**values.inputs, **values.memory}.items() if v.given}
+        tables = {"parameters": parameters, "initial": initial, "memory": memory}
+        return {name: table for name, table in tables.items() if table}
+
+    def save(self, made: Run, *, echo: bool = True) -> list[Path]:
+        """The chosen outputs in the results' file, and the echo file; both paths."""
+        with self._stage("save"):
+            self.selected(made).save(self.results)
+            if echo:
+                write_echo(self.echo, self.echo_text(made))
+        return [self.results, self.echo] if echo else [self.results]
+
+    def selected(self, made: Run) -> Run:
+        """The run with the outputs that the run file selects."""
+        if not self.values.select:
+            return made
+        columns = [made.names.index(name) for name in self.names]
+        names = tuple(self.names)
+        return replace(made, names=names, values=made.values[:, columns], outputs=names)
+
+    def echo_text(self, made: Run) -> str:
+        """The echo file of a run."""
+        values = with_changes(self.values, self.changes, made)
+        text = echo_text(self.file, self.system, values, made, folder=self.echo.parent)
+        return text if self.on_echo is None else text + user_echo(self.on_echo(made))
+
+    def check_places(self) -> None:
+        """Errors for results that could not be written, before anything is computed."""
+        if self.results.suffix.lower() not in SUFFIXES:
+            raise ArmillaryError(
+                f"'{self.results.name}' has no known format: use a name that ends in {', '.join(SUFFIXES)}"
+            )
+        if self.results.is_dir():
+            raise ArmillaryError(f"'{self.results}' is a folder; name a file for the results")
+        folder = self.results.parent
+        if not folder.is_dir():
+            raise ArmillaryError(f"there is no folder '{folder}' for the results; make it, or name another")
+        if not os.access(folder, os.W_OK):
+            raise ArmillaryError(f"the folder '{folder}' cannot be written to; name another with --output")
+
+    def _results_path(self) -> Path:
+        entry = self.file.output.get("file")
+        if entry is None:
+            return self.file.folder / f"{self.file.stem}.csv"
+        given = Path(entry.value)
+        if not given.name or "\0" in entry.value or len(given.name) > _LONGEST:
+            raise RunFileError(
+                [f"{entry.source}: {shown(entry.value)} is not the name of a file for the results"]
+            )
+        # A path on the command line is relative to where the command is given.
+        return given if entry.source == COMMAND_LINE else self.file.folder / given
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = time.perf_counter() - started
+
+
+def _opened(file: RunFile, options: dict[str, Any]) -> System:
+    """The model of a run file; one that is not there is a problem of the line that names it."""
+    try:
+        return open_model(file.model, file.folder, **options)
+    except NoSuchModelError as error:
+        where = f"{file.model_source}: " if file.model_source else ""
+        raise RunFileError([*file.problems, f"{where}{error}"]) from None

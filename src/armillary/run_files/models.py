@@ -1,0 +1,138 @@
+"""Models by path or by the name of an example."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from armillary.errors import ArmillaryError, nearest, nearest_file
+from armillary.files.model.load import FORMATS, load
+from armillary.model.system import System
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_PLACES = (_PACKAGE / "_examples", _PACKAGE.parents[1] / "examples")  # in a wheel; in a checkout
+
+
+class NoSuchModelError(ArmillaryError):
+    """A name that stands for no model."""
+
+
+def open_model(
+    model: str | os.PathLike[str], folder: str | os.PathLike[str] = "", *, trust: bool = False, **options: Any
+) -> System:
+    """The system in a model file, whose path is relative to ``folder``, or the example of that name.
+
+    A Python file is never executed: a path may come from a run file, which is data. With ``trust`` a text
+    model may load the FMUs that it names; ``options`` are those of ``arm.load`` for other formats.
+    """
+    path = Path(folder) / model
+    if path.suffix.lower() == ".py":
+        raise NoSuchModelError(
+            f"'{model}' is a program, which is not executed here; save its system as text first, "
+            f"system.save('{path.with_suffix('.toml').name}'), or name an example"
+        )
+    if _is_file(path):
+        if path.suffix.lower() not in FORMATS:
+            raise NoSuchModelError(f"'{model}' is not a model: its name must end in {', '.join(FORMATS)}")
+        return _loaded(path, trust, options)
+    if str(model) in example_names():
+        return example_system(str(model), trust=trust, **options)
+    near = nearest_file(path.name, [*_models_in(path.parent), *example_names()])
+    raise NoSuchModelError(f"there is no model file '{path}', and no example of that name{near}")
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file; a path that no file can have, too long or with a null, has none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _models_in(folder: Path) -> list[str]:
+    try:
+        return [entry.name for entry in folder.iterdir() if entry.suffix.lower() in FORMATS]
+    except (OSError, ValueError):
+        return []
+
+
+# ------------------------------------------------------------------------------------------------- examples
+
+
+def example_folder() -> Path:
+    """Where the examples are: inside an installed package, or in the checkout around it."""
+    for folder in _PLACES:
+        if (folder / "pendulum.py").is_file():
+            return folder
+    raise ArmillaryError("the examples are not installed with this copy of Armillary")
+
+
+def example_names() -> list[str]:
+    """Names of the examples that hold a model, as a program or as a text."""
+    try:
+        folder = example_folder()
+    except ArmillaryError:
+        return []
+    return sorted({path.stem for path in folder.iterdir() if path.is_file() and _holds_model(path)})
+
+
+def _holds_model(path: Path) -> bool:
+    marks = {".py": "\ndef system(", ".toml": "\n[bodies.", ".urdf": "<robot", ".xml": "<mujoco"}
+    return path.suffix in marks and marks[path.suffix] in path.read_text(encoding="utf-8")
+
+
+def example_files(name: str) -> list[Path]:
+    """The files of an example: program, text model, and the run files of that model."""
+    folder = example_folder()
+    found = [path for path in sorted(folder.glob(f"{name}.*")) if path.suffix in (".py", *FORMATS)]
+    if not found:
+        known = [path.stem for path in folder.glob("*.py")]
+        near = nearest(name, {*known, *example_names()}) or "; 'armillary examples' lists them"
+        raise ArmillaryError(f"there is no example '{name}'{near}")
+    mine = tuple(f'model = "{stem}"' for stem in (name, *(path.name for path in found)))
+    runs = (p for p in sorted(folder.glob("*.toml")) if p not in found)
+    return found + [p for p in runs if any(line in p.read_text(encoding="utf-8") for line in mine)]
+
+
+def example_module(name: str) -> ModuleType:
+    """An example as a module: its `system()`, its data."""
+    path = example_folder() / f"{name}.py"
+    if not path.is_file():
+        raise ArmillaryError(f"there is no example '{name}'{nearest(name, example_names())}")
+    known = f"armillary._examples.{name}"
+    if known in sys.modules:
+        return sys.modules[known]
+    spec = importlib.util.spec_from_file_location(known, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[known] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[known]
+        raise
+    return module
+
+
+def example_system(name: str, *, trust: bool = False, **options: Any) -> System:
+    """The model of an example, as it is by default."""
+    first = example_files(name)[0]
+    if (example_folder() / f"{name}.py").is_file():
+        if options:
+            raise ArmillaryError(
+                f"the example '{name}' is a program, and takes no option {next(iter(options))}="
+            )
+        made = example_module(name).system()
+        assert isinstance(made, System)
+        return made
+    return _loaded(first, trust, options)
+
+
+def _loaded(path: Path, trust: bool, options: dict[str, Any]) -> System:
+    """A model file; only a text model can name machine code, so that there is something to trust."""
+    granted = {"trust": True} if trust and path.suffix.lower() == ".toml" else {}
+    return load(path, **granted, **options)

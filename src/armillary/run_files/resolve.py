@@ -1,0 +1,307 @@
+"""A run file against its model: every value a number in its unit, known by name, with its source.
+
+Nothing is derived here, so that a run file is checked in milliseconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.units.dimension import TIME
+from armillary.errors import ArmillaryError, nearest
+from armillary.files.model.kinds import shown
+from armillary.model.deduced_units import parameter_units
+from armillary.model.parameter_descriptions import parameter_descriptions
+from armillary.model.records import Memory
+from armillary.model.system import System
+from armillary.model.unit_system import SYSTEMS, state_factor
+from armillary.run_files.run_file import Entry, RunFile, RunFileError
+from armillary.runtime.values import BadValueError, finite, read_number
+
+MODEL = "model default"
+JOINT = "joint default"
+STARTED = "start of the model"
+
+
+class Value(NamedTuple):
+    """A number in its unit, what it means, and where it came from; None: no value, and none needed yet."""
+
+    number: float | None
+    units: str
+    about: str
+    source: str
+
+    @property
+    def given(self) -> bool:
+        return self.source not in (MODEL, JOINT, STARTED)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """All values of a run by name, those not given as the model has them."""
+
+    parameters: dict[str, Value]
+    initial: dict[str, Value]
+    inputs: dict[str, Value]
+    memory: dict[str, Value]
+    settings: dict[str, Entry]  # numbers in seconds where they are times
+    select: tuple[tuple[str, str], ...]  # names or patterns of outputs, with their sources
+
+
+def resolve(file: RunFile, system: System) -> Resolved:
+    """The values of a run, or an error that tells everything that does not fit."""
+    resolver = _Resolver(system)
+    parameters = resolver.parameters(file.parameters)
+    initial = resolver.initial(file.initial)
+    inputs = resolver.memories(file.inputs, "input")
+    memory = resolver.memories(file.memory, "memory")
+    settings = resolver.settings(file.settings)
+    select = resolver.selection(file.output)
+    if file.problems or resolver.problems:
+        raise RunFileError([*file.problems, *resolver.problems])
+    return Resolved(parameters, initial, inputs, memory, settings, select)
+
+
+def chosen(names: Iterable[str], select: tuple[tuple[str, str], ...]) -> list[str]:
+    """The outputs that patterns ask for, in the order of asking; all where nothing is asked for."""
+    known = list(names)
+    if not select:
+        return known
+    found: dict[str, None] = {}
+    problems = []
+    for pattern, source in select:
+        matches = [pattern] if pattern in known else [n for n in known if fnmatchcase(n, pattern)]
+        if not matches:
+            problems.append(f"{source}: no output '{pattern}'{nearest(pattern, known)}")
+        found |= dict.fromkeys(matches)
+    if problems:
+        raise RunFileError(problems)
+    return list(found)
+
+
+class _Resolver:
+    """The model's names and units, and the problems met so far."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.problems: list[str] = []
+
+    def parameters(self, given: Mapping[str, Entry]) -> dict[str, Value]:
+        system = self.system
+        units, about = parameter_units(system), parameter_descriptions(system)
+        values = {
+            name: Value(node.data.default, units[name], about[name], MODEL)
+            for name, node in system.parameters.items()
+        }
+        states = {s.data.name for s in system.moving()}
+        for name, entry in given.items():
+            if name not in values:
+                where = f"there is no parameter '{name}'"
+                if name in states:
+                    hint = f"; it is a coordinate, speed or state: [initial], or --set initial.{name}=…"
+                elif name in system.memories:
+                    kind = "inputs" if _is_input(system.memories[name]) else "memory"
+                    hint = f"; it is in [{kind}]: --set {kind}.{name}=…"
+                else:
+                    hint = nearest(name, values)
+                self.problems.append(f"{entry.source}: {where}{hint}")
+                continue
+            node = system.parameters[name]
+            number = self._number(entry, f"parameter '{name}'", units[name], node)
+            values[name] = Value(number, units[name], about[name], entry.source)
+        return values
+
+    def initial(self, given: Mapping[str, Entry]) -> dict[str, Value]:
+        system = self.system
+        fixed = {
+            s.data.name: "prescribed"
+            for p in system.prescriptions.values()
+            for s in (p.speed, p.coordinate)
+            if s is not None
+        }
+        fixed |= {s.data.name: "locked" for s in system.locked}
+        started = {s.data.name for s in system.started}
+        values = {}
+        symbols = {s.data.name: s for s in system.moving()}
+        for name, s in symbols.items():
+            if name not in fixed:
+                source = STARTED if name in started else JOINT
+                start = outside(system.initial[s], state_factor(s))
+                values[name] = Value(start, s.data.units or "", s.data.about, source)
+        for name, entry in given.items():
+            if name in fixed:
+                self.problems.append(f"{entry.source}: '{name}' is {fixed[name]}, so it has no initial value")
+            elif name not in values:
+                hint = self._imported(name) or nearest(name, values)
+                self.problems.append(f"{entry.source}: there is no coordinate, speed or state '{name}'{hint}")
+            else:
+                known = values[name]
+                number = self._number(entry, f"initial value of '{name}'", known.units, symbols[name])
+                values[name] = known._replace(number=number, source=entry.source)
+        return values
+
+    def _imported(self, name: str) -> str:
+        """What a joint of an imported file is called here: by the body that it moves."""
+        joints = self.system.imported.joints if self.system.imported is not None else {}
+        own = joints.get(name.partition(".")[0])
+        return f"; the file's joint '{name.partition('.')[0]}' has {', '.join(own)} here" if own else ""
+
+    def memories(self, given: Mapping[str, Entry], kind: str) -> dict[str, Value]:
+        """Inputs, or memories that are none; clocks of periodic updates have no value of the user's."""
+        found = {
+            name: m
+            for name, m in self.system.memories.items()
+            if _is_input(m) == (kind == "input") and m.period is None
+        }
+        values = {
+            name: Value(outside(m.initial, m.factor), m.symbol.data.units or "", m.about, MODEL)
+            for name, m in found.items()
+        }
+        for name, entry in given.items():
+            if name not in values:
+                hint = nearest(name, values) or (
+                    f"; there are {', '.join(values)}" if values else f"; the model has no {kind}"
+                )
+                self.problems.append(f"{entry.source}: there is no {kind} '{name}'{hint}")
+                continue
+            known = values[name]
+            number = self._number(entry, f"{kind} '{name}'", known.units, found[name].symbol)
+            values[name] = known._replace(number=number, source=entry.source)
+        return values
+
+    def _number(self, entry: Entry, what: str, units: str, node: Expr) -> float | None:
+        try:
+            return read_number(entry.value, units, self.system.units, node.dimension)
+        except ArmillaryError as error:
+            self._problem(entry, what, error)
+            return None
+
+    def _problem(self, entry: Entry, what: str, error: ArmillaryError) -> None:
+        joint = " " if isinstance(error, BadValueError) else ": "
+        self.problems.append(f"{entry.source}: {what}{joint}{error}")
+
+    # ------------------------------------------------------------ [run] and [output]
+
+    def settings(self, given: Mapping[str, Entry]) -> dict[str, Entry]:
+        found: dict[str, Entry] = {}
+        for name, entry in given.items():
+            try:
+                found[name] = Entry(_SETTINGS[name](entry.value), entry.source)
+            except ArmillaryError as error:
+                self._problem(entry, name, error)
+        return found
+
+    def selection(self, given: Mapping[str, Entry]) -> tuple[tuple[str, str], ...]:
+        file = given.get("file")
+        if file is not None and (not isinstance(file.value, str) or not file.value.strip()):
+            self.problems.append(f"{file.source}: file must be the name of a file, not {shown(file.value)}")
+        entry = given.get("select")
+        if entry is None:
+            return ()
+        names = [entry.value] if isinstance(entry.value, str) else entry.value
+        if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
+            message = f'select must be a list of outputs, e.g. ["r", "A.*"], not {shown(entry.value)}'
+            self.problems.append(f"{entry.source}: {message}")
+            return ()
+        return tuple((name, entry.source) for name in names)
+
+
+def outside(inside: float, factor: float) -> float:
+    """A number in stated units that becomes exactly ``inside`` when it is multiplied with ``factor``, where
+    there is one: an echo file must give the same run again.
+    """
+    value = inside / factor
+    candidates = (value, math.nextafter(value, math.inf), math.nextafter(value, -math.inf))
+    return next((v for v in candidates if v * factor == inside), value)
+
+
+def _is_input(memory: Memory) -> bool:
+    return memory.input
+
+
+# ------------------------------------------------------------------------------------ the kinds of settings
+
+
+def _seconds(value: Any) -> float:
+    return read_number(value, "s", SYSTEMS["SI"], TIME)
+
+
+def _positive_seconds(value: Any) -> float:
+    seconds = _seconds(value)
+    if seconds <= 0.0:
+        raise BadValueError(f"must be positive, not {shown(value)}")
+    return seconds
+
+
+def _duration(value: Any) -> float:
+    seconds = _seconds(value)
+    if seconds < 0.0:
+        raise BadValueError(f"must not be negative, not {shown(value)}")
+    return seconds
+
+
+def _largest_step(value: Any) -> float:
+    return math.inf if value == math.inf else _positive_seconds(value)
+
+
+def _sample(value: Any) -> float | list[float]:
+    return [_seconds(v) for v in value] if isinstance(value, list) else _positive_seconds(value)
+
+
+def _tolerance(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadValueError(f"needs a number, not {shown(value)}")
+    number = finite(value)
+    if number < 0.0:
+        raise BadValueError(f"must not be negative, not {number}")
+    return number
+
+
+def _tolerances(value: Any) -> float | list[float]:
+    return [_tolerance(v) for v in value] if isinstance(value, list) else _tolerance(value)
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise BadValueError(f"needs a whole number, at least 1, not {shown(value)}")
+    return value
+
+
+def _method(value: Any) -> str:
+    from armillary.runtime.integrators import METHODS
+
+    return _one_of(value, METHODS, "method")
+
+
+def _formalism(value: Any) -> str:
+    from armillary.program.derive import formalisms
+
+    return _one_of(value, ["auto", *formalisms()], "formalism")
+
+
+def _one_of(value: Any, known: Iterable[str], kind: str) -> str:
+    if not isinstance(value, str):
+        raise BadValueError(f"must be the name of a {kind}, not {shown(value)}")
+    if value not in known:
+        near = nearest(value, known) or f"; there are {', '.join(known)}"
+        raise ArmillaryError(f"there is no {kind} '{value}'{near}")
+    return value
+
+
+_SETTINGS: dict[str, Callable[[Any], Any]] = {
+    "duration": _duration,
+    "start": _seconds,
+    "step": _positive_seconds,
+    "method": _method,
+    "sample": _sample,
+    "rtol": _tolerance,
+    "atol": _tolerances,
+    "max_step": _largest_step,
+    "max_steps": _count,
+    "formalism": _formalism,
+}

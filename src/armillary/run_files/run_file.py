@@ -1,0 +1,250 @@
+"""Run files: which model, which values, how to integrate, what to keep.
+
+    model = "car.toml"              # relative to this file; or the name of an example
+    title = "step steer"
+
+    [parameters]                    # a number in the parameter's own units, or text with others
+    SPEED = "55 mile/hour"
+
+    [initial]                       # coordinates and speeds at the start
+    "RB.q1" = "1 deg"
+
+    [inputs]                        # signals from outside;  [memory]: other memories at the start
+    steer = 0.02
+
+    [user]                          # data for a function of the user's: see arm.run(…, on_input=…)
+    tyre = "soft"
+
+    [run]
+    duration = 2.0
+    step = 0.025
+    method = "midpoint"
+
+    [output]
+    file = "step.nc"
+    select = ["r", "Ay", "RB.*"]
+
+A run file is data: nothing in it is executed. Its own form is checked here, its values against the model in
+`resolve.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from armillary.errors import ArmillaryError, nearest, shortened
+from armillary.files.model.documents import Document, read_document
+from armillary.files.model.kinds import shown
+
+TABLES = ("parameters", "initial", "inputs", "memory", "user", "run", "output")
+RUN_KEYS = (
+    "duration", "start", "step", "method", "sample", "rtol", "atol", "max_step", "max_steps", "formalism",
+)  # fmt: skip
+OUTPUT_KEYS = ("file", "select")
+_KNOWN: dict[str, tuple[str, ...]] = {"run": RUN_KEYS, "output": OUTPUT_KEYS}  # tables of fixed keys
+_TOP = ("model", "title", *TABLES)
+COMMAND_LINE = "command line"
+
+
+class RunFileError(ArmillaryError):
+    """What is wrong with a run file: one sentence for each problem, with its file and line."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(shortened(problem) for problem in problems)
+        super().__init__("\n".join(self.problems))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RunFileError, (self.problems,)
+
+
+class Entry(NamedTuple):
+    """A value as written, and where: "step.toml:5", "command line"."""
+
+    value: Any
+    source: str
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """The content of a run file, as written; made by `RunFile.read`, or by `RunFile.of_model`.
+
+    file = RunFile.read("step.toml")
+    Simulation(file).run()                                          the run that it describes
+    Simulation(file.setting({"SPEED": "60 mile/hour"})).run()       another one
+    """
+
+    model: str
+    folder: Path  # what paths in it are relative to
+    stem: str  # what its results are called
+    title: str = ""
+    source: str = ""
+    model_source: str = ""  # the line that names the model
+    parameters: Mapping[str, Entry] = field(default_factory=dict)
+    initial: Mapping[str, Entry] = field(default_factory=dict)
+    inputs: Mapping[str, Entry] = field(default_factory=dict)
+    memory: Mapping[str, Entry] = field(default_factory=dict)
+    user: Mapping[str, Entry] = field(default_factory=dict)
+    settings: Mapping[str, Entry] = field(default_factory=dict)
+    output: Mapping[str, Entry] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()  # of its form: unknown keys, wrong kinds of values
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> RunFile:
+        """The run file at a path; what is wrong with its keys is told with its values, when it runs."""
+        return cls.of_document(read_document(path, "run file"))
+
+    @classmethod
+    def of_document(cls, document: Document) -> RunFile:
+        """The run file in a TOML document."""
+        content, problems = document.data, _form_problems(document)
+        if not isinstance(content.get("model"), str):
+            raise RunFileError(problems)
+
+        def entries(table: str) -> dict[str, Entry]:
+            found = content.get(table, {})
+            known = _KNOWN.get(table, found)
+            sound = {k: v for k, v in found.items() if k in known} if isinstance(found, dict) else {}
+            values = flat(sound, lambda name: table not in _KNOWN)
+            return {
+                name: Entry(value, where(document, table, *keys)) for name, (keys, value) in values.items()
+            }
+
+        return cls(
+            model=content["model"],
+            folder=document.path.parent,
+            stem=document.path.stem,
+            title=str(content.get("title", "")),
+            source=str(document.path),
+            model_source=where(document, "model"),
+            parameters=entries("parameters"),
+            initial=entries("initial"),
+            inputs=entries("inputs"),
+            memory=entries("memory"),
+            user=entries("user"),
+            settings=entries("run"),
+            output=entries("output"),
+            problems=tuple(problems),
+        )
+
+    @classmethod
+    def of_model(cls, model: str | os.PathLike[str]) -> RunFile:
+        """A run file that only names a model, or an example; results go to the current folder."""
+        return cls(model=str(model), folder=Path(), stem=Path(model).stem)
+
+    def setting(self, settings: Mapping[str, Any], source: str = "override") -> RunFile:
+        """The same with other values: parameters by name, all else as "initial.A.q1", "run.step", …"""
+        changed = {table: dict(getattr(self, _ATTRIBUTES[table])) for table in TABLES}
+        problems = []
+        for name, value in settings.items():
+            table, key = _addressed(name)
+            known = _KNOWN.get(table)
+            if known is not None and key not in known:
+                problems.append(f"{source}: there is no setting '{table}.{key}'{instead(key, known)}")
+            if table == "output" and key == "select" and isinstance(value, str):
+                value = [part.strip() for part in value.split(",") if part.strip()]
+            changed[table][key] = Entry(value, source)
+        if problems:
+            raise RunFileError(problems)
+        tables: dict[str, Any] = {_ATTRIBUTES[table]: values for table, values in changed.items()}
+        return replace(self, **tables)
+
+    def under(self, other: RunFile) -> RunFile:
+        """The same, but with what another run file sets wherever that sets something."""
+        attributes = _ATTRIBUTES.values()
+        both: dict[str, Any] = {a: {**getattr(self, a), **getattr(other, a)} for a in attributes}
+        return replace(self, **both)
+
+
+_ATTRIBUTES = {table: table for table in TABLES} | {"run": "settings"}
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """The name and value of "SPEED=60 mile/hour" or "run.step=1e-3"; it is a number, true or false where it
+    reads so.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise ArmillaryError(
+            f'--set {shown(text)}: write NAME=VALUE, e.g. --set SPEED="60 mile/hour" or --set run.step=1e-3'
+        )
+    return name.strip(), _plain(value.strip())
+
+
+def _plain(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    if text in ("true", "false"):
+        return text == "true"
+    return text.strip("\"'") if text[:1] == text[-1:] and text[:1] in ("'", '"') else text
+
+
+def _addressed(name: str) -> tuple[str, str]:
+    """Table and key of a setting's name; without a table it is a parameter."""
+    head, dot, rest = name.partition(".")
+    table = {"input": "inputs", "parameter": "parameters", "memories": "memory"}.get(head, head)
+    return (table, rest) if dot and table in TABLES and rest else ("parameters", name)
+
+
+# --------------------------------------------------------------------------------------------- its own form
+
+
+def _form_problems(document: Document) -> list[str]:
+    """What is wrong with a run file whatever its model: keys and the kinds of their values."""
+    content = document.data
+    found = []
+
+    def problem(message: str, *keys: str) -> None:
+        found.append(f"{where(document, *keys)}: {message}")
+
+    for key in content:
+        if key not in _TOP:
+            problem(f"unknown key '{key}'{instead(key, _TOP)}", key)
+    if "model" not in content:
+        problem('which model? begin with a line such as model = "car.toml"')
+    for key in ("model", "title"):
+        if key in content and not isinstance(content[key], str):
+            problem(f"{key} must be text, not {shown(content[key])}", key)
+    for table in TABLES:
+        values = content.get(table, {})
+        if not isinstance(values, dict):
+            problem(f"{table} must be a table, [{table}], not {shown(values)}", table)
+            continue
+        known = _KNOWN.get(table, values)
+        for key in values:
+            if key not in known:
+                problem(f"unknown key '{key}' in [{table}]{instead(key, known)}", table, key)
+    return found
+
+
+def where(document: Document, *keys: str) -> str:
+    """File and line of an entry."""
+    line = document.line(*keys)
+    return f"{document.path}:{line}" if line else str(document.path)
+
+
+def instead(key: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown key: the nearest known one, or all."""
+    return nearest(key, known) or f"; there are {', '.join(known)}"
+
+
+def flat(
+    values: Mapping[str, Any], nested: Callable[[str], bool], prefix: tuple[str, ...] = ()
+) -> dict[str, tuple[tuple[str, ...], Any]]:
+    """Keys and values by dotted name, so that RB.q1 = 1 says the same as "RB.q1" = 1; ``nested`` tells
+    whether a table of some name holds further names.
+    """
+    found: dict[str, tuple[tuple[str, ...], Any]] = {}
+    for key, value in values.items():
+        keys = (*prefix, key)
+        if isinstance(value, dict) and nested(".".join(keys)):
+            found |= flat(value, nested, keys)
+        else:
+            found[".".join(keys)] = (keys, value)
+    return found

@@ -1,0 +1,1 @@
+"""Compiled integration loops: their layout, steps, events and formulas."""

@@ -1,0 +1,36 @@
+"""Values inside the step just taken; the polynomial is in tableau.py."""
+
+from __future__ import annotations
+
+from armillary.llvm.builder import REAL
+from armillary.runtime.loop.formulas import dense_coefficients, dense_state
+from armillary.runtime.loop.functions import Frame, Program
+
+
+def emit_prepare(program: Program) -> Frame:
+    """The coefficients F of the step just taken, computed once and only when a value is asked for.
+
+    Where kₛ was needed for the error (dopri5), it is that of the state before normalisation.
+    """
+    f = program.function("prepare")
+    with f.when(f["prepared"].equals(1)):
+        f.give()
+    f["prepared"] = 1
+    dense_coefficients(f, f["t_old"], f["h_taken"], f.vector("end"), f.vector("point"))
+    f.give()
+    return f
+
+
+def emit_probe(program: Program, prepare: Frame) -> Frame:
+    """`probe(x)`: the state at t_old + x, into the vector `point`, normalised.
+
+    Never inlined: an event is located and then fired on exactly the same bits.
+    """
+    f = program.function("probe", arguments=(REAL,))
+    f.function.attributes.add("noinline")
+    f.internal(prepare)
+    point = f.vector("point")
+    dense_state(f, f.argument(2) / f["h_taken"], point)
+    f.normalise(f["t_old"] + f.argument(2), point)
+    f.give()
+    return f

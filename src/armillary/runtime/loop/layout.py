@@ -1,0 +1,134 @@
+"""What one compiled loop is made for, and where its numbers live.
+
+A loop is compiled once per `Shape`. Everything it knows between two calls is in two blocks of memory that the
+caller owns: `Control`, a record of scalars and addresses, and a workspace of reals. So a run can be left
+after any step and taken up again, bit for bit, and many runs can share one compiled loop.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from enum import IntEnum
+
+from armillary.runtime.loop.redundant_layout import Scheme
+from armillary.runtime.loop.tableau import Tableau
+
+# A grid point of a fixed step this close (in steps) to a sample time or to the end takes exactly that time.
+# An event is moved by at most this much, and only as far as rounding explains: see `closeness` in events.py.
+SNAP = 1e-6
+
+
+class Reason(IntEnum):
+    """Why a call of the loop came back. The first group ends a run, the second asks for another call."""
+
+    RUNNING = 0
+    FINISHED = 1
+    EVENT = 2
+    DIVERGED = 3
+    TOO_SMALL = 4
+    ACCUMULATES = 5  # one event happens faster and faster: see accumulation.py
+
+    PAUSED = 6  # the budget of steps is spent
+    FULL = 7  # no room for another row, or for another set of events
+
+
+class Phase(IntEnum):
+    """Where the loop stands at its present time; see loops.py."""
+
+    READY = 0  # to take the next step
+    SETTLED = 1  # the row at this time is due
+    ARRIVED = 2  # rows inside the step just taken are due, then events and memory
+
+
+REALS = (
+    "t", "t0", "t_end",  # now, start, end
+    "step", "max_step", "rtol",
+    "h",  # adaptive: the next step to try
+    "t_old", "h_taken",  # the step just taken, whole, even where an event cuts it short
+    "error_old",
+    "near",  # rows this close to the time of an event show the state after it
+    "blind",  # so long after an event that happened a little early its function may still not have crossed
+    "shortest",  # the least time between two firings of one of the events that happened last
+)  # fmt: skip
+WHOLES = (
+    "phase", "status", "failed", "failed_event",  # Phase, Reason, the state and the event to blame (−1: none)
+    "index",  # fixed step: number of the grid point last reached
+    "at_grid",  # 0 where an event has split a fixed step
+    "restart",  # the derivative kept for the next step is not valid
+    "choose_step",  # adaptive: h is to be chosen afresh
+    "after_rejection", "prepared", "pending",
+    "steps", "rejected", "evaluations",
+    "budget",  # steps this call may still try
+    "every_step",  # rows at the ends of steps, times written here, instead of at given times
+    "filled", "capacity", "logged", "log_capacity",
+)  # fmt: skip
+EVENT_VECTORS = (
+    "g", "g_start",  # the event functions now, and at the start of the step
+    "sign", "side",  # the sign last seen (0: none yet), and the one before the last firing
+    "low", "crossed", "direction", "terminal",
+    "last", "gap", "longest", "streak", "stuck", "returning",  # see accumulation.py
+)  # fmt: skip
+FUNCTIONS = ("derivatives", "outputs", "events", "update", "fire", "normalise", "solve", "residuals")
+ADDRESSES = ("constants", "times", "rows", "log", *FUNCTIONS)
+
+FIELDS = {name: place for place, name in enumerate((*REALS, *WHOLES, *ADDRESSES))}
+
+
+class Control(ctypes.Structure):
+    """The scalars of one run; every field takes eight bytes."""
+
+    _fields_ = [
+        *((name, ctypes.c_double) for name in REALS),
+        *((name, ctypes.c_int64) for name in WHOLES),
+        *((name, ctypes.c_void_p) for name in ADDRESSES),
+    ]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes and the method a loop is compiled for; `dense`: values inside a step can be asked for."""
+
+    tableau: Tableau
+    states: int
+    memory: int
+    outputs: int
+    events: int
+    update: bool
+    fire: bool
+    normalise: bool
+    dense: bool
+    scheme: Scheme | None = None  # of redundant coordinates
+
+    @property
+    def adaptive(self) -> bool:
+        return self.tableau.control is not None
+
+    @property
+    def derivative_vectors(self) -> int:
+        """How many derivative vectors k are kept."""
+        return self.tableau.stages + (1 + len(self.tableau.extra_c) if self.dense else 0)
+
+    @property
+    def dense_vectors(self) -> int:
+        """How many vectors F make the dense output; see tableau.py."""
+        return 3 + len(self.tableau.dense) if self.dense else 0
+
+    def layout(self) -> tuple[dict[str, int], int]:
+        """The offset of each vector in the workspace, and the length of the whole."""
+        lengths = dict.fromkeys(("state", "trial", "stage"), self.states)
+        lengths |= {f"k{i}": self.states for i in range(self.derivative_vectors)}
+        if self.adaptive:
+            lengths |= dict.fromkeys(("atol", "ratio", "ratio_low"), self.states)
+        if self.dense:
+            lengths |= dict.fromkeys(("base", "end", "point"), self.states)
+            lengths |= {f"F{i}": self.states for i in range(self.dense_vectors)}
+        lengths |= dict.fromkeys(("memory", "new_memory"), self.memory)
+        lengths |= dict.fromkeys(EVENT_VECTORS, self.events)
+        if self.scheme:
+            rows, work = self.scheme.rows, self.scheme.work
+            lengths |= {"work": work, "answer": self.scheme.answer, "gaps": 2 * rows, "settings": 2}
+        offsets, end = {}, 0
+        for name, length in lengths.items():
+            offsets[name], end = end, end + length
+        return offsets, end

@@ -1,0 +1,1 @@
+"""Compiled models: programs that can be called and run through time."""

@@ -1,0 +1,498 @@
+"""Compiled models: generated functions in this process, to be asked for values and run through time."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.algebra.arguments import count, several
+from armillary.errors import ArmillaryError, ParameterError, SimulationError, nearest
+from armillary.llvm.jit import Compiled
+from armillary.llvm.sections import llvm_text
+from armillary.mechanics.constraints.reduced_tree import Mode
+from armillary.model.records import Event
+from armillary.program.derive import derive
+from armillary.program.equations import NOT_PICKLED, Equations
+from armillary.program.roots import WATCHMEN
+from armillary.runtime.integrators import METHODS, Functions, Integration, check_run
+from armillary.runtime.models.configurations import Modes, asks_for_mode
+from armillary.runtime.models.failure import raise_for
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.legs import Journey, Traveller, straight
+from armillary.runtime.models.parameters import check_physical, parameter_table, with_these
+from armillary.runtime.models.weak_masses import sound_part
+from armillary.runtime.progress import progress_line
+from armillary.runtime.start.hooks import OnStart, started
+from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, vector
+from armillary.runtime.start.mass_centres import with_mass_centres, with_started_memory
+from armillary.runtime.start.place import Place
+from armillary.version import VERSION
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from armillary.analysis.sensitivities import Sensitivities
+    from armillary.ensembles.metrics import Metrics
+    from armillary.ensembles.result import Batch
+    from armillary.results import Run
+    from armillary.runtime.models.sensitive import SensitiveModel
+    from armillary.runtime.options import RunOptions
+
+_REALS = ctypes.POINTER(ctypes.c_double)
+_SAMPLES = 1000  # rows of an adaptive run whose sampling was not said
+
+BACKENDS = ("llvm",)
+
+
+def compile_equations(equations: Equations, backend: str = "llvm") -> CompiledModel:
+    """Equations compiled by a backend."""
+    return CompiledModel(equations, *machine_code(equations, backend))
+
+
+def machine_code(equations: Equations, backend: str) -> tuple[Compiled, float]:
+    """The functions of a program as machine code, and the seconds that it took."""
+    if not isinstance(backend, str) or backend not in BACKENDS:
+        raise ArmillaryError(
+            f"unknown backend '{backend}'{nearest(backend, BACKENDS)}; there is {', '.join(BACKENDS)}"
+        )
+    start = time.perf_counter()
+    return Compiled(llvm_text(equations.program)), time.perf_counter() - start
+
+
+class CompiledModel:
+    """One system's equations as machine code, freed with this object."""
+
+    def __init__(self, equations: Equations, code: Compiled, seconds: float) -> None:
+        self.equations = equations
+        self.compile_seconds = seconds
+        self._code = code
+        self._table = parameter_table(equations)
+        self._mode_models: dict[Mode, CompiledModel] = {equations.mode: self}
+        self._sensitive: dict[Any, SensitiveModel] = {}
+        self.coordinate_names = equations.coordinates
+        self.speed_names = equations.speeds
+        self.state_names = equations.states
+        self.output_names = tuple(c.name for c in equations.targets.columns)
+        self._default_constants: np.ndarray | None = None
+
+    # ------------------------------------------------------------ what it is made of
+
+    @property
+    def parameters(self) -> dict[str, float | None]:
+        """Parameters with their defaults, in their stated units."""
+        return self.equations.parameters
+
+    @property
+    def formalism(self) -> str:
+        """Name of the formalism behind the code."""
+        return self.equations.formalism
+
+    def address(self, name: str) -> int:
+        """Address of a generated function ("derivatives", "outputs", …); 0 where the model has none."""
+        program = self.equations.program
+        absent = {
+            "events": not program.events.results,
+            "update": not program.update.results,
+            "fire": not program.fire,
+            "normalise": not program.quaternions and not program.corrected,
+            "geometry": not program.geometry.results,
+            "solve": all(s.name != "solve" for s in program.stepping),
+            "residuals": all(s.name != "residuals" for s in program.stepping),
+        }
+        return 0 if absent.get(name) else self._code.address(name)
+
+    def constants(self, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
+        """Precomputed constants for a parameter set, as the generated functions take them."""
+        if parameters is None and self._default_constants is not None:
+            return self._default_constants
+        inside = self._table.inside(self._table.values(parameters))
+        constants = np.zeros(max(len(self.equations.program.constants), 1))
+        precompute = ctypes.CFUNCTYPE(None, _REALS, _REALS)(self.address("precompute"))
+        precompute(inside.ctypes.data_as(_REALS), constants.ctypes.data_as(_REALS))
+        if not parameters:
+            constants.setflags(write=False)
+            self._default_constants = constants
+        return constants
+
+    # ------------------------------------------------------------ values
+
+    def derivatives(
+        self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
+    ) -> np.ndarray:
+        """[q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own."""
+        y = self._state_vector(state)
+        return self._call("derivatives", len(y), t, y, parameters, memory)
+
+    def accelerations(
+        self,
+        t: float,
+        q: Any,
+        u: Any,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        memory: Any = None,
+        states: Any = None,
+    ) -> np.ndarray:
+        """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
+        q = vector(q, len(self.coordinate_names), "coordinates")
+        u = vector(u, len(self.speed_names), "speeds")
+        y = np.concatenate([q, u, self._own_states(states)])
+        return self.derivatives(t, y, parameters, memory=memory)[len(q) : len(q) + len(u)]
+
+    def _own_states(self, states: Any) -> np.ndarray:
+        if states is None:
+            return initial_states(self.equations, None)
+        return vector(states, len(self.state_names), "states")
+
+    def outputs(
+        self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
+    ) -> dict[str, float]:
+        """All outputs at a state, by name."""
+        y = self._state_vector(state)
+        out = self._call("outputs", len(self.output_names), t, y, parameters, memory)
+        return dict(zip(self.output_names, out.tolist(), strict=True))
+
+    def second_half(
+        self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
+    ) -> np.ndarray:
+        """What follows the coordinates in a state, from the speeds of ``speed_names``: these themselves."""
+        return u
+
+    def further_states(self, instance: Instance, place: Place) -> np.ndarray:
+        """What follows that in a state: nothing."""
+        return np.empty(0)
+
+    def along(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray | None:
+        """Derivatives of all coordinates and speeds at a state, where it holds any."""
+        return None
+
+    @property
+    def base(self) -> CompiledModel:
+        """The model without derivatives of its motion: itself."""
+        return self
+
+    @property
+    def start_tail(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Further states and memory at the start of every run; None where they are not always the same."""
+        return np.empty(0), np.empty(0)
+
+    def in_mode(self, mode: Mode) -> CompiledModel:
+        """The same system's model in another mode."""
+        equations = self.equations
+        return derive(equations.system, equations.formalism, mode=mode, **equations.options).compile()
+
+    def _state_vector(self, state: Any) -> np.ndarray:
+        return vector(state, len(self.equations.program.state), "state")
+
+    def _call(
+        self, name: str, length: int, t: float, y: np.ndarray, parameters: Any, memory: Any
+    ) -> np.ndarray:
+        stored = initial_memory(self.equations, None, t)
+        if memory is not None:
+            stored = vector(memory, len(stored), "memory")
+        return Instance(self, parameters).call(name, length, t, y, stored)
+
+    def state(
+        self,
+        initial: Mapping[str, float] | Sequence[float] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        t: float = 0.0,
+    ) -> np.ndarray:
+        """A state from values by name (the rest as described), or from all values in order. Euler parameters
+        are made unit, loops are closed, and speeds made to agree with the constraints.
+        """
+        instance = Instance(self, parameters)
+        return instance.packed(self.place_at_start(instance, initial, t, initial_memory(self.equations)))
+
+    def place_at_start(
+        self,
+        instance: Instance,
+        initial: Mapping[str, float] | Sequence[float] | None,
+        t: float,
+        memory: np.ndarray,
+    ) -> Place:
+        """The place where a run starts."""
+        q, u, named = initial_values(self.equations, initial)
+        place = Place(t, q, u, memory, initial_states(self.equations, initial))
+        place = instance.assembled(place, named) if self.equations.setting.rows else place
+        return with_started_memory(instance, with_mass_centres(instance, place, initial))
+
+    def inside(self, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
+        """Values of all parameters in the model's own units."""
+        values = self._table.inside(self._table.values(parameters))
+        return dict(zip(self._table.names, values.tolist(), strict=True))
+
+    def refused(self, inside: Mapping[str, float]) -> str:
+        """Why this kind of model does not run with parameters in its own units, "" where it does."""
+        return ""
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether there are such parameters."""
+        return False
+
+    # ------------------------------------------------------------ derivatives of runs
+
+    def with_sensitivities(
+        self, to: Sequence[Any], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
+    ) -> SensitiveModel:
+        """The model with derivatives of its outputs ``to`` parameters and initial values as further outputs.
+
+        ``to`` are names of parameters, coordinates, speeds, states or memories, ``of`` those of outputs
+        (left out: coordinates, speeds, states and the outputs of the description). The derivative of output y
+        by p is the column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or
+        in batches.
+        Jumps of loads where a condition changes are not part of this and are refused, unless
+        ``ignore_jumps`` says that no run comes there; what events do is.
+        """
+        from armillary.program.sensitivity import sensitive_equations
+
+        names = tuple(map(str, several(to, "to=")))
+        outputs = None if of is None else tuple(several(of, "of="))
+        key = (names, outputs, ignore_jumps)
+        if key not in self._sensitive:
+            found = sensitive_equations(self.equations, names, outputs, ignore_jumps=ignore_jumps)
+            self._sensitive[key] = found.compile(base=self)
+        return self._sensitive[key]
+
+    def sensitivities(
+        self,
+        t_end: float,
+        to: Sequence[Any],
+        of: Sequence[str] | None = None,
+        *,
+        ignore_jumps: bool = False,
+        **how: Unpack[RunOptions],
+    ) -> Sensitivities:
+        """The derivatives of a run by parameters and initial values, over time; and the run.
+
+        ``to``, ``of`` and ``ignore_jumps`` are those of ``with_sensitivities``, all else is as for
+        ``simulate``. Tolerances hold for the motion and for its change per relative change of a parameter.
+        """
+        from armillary.analysis.sensitivities import sensitivities
+
+        return sensitivities(self, t_end, to, of, ignore_jumps, **how)
+
+    # ------------------------------------------------------------ runs
+
+    def simulate(
+        self,
+        t_end: float,
+        *,
+        step: float | None = None,
+        method: str | None = None,
+        initial: Mapping[str, float] | Sequence[float] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        memory: Mapping[str, float] | None = None,
+        t0: float = 0.0,
+        sample: float | Sequence[float] | None = None,
+        rtol: float = 1e-9,
+        atol: float | Sequence[float] = 1e-11,
+        max_step: float = float("inf"),
+        max_steps: int = 1_000_000_000,
+        progress: bool | Callable[[float], None] = True,
+        on_start: OnStart | None = None,
+    ) -> Run:
+        """The motion from ``t0`` to ``t_end``.
+
+        With a ``step`` the method is "rk4" unless another is named, without one "dop853". For an adaptive
+        method ``step`` is the first one it tries, and ``rtol`` and ``atol`` are the errors it tolerates; a
+        method of fixed step has no use for those. ``sample`` is the time between rows, or the times
+        themselves; left out, fixed steps give a row each and adaptive methods a thousand; more than 4 GiB of
+        rows are refused. ``progress`` shows a line on a terminal when a run takes long, or calls a function
+        with the time reached. ``on_start`` is a function that sees all parameters, initial values and memory
+        by name, in their stated units, and may return other initial values.
+
+        A run that diverges, or an event of which comes faster and faster without end, raises a
+        SimulationError whose ``run`` holds the data so far; Ctrl-C returns what was computed.
+        """
+        chosen = method if method is not None else "rk4" if step is not None else "dop853"
+        check_run(chosen, t0, t_end, step)
+        max_steps = count(max_steps, "max_steps")
+        values = self._table.values(parameters)
+        check_physical(self.equations.system, self._table, values)
+        if parameters and (why := self.refused(self.inside(parameters))):
+            raise ParameterError(with_these(why))
+        instance = Instance(self, parameters)
+        initial, memory = started(self, on_start, values, initial, memory, t0)
+        start = self.place_at_start(instance, initial, t0, initial_memory(self.equations, memory, t0))
+        adaptive = chosen in METHODS and METHODS[chosen].adaptive
+        if sample is None and adaptive and t_end > t0:
+            sample = (t_end - t0) / _SAMPLES
+        how: dict[str, Any] = {
+            "step": step, "sample": sample, "rtol": rtol, "atol": self.tolerances(atol),
+            "max_step": max_step, "max_steps": max_steps,
+        }  # fmt: skip
+        with progress_line(progress, t0, t_end) as report:
+            how["progress"] = report
+            if self._changes_mode:
+                modes = Modes(self._mode_models, self.equations.mode, parameters)
+                journey = Traveller(modes, start, t_end, method=chosen, **how).travel()
+            else:
+                journey = straight(instance, start, t_end, chosen, how)
+        result, weakness = sound_part(journey.instance, journey.result(), adaptive)
+        journey.failure = journey.failure or weakness
+        tolerances = {"rtol": rtol, "atol": str(atol)} if adaptive else {}
+        run = self._run(result, values, {"method": chosen, "step": step or 0.0, **tolerances}, journey, start)
+        if journey.failure:
+            raise SimulationError(f"{journey.failure}; the data so far are in the error's .run", run)
+        raise_for(result, run, journey.instance, adaptive)
+        return run
+
+    def simulate_batch(
+        self,
+        t_end: float,
+        *,
+        step: float | None = None,
+        method: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        initial: Mapping[str, Any] | Any = None,
+        memory: Mapping[str, Any] | None = None,
+        t0: float = 0.0,
+        sample: float | Sequence[float] | None = None,
+        watch: float | None = None,
+        outputs: Sequence[str] | None = None,
+        metrics: Metrics | None = None,
+        runs: int | None = None,
+        rtol: float = 1e-9,
+        atol: float | Sequence[float] = 1e-11,
+        max_step: float = float("inf"),
+        max_steps: int = 1_000_000_000,
+        threads: int | None = None,
+        device: str = "cpu",
+        precision: str = "double",
+        progress: bool | Callable[[int], None] = True,
+        on_start: None = None,
+    ) -> Batch:
+        """Many runs from ``t0`` to ``t_end`` at once.
+
+        ``parameters``, ``initial`` and ``memory`` hold numbers or texts with units, shared by all runs, and
+        arrays of them, one per run; ``initial`` may also be whole states, a row per run. ``metrics`` are
+        reduced on the fly, by name: "final(x)", "minimum(x)", "maximum(x)", "mean(x)", "rms(x)", "crossing(x,
+        level, rising)", "histogram(x, low, high, bins)" of outputs x. They see every fixed step, or 1000
+        intervals of an adaptive method; ``watch`` is another time between two looks. ``outputs`` are those
+        whose histories are kept, at the times of ``sample``: all where no metrics are asked for, else none
+        unless named. Steps, methods and tolerances are those of ``simulate``, and so are the numbers, to
+        rounding, whatever the number of runs and ``threads`` (all cores by default).
+
+        A run that diverges does not disturb the others: ``batch.status`` tells, its metrics are NaN.
+        ``device="gpu"`` makes the runs on a CUDA GPU, with ``precision`` "double" or "single".
+        """
+        from armillary.ensembles.batch import simulate_batch
+
+        if on_start is not None:
+            raise ArmillaryError(
+                "simulate_batch calls no function of Python at the start of its runs, so it has no "
+                "on_start=: give the initial values of all runs as arrays, initial={'name': […]}, or call "
+                "simulate(on_start=…) run by run"
+            )
+        return simulate_batch(
+            self, t_end, step=step, method=method, parameters=parameters, initial=initial, memory=memory,
+            t0=t0, sample=sample, watch=watch, outputs=outputs, metrics=metrics, runs=runs, rtol=rtol,
+            atol=atol, max_step=max_step, max_steps=max_steps, threads=threads, device=device,
+            precision=precision, progress=progress,
+        )  # fmt: skip
+
+    def tolerances(self, atol: float | Sequence[float]) -> float | Sequence[float]:
+        """Tolerances of all states, from those of coordinates and speeds."""
+        return atol
+
+    @property
+    def _changes_mode(self) -> bool:
+        """Whether a run may need another program of the same system."""
+        watched = self.equations.targets.watched
+        return any(e.name in WATCHMEN or asks_for_mode(e, self.equations) for e in watched)
+
+    def _ends(self, event: Event) -> bool:
+        """Whether the compiled loop returns at an event."""
+        return event.stop or asks_for_mode(event, self.equations)
+
+    def ends_a_leg(self, k: int) -> bool:
+        """Whether the compiled loop returns at an event, by its number."""
+        return self._ends(self.equations.targets.watched[k])
+
+    def run_functions(self) -> Functions:
+        """Addresses and sizes of the generated functions, for an integrator."""
+        program, events = self.equations.program, self.equations.targets.watched
+        return Functions(
+            derivatives=self.address("derivatives"),
+            outputs=self.address("outputs"),
+            events=self.address("events"),
+            update=self.address("update"),
+            fire=self.address("fire"),
+            normalise=self.address("normalise"),
+            solve=self.address("solve"),
+            residuals=self.address("residuals"),
+            n_states=len(program.state),
+            n_outputs=len(self.output_names),
+            n_memory=len(program.memory),
+            n_events=len(program.fire),
+            event_directions=tuple(e.direction for e in events),
+            event_terminal=tuple(self._ends(e) for e in events),
+            event_landing=tuple(k for k, e in enumerate(events) if e.name in WATCHMEN),
+            owner=self._code,
+        )
+
+    def _run(
+        self,
+        result: Integration,
+        values: dict[str, float],
+        how: dict[str, Any],
+        journey: Journey,
+        start: Place,
+    ) -> Run:
+        from armillary.results import Event as Happening
+        from armillary.results import Run
+
+        columns = self.equations.targets.columns
+        info = {
+            **_versions(),
+            "formalism": self.formalism,
+            **how,
+            "status": result.status,
+            "steps": result.steps,
+            "rejected": result.rejected,
+            "evaluations": result.evaluations,
+            **({"modes": "; ".join(journey.notes)} if journey.notes else {}),
+            **({"assembly": start.note} if start.note else {}),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        return Run(
+            system=self.equations.system.name,
+            time=result.time,
+            values=result.samples,
+            names=self.output_names,
+            units={c.name: c.units for c in columns},
+            descriptions={c.name: c.about for c in columns},
+            parameters=values,
+            parameter_units=dict(zip(self._table.names, self._table.units, strict=True)),
+            info=info,
+            events=tuple(Happening(t, name) for t, name in journey.events),
+            outputs=tuple(self.equations.system.outputs),
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise ArmillaryError(NOT_PICKLED.format(what="compiled equations", name=self.equations.system.name))
+
+    def __repr__(self) -> str:
+        return f"CompiledModel({self.equations.system.name!r}, {self.formalism}, {self.equations.operations})"
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Versions that a run depends on."""
+    import llvmlite
+
+    return {
+        "armillary": VERSION,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "llvmlite": llvmlite.__version__,
+    }

@@ -1,0 +1,89 @@
+"""Compiled models whose states are not coordinates and speeds: momenta, or speeds that the program chose.
+
+Runs start from coordinates and speeds, as with every formalism; the states are computed from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from armillary.llvm.jit import Compiled
+from armillary.program.momentum import ConvertedEquations, MomentumEquations
+from armillary.runtime.models.compiled import CompiledModel, machine_code
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.start.initial import initial_memory, vector
+
+
+def compile_momentum(equations: MomentumEquations, backend: str = "llvm") -> MomentumModel:
+    """Equations in momenta compiled by a backend."""
+    return MomentumModel(equations, *machine_code(equations, backend))
+
+
+def compile_converted(equations: ConvertedEquations, backend: str = "llvm") -> ConvertedModel:
+    """Equations in other states than speeds compiled by a backend."""
+    return ConvertedModel(equations, *machine_code(equations, backend))
+
+
+class ConvertedModel(CompiledModel):
+    """One system's equations as machine code; a state is [coordinates, what the speeds are converted to], and
+    ``derivatives`` are their rates.
+    """
+
+    equations: ConvertedEquations
+
+    def accelerations(
+        self,
+        t: float,
+        q: Any,
+        u: Any,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        memory: Any = None,
+        states: Any = None,
+    ) -> np.ndarray:
+        """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
+        second = self._converted(t, q, u, parameters, memory)
+        places = vector(q, len(self.coordinate_names), "coordinates")
+        state = np.concatenate([places, second, self._own_states(states)])
+        return self._call("accelerations", len(self.speed_names), t, state, parameters, memory)
+
+    def second_half(
+        self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
+    ) -> np.ndarray:
+        """What follows the coordinates in a state."""
+        count = len(self.equations.targets.speeds)
+        work = np.concatenate([q, np.zeros(count + len(self.state_names)), u])
+        return instance.call("momenta", count, t, work, memory) + 0.0  # no −0
+
+    def _converted(
+        self, t: float, q: Any, u: Any, parameters: Mapping[str, Any] | None, memory: Any
+    ) -> np.ndarray:
+        q = vector(q, len(self.coordinate_names), "coordinates")
+        u = vector(u, len(self.speed_names), "speeds")
+        stored = initial_memory(self.equations, None, t)
+        stored = stored if memory is None else vector(memory, len(stored), "memory")
+        return self.second_half(Instance(self, parameters), t, q, u, stored)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.equations.system.name!r}, {self.equations.operations})"
+
+
+class MomentumModel(ConvertedModel):
+    """One system's equations as machine code; a state is [coordinates, momenta], and ``derivatives`` are
+    their rates.
+    """
+
+    equations: MomentumEquations
+
+    def __init__(self, equations: MomentumEquations, code: Compiled, seconds: float) -> None:
+        super().__init__(equations, code, seconds)
+        self.momentum_names = equations.momenta
+
+    def momenta(
+        self, t: float, q: Any, u: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
+    ) -> np.ndarray:
+        """The momenta of the state at coordinates q and speeds u."""
+        return self._converted(t, q, u, parameters, memory)

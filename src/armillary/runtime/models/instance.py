@@ -1,0 +1,201 @@
+"""A program with one set of parameter values: its numbers at places of a motion.
+
+The compiled functions as the rest of the runtime asks them, outside of the loop: for assembly, for changes of
+mode and for steps across singular places.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.algebra.arguments import real, unsigned_zeros
+from armillary.errors import ArmillaryError
+from armillary.mechanics.constraints.assembly import Geometry
+from armillary.model.unit_system import state_factor
+from armillary.program.equations import Equations
+from armillary.program.roots import LOST, POOR, RANK, SWITCHING
+from armillary.runtime.start.assembly import check_redundant, closed, consistent
+from armillary.runtime.start.place import Place
+
+if TYPE_CHECKING:
+    from armillary.runtime.models.compiled import CompiledModel
+
+_REALS = ctypes.POINTER(ctypes.c_double)
+_ORDINARY = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_REALS] * 4)
+_FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[_REALS] * 5)
+_OFF = 1e-5  # by which a constraint may fail before a run is stopped: far more than any method leaves
+_NORMALISE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_REALS] * 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A compiled model and the parameters of a run."""
+
+    model: CompiledModel
+    parameters: Mapping[str, Any] | None = None
+
+    @property
+    def equations(self) -> Equations:
+        return self.model.equations
+
+    @cached_property
+    def constants(self) -> np.ndarray:
+        return self.model.constants(self.parameters)
+
+    def call(self, name: str, length: int, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """The results of a generated function, by name."""
+        out, stored = np.empty(length), memory if memory.size else np.zeros(1)
+        y = np.ascontiguousarray(state, dtype=float)
+        places = (a.ctypes.data_as(_REALS) for a in (y, self.constants, stored, out))
+        _ORDINARY(self.model.address(name))(real(t, "the time"), *places)
+        return unsigned_zeros(out)
+
+    def derivatives(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        return self.call("derivatives", len(state), t, state, memory)
+
+    def outputs(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        return self.call("outputs", len(self.model.output_names), t, state, memory)
+
+    def events(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        return self.call("events", len(self.equations.targets.watched), t, state, memory)
+
+    def updated(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """The memory that a step begins with."""
+        return self.call("update", len(memory), t, state, memory) if self.model.address("update") else memory
+
+    def fired(self, k: int, t: float, state: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """State and memory after an event."""
+        new_state, new_memory = np.array(state, dtype=float), np.array(memory, dtype=float)
+        arrays = (np.array(state, dtype=float), self.constants, memory, new_memory, new_state)
+        padded = [a if a.size else np.zeros(1) for a in arrays]
+        _FIRE(self.model.address("fire"))(k, float(t), *(a.ctypes.data_as(_REALS) for a in padded))
+        return padded[4], padded[3][: len(memory)]
+
+    def check(self, place: Place) -> None:
+        """An error where a place does not satisfy the constraints, or this program cannot tell its speeds."""
+        if not self.equations.setting.rows:
+            return
+        geometry = self.geometry(place.memory)
+        here = geometry.at(place.t, place.q)
+        again = self.place(place.t, self.packed(place), place.memory).u
+        scale = 1.0 + float(np.max(np.abs(place.u), initial=0.0))
+        speeds = here.jacobian @ place.u + here.known
+        wrong = [i for i, v in zip(geometry.layout.gaps, here.gap, strict=True) if not abs(v) < _OFF]
+        wrong += [i for i, v in enumerate(speeds) if not abs(v) < _OFF * scale]
+        if wrong:
+            constraint = self.equations.setting.rows[wrong[0]].constraint
+            raise ArmillaryError(
+                f"at t = {place.t:.6g} s constraint '{constraint.name}' ({constraint.about}) does not hold "
+                "any more: what was redundant or prescribed elsewhere contradicts it here, or a loop cannot "
+                "follow what is prescribed"
+            )
+        told = [u not in self.equations.setting.given for u in self.equations.system.speeds]
+        if not np.max(np.abs(again - place.u)[told], initial=0.0) < 1e-3 * scale:
+            raise ArmillaryError(
+                f"at t = {place.t:.6g} s the constraints of '{self.equations.system.name}' lose rank, so the "
+                "motion can go on in more than one way; start a little away from there"
+            )
+
+    def closed(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """The state with its loops closed and unit Euler parameters."""
+        y, stored = np.array(state, dtype=float), memory if memory.size else np.zeros(1)
+        if address := self.model.address("normalise"):
+            _NORMALISE(address)(float(t), *(a.ctypes.data_as(_REALS) for a in (y, self.constants, stored)))
+        return y
+
+    # ------------------------------------------------------------ places
+
+    def packed(self, place: Place) -> np.ndarray:
+        """The state of this program at a place."""
+        index = {u.data.name: j for j, u in enumerate(self.equations.system.speeds)}
+        u = place.u[[index[name] for name in self.model.speed_names]]
+        second = self.model.second_half(self, place.t, place.q, u, place.memory)
+        return np.concatenate([place.q, second, place.states, self.model.further_states(self, place)])
+
+    def place(self, t: float, state: np.ndarray, memory: np.ndarray) -> Place:
+        """All coordinates and speeds of a state of this program."""
+        column = {name: i for i, name in enumerate(self.model.output_names)}
+        out = self.outputs(t, state, memory)
+        speeds = self.equations.system.speeds
+        u = out[[column[s.data.name] for s in speeds]] * [state_factor(s) for s in speeds]
+        q = state[: len(self.model.coordinate_names)].copy()
+        first = len(q) + len(self.model.speed_names)
+        own = state[first : first + len(self.model.state_names)].copy()
+        return Place(t, q, u, memory, own, along=self.model.along(self, t, state, memory))
+
+    def row_place(self, t: float, row: np.ndarray, memory: np.ndarray) -> Place:
+        """All coordinates and speeds of a row of a run."""
+        shown = dict(zip(self.model.output_names, row, strict=True))
+        system = self.equations.system
+        states = system.moving()
+        inside = {s.data.name: shown[s.data.name] * state_factor(s) for s in states}
+        q = np.array([inside[name] for name in self.model.coordinate_names])
+        own = np.array([inside[name] for name in self.model.state_names])
+        return Place(t, q, np.array([inside[s.data.name] for s in system.speeds]), memory, own)
+
+    def values(self, place: Place) -> dict[Any, Any]:
+        """Values of all that expressions can hold at a place, by name."""
+        system = self.equations.system
+        values: dict[Any, Any] = self.model.inside(self.parameters)
+        values |= dict(zip(self.model.coordinate_names, place.q.tolist(), strict=True))
+        values |= {s.data.name: float(x) for s, x in zip(system.speeds, place.u, strict=True)}
+        values |= dict(zip(self.model.state_names, place.states.tolist(), strict=True))
+        own = place.memory[: len(system.memories)]  # derivatives of memories, where there are some, follow
+        values |= dict(zip(system.memories, own.tolist(), strict=True))
+        return values | {system.time.data.name: place.t}
+
+    # ------------------------------------------------------------ constraints
+
+    def geometry(self, memory: np.ndarray) -> Geometry:
+        """The constraints as numbers of time and coordinates."""
+        layout = self.equations.setting.layout
+        assert layout is not None
+        program = self.equations.program
+        length, still = len(program.geometry.results), np.zeros(len(program.state))
+        return Geometry(
+            layout,
+            lambda t, q: self.call("geometry", length, t, np.concatenate([q, still]), memory),
+            self._speed_sizes,
+        )
+
+    @cached_property
+    def _speed_sizes(self) -> np.ndarray:
+        program = self.equations.program
+        known = dict(zip(program.constants, self.constants.tolist(), strict=False))
+        return np.array([known[s] if s in known else float(s.data) for s in program.speed_sizes])
+
+    def assembled(self, place: Place, named: set[str]) -> Place:
+        """The place with its loops closed and its speeds made to agree; what is named stays as it is."""
+        geometry, setting = self.geometry(place.memory), self.equations.setting
+        names = list(self.model.coordinate_names)
+        at = {i for i, name in enumerate(names) if name in named}
+        q = closed(geometry, setting, place.t, place.q, at, names)
+        check_redundant(geometry, setting, place.t, q)
+        guessed = [
+            f"{names[i]} from {place.q[i]:.6g} to {q[i]:.6g}"
+            for i in sorted(at)
+            if abs(q[i] - place.q[i]) > 1e-6
+        ]
+        speeds = [s.data.name for s in self.equations.system.speeds]
+        held = {j for j, name in enumerate(speeds) if name in named}
+        u = consistent(geometry, setting, place.t, q, place.u, held, speeds)
+        note = f"loops closed by moving {', '.join(guessed)}" if guessed else ""
+        return replace(place, q=q, u=u, note=note)
+
+    def quality(self, place: Place) -> float:
+        """How well the dependent speeds are told by the others at a place; 0: not at all."""
+        return self._watched(SWITCHING, place.t, self.packed(place), place.memory) + POOR
+
+    def strength(self, t: float, state: np.ndarray, memory: np.ndarray) -> float:
+        """What is left of the weakest constraint at a state, of 1 as elsewhere, squared; 0: rank is lost."""
+        return max(self._watched(RANK, t, state, memory) + LOST, 0.0)
+
+    def _watched(self, name: str, t: float, state: np.ndarray, memory: np.ndarray) -> float:
+        watched = [e.name for e in self.equations.targets.watched]
+        return float(self.call("events", len(watched), t, state, memory)[watched.index(name)])

@@ -1,0 +1,347 @@
+"""A run through several programs of one system, leg by leg.
+
+The compiled loop ends where an event asks for another mode; the place reached is carried over and the run
+goes on. All modes have the same outputs, so nobody sees the seams but in the report.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from armillary.errors import ArmillaryError
+from armillary.mechanics.constraints.reduced_tree import Mode
+from armillary.model.records import Event
+from armillary.program.roots import FLIP, LOST, RANK, WATCHMEN
+from armillary.runtime.integrators import METHODS, Integration, integrate
+from armillary.runtime.integrators.sampling import SampleTimes
+from armillary.runtime.loop.formulas import EPSILON
+from armillary.runtime.models.configurations import Modes, asks_for_mode
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.rank_loss import (
+    Forecast,
+    RoughStepError,
+    confirmed,
+    forecast,
+    found,
+    horizon,
+    leap,
+)
+from armillary.runtime.start.place import Place
+
+_SHORTEST = 0.05  # of the usual steps across, the least that is tried
+_LOOK = 0.03  # radians or lengths of motion after which a forecast that was not confirmed is made anew
+_NEAR = 0.15  # radians or lengths of motion to either side of a place that one step jumped over
+
+
+@dataclass
+class Journey:
+    """What a run through several modes gave: rows and counts together, and what happened on the way."""
+
+    instance: Instance  # of the last leg
+    parts: list[Integration] = field(default_factory=list)
+    events: list[tuple[float, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    failure: str = ""  # why it could not go on
+
+    def result(self) -> Integration:
+        """All legs as one, with a row at the end where an event ended the run between rows."""
+        last = self.parts[-1]
+        time = np.concatenate([p.time for p in self.parts])
+        samples = np.concatenate([p.samples for p in self.parts])
+        if last.status == "event" and not (len(time) and time[-1] >= last.t_stop):
+            row = self.instance.outputs(last.t_stop, last.final_state, last.final_memory)
+            time, samples = np.append(time, last.t_stop), np.vstack([samples, row])
+        return replace(
+            last,
+            time=time,
+            samples=samples,
+            steps=sum(p.steps for p in self.parts),
+            rejected=sum(p.rejected for p in self.parts),
+            evaluations=sum(p.evaluations for p in self.parts),
+        )
+
+
+def straight(instance: Instance, start: Place, t_end: float, method: str, how: dict[str, Any]) -> Journey:
+    """A run through one program alone."""
+    result = _integrated(instance, start, t_end, method, **how)
+    watched = instance.equations.targets.watched
+    events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
+    journey = Journey(instance, [result], events)
+    if result.status in ("finished", "event"):
+        try:
+            instance.check(instance.place(result.t_stop, result.final_state, result.final_memory))
+        except ArmillaryError as error:
+            journey.parts = [_sound(instance, result)]
+            journey.failure = str(error)
+    return journey
+
+
+def _integrated(instance: Instance, place: Place, t_end: float, method: str, **how: Any) -> Integration:
+    """The motion of one program from a place."""
+    return integrate(
+        instance.model.run_functions(),
+        method,
+        t0=place.t,
+        t_end=t_end,
+        state=instance.packed(place),
+        memory=place.memory,
+        constants=instance.constants,
+        **how,
+    )
+
+
+@dataclass(frozen=True)
+class Slow:
+    """A stretch of time to be passed in short steps: a singular place is in it that a longer step jumped
+    over.
+    """
+
+    begin: float
+    end: float
+    step: float
+
+
+class Traveller:
+    """A run under way: where it is, in what mode, and how it goes on from there."""
+
+    def __init__(
+        self,
+        modes: Modes,
+        place: Place,
+        t_end: float,
+        *,
+        method: str,
+        step: float | None,
+        sample: Any,
+        max_steps: int,
+        max_step: float,
+        **how: Any,
+    ) -> None:
+        self.modes, self.place, self.t_end = modes, place, t_end
+        self.method, self.how = method, how
+        self.step, self.max_steps, self.max_step = step, max_steps, max_step
+        self.grid = step if step and not METHODS[method].adaptive else None
+        self.t0, self.shown = place.t, -np.inf
+        self.times = _all_times(sample, place.t, t_end, step)
+        self.mode = modes.suitable(place, modes.first)
+        self.journey = Journey(modes[self.mode])
+        self.stride = 0.0
+        self.share = 1.0  # of the usual step across
+        self.ahead: Forecast | None = None
+        self.brief = np.inf
+        self.slow: Slow | None = None
+        self.stops: list[float] = []
+        self._note_exchange(modes.first)
+        self.journey.instance.check(place)
+
+    def travel(self) -> Journey:
+        """The whole run."""
+        try:
+            while self._leg():
+                pass
+        except ArmillaryError as error:
+            if not self.journey.parts:
+                raise
+            self.journey.failure = str(error)
+        return self.journey
+
+    def _leg(self) -> bool:
+        """One leg; whether another follows."""
+        instance = self.journey.instance = self.modes[self.mode]
+        if not self.stride:
+            self._look_ahead(instance)
+        origin, end = self.place, self._leg_end()
+        due = self.times[(self.times > self.shown) & (self.times <= end)]
+        if not self.stride:
+            result = self._run(instance, end, due)
+        else:
+            try:
+                result = leap(instance, origin, end, due)
+            except RoughStepError as error:
+                self._shorten(error)
+                return True
+            self.share = 1.0
+        watched = instance.equations.targets.watched
+        happened = [watched[k] for t, k in result.events if t == result.t_stop]
+        flipped = any(e.name == FLIP for e in happened)
+        # An event that rounding puts just before the place comes first, and no step leads on from there.
+        stuck = bool(happened) and result.status == "step too small" and self.slow is None
+        if (flipped or stuck) and result.t_stop > origin.t:
+            self._go_back(result, instance)  # the leg is gone through again
+            return True
+        changing = [e for e in happened if e.name in WATCHMEN or asks_for_mode(e, instance.equations)]
+        if any(asks_for_mode(e, instance.equations) for e in changing):
+            changing += [e for e in happened if e.changes and e not in changing]
+        if result.status == "event" and changing:  # rows at this time show what comes of it
+            # An event is located just after its zero: rows as close as rounding brings them are at its time.
+            before = result.time < result.t_stop - 16.0 * EPSILON * max(abs(result.t_stop), abs(origin.t))
+            result = replace(result, time=result.time[before], samples=result.samples[before])
+        reached = instance.place(result.t_stop, result.final_state, result.final_memory)
+        if result.status in ("finished", "event") and not any(e.changes for e in happened):
+            self._check(instance, reached, result)  # before its rows are taken over
+        self.stride = 0.0
+        self.journey.parts.append(result)
+        self.shown = max(self.shown, *result.time[-1:], -np.inf)
+        self.journey.events += [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
+        self.place = reached
+        if self.slow is not None and self.place.t >= self.slow.end:
+            self.slow = None
+        if result.status == "finished":
+            return end < self.t_end
+        stopping = [e for e in happened if e.stop and e.name not in WATCHMEN]
+        if result.status != "event" or not changing or stopping:
+            return False
+        self._change(changing)
+        return True
+
+    def _shorten(self, error: RoughStepError) -> None:
+        """A shorter step across, from nearer by; the error is told where that is of no use any more."""
+        self.share /= 2
+        if self.share < _SHORTEST:
+            raise error
+        self.stride, self.ahead = 0.0, None
+        self.journey.notes.pop()
+
+    def _check(self, instance: Instance, reached: Place, result: Integration) -> None:
+        """An error where a constraint is broken at the end of a leg; rows are kept as far as all hold."""
+        try:
+            instance.check(reached)
+        except ArmillaryError:
+            self.journey.parts.append(_sound(instance, result))
+            raise
+
+    def _leg_end(self) -> float:
+        """Where the next leg ends at the latest."""
+        t, ends = self.place.t, [self.t_end]
+        if self.stride:
+            return min(t + self.stride, self.t_end)
+        ends.append(t + self.brief)  # near a weak place, to look again
+        if self.ahead is not None:
+            ends.append(self.ahead.next_look(t))
+        if self.slow is not None:
+            ends.append(self.slow.begin if t < self.slow.begin else self.slow.end)
+        elif self.grid and t > self.t0:  # back to the grid of steps first
+            grid = self.t0 + self.grid * np.ceil((t - self.t0) / self.grid * (1 - 1e-12))
+            ends += [grid] if grid > t else []
+        return min(ends)
+
+    def _run(self, instance: Instance, end: float, due: np.ndarray) -> Integration:
+        step, max_step = self.step, self.max_step
+        if self.slow is not None and self.place.t >= self.slow.begin:
+            step = min(self.grid, self.slow.step) if self.grid else None
+            max_step = min(max_step, self.slow.step)
+        result = _integrated(
+            instance,
+            self.place,
+            end,
+            self.method,
+            step=step,
+            sample=np.maximum(
+                due, self.place.t
+            ),  # the first may be at the time of an event, by rounding before
+            max_step=max_step,
+            max_steps=self.max_steps - sum(p.steps + p.rejected for p in self.journey.parts),
+            **self.how,
+        )
+        return replace(result, time=due[: len(result.time)])
+
+    def _go_back(self, result: Integration, instance: Instance) -> None:
+        """Short steps about a place that was jumped over: the factor of a dependent speed changed its sign.
+
+        Where these jump over it again, no other choice of dependent speeds was better: rank is lost there.
+        """
+        if self.slow is not None and self.slow.begin <= result.t_stop <= self.slow.end:
+            self.ahead = found(instance, self.place, result.t_stop, self.share)
+            return
+        near = min(horizon(instance, self.place, _NEAR), self.t_end - self.t0)
+        self.slow = Slow(max(self.place.t, result.t_stop - near), result.t_stop + near, near / 6)
+
+    def _change(self, changing: list[Event]) -> None:
+        """Another mode, or a step across a singular place."""
+        self.stops.append(self.place.t)
+        _check_progress(self.stops, changing)
+        others = [e for e in changing if e.name not in (RANK, FLIP)]
+        if not others:
+            return
+        before = self.mode
+        try:
+            self.place, self.mode = self.modes.changed(self.place, before, others)
+        except ArmillaryError as error:
+            names = ", ".join(f"'{e.name}'" for e in others)
+            raise ArmillaryError(f"at t = {self.place.t:.6g} s, after event {names}: {error}") from None
+        for event in others:
+            if event.lock or event.unlock:
+                self.journey.notes.append(f"t = {self.place.t:.6g} s: event '{event.name}' {_deeds(event)}")
+        if before.locked == self.mode.locked:
+            self._note_exchange(before)
+
+    def _look_ahead(self, instance: Instance) -> None:
+        """A forecast where the constraints are weak, and the step across its place, once that is at hand."""
+        if instance.equations.setting.strength is None:
+            return
+        t = self.place.t
+        if self.ahead is None or not self.ahead.certain:
+            strength = instance.strength(t, instance.packed(self.place), self.place.memory)
+            weak = strength <= LOST * (1 + 1e-6)
+            self.ahead = forecast(instance, self.place, self.share) if weak else None
+            self.brief = horizon(instance, self.place, _NEAR) if weak and self.ahead is None else np.inf
+        if self.ahead is None or not self.ahead.at_hand(t):
+            return
+        if not self.ahead.certain and not confirmed(instance, self.place, self.ahead):
+            nearer = max(0.5 * (self.ahead.singular - t), horizon(instance, self.place, _LOOK))
+            self.ahead, self.brief = None, nearer
+            return
+        self.stride = self.ahead.across(t)
+        self.journey.notes.append(
+            f"t = {self.ahead.singular:.6g} s: passed a place where the constraints lose rank, in one "
+            f"step of {self.stride:.3g} s"
+        )
+        self.ahead = None
+
+    def _note_exchange(self, before: Mode) -> None:
+        gone, now = self.modes.dependents(before), self.modes.dependents(self.mode)
+        if gone != now:
+            self.journey.notes.append(
+                f"t = {self.place.t:.6g} s: {', '.join(sorted(gone - now))} became independent in place of "
+                f"{', '.join(sorted(now - gone))}, whose motion did not tell that of the others there"
+            )
+
+
+def _sound(instance: Instance, result: Integration) -> Integration:
+    """The result with its rows as far as all constraints hold."""
+    count = bisect(range(len(result.time)), 0, key=lambda k: _broken(instance, result, k))
+    return replace(result, time=result.time[:count], samples=result.samples[:count])
+
+
+def _broken(instance: Instance, result: Integration, k: int) -> int:
+    """1 where a constraint is broken in a row, else 0."""
+    try:
+        instance.check(instance.row_place(float(result.time[k]), result.samples[k], result.final_memory))
+    except ArmillaryError:
+        return 1
+    return 0
+
+
+def _deeds(event: Event) -> str:
+    both = (("locks", event.lock), ("unlocks", event.unlock))
+    return " and ".join(f"{verb} {', '.join(u.data.name for u in us)}" for verb, us in both if us)
+
+
+def _all_times(sample: Any, t0: float, t_end: float, step: float | None) -> np.ndarray:
+    """Times of all rows; without ``sample`` the ends of steps."""
+    times = SampleTimes(step if sample is None else sample, t0, t_end)
+    found = np.asarray(times.times(0, times.count), dtype=float)
+    return np.append(found, t_end) if sample is None and found[-1] < t_end else found
+
+
+def _check_progress(stops: list[float], changing: list[Event]) -> None:
+    """An error for modes that change without end at one time."""
+    if len(stops) > 20 and stops[-1] - stops[-20] <= 1e-9 * max(abs(stops[-1]), 1.0):
+        raise ArmillaryError(
+            f"at t = {stops[-1]:.6g} s {', '.join(repr(e.name) for e in changing)} asks for another mode "
+            "again and again; the constraints are singular there"
+        )

@@ -1,0 +1,172 @@
+"""Parameter values on their way into a compiled model: named, in their stated units, complete and finite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.arguments import table
+from armillary.algebra.arithmetic import plain_float
+from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.expression import Expr
+from armillary.algebra.units.dimension import Dimension
+from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
+from armillary.algebra.walk import symbols
+from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
+from armillary.mechanics.masses.run_masses import RunMasses
+from armillary.model.body import Body
+from armillary.model.system import System
+from armillary.model.unit_system import UnitSystem
+from armillary.program.equations import Equations
+from armillary.runtime.values import BadValueError, read_number
+
+
+@dataclass(frozen=True)
+class ParameterTable:
+    """Names, defaults and factors to the model's units, in the order in which the program reads them."""
+
+    names: tuple[str, ...]
+    defaults: tuple[float | None, ...]
+    units: tuple[str, ...]
+    factors: tuple[float, ...]
+    needed: frozenset[str]
+    system: UnitSystem
+    place: Callable[[str], str]  # where a parameter stands, for messages
+    masses: RunMasses
+
+    def values(self, given: Mapping[str, Any] | None) -> dict[str, float]:
+        """All values in stated units: given ones over defaults. Unknown, missing and impossible ones are
+        errors.
+        """
+        given = table(given, "parameters=", ParameterError)
+        for name in given:
+            if name not in self.names:
+                raise ParameterError(f"there is no parameter '{name}'{nearest(name, self.names)}")
+        result: dict[str, float] = {}
+        missing = []
+        for i, name in enumerate(self.names):
+            value = given.get(name, self.defaults[i])
+            if value is None:
+                if name in self.needed:
+                    missing.append(name)
+                continue
+            result[name] = self._plain(i, value)
+        if missing:
+            known = [name for name in self.names if name not in missing]
+            lines = [f"\n  {name}: {self.place(name)}{nearest(name, known)}" for name in missing]
+            raise ParameterError(
+                f"no value for parameter{'s' if len(missing) > 1 else ''} {', '.join(missing)}: "
+                f"give defaults in the description or parameters={{…}} in the call{''.join(lines)}"
+            )
+        return result
+
+    def _plain(self, i: int, value: Any) -> float:
+        where = f"parameter '{self.names[i]}'"
+        if isinstance(value, str):
+            return text_number(value, where, self.units[i], self.system, None)
+        if not is_quantity(value):
+            return plain_number(value, where, self.system, None)
+        known = parse_unit(self.units[i]).dimension if self.units[i] else None
+        return plain_number(value, where, self.system, known) / self.factors[i]
+
+    def inside(self, values: Mapping[str, float]) -> np.ndarray:
+        """Values in the model's own units, for precompute; those that nothing needs may be absent."""
+        return np.array(
+            [values.get(name, 0.0) * f for name, f in zip(self.names, self.factors, strict=True)], dtype=float
+        )
+
+
+def text_number(value: str, where: str, units: str, system: UnitSystem, dimension: Dimension | None) -> float:
+    """A number in ``units`` from a text such as "50 cm", which may bring units of its own."""
+    try:
+        return read_number(value, units, system, dimension)
+    except BadValueError as error:
+        raise ParameterError(f"{where} {error}") from None
+    except ArmillaryError as error:
+        raise ParameterError(f"{where}: {error}") from None
+
+
+def plain_number(value: Any, where: str, system: UnitSystem, dimension: Dimension | None) -> float:
+    """A finite number as it is, or a quantity of the known dimension in the units of the system."""
+    if is_quantity(value):
+        size, own = magnitude_in_si(value)
+        if dimension is not None and own is not dimension:
+            raise UnitsError(f"{where} has dimension [{dimension}], but {value} has [{own}]")
+        value = size / system.scale(own)
+    number = plain_float(value)
+    if number is None:
+        raise ParameterError(f"{where} needs a number, not {value!r}")
+    if not math.isfinite(number):
+        raise ParameterError(f"{where} is {number}; give a finite number")
+    return number
+
+
+def parameter_table(equations: Equations) -> ParameterTable:
+    """The table of a system's parameters."""
+    system, program = equations.system, equations.program
+    used = {s.data.name for s in symbols(*program.precompute.results)}
+    names, defaults, units, factors = [], [], [], []
+    for name, node in system.parameters.items():
+        stated = node.data.units
+        names.append(name)
+        defaults.append(node.data.default)
+        units.append(equations.parameter_units[name])
+        factors.append(system.units.factor(parse_unit(stated)) if stated else 1.0)
+    return ParameterTable(
+        tuple(names),
+        tuple(defaults),
+        tuple(units),
+        tuple(factors),
+        frozenset(used & set(names)),
+        system.units,
+        lambda name: _place(system, name),
+        RunMasses(system),
+    )
+
+
+def _place(system: System, name: str) -> str:
+    """Where a parameter is first met, in the user's words."""
+    node = system.parameters[name]
+    for body in system.bodies.values():
+        own = [body.mass, *body.com_coordinates, *body.at, *(e for row in body.inertia for e in row)]
+        if node in symbols(*own):
+            return f"in body '{body.name}'"
+    for load in system.loads.values():
+        if node in symbols(load.magnitude):
+            return f"in {load.kind} '{load.name}'"
+    for output in system.outputs.values():
+        if node in symbols(output.expression):
+            return f"in output '{output.name}'"
+    return "in the model"
+
+
+def body_quantities(body: Body) -> dict[str, Expr]:
+    """What of a body cannot be negative, by name: its mass and moments of inertia."""
+    moments = {f"moment of inertia about {axis}": body.inertia[i][i] for i, axis in enumerate("xyz")}
+    return {"mass": body.mass, **moments}
+
+
+def check_physical(system: System, table: ParameterTable, values: Mapping[str, float]) -> None:
+    """An error for a parameter set that gives a body a negative mass or moment of inertia, or leaves a joint
+    without any mass to move.
+    """
+    inside = dict(zip(table.names, table.inside(values), strict=True))
+    for body in system.bodies.values():
+        quantities = body_quantities(body)
+        for value, what in zip(evaluate_all(quantities.values(), inside), quantities, strict=True):
+            if value < 0:
+                raise ParameterError(f"body '{body.name}': its {what} is {value:g} with these parameters")
+    for speed, value in zip(system.armatures, evaluate_all(system.armatures.values(), inside), strict=True):
+        if value < 0:
+            raise ParameterError(f"the armature of '{speed}' is {value:g} with these parameters")
+    if why := table.masses.why_singular({name: float(inside[name]) for name in values}):
+        raise ParameterError(with_these(why))
+
+
+def with_these(why: str) -> str:
+    """What to say of parameters with which a run cannot be made."""
+    return f"with these parameters, {why}"

@@ -1,0 +1,242 @@
+"""Compiled models in redundant coordinates: they start from the joints' values and are advanced by methods of
+their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.expression import as_expr
+from armillary.errors import ArmillaryError, SimulationError
+from armillary.llvm.jit import Compiled
+from armillary.model.records import Event
+from armillary.program.redundant import EXACT, RedundantEquations
+from armillary.runtime.integrators import Stepping, integrate
+from armillary.runtime.loop.redundant_layout import Scheme
+from armillary.runtime.models.compiled import CompiledModel, machine_code
+from armillary.runtime.models.failure import raise_for
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.legs import Journey
+from armillary.runtime.models.parameters import check_physical
+from armillary.runtime.models.weak_masses import sound_part
+from armillary.runtime.progress import progress_line
+from armillary.runtime.start.hooks import OnStart, started
+from armillary.runtime.start.initial import initial_memory, vector
+from armillary.runtime.start.place import Place
+from armillary.runtime.start.redundant import Initial, Start
+
+if TYPE_CHECKING:
+    from armillary.results import Run
+
+# ε in units of time over the total mass: constraints may slip by 1e-10 of what their forces would do to the
+# whole system in a second.
+EPSILON = 1e-10
+
+
+def compile_redundant(equations: RedundantEquations, backend: str = "llvm") -> RedundantModel:
+    """Equations in redundant coordinates compiled by a backend."""
+    return RedundantModel(equations, *machine_code(equations, backend))
+
+
+class RedundantModel(CompiledModel):
+    """One system's equations in redundant coordinates as machine code.
+
+    A state is [coordinates, speeds, states] by the names of ``coordinate_names``, ``speed_names`` and
+    ``state_names``: absolute coordinates and those of the joints, then absolute speeds, then the user's own.
+    ``state(initial)`` makes one from the joints' values; accelerations and multipliers may follow, as runs
+    hand them on.
+    """
+
+    equations: RedundantEquations
+
+    def __init__(self, equations: RedundantEquations, code: Compiled, seconds: float) -> None:
+        super().__init__(equations, code, seconds)
+        assert equations.redundant is not None
+        self._redundant = equations.redundant
+        self.layout = self._scheme("staggered", 1, False)
+
+    def _scheme(self, kind: str, passes: int, implicit: bool) -> Scheme:
+        r = self._redundant
+        return Scheme(
+            kind,
+            translations=tuple(len(p.linear) for p in r.parts.parts),
+            joints=len(r.joints),
+            joint_speeds=len(r.joint_speeds),
+            rows=len(r.rows),
+            own=len(self.equations.states),
+            passes=passes,
+            implicit=implicit,
+        )
+
+    # ------------------------------------------------------------ values
+
+    def _ends(self, event: Event) -> bool:
+        return event.stop
+
+    def _state_vector(self, state: Any) -> np.ndarray:
+        """A state as a vector; one without accelerations and multipliers gets zeros for them."""
+        length = len(self.equations.program.state)
+        if np.ndim(state) == 1 and len(state) == self.layout.first_acceleration:
+            state = [*state, *[0.0] * (length - len(state))]
+        return vector(state, length, "state")
+
+    def derivatives(
+        self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
+    ) -> np.ndarray:
+        """Rates of [coordinates, speeds, states] that keep all constraints."""
+        rates = super().derivatives(t, state, parameters, memory=memory)
+        return rates[: self.layout.first_acceleration]
+
+    def joint_accelerations(
+        self, t: float, state: Any, parameters: Mapping[str, Any] | None = None, *, memory: Any = None
+    ) -> dict[str, float]:
+        """Rates of the joints' speeds at a state, by name: u̇ as other formalisms give it."""
+        v_dot = self.derivatives(t, state, parameters, memory=memory)
+        v_dot = v_dot[self.layout.first_speed : self.layout.first_own]
+        r, system = self._redundant, self.equations.system
+        names = [*self.coordinate_names, *self.speed_names]
+        values = self.parameter_values(parameters) | dict(zip(names, np.asarray(state, float), strict=False))
+        values |= {a.data.name: x for a, x in zip(r.accelerations, v_dot, strict=True)}
+        values |= {system.time.data.name: t}
+        found = evaluate_all(r.joint_accelerations.values(), values)
+        return {u.data.name: float(x) for u, x in zip(system.speeds, found, strict=True)}
+
+    def parameter_values(self, parameters: Mapping[str, Any] | None) -> dict[str, float]:
+        """Parameters by name, in the model's own units."""
+        table = self._table
+        return dict(zip(table.names, table.inside(table.values(parameters)).tolist(), strict=True))
+
+    # ------------------------------------------------------------ where a run starts
+
+    def state(
+        self,
+        initial: Initial = None,
+        parameters: Mapping[str, Any] | None = None,
+        t: float = 0.0,
+    ) -> np.ndarray:
+        """[coordinates, speeds, states] from the joints' coordinates and speeds by name (the rest as
+        described), or from all of them in order. Loops are closed, and speeds made to agree with the
+        constraints.
+        """
+        start = Start(self, parameters, t, initial_memory(self.equations))
+        return start.state(initial)[: self.layout.first_acceleration]
+
+    @cached_property
+    def minimal(self) -> CompiledModel:
+        """The same system in minimal coordinates."""
+        return self.equations.system.derive().compile()
+
+    def total_mass(self, parameters: Mapping[str, Any] | None) -> float:
+        """Mass of all moving bodies; 1 where they have none."""
+        mass = evaluate_all([self._redundant.total_mass], self.parameter_values(parameters))[0]
+        return float(mass) if mass > 0 else 1.0
+
+    def dependent_constraints(
+        self, state: Any, parameters: Mapping[str, Any] | None = None, t: float = 0.0
+    ) -> list[str]:
+        """Constraints that say, at this state, nothing that those before them do not say."""
+        r = self._redundant
+        names = [*self.coordinate_names, *self.speed_names]
+        values = self.parameter_values(parameters) | dict(zip(names, np.asarray(state, float), strict=False))
+        values[self.equations.system.time.data.name] = t
+        index = {v: i for i, v in enumerate(r.speeds)}
+        places = [(k, index[v]) for k, form in enumerate(r.forms) for v in form]
+        B = np.zeros((len(r.rows), len(index)))
+        found = evaluate_all([as_expr(c) for form in r.forms for c in form.values()], values)
+        for place, value in zip(places, found, strict=True):
+            B[place] = value
+        basis: list[np.ndarray] = []
+        dependent = []
+        for row, name in zip(B, self.equations.constraints, strict=True):
+            size = float(np.linalg.norm(row))
+            left = row.copy()
+            for _ in range(2):  # twice, so that rounding of the first round goes too
+                for b in basis:
+                    left -= (b @ left) * b
+            if np.linalg.norm(left) <= 1e-9 * max(size, 1e-300):
+                dependent.append(name)
+            else:
+                basis.append(left / np.linalg.norm(left))
+        return dependent
+
+    # ------------------------------------------------------------ runs
+
+    def simulate(  # type: ignore[override]
+        self,
+        t_end: float,
+        *,
+        step: float | None = None,
+        method: str = "staggered",
+        initial: Initial = None,
+        parameters: Mapping[str, Any] | None = None,
+        memory: Mapping[str, float] | None = None,
+        t0: float = 0.0,
+        sample: float | Sequence[float] | None = None,
+        epsilon: float | None = None,
+        passes: int = 1,
+        translation: str = "implicit",
+        max_steps: int = 1_000_000_000,
+        progress: bool | Callable[[float], None] = True,
+        on_start: OnStart | None = None,
+    ) -> Run:
+        """The motion from ``t0`` to ``t_end`` with steps of one size.
+
+        ``initial`` holds values of the joints' coordinates and speeds. Method "staggered" is that of Park and
+        Chiou: ``epsilon`` is their ε (constraints slip by ε times their multiplier; by default 1e-10 over the
+        total mass), ``passes`` the number of corrector passes (none: first order), ``translation`` "explicit"
+        (central differences) or "implicit" (mid-point rule). Method "projected" is rk4 with a projection onto
+        all constraints after each step. Sampling, events, memory and errors are those of other models.
+        """
+        if translation not in ("explicit", "implicit"):
+            raise ArmillaryError(f"translation='{translation}' is neither 'explicit' nor 'implicit'")
+        if not isinstance(passes, int) or passes < 0:
+            raise ArmillaryError(f"passes={passes!r} is not a number of corrector passes: 0, 1, 2 …")
+        values = self._table.values(parameters)
+        check_physical(self.equations.system, self._table, values)
+        mass = self.total_mass(parameters)
+        slip = EPSILON / mass if epsilon is None else float(epsilon)
+        if not 0.0 < slip < np.inf:
+            raise ArmillaryError(f"epsilon={epsilon!r} is not a positive number")
+        initial, memory = started(self, on_start, values, initial, memory, t0)
+        stored = initial_memory(self.equations, memory, t0)
+        y = Start(self, parameters, t0, stored).state(initial)
+        how: dict[str, Any] = {"method": method, "step": step or 0.0}
+        if method == "staggered":
+            how |= {"epsilon": slip, "passes": passes, "translation": translation}
+        elif self.equations.system.constraints:
+            dependent = self.dependent_constraints(y, parameters, t0)
+            how |= {"dependent constraints": "; ".join(dependent)} if dependent else {}
+        scheme = self._scheme(method, passes, translation == "implicit")
+        with progress_line(progress, t0, t_end) as report:
+            result = integrate(
+                self.run_functions(),
+                method,
+                t0=t0,
+                t_end=t_end,
+                state=y,
+                memory=stored,
+                constants=self.constants(parameters),
+                step=step,
+                sample=sample,
+                max_steps=max_steps,
+                progress=report,
+                stepping=Stepping(scheme, slip, EXACT / mass),
+            )
+        watched = self.equations.targets.watched
+        events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
+        start = Place(t0, y, np.empty(0), stored)
+        instance = Instance(self, parameters)
+        result, weakness = sound_part(instance, result, adaptive=False)
+        run = self._run(result, values, how, Journey(instance, [result], events), start)
+        if weakness:
+            raise SimulationError(f"{weakness}; the data so far are in the error's .run", run)
+        raise_for(result, run, instance, False)
+        return run
+
+    def __repr__(self) -> str:
+        return f"RedundantModel({self.equations.system.name!r}, {self.equations.operations})"

@@ -1,0 +1,219 @@
+"""Compiled models that carry the derivatives of their motion along.
+
+A state is [coordinates, speeds, states, S₁, S₂, …], one S = ∂[coordinates, speeds, states]/∂p, times the
+size of p, for every parameter or initial value p; ``outputs`` and runs have columns d(output)/d(p) in stated
+units. See program/sensitivity.py. Where a model without derivatives is wanted, ``base`` is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.calculus import evaluator
+from armillary.algebra.tangents import tangents
+from armillary.errors import ParameterError
+from armillary.llvm.jit import Compiled
+from armillary.mechanics.constraints.reduced_tree import Mode
+from armillary.model.unit_system import state_factor
+from armillary.program.sensitivity import JumpCheck, SensitiveEquations, jump_check, sensitive_equations
+from armillary.runtime.models.compiled import CompiledModel, machine_code
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.start.derivatives import Along, StartDerivatives
+from armillary.runtime.start.initial import initial_memory, vector
+from armillary.runtime.start.place import Place
+
+
+def compile_sensitive(
+    equations: SensitiveEquations, backend: str = "llvm", base: CompiledModel | None = None
+) -> SensitiveModel:
+    """Equations with derivatives compiled by a backend."""
+    assert equations.plain is not None
+    return SensitiveModel(
+        equations, *machine_code(equations, backend), base or equations.plain.compile(backend)
+    )
+
+
+class SensitiveModel(CompiledModel):
+    """One system's equations and their derivatives as machine code."""
+
+    equations: SensitiveEquations
+
+    def __init__(
+        self, equations: SensitiveEquations, code: Compiled, seconds: float, base: CompiledModel
+    ) -> None:
+        super().__init__(equations, code, seconds)
+        self._base = base
+        self.speed_names = base.speed_names
+        self.directions = tuple(d.name for d in equations.directions)
+        self._starts = StartDerivatives(base.equations, equations.directions)
+
+    @property
+    def base(self) -> CompiledModel:
+        """The model without derivatives of its motion."""
+        return self._base
+
+    @property
+    def start_tail(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Derivatives at the start of every run: ones and zeros, where nothing has to be found there."""
+        starts, moved = self._starts, self.equations.directions
+        four = [start + k for start in self.equations.program.quaternions for k in range(4)]
+        if any(d.name in (self.coordinate_names[i] for i in four) for d in moved):
+            return None
+        states = starts.seeded([*self.coordinate_names, *self.speed_names, *self.state_names])
+        return states.ravel(), self._extended(np.empty(0), starts.seeded(starts.memories))
+
+    def with_sensitivities(
+        self, to: Sequence[Any], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
+    ) -> SensitiveModel:
+        """The system's model with other derivatives."""
+        return self.base.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
+
+    def refused(self, inside: Mapping[str, float]) -> str:
+        """What to say where rates jump with these parameters."""
+        return self._jumps(inside) if self._jumps is not None else ""
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether there is a switch that may jump."""
+        return self._jumps is not None
+
+    @cached_property
+    def _jumps(self) -> JumpCheck | None:
+        return jump_check(self.equations)
+
+    # ------------------------------------------------------------ values
+
+    def accelerations(
+        self,
+        t: float,
+        q: Any,
+        u: Any,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        memory: Any = None,
+        states: Any = None,
+    ) -> np.ndarray:
+        """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
+        return self.base.accelerations(t, q, u, parameters, memory=memory, states=states)
+
+    def second_half(
+        self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
+    ) -> np.ndarray:
+        """What follows the coordinates in a state without derivatives."""
+        return self.base.second_half(self._plain(instance), t, q, u, memory)
+
+    def _plain(self, instance: Instance) -> Instance:
+        return Instance(self.base, instance.parameters)
+
+    def _call(
+        self, name: str, length: int, t: float, y: np.ndarray, parameters: Any, memory: Any
+    ) -> np.ndarray:
+        stored = self._extended(initial_memory(self.equations, None, t))
+        if memory is not None:
+            stored = vector(memory, len(stored), "memory")
+        return Instance(self, parameters).call(name, length, t, y, stored)
+
+    def _extended(self, memory: np.ndarray, moved: np.ndarray | None = None) -> np.ndarray:
+        """Memory with its derivatives, zero where none are given."""
+        kept = list(self.equations.remembered)
+        rows = np.zeros((len(self.directions), len(kept))) if moved is None else moved[:, kept]
+        return np.concatenate([memory, rows.ravel()])
+
+    def tolerances(self, atol: float | Sequence[float]) -> float | Sequence[float]:
+        """Tolerances of all states, from those of coordinates and speeds: the same for each derivative."""
+        count = len(self.base.equations.program.state)
+        return np.tile(atol, 1 + len(self.directions)).tolist() if np.shape(atol) == (count,) else atol
+
+    # ------------------------------------------------------------ where a run starts, and goes on
+
+    def place_at_start(
+        self,
+        instance: Instance,
+        initial: Mapping[str, float] | Sequence[float] | None,
+        t: float,
+        memory: np.ndarray,
+    ) -> Place:
+        """The place where a run starts, with its derivatives."""
+        initial = self._named(initial)
+        plain = self._plain(instance)
+        place = self.base.place_at_start(plain, initial, t, memory)
+        found = self._starts.of(plain, place, initial, memory)
+        along = np.hstack([found.q, found.u, found.states])
+        return replace(place, memory=self._extended(place.memory, found.memory), along=along)
+
+    def _named(
+        self, initial: Mapping[str, float] | Sequence[float] | None
+    ) -> Mapping[str, float] | Sequence[float] | None:
+        """Initial values among which are all that the motion is differentiated by: what is not said is held
+        where it is described.
+        """
+        directions = self.equations.directions
+        varied = [d for d in directions if d.role in ("coordinate", "speed", "state")]
+        if initial is not None and not isinstance(initial, Mapping):
+            guessed = {q.data.name for q in self.equations.setting.corrections}
+            if wrong := [d.name for d in varied if d.name in guessed]:
+                raise ParameterError(
+                    f"in a whole initial state '{wrong[0]}' is a first guess, so nothing can be told of its "
+                    "variation; give initial values by name"
+                )
+            return initial
+        described = {s.data.name: value for s, value in self.equations.system.initial.items()}
+        said = {str(name): value for name, value in (initial or {}).items()}
+        return {d.name: described[d.name] / d.factor for d in varied} | said
+
+    def further_states(self, instance: Instance, place: Place) -> np.ndarray:
+        """The derivatives S of a state."""
+        n, columns = len(self.coordinate_names), len(self.directions)
+        if place.along is None:
+            return np.zeros(columns * len(self.base.equations.program.state))
+        speeds = [u.data.name for u in self.equations.system.speeds]
+        last = n + len(speeds)
+        free = [n + speeds.index(name) for name in self.speed_names]
+        second = place.along[:, free]
+        if self._momenta is not None:
+            at = replace(place, memory=place.memory[: len(self.equations.system.memories)])
+            values = self._plain(instance).values(at)
+            moved = self._starts.moved(values, place.along[:, :n], place.along[:, n:last])
+            second = self._momenta(values, moved).T
+        return np.hstack([place.along[:, :n], second, place.along[:, last:]]).ravel()
+
+    @cached_property
+    def _momenta(self) -> Along | None:
+        """Derivatives of momenta, where these are states in place of speeds."""
+        stepping = {s.name: s.results for s in self.equations.targets.stepping}
+        return Along(stepping["momenta"]) if "momenta" in stepping else None
+
+    def along(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray | None:
+        """Derivatives of all coordinates, speeds and states, for another choice of independent speeds."""
+        if not self.equations.setting.rows:
+            return None
+        values: dict[Any, Any] = self.inside(instance.parameters)
+        program = self.equations.program
+        values |= {s.data.name: x for s, x in zip(program.state, state.tolist(), strict=True)}
+        values |= {s.data.name: x for s, x in zip(program.memory, memory.tolist(), strict=True)}
+        found = self._all_speeds({**values, program.time.data.name: t})
+        shape = (len(self.directions), -1)
+        base = state[len(self.base.equations.program.state) :].reshape(shape)
+        n, m = len(self.coordinate_names), len(self.coordinate_names) + len(self.speed_names)
+        return np.hstack([base[:, :n], np.reshape(found, shape), base[:, m:]])
+
+    @cached_property
+    def _all_speeds(self) -> Any:
+        """Derivatives of all speeds, direction by direction, as a function of values by name."""
+        columns = {c.name: c.expression for c in self.base.equations.targets.columns}
+        speeds = [columns[u.data.name] * state_factor(u) for u in self.equations.system.speeds]
+        return evaluator([x for moving in self.equations.moving for x in tangents(speeds, moving)])
+
+    def in_mode(self, mode: Mode) -> CompiledModel:
+        """The same system's model in another mode, with the same derivatives."""
+        base = self.base.in_mode(mode)
+        found = sensitive_equations(base.equations, self.directions, self.equations.of, ignore_jumps=True)
+        return found.compile(base=base)
+
+    def __repr__(self) -> str:
+        return f"SensitiveModel({self.equations.system.name!r}, to {', '.join(self.directions)})"

@@ -1,0 +1,1 @@
+"""The start of a run: initial values, closed loops, momenta, mass centres."""

@@ -1,0 +1,280 @@
+"""Derivatives of the place where a run starts, by parameters and initial values.
+
+What the user gives moves with itself alone. What the start finds moves along: Euler parameters that are made
+unit, coordinates and speeds that close loops (by the implicit function theorem, with the same speeds moving
+as in assembly.py), joints that mass centres are placed by, memories that begin at an expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.calculus import evaluator
+from armillary.algebra.expression import Expr, as_expr, symbol
+from armillary.algebra.tangents import tangents
+from armillary.algebra.walk import Undimensioned, symbols
+from armillary.errors import ParameterError
+from armillary.mechanics.constraints.assembly import Figures, Geometry, Layout
+from armillary.mechanics.constraints.closing import movable
+from armillary.program.directions import Direction
+from armillary.program.equations import Equations
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.start.initial import given_values, initial_values
+from armillary.runtime.start.place import Place
+
+Initial = Mapping[str, float] | Sequence[float] | None
+_MOVED = 1e-9
+_RANK = 1e-9
+_MISFIT = 1e-7  # of derivatives that constraints allow
+
+
+class StartDerivatives:
+    """Derivatives of starts of one system, a row per parameter or initial value, each times its size."""
+
+    def __init__(self, equations: Equations, directions: Sequence[Direction]) -> None:
+        self.equations, self.directions = equations, directions
+        self.coordinates = list(equations.coordinates)
+        self.speeds = [u.data.name for u in equations.system.speeds]
+        self.states = list(equations.states)
+        self.memories = list(equations.system.memories)
+
+    def of(self, instance: Instance, place: Place, initial: Initial, given: np.ndarray) -> Derived:
+        """Those at a place that was found from initial values and given memory."""
+        return Derived(self, instance, place, initial, given)
+
+    def seeded(self, places: Sequence[str]) -> np.ndarray:
+        """What moves by itself: a row per direction, a column per name."""
+        moved = np.zeros((len(self.directions), len(places)))
+        for row, direction in zip(moved, self.directions, strict=True):
+            if direction.role != "parameter" and direction.name in places:
+                row[places.index(direction.name)] = 1.0  # the size of an initial value
+        return moved
+
+    def moved(
+        self, values: Mapping[str, float], q: np.ndarray, u: np.ndarray, *others: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """How parameters, coordinates and speeds move, by name; with ``others``, states and memories too.
+        ``values`` are those of the parameters.
+        """
+        sizes = np.diag(np.array(self._sizes(values), dtype=float))
+        found = {d.name: row for d, row in zip(self.directions, sizes, strict=True) if d.role == "parameter"}
+        found |= dict(zip([*self.coordinates, *self.speeds], np.hstack([q, u]).T, strict=True))
+        names = (self.states, self.memories)
+        for these, columns in zip(names, others, strict=False):
+            found |= dict(zip(these, columns.T, strict=True))
+        return found
+
+    # ------------------------------------------------------------ expressions
+
+    @cached_property
+    def _sizes(self) -> Callable[[Mapping[Any, Any]], Sequence[Any]]:
+        return evaluator([d.size for d in self.directions])
+
+    @cached_property
+    def geometry(self) -> Along:
+        return Along(self.equations.setting.geometry)
+
+    @cached_property
+    def _plain(self) -> Undimensioned:
+        """The reader of the description: what is prescribed or locked as what it follows from."""
+        plain, known = Undimensioned(), {}
+        for p in self.equations.setting.given.values():
+            known[p.speed] = plain(p.value)
+            if p.coordinate is not None and p.position is not None:
+                known[p.coordinate] = plain(p.position)
+        return plain.knowing(known)
+
+    @cached_property
+    def centres(self) -> list[tuple[list[str], Along]]:
+        """Names that starts of mass centres set, with what they set them to."""
+        found = []
+        for start in self.equations.system.mass_centre_starts():
+            names = [s.data.name for s in (*start.coordinates, *start.speeds)]
+            values = [self._plain(as_expr(x)) for x in (*start.places, *start.rates)]
+            found.append((names, Along(values)))
+        return found
+
+    @cached_property
+    def started(self) -> dict[int, Along]:
+        """Memories that begin at an expression, by place."""
+        memories = enumerate(self.equations.system.memories.values())
+        return {i: Along([self._plain(m.start)]) for i, m in memories if m.start is not None}
+
+
+class Along:
+    """Derivatives of expressions by all that they hold, to be asked for numbers."""
+
+    def __init__(self, expressions: Sequence[Expr]) -> None:
+        held = [s for s in symbols(*expressions) if s.data.role != "time"]
+        owner = object()
+        rates = {s: symbol(f"d({s.data.name})", owner=owner) for s in held}
+        self._evaluate = evaluator(tangents(expressions, rates))
+
+    def __call__(self, values: Mapping[str, float], moved: Mapping[str, np.ndarray]) -> np.ndarray:
+        """A row per expression, a column per direction, where symbols move as told and others not at all."""
+        shape = np.shape(next(iter(moved.values())))
+        rates = {f"d({name})": moved.get(name, np.zeros(shape)) for name in values}
+        with np.errstate(all="ignore"):
+            found = self._evaluate({**values, **rates})
+        return np.array([np.broadcast_to(x, shape) for x in found])
+
+
+class Derived:
+    """The derivatives at one start: of coordinates, of all speeds, of states and of memory."""
+
+    def __init__(
+        self, starts: StartDerivatives, instance: Instance, place: Place, initial: Initial, given: np.ndarray
+    ) -> None:
+        self._starts, self._instance, self._place = starts, instance, place
+        self._values = instance.values(place)
+        self.q, self.u = starts.seeded(starts.coordinates), starts.seeded(starts.speeds)
+        self.states, self.memory = starts.seeded(starts.states), starts.seeded(starts.memories)
+        self._unit_quaternions(initial)
+        if starts.equations.setting.rows:
+            self._close(initial)
+        if initial is None or isinstance(initial, Mapping):
+            self._place_centres()
+        self._start_memory(given)
+
+    def _moved(self) -> dict[str, np.ndarray]:
+        return self._starts.moved(self._values, self.q, self.u, self.states, self.memory)
+
+    def _unit_quaternions(self, initial: Initial) -> None:
+        """e = v/|v| with v as it was given: de = (dv − e (e·dv)) / |v|."""
+        values, _ = given_values(self._starts.equations, initial)
+        for start in self._starts.equations.program.quaternions:
+            four = slice(start, start + 4)
+            v = np.array([values[name] for name in self._starts.coordinates[four]])
+            length = float(np.linalg.norm(v))
+            e, dv = v / length, self.q[:, four]
+            self.q[:, four] = (dv - np.outer(dv @ e, e)) / length
+
+    # ------------------------------------------------------------ closed loops
+
+    def _close(self, initial: Initial) -> None:
+        equations, place = self._starts.equations, self._place
+        geometry = self._instance.geometry(place.memory)
+        here = geometry.at(place.t, place.q)
+        q, u, named = initial_values(equations, initial)
+        self._close_positions(geometry, here, np.abs(place.q - q) > _MOVED, named)
+        self._on_sphere()
+        held = np.array([name in named for name in self._starts.speeds])
+        changed = np.abs(place.u - u) > _MOVED
+        right = [
+            -(here.jacobian @ du + r.jacobian @ place.u + r.known)
+            for r, du in zip(self._rates(geometry), self.u, strict=True)
+        ]
+        options = [m for m in movable(geometry, equations.setting, held) if not np.any(changed & ~m)]
+        moving, steps = self._chosen([(m, here.jacobian, right) for m in options], "speeds")
+        self.u[:, moving] += steps
+
+    def _close_positions(
+        self, geometry: Geometry, here: Figures, changed: np.ndarray, named: set[str]
+    ) -> None:
+        """With the speeds moving that assembly may have moved, and what is named kept; of more names than the
+        loops leave free, those of dependent coordinates are first guesses.
+        """
+        setting, names = self._starts.equations.setting, self._starts.coordinates
+        varied = {d.name for d in self._starts.directions}
+        guessed = {q.data.name for q in setting.corrections} - varied
+        wanted = self.q.copy()
+        self._on_sphere()  # of where the parameters are now; named ones are brought back to what is wanted
+        gaps, rates = list(geometry.layout.gaps), self._rates(geometry)
+        seeded = np.any(wanted != 0, axis=0)
+        cases = []
+        for known in (named, named - guessed):
+            kept = [i for i, name in enumerate(names) if name in known]
+            matrix = np.vstack([here.jacobian[gaps], here.rates[kept]])
+            back = (wanted - self.q)[:, kept]
+            right = [np.concatenate([-r.gap, b]) for r, b in zip(rates, back, strict=True)]
+            free = np.zeros(geometry.layout.speeds, dtype=bool)
+            for moving in movable(geometry, setting, free, positions=True):
+                reached = np.zeros(len(names), dtype=bool)
+                reached[[i for i, j in geometry.layout.rates if moving[j]]] = True
+                if not np.any(changed & ~reached):
+                    cases.append((_turned(geometry.layout, moving, changed, seeded), matrix, right))
+        moving, steps = self._chosen(cases, "coordinates")
+        self.q += steps @ here.rates[:, moving].T
+
+    def _on_sphere(self) -> None:
+        """Without what leads off unit Euler parameters, which rounding may leave."""
+        for start in self._starts.equations.program.quaternions:
+            four = slice(start, start + 4)
+            e = self._place.q[four]
+            self.q[:, four] -= np.outer(self.q[:, four] @ e, e)
+
+    def _rates(self, geometry: Geometry) -> list[Figures]:
+        """How the figures of the constraints move, direction by direction."""
+        numbers = self._starts.geometry(self._values, self._moved())
+        return [geometry.figures(column) for column in numbers.T]
+
+    def _chosen(
+        self, cases: Sequence[tuple[np.ndarray, np.ndarray, list[np.ndarray]]], what: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The first case whose equations tell how the speeds that may move do: which these are, and a row of
+        motions for each direction.
+        """
+        system, problem = self._starts.equations.system.name, ""
+        for moving, whole, right in cases:
+            matrix = whole[:, moving]
+            wanted = np.array(right).T
+            rank = (
+                np.linalg.matrix_rank(matrix, _RANK * np.max(np.abs(matrix), initial=1.0))
+                if matrix.size
+                else 0
+            )
+            if rank < matrix.shape[1]:
+                free = [name for name, may in zip(self._starts.speeds, moving, strict=True) if may]
+                problem = problem or (
+                    f"the initial {what} do not tell in what way the loops of '{system}' are closed (any of "
+                    f"the joints of {', '.join(free)} may move), so the start has no derivatives; name in "
+                    "initial= as many as the system has degrees of freedom, or values that close the loops"
+                )
+                continue
+            steps = np.linalg.lstsq(matrix, wanted, rcond=None)[0]
+            size = 1 + np.max(np.abs(wanted), initial=0.0)  # nothing is wanted where no position is held
+            if np.max(np.abs(matrix @ steps - wanted), initial=0.0) <= _MISFIT * size:
+                return moving, steps.T
+        raise ParameterError(
+            problem
+            or f"the initial {what} of '{system}' that are named cannot be varied each by itself, because "
+            "its loops do not leave them all free; name fewer, in to= and in initial="
+        )
+
+    # ------------------------------------------------------------ what follows from all else
+
+    def _place_centres(self) -> None:
+        for names, expressions in self._starts.centres:
+            for name, moved in zip(names, expressions(self._values, self._moved()), strict=True):
+                if name in self._starts.coordinates:
+                    self.q[:, self._starts.coordinates.index(name)] = moved
+                else:
+                    self.u[:, self._starts.speeds.index(name)] = moved
+
+    def _start_memory(self, given: np.ndarray) -> None:
+        memories = list(self._starts.equations.system.memories.values())
+        for i, expression in self._starts.started.items():
+            if given[i] == memories[i].initial:
+                self.memory[:, i] = expression(self._values, self._moved())[0]
+
+
+def _turned(layout: Layout, moving: np.ndarray, changed: np.ndarray, varied: np.ndarray) -> np.ndarray:
+    """The speeds that may move, and all others of joints that assembly has turned by them.
+
+    A joint with q̇ = N(q) u that turns about several axes in many small steps ends where their order leads
+    it, and one that turns about a single axis takes what is varied along. Both have derivatives only if the
+    equations tell where the joint ends by themselves, with all of its speeds free.
+    """
+    matrix = np.zeros((layout.coordinates, layout.speeds), dtype=bool)
+    matrix[tuple(np.array(layout.rates, dtype=int).reshape(-1, 2).T)] = True
+    found = moving.copy()
+    for row in matrix:
+        joint = matrix[matrix[:, row].any(axis=1)].any(axis=0)  # speeds that share coordinates
+        places = matrix[:, joint].any(axis=1)
+        if np.any(changed & places) and (np.sum(moving & joint) > 1 or np.any(varied & places)):
+            found |= joint
+    return found

@@ -1,0 +1,103 @@
+"""A function of the user's that is called at the start of a run: it sees all values and may change some.
+
+Source: Sayers (1990), Appendix A, add-subroutine with where = init.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra import arguments
+from armillary.errors import ArmillaryError, ParameterError, nearest
+from armillary.model.unit_system import state_factor
+from armillary.runtime.start.initial import initial_memory, state_number, vector
+
+if TYPE_CHECKING:
+    from armillary.runtime.models.compiled import CompiledModel
+
+Initial = Mapping[str, float] | Sequence[float] | None
+Memory = Mapping[str, float] | None
+OnStart = Callable[[dict[str, float]], Mapping[str, Any] | None]
+
+
+def started(
+    model: CompiledModel,
+    function: OnStart | None,
+    parameters: Mapping[str, float],
+    initial: Initial,
+    memory: Memory,
+    t0: float,
+) -> tuple[Initial, Memory]:
+    """Initial values and memory of a run as ``function`` leaves them, in stated units; as they are without
+    one.
+    """
+    if function is None:
+        return initial, memory
+    arguments.function(function, "on_start=")
+    if model is not model.base:
+        raise ArmillaryError(
+            "on_start is a function of Python, which has no derivatives; give the initial values themselves "
+            "to a run with sensitivities"
+        )
+    system = model.equations.system
+    kept = {name: m for name, m in system.memories.items() if m.period is None and not m.hidden}
+    stored = dict(zip(system.memories, initial_memory(model.equations, memory, t0), strict=True))
+    values = {**parameters, **_initial_values(model, initial)}
+    values |= {name: float(stored[name]) / m.factor for name, m in kept.items()}
+    changes = function(dict(values))
+    if changes is None:
+        return initial, memory
+    if not isinstance(changes, Mapping):
+        raise ArmillaryError(
+            f"on_start must return initial values by name, or None, not {type(changes).__name__}"
+        )
+    found = {str(name): value for name, value in changes.items()}
+    moving = {s.data.name: s for s in system.moving()}
+    for name in found:
+        if name not in moving and name not in kept:
+            hint = nearest(name, [*moving, *kept])
+            if name in parameters:
+                hint = "; it is a parameter: give it in parameters="
+            raise ParameterError(f"on_start sets '{name}', which has no initial value{hint}")
+    own = {name: value for name, value in found.items() if name in kept}
+    rest = {name: value for name, value in found.items() if name not in kept}
+    return _changed(model, initial, rest), {**(memory or {}), **own} if own else memory
+
+
+def _order(model: CompiledModel) -> list[str]:
+    """Names of the values of a whole initial state."""
+    equations = model.equations
+    if equations.formalism == "redundant":  # which starts from the joints' values
+        return [s.data.name for s in equations.system.moving()]
+    return [*equations.coordinates, *equations.speeds, *equations.states]
+
+
+def _initial_values(model: CompiledModel, initial: Initial) -> dict[str, float]:
+    """All initial values by name, in stated units."""
+    system = model.equations.system
+    symbols = {s.data.name: s for s in system.moving()}
+    inside = {name: float(system.initial[s]) for name, s in symbols.items()}
+    if isinstance(initial, Mapping):
+        given = {str(name): value for name, value in initial.items()}
+        known = {name: value for name, value in given.items() if name in symbols}  # others are told later
+        inside |= {n: state_number(symbols[n], v, f"the initial value of '{n}'") for n, v in known.items()}
+    elif initial is not None:
+        order = _order(model)
+        inside |= dict(zip(order, vector(initial, len(order), "initial state").tolist(), strict=True))
+    return {name: value / state_factor(symbols[name]) for name, value in inside.items() if name in symbols}
+
+
+def _changed(model: CompiledModel, initial: Initial, changes: Mapping[str, Any]) -> Initial:
+    if not changes:
+        return initial
+    if initial is None or isinstance(initial, Mapping):
+        return {**{str(name): value for name, value in (initial or {}).items()}, **changes}
+    order = _order(model)
+    symbols = {s.data.name: s for s in model.equations.system.moving()}
+    state = vector(initial, len(order), "initial state")
+    for name, value in changes.items():
+        if name not in order:
+            raise ParameterError(f"on_start sets '{name}', which is no part of the initial state")
+        state[order.index(name)] = state_number(symbols[name], value, f"the initial value of '{name}'")
+    return state.tolist()

@@ -1,0 +1,123 @@
+"""Initial values as a user gives them: by name or in order, checked, the rest as described."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.arguments import table
+from armillary.algebra.expression import Expr
+from armillary.algebra.units.units import is_quantity
+from armillary.errors import ArmillaryError, ParameterError, nearest, shown
+from armillary.model.unit_system import state_factor
+from armillary.program.equations import Equations
+from armillary.runtime.models.parameters import plain_number, text_number
+
+
+def vector(values: Any, length: int, what: str) -> np.ndarray:
+    """So many numbers as an array; anything else is an error that says what was expected."""
+    try:
+        found = np.array(values, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise ArmillaryError(f"the {what} must be {length} numbers, not {shown(values)}") from None
+    if found.shape != (length,):
+        raise ArmillaryError(f"the {what} must be {length} numbers, not an array of shape {found.shape}")
+    return found
+
+
+def initial_values(
+    equations: Equations, initial: Mapping[str, float] | Sequence[float] | None
+) -> tuple[np.ndarray, np.ndarray, set[str]]:
+    """All coordinates, with unit Euler parameters, all speeds, and the names of those that the user gave."""
+    values, named = given_values(equations, initial)
+    q = np.array([values[name] for name in equations.coordinates], dtype=float)
+    u = np.array([values[s.data.name] for s in equations.system.speeds], dtype=float)
+    return _unit_quaternions(equations, q), u, named
+
+
+def initial_states(equations: Equations, initial: Mapping[str, float] | Sequence[float] | None) -> np.ndarray:
+    """States of the user's own."""
+    values, _ = given_values(equations, initial)
+    return np.array([values[name] for name in equations.states], dtype=float)
+
+
+def given_values(
+    equations: Equations, initial: Mapping[str, float] | Sequence[float] | None
+) -> tuple[dict[str, float], set[str]]:
+    """Initial values of all coordinates, speeds and states by name, as they are said, and the names
+    of those that the user gave.
+    """
+    system, state = equations.system, [*equations.coordinates, *equations.speeds, *equations.states]
+    values = {s.data.name: value for s, value in system.initial.items()}
+    if initial is not None and not isinstance(initial, Mapping):
+        given = vector(initial, len(state), "initial state")
+        values |= dict(zip(state, given.tolist(), strict=True))
+        # In a whole state, coordinates that constraints decide are first guesses.
+        guessed = {q.data.name for q in equations.setting.corrections}
+        named = set(state) - guessed
+    else:
+        found = {str(key): value for key, value in (initial or {}).items()}
+        named = set(found)
+        values |= {name: _number(equations, name, value) for name, value in found.items()}
+    for name, value in values.items():
+        if not np.isfinite(value):
+            raise ParameterError(f"the initial value of '{name}' is not a finite number")
+    return values, named
+
+
+def _number(equations: Equations, name: str, value: Any) -> float:
+    system = equations.system
+    known = [*equations.coordinates, *(u.data.name for u in system.speeds), *equations.states]
+    given = {p.speed.data.name for p in equations.setting.given.values()}
+    if name in given or (name not in known and any(name == q.data.name for q in system.coordinates)):
+        how = "locked" if name in equations.mode.locked else "prescribed"
+        raise ParameterError(f"'{name}' is {how}, so it has no initial value")
+    if name not in known:
+        raise ParameterError(f"there is no coordinate, speed or state '{name}'{nearest(name, known)}")
+    where = f"the initial value of '{name}'"
+    symbol = next(s for s in system.initial if s.data.name == name)
+    return state_number(symbol, value, where)
+
+
+def state_number(symbol: Expr, value: Any, where: str) -> float:
+    """A coordinate, speed or state inside its model, from a number or text in stated units, or a quantity."""
+    owner, factor = symbol.data.owner, state_factor(symbol)
+    if isinstance(value, str):
+        return text_number(value, where, symbol.data.units or "", owner.units, symbol.dimension) * factor
+    number = plain_number(value, where, owner.units, symbol.dimension)
+    return number if is_quantity(value) else number * factor
+
+
+def _unit_quaternions(equations: Equations, q: np.ndarray) -> np.ndarray:
+    for start in equations.program.quaternions:
+        length = float(np.linalg.norm(q[start : start + 4]))
+        if length == 0.0:
+            raise ParameterError(
+                f"the Euler parameters from '{equations.coordinates[start]}' on are all zero"
+            )
+        q[start : start + 4] /= length
+    return q
+
+
+def initial_memory(
+    equations: Equations, given: Mapping[str, float] | None = None, t0: float | None = None
+) -> np.ndarray:
+    """The memory with which a run starts; clocks of periodic updates one period after ``t0``."""
+    system = equations.system
+    names = list(system.memories)
+    stored = np.array([m.initial for m in system.memories.values()], dtype=float)
+    for i, memory in enumerate(system.memories.values()):
+        if memory.period is not None and t0 is not None:
+            stored[i] = t0 + memory.period
+    for name, value in table(given, "memory=", ParameterError).items():
+        if name not in names:
+            raise ParameterError(f"there is no memory '{name}'{nearest(name, names)}")
+        memory = system.memories[name]
+        where, units = f"memory '{name}'", memory.symbol.data.units or ""
+        if isinstance(value, str):
+            value = text_number(value, where, units, system.units, memory.symbol.dimension)
+        inside = plain_number(value, where, system.units, memory.symbol.dimension)
+        stored[names.index(name)] = inside if is_quantity(value) else inside * memory.factor
+    return stored

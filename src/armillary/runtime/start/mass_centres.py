@@ -1,0 +1,62 @@
+"""What the start of a run decides by all else that is given: mass centres, and memories of the state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from armillary.algebra.calculus import evaluate, evaluate_all
+from armillary.algebra.expression import as_expr
+from armillary.errors import ParameterError
+from armillary.runtime.start.place import Place
+
+if TYPE_CHECKING:
+    from armillary.runtime.models.instance import Instance
+
+
+def with_started_memory(instance: Instance, place: Place) -> Place:
+    """The place with memories set that start at the value of an expression."""
+    memories = instance.equations.system.memories.values()
+    stored = place.memory.copy()
+    for i, memory in enumerate(memories):
+        if memory.start is not None and stored[i] == memory.initial:
+            stored[i] = evaluate(memory.start, instance.values(place))
+    return replace(place, memory=stored)
+
+
+def with_mass_centres(
+    instance: Instance, place: Place, initial: Mapping[str, float] | Sequence[float] | None
+) -> Place:
+    """The place with the joints of bodies set whose mass centres ``start_mass_centre`` places; a whole state
+    given in order stays as it is."""
+    equations = instance.equations
+    starts = equations.system.mass_centre_starts()
+    if not starts or (initial is not None and not isinstance(initial, Mapping)):
+        return place
+    values = instance.values(place)
+    for given in equations.setting.given.values():
+        pairs = ((given.speed, given.value), (given.coordinate, given.position))
+        values |= {s.data.name: evaluate(x, values) for s, x in pairs if s is not None and x is not None}
+    coordinates = {name: i for i, name in enumerate(equations.coordinates)}
+    speeds = {u.data.name: i for i, u in enumerate(equations.system.speeds)}
+    q, u = place.q.copy(), place.u.copy()
+    for start in starts:
+        found = evaluate_all([as_expr(x) for x in (*start.places, *start.rates)], values)
+        for s, value in zip((*start.coordinates, *start.speeds), found, strict=True):
+            name = s.data.name
+            if initial and any(str(key) == name for key in initial):
+                raise ParameterError(
+                    f"initial gives '{name}' a value, but start_mass_centre places the mass centre of "
+                    f"'{start.body.name}'; leave '{name}' out, or give a whole state"
+                )
+            if any(s in (given.speed, given.coordinate) for given in equations.setting.given.values()):
+                raise ParameterError(
+                    f"'{name}' is prescribed or locked, so the mass centre of '{start.body.name}' cannot be "
+                    "placed by start_mass_centre"
+                )
+            if s in start.coordinates:
+                q[coordinates[name]] = value
+            else:
+                u[speeds[name]] = value
+    return replace(place, q=q, u=u)

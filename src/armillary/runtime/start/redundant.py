@@ -1,0 +1,183 @@
+"""Where a run in redundant coordinates starts: from the joints' values, and on all constraints."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.expression import as_expr
+from armillary.algebra.walk import Undimensioned
+from armillary.errors import ParameterError, nearest
+from armillary.program.redundant import EXACT
+from armillary.runtime.loop.redundant_layout import RIGID
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.start.initial import state_number, vector
+
+if TYPE_CHECKING:
+    from armillary.runtime.models.redundant import RedundantModel
+
+Initial = Mapping[str, float] | Sequence[float] | None
+
+_TRIES = 50
+_CLOSED = (
+    1e-10  # gaps and speeds off their constraints by more than this, times the largest value, are removed
+)
+
+
+def joint_values(
+    model: RedundantModel, initial: Initial, parameters: Mapping[str, Any] | None, t: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All joints' coordinates and speeds, and the user's own states: as given, else as described."""
+    system = model.equations.system
+    symbols = system.moving()
+    values = {s.data.name: float(system.initial[s]) for s in symbols}
+    if initial is not None and not isinstance(initial, Mapping):
+        given = vector(initial, len(values), "initial state")
+        values = dict(zip(values, given.tolist(), strict=True))
+    else:
+        by_name = {s.data.name: s for s in symbols}
+        prescribed = {str(s) for p in system.prescriptions.values() for s in (p.speed, p.coordinate)}
+        for name, value in [(str(key), value) for key, value in (initial or {}).items()]:
+            where = f"the initial value of '{name}'"
+            if name in prescribed:
+                raise ParameterError(f"'{name}' is prescribed, so it has no initial value")
+            if name not in values:
+                hint = nearest(name, values)
+                raise ParameterError(f"there is no coordinate, speed or state '{name}'{hint}")
+            values[name] = state_number(by_name[name], value, where)
+    plain = Undimensioned()
+    known = model.parameter_values(parameters) | {system.time.data.name: t}
+    for p in system.prescriptions.values():
+        if p.coordinate is not None and p.position is not None:
+            values[p.coordinate.data.name] = float(evaluate_all([plain(as_expr(p.position))], known)[0])
+    bad = [name for name, value in values.items() if not np.isfinite(value)]
+    if bad:
+        raise ParameterError(f"the initial value of '{bad[0]}' is not a finite number")
+    q = np.array([values[s.data.name] for s in system.coordinates])
+    u = np.array([values[s.data.name] for s in system.speeds])
+    return _unit(model, q), u, np.array([values[name] for name in model.state_names])
+
+
+def _unit(model: RedundantModel, q: np.ndarray) -> np.ndarray:
+    """Joints' coordinates with unit Euler parameters."""
+    first = model.layout.coordinates
+    for start in model.equations.program.quaternions:
+        if start < first:
+            continue
+        e = q[start - first : start - first + 4]
+        length = float(np.linalg.norm(e))
+        if length == 0.0:
+            name = model.coordinate_names[start]
+            raise ParameterError(f"the Euler parameters from '{name}' on are all zero")
+        e /= length
+    return q
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """The beginning of one run: its model, parameters, time and memory."""
+
+    model: RedundantModel
+    parameters: Mapping[str, Any] | None
+    t: float
+    memory: np.ndarray
+
+    def state(self, initial: Initial) -> np.ndarray:
+        """The state for these values, with zeros for accelerations and multipliers."""
+        y = self._placed(*joint_values(self.model, initial, self.parameters, self.t))
+        if self.model.equations.system.centres:
+            y = self._chosen(initial, y)
+        gaps = self._residuals(y)
+        if np.max(np.abs(gaps), initial=0.0) > _CLOSED * max(1.0, float(np.max(np.abs(y)))):
+            y = self._projected(self._chosen(initial, y))
+        return y
+
+    def _chosen(self, initial: Initial, y: np.ndarray) -> np.ndarray:
+        """Values that keep the user's constraints, chosen as the minimal equations do, which leave alone what
+        the user named.
+        """
+        if initial is not None and not isinstance(initial, Mapping):
+            return y
+        model = self.model.minimal
+        place = model.place_at_start(Instance(model, self.parameters), initial, self.t, self.memory)
+        named = dict(zip(model.coordinate_names, place.q.tolist(), strict=True))
+        q, _, _ = joint_values(self.model, named, self.parameters, self.t)
+        return self._placed(q, place.u, place.states)
+
+    def _placed(self, q: np.ndarray, u: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """The state for these joints' values."""
+        layout = self.model.layout
+        work = np.zeros(layout.work)
+        work[layout.coordinates : layout.first_speed] = q
+        work[layout.states : layout.first_given] = u
+        out = self._called("place", work, layout.coordinates + layout.speeds)
+        y = np.zeros(layout.states)
+        y[: layout.coordinates] = out[: layout.coordinates]
+        y[layout.coordinates : layout.first_speed] = q
+        y[layout.first_speed : layout.first_own] = out[layout.coordinates :]
+        y[layout.first_own : layout.first_acceleration] = own
+        return y
+
+    def _called(self, name: str, work: np.ndarray, length: int) -> np.ndarray:
+        return Instance(self.model, self.parameters).call(name, length, self.t, work, self.memory)
+
+    def _residuals(self, y: np.ndarray) -> np.ndarray:
+        """Positions, then speeds, of all constraints."""
+        layout = self.model.layout
+        work = np.zeros(layout.work)
+        work[: len(y)] = y
+        return self._called("residuals", work, 2 * layout.rows)
+
+    def _projected(self, y: np.ndarray) -> np.ndarray:
+        """The state with its coordinates, then its speeds, projected onto the constraints."""
+        layout = self.model.layout
+        soft = EXACT / self.model.total_mass(self.parameters)
+        y = y.copy()
+        for _ in range(_TRIES):
+            gaps = self._residuals(y)[: layout.rows]
+            if np.max(np.abs(gaps), initial=0.0) <= 1e-3 * _CLOSED:
+                break
+            change = self._change(y, -gaps, soft, RIGID)
+            for x, v, count in layout.parts():
+                own = change[v - layout.first_speed : v - layout.first_speed + count + 3]
+                y[x : x + count] += own[:count]
+                y[x + count : x + count + 4] = _turned(y[x + count : x + count + 4], own[count:])
+            self._normalise(y)
+        worst = int(np.argmax(np.abs(gaps)))
+        if not abs(gaps[worst]) <= _CLOSED:
+            raise ParameterError(
+                "the initial values cannot be brought together: constraint "
+                f"'{self.model.equations.constraints[worst]}' is off by {abs(gaps[worst]):.3g}; start "
+                "closer, or check the lengths that close it"
+            )
+        speeds = self._residuals(y)[layout.rows :]
+        y[layout.first_speed : layout.first_own] += self._change(y, -speeds, soft, soft)
+        return y
+
+    def _change(self, y: np.ndarray, targets: np.ndarray, soft: float, soft_speeds: float) -> np.ndarray:
+        """The smallest change of coordinates or speeds that brings the constraints to these targets."""
+        layout = self.model.layout
+        work = np.zeros(layout.work)
+        work[: len(y)] = y
+        work[layout.first_target : layout.weight] = targets
+        work[layout.weight :] = (0.0, soft, soft_speeds)
+        return self._called("solve", work, layout.answer)[: layout.speeds]
+
+    def _normalise(self, y: np.ndarray) -> None:
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
+        stored = self.memory if self.memory.size else np.zeros(1)
+        constants = self.model.constants(self.parameters)
+        addresses = (a.ctypes.data for a in (y, constants, stored))
+        kind(self.model.address("normalise"))(self.t, *addresses)
+
+
+def _turned(e: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """Euler parameters after a small turn in body axes."""
+    g = e[1:]
+    rate = 0.5 * np.concatenate([[-(g @ angle)], e[0] * angle + np.cross(g, angle)])
+    return np.asarray((e + rate) / np.linalg.norm(e + rate))

@@ -1,0 +1,217 @@
+"""The blocks of a study as tasks of a Dask cluster.
+
+A task is a folder and the numbers of some blocks. Each worker process reads the study from the shared folder
+once, builds and compiles its model once, finds the values of its blocks from the design, and writes chunks
+and records itself, block by block: only the records come back. A few tasks per thread are on their way at a
+time, so that the scheduler holds no more than those, however many blocks there are. A task costs the
+scheduler and the client some milliseconds, as much as a short block: as many of those go into one as take
+about half a second.
+
+Workers are checked before they get work, those that join later too. One that is unfit is left out, with a
+warning; blocks whose worker died, and those that a restarted scheduler forgot, are sent again.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+import warnings
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from armillary.errors import ArmillaryError, outside, require
+from armillary.studies.cluster_worker import Job, UnfitWorkerError, run_blocks
+from armillary.studies.cluster_workers import Workers
+from armillary.studies.lock import StudyLock
+from armillary.studies.records import Record
+from armillary.studies.work import Values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_EACH = 2  # tasks on their way per thread: one that runs, and one that waits for it
+_TASK = 0.5  # seconds that a task of several blocks should take
+_CONNECT = 20.0  # seconds to find a scheduler, and to find it again where it was restarted
+_GATHER = 10.0  # seconds to get records, some hundred bytes each, from the worker that has written them
+_LOSSES = 3  # how often the cluster may give up one block; each time some workers have died with it
+_KEPT = "finished blocks are kept: run it again to go on"
+
+
+class Assignment(NamedTuple):
+    """What the workers of a cluster shall make; ``values`` where they cannot find them themselves."""
+
+    job: Job
+    values: Callable[[int], Values] | None
+    blocks: Iterable[int]
+    lock: StudyLock
+    done: Callable[[Record], None]
+
+
+def run_there(client: Any, given: Assignment) -> None:
+    """Blocks made by the workers of a client."""
+    _Blocks(client, given).run()
+
+
+class _Task(NamedTuple):
+    """Blocks that are on their way, and the workers that may make them."""
+
+    numbers: list[int]
+    workers: frozenset[str]
+
+
+class _Blocks:
+    """The blocks that wait, the tasks on their way, and the workers."""
+
+    def __init__(self, client: Any, given: Assignment) -> None:
+        self._client = client
+        self._job, self._values, blocks, self._lock, self._done = given
+        self._waiting = deque(blocks)
+        self._on_their_way: dict[Any, _Task] = {}
+        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._losses: Counter[int] = Counter()
+        self._size = 1
+        self._workers = Workers(client, self._job)
+
+    def run(self) -> None:
+        try:
+            while self._waiting or self._on_their_way:
+                self._lock.check()
+                if self._connected():
+                    self._workers.look()
+                    self._recall()
+                    self._send()
+                self._receive()
+        except OSError as error:  # of the connection: what a worker meets comes as the end of its task
+            raise ArmillaryError(
+                f"study '{self._job.folder}': the connection to the scheduler broke ({error}); {_KEPT}"
+            ) from error
+        finally:
+            if self._on_their_way and self._client.status == "running":
+                self._client.cancel(list(self._on_their_way))
+
+    def _connected(self) -> bool:
+        """Whether the scheduler is there; the client looks for one that was restarted for some seconds."""
+        status = self._client.status
+        if status in ("closing", "closed"):
+            raise ArmillaryError(
+                f"study '{self._job.folder}': the scheduler is gone, and none came back at its address; "
+                f"{_KEPT}"
+            )
+        return bool(status == "running")
+
+    def _send(self) -> None:
+        fit = self._workers.fit
+        room = max(_EACH * sum(fit.values()), 2 * _EACH) if fit else 0
+        while self._waiting and len(self._on_their_way) < room:
+            share = max(len(self._waiting) // room, 1)  # the last ones are spread over all workers
+            count = 1 if self._losses[self._waiting[0]] else min(self._size, share)
+            numbers = [self._waiting.popleft() for _ in range(count)]
+            given = None if self._values is None else [self._values(number) for number in numbers]
+            key = _key(self._job, numbers)
+            where = {"workers": list(fit), "pure": False, "key": key}
+            future = self._client.submit(run_blocks, self._job, numbers, given, **where)
+            self._on_their_way[future] = _Task(numbers, frozenset(fit))
+            future.add_done_callback(self._ended.put)
+
+    def _recall(self) -> None:
+        """Tasks whose workers have all gone are taken back: the scheduler would keep them for those alone."""
+        fit = self._workers.fit.keys()
+        waiting = [f for f, task in self._on_their_way.items() if not task.workers & fit]
+        for future in [f for f in waiting if f.status == "pending"]:
+            task = self._on_their_way.pop(future)
+            self._client.cancel([future])
+            self._again(task.numbers, "its workers are gone")
+
+    def _receive(self) -> None:
+        """The task that ends next, if one does before the next look at the workers."""
+        try:
+            future = self._ended.get(timeout=self._workers.pause)
+        except queue.Empty:
+            return
+        task = self._on_their_way.pop(future, None)
+        if task is None:
+            return  # taken back before
+        numbers = task.numbers
+        if future.status == "finished":
+            try:
+                records, seconds = _result(future)
+            except TimeoutError:
+                self._client.cancel([future])
+                self._again(numbers, "its worker died before it told what it has written")
+                return
+            self._size = _fitting(self._size, len(records), seconds)
+            for record in records:
+                self._done(record)
+        elif future.status == "error":
+            self._failed(future.exception(), numbers)
+        else:  # "cancelled" or "lost": the scheduler was restarted
+            self._again(numbers, f"the scheduler forgot a task ({future.status})")
+        future.release()
+
+    def _failed(self, error: BaseException, numbers: list[int]) -> None:
+        killed = require("distributed", extra="cluster", purpose="Clusters").scheduler.KilledWorker
+        if isinstance(error, UnfitWorkerError):
+            self._workers.leave_out(error)
+            self._waiting.extendleft(reversed(numbers))
+        elif isinstance(error, killed):
+            self._again(numbers, "workers died while they made it")
+        elif isinstance(error, ArmillaryError):
+            raise error
+        else:
+            told = f"{type(error).__name__}: {error}"
+            raise ArmillaryError(
+                f"study '{self._job.folder}' stopped on the cluster: {told}; {_KEPT}"
+            ) from error
+
+    def _again(self, numbers: Sequence[int], why: str) -> None:
+        """Blocks that were lost, to be sent one by one; an error where one was lost too often."""
+        for number in reversed(numbers):
+            self._losses[number] += 1
+            if self._losses[number] > _LOSSES:
+                raise ArmillaryError(
+                    f"study '{self._job.folder}': block {number} was lost {_LOSSES + 1} times: {why}; "
+                    f"{_KEPT}, or give its workers more memory"
+                )
+            self._waiting.appendleft(number)
+        which = f"block {numbers[0]}" if len(numbers) == 1 else f"blocks {numbers[0]} to {numbers[-1]}"
+        warnings.warn(f"study '{self._job.folder}' sends {which} again: {why}", stacklevel=outside())
+
+
+def _result(future: Any) -> tuple[list[Record], float]:
+    made: tuple[list[Record], float] = future.result(timeout=_GATHER)
+    return made
+
+
+def _fitting(size: int, made: int, seconds: float) -> int:
+    """Blocks for the next tasks, where so many took so long: no more than twice those of the last."""
+    return max(1, min(2 * size, int(_TASK * made / max(seconds, 1e-9))))
+
+
+def _key(job: Job, numbers: Sequence[int]) -> str:
+    return f"armillary-blocks-{numbers[0]}-{numbers[-1]}-{job.digest[:8]}-{time.time_ns():x}"
+
+
+@contextmanager
+def connected(on: Any) -> Iterator[Any]:
+    """The client that a user gave, or one to the scheduler at an address, closed at the end.
+
+    It is not made the process's default: Dask keeps a default whose connection failed, and every computation
+    of the user's own would then ask for it.
+    """
+    distributed = require("distributed", extra="cluster", purpose="Clusters")
+    if not isinstance(on, str):
+        if not isinstance(on, distributed.Client):
+            raise ArmillaryError(f"on= must be a Dask client or the address of a scheduler, not {on!r}")
+        yield on
+        return
+    try:
+        client = distributed.Client(on, timeout=_CONNECT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        port = "; give its port too, such as tcp://node1:8786" if "port" in str(error) else ""
+        raise ArmillaryError(f"there is no Dask scheduler at '{on}': {error}{port}") from error
+    try:
+        yield client
+    finally:
+        client.close()

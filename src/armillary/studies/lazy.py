@@ -1,0 +1,82 @@
+"""Columns of a dataset that are read when they are used: a study of 1e9 runs has 8 GB of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from armillary.ensembles.plan import NOT_RUN
+from armillary.studies.definition import Definition
+from armillary.studies.files import Folder
+from armillary.studies.layout import STATUS
+from armillary.studies.records import read_numbers
+
+_DENSE = 1000  # rows between two that are wanted, up to which all are read
+_REMEMBERED = 64 * 2**20  # bytes of numbers that are kept for the next column
+
+
+class RecordedNumbers:
+    """The numbers of runs, from the records of blocks; NaN where a run is not made.
+
+    A record holds all columns of a block: what was read for one column is kept for the next, if it is small.
+    """
+
+    def __init__(self, folder: Folder, definition: Definition) -> None:
+        self._folder, self._digest, self._layout = folder, definition.digest, definition.layout
+        self._of_status = [column.kind == STATUS for column in self._layout.columns]
+        self._last: tuple[tuple[int, int], np.ndarray] | None = None
+
+    def __call__(self, first: int, end: int) -> np.ndarray:
+        """The numbers (columns, runs) of the runs from one up to another."""
+        if self._last is not None and self._last[0] == (first, end):
+            return self._last[1]
+        found = np.full((len(self._of_status), end - first), np.nan)
+        found[self._of_status] = NOT_RUN
+        blocks = range(first // self._layout.block, -(-end // self._layout.block))
+        for start, stop, values in read_numbers(self._folder, self._layout, self._digest, blocks):
+            a, b = max(start, first), min(stop, end)
+            found[:, a - first : b - first] = values[:, a - start : b - start]
+        if found.nbytes <= _REMEMBERED:
+            self._last = (first, end), found
+        return found
+
+
+def lazy_column(runs: int, dtype: Any, read: Callable[[int, int], np.ndarray]) -> Any:
+    """A column as xarray takes it; ``read`` gives the values of the runs from one up to another."""
+    from xarray.backends import BackendArray
+    from xarray.core import indexing
+
+    class Column(BackendArray):
+        shape = (runs,)
+
+        def __init__(self) -> None:
+            self.dtype = np.dtype(dtype)
+
+        def __getitem__(self, key: Any) -> Any:
+            support = indexing.IndexingSupport.OUTER_1VECTOR
+            return indexing.explicit_indexing_adapter(key, self.shape, support, self._read)
+
+        def _read(self, key: tuple[Any, ...]) -> Any:
+            (rows,) = key
+            if isinstance(rows, np.ndarray):
+                return self._some(np.where(rows < 0, rows + runs, rows))
+            if not isinstance(rows, slice):
+                return read(int(rows), int(rows) + 1)[0]
+            wanted = range(runs)[rows]
+            if not len(wanted):
+                return np.empty(0, self.dtype)
+            first, last = min(wanted[0], wanted[-1]), max(wanted[0], wanted[-1])
+            return read(first, last + 1)[np.arange(wanted.start, wanted.stop, wanted.step) - first]
+
+        def _some(self, rows: np.ndarray) -> np.ndarray:
+            """Single runs; those far apart are read one by one, not with all that lies between them."""
+            if not len(rows):
+                return np.empty(0, self.dtype)
+            first, last = int(rows.min()), int(rows.max())
+            if last - first < _DENSE * len(rows):
+                return read(first, last + 1)[rows - first]
+            return np.concatenate([read(int(row), int(row) + 1) for row in rows])
+
+    return indexing.LazilyIndexedArray(Column())

@@ -1,0 +1,111 @@
+"""How far a study is: a record for who asks, a line on a terminal for who waits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from armillary.runtime.progress import clock, shown_line
+from armillary.studies.layout import Layout
+from armillary.studies.records import Record
+
+_NAMED = 3  # failed runs named in a summary
+_LONGEST = 80  # letters of a reason there
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a study is."""
+
+    runs: int  # that the study has
+    made: int  # of them
+    failed: int  # of those made: diverged, or could not start
+    told: tuple[tuple[int, str], ...]  # the first failed ones, and why
+    blocks: int
+    finished: int  # blocks
+    rate: float = 0.0  # runs per second, since it was started last
+    seconds_left: float | None = None  # None where nothing is known, or nobody works
+
+    @property
+    def complete(self) -> bool:
+        return self.finished == self.blocks
+
+    def __str__(self) -> str:
+        lines = [f"{self.made} of {self.runs} runs made, in {self.finished} of {self.blocks} blocks"]
+        if self.rate:
+            lines[0] += f", {_three_digits(self.rate)} runs/s"
+        if self.seconds_left:
+            lines[0] += f", about {clock(max(self.seconds_left, 1.0))} left"
+        if self.failed:
+            named = "; ".join(f"run {run}: {_short(why)}" for run, why in self.told[:_NAMED])
+            more = "; …" if self.failed > min(len(self.told), _NAMED) else ""
+            lines.append(f"{self.failed} failed ({named}{more})")
+        return "\n".join(lines)
+
+
+def _three_digits(rate: float) -> str:
+    """A rate as people write it: 0.0123, 12.3, 12300."""
+    rough = f"{rate:.3g}"
+    return f"{float(rough):.0f}" if rate >= 100 else rough
+
+
+def _short(reason: str) -> str:
+    """The first line of a reason, or as much of it as a summary has room for."""
+    line = reason.partition("\n")[0].partition(";")[0]
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+
+class Progress:
+    """The count of what is made, from the blocks that were there and each one that is finished."""
+
+    def __init__(self, layout: Layout, there: Iterable[Record]) -> None:
+        self._layout = layout
+        self._finished = self._made = self._failed = 0
+        self._told: list[tuple[int, str]] = []
+        for record in there:
+            self._count(record)
+        self._before = self._made
+        self._started = time.monotonic()
+
+    def _count(self, record: Record) -> None:
+        self._finished += 1
+        self._made += record.end - record.first
+        self._failed += record.failed
+        if record.told:
+            self._told = sorted([*self._told, *record.told])[:_NAMED]
+
+    def add(self, record: Record) -> None:
+        """One more block."""
+        self._count(record)
+
+    @property
+    def status(self) -> Status:
+        layout = self._layout
+        elapsed, made = time.monotonic() - self._started, self._made - self._before
+        rate = made / elapsed if elapsed > 0 else 0.0
+        left = (layout.runs - self._made) / rate if rate else None
+        return Status(
+            layout.runs,
+            self._made,
+            self._failed,
+            tuple(self._told),
+            layout.blocks,
+            self._finished,
+            rate,
+            left,
+        )
+
+
+@contextmanager
+def reporting(wanted: bool | Callable[[Status], Any], progress: Progress) -> Iterator[Callable[[], None]]:
+    """A function to call after each block: it tells the user's own function the status, or shows a line."""
+
+    def words(_: float, status: Status) -> str:
+        line = f"  {100.0 * status.made / status.runs:5.1f} %  {str(status).partition(chr(10))[0]}"
+        return line + (f", {status.failed} failed" if status.failed else "")
+
+    with shown_line(wanted, words) as report:
+        yield lambda: report(progress.status) if report else None

@@ -1,0 +1,316 @@
+"""Designs: which values the varied quantities have in which run."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.arithmetic import plain_float
+from armillary.errors import ParameterError, nearest, outside
+from armillary.studies.sampling.correlated import Correlated
+from armillary.studies.sampling.distributions import Choice, Distribution, LogNormal, Normal
+from armillary.studies.sampling.numbers import factor
+from armillary.studies.sampling.points import (
+    LatinHypercube,
+    Morris,
+    Points,
+    Random,
+    Saltelli,
+    Sobol,
+    group_size,
+)
+from armillary.studies.sampling.reading import as_distribution
+from armillary.studies.sampling.user_distributions import Own
+
+KINDS = ("random", "lhs", "sobol", "grid", "list", "morris", "saltelli")
+OPEN_ENDED = ("random", "sobol", "morris", "saltelli")  # more runs of them begin with those of fewer
+MOST = 2**30  # runs: what a Sobol' sequence of SciPy's and a permutation here can number
+_LEVELS = 4  # of Morris' grid, his own choice
+
+
+class Design:
+    """The values of varied parameters and initial values, run by run.
+
+        design = Design({"m": Normal(1000, 50), "mu": Uniform(0.4, 1.0)}, "sobol", runs=4096, seed=1)
+        design.block(0, 100)["m"]      # of the first hundred runs
+        design.values(123)             # of one run
+
+    | kind | runs |
+    | --- | --- |
+    | `random` | independent |
+    | `lhs` | Latin hypercube: each of `runs` equally likely slices of each distribution is met once |
+    | `sobol` | the scrambled sequence of Sobol', spread more evenly; best in powers of two |
+    | `grid` | every combination, the last name fastest: of lists, or of `levels` between bounds |
+    | `list` | lists of one length, run by run |
+    | `morris` | trajectories for Morris screening on `levels` levels; runs in groups of names + 1 |
+    | `saltelli` | for Sobol' indices; runs in groups of names + 2, or 2 names + 2 for `second_order` |
+
+    The values of a run depend on the seed and the run's number alone: any block can be made by itself, on any
+    machine. In `random` and `lhs` a name keeps its numbers whatever else varies.
+    `units` gives the units of names, in which values are; only distributions that bring units need it.
+    """
+
+    def __init__(
+        self,
+        vary: Mapping[str, Any],
+        kind: str = "random",
+        runs: int | None = None,
+        seed: int = 0,
+        *,
+        levels: int | Mapping[str, int] | None = None,
+        second_order: bool = False,
+        units: Mapping[str, str] | None = None,
+    ) -> None:
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise ParameterError(
+                f"there is no design '{kind}'{nearest(str(kind), KINDS) or '; use ' + ', '.join(KINDS)}"
+            )
+        self.kind = kind
+        self.seed = _whole(seed, "the seed", least=0)
+        self.distributions, self.correlated = _read(vary, units or {})
+        self.names = tuple(self.distributions)
+        self._check(levels, second_order)
+        self.levels = {str(n): v for n, v in levels.items()} if isinstance(levels, Mapping) else levels
+        self.second_order = bool(second_order)
+        self._axes = self._grid_axes() if kind == "grid" else {}
+        self.runs = self._count(runs)
+        self._points = self._unit_points()
+
+    @property
+    def group(self) -> int:
+        """Runs that belong together: those of a trajectory, or of two points and their mixtures; else 1."""
+        return group_size(self.kind, len(self.names), self.second_order)
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether a design of more runs begins with the runs of this one."""
+        return self.kind in OPEN_ENDED
+
+    @property
+    def portable(self) -> bool:
+        """Whether the design can be written as data: it holds no code of the user's."""
+        return not any(isinstance(each, Own) for each in self.distributions.values())
+
+    def block(self, i0: int, i1: int) -> dict[str, np.ndarray]:
+        """Values by name of the runs i0 up to, not including, i1."""
+        if not 0 <= i0 < i1 <= self.runs:
+            raise ParameterError(f"there are no runs {i0} to {i1}: the design has runs 0 to {self.runs - 1}")
+        if self.kind == "list":
+            return {name: each.values[i0:i1] for name, each in self.distributions.items()}  # type: ignore[attr-defined]
+        if self.kind == "grid":
+            places = np.unravel_index(np.arange(i0, i1), [axis.size for axis in self._axes.values()])
+            return {name: axis[at] for (name, axis), at in zip(self._axes.items(), places, strict=True)}
+        u = dict(zip(self.names, self.points(i0, i1), strict=True))
+        for together in self.correlated.values():
+            mixed = together.mixed(np.array([u[name] for name in together.names]))
+            u |= dict(zip(together.names, mixed, strict=True))
+        return {name: each.ppf(u[name]) for name, each in self.distributions.items()}
+
+    def values(self, run: int) -> dict[str, float]:
+        """Values by name of one run."""
+        if not 0 <= run < self.runs:
+            raise ParameterError(f"there is no run {run}: the design has runs 0 to {self.runs - 1}")
+        return {name: float(values[0]) for name, values in self.block(run, run + 1).items()}
+
+    def points(self, i0: int, i1: int) -> np.ndarray:
+        """Points in the unit cube, (names, runs), that the runs' values are made from."""
+        if self._points is None:
+            raise ParameterError(f"a {self.kind} has values, no points in the unit cube")
+        return self._points(i0, i1)
+
+    def as_data(self) -> dict[str, Any]:
+        """The design as plain data, for TOML and JSON; from_data() makes it again."""
+        return self._told({name: _data_of(name, each) for name, each in self.distributions.items()})
+
+    def identity(self) -> dict[str, Any]:
+        """Plain data that differ where designs differ, for digests."""
+        told = self._told({name: each.identity() for name, each in self.distributions.items()})
+        return told | {"names": list(self.names)}  # in their order, whoever sorts the keys of the rest
+
+    @staticmethod
+    def from_data(data: Mapping[str, Any], units: Mapping[str, str] | None = None) -> Design:
+        """A design from plain data: {"kind": "lhs", "runs": 100, "vary": {"m": {"normal": [1, 0.1]}}}."""
+        known = ("vary", "kind", "runs", "seed", "levels", "second_order")
+        for key in data:
+            if key not in known:
+                raise ParameterError(f"a design has no '{key}'{nearest(str(key), known)}")
+        return Design(**{"vary": {}, **data}, units=units)
+
+    def __repr__(self) -> str:
+        return f"Design({', '.join(self.names)}: {self.kind}, {self.runs} runs, seed {self.seed})"
+
+    def _told(self, members: dict[str, Any]) -> dict[str, Any]:
+        vary: dict[str, Any] = {}
+        labels = {name: label for label, each in self.correlated.items() for name in each.names}
+        for name in self.names:  # the order counts: a sequence's coordinates differ, a grid's last is fastest
+            if name not in labels:
+                vary[name] = members[name]
+            else:
+                together = self.correlated[labels[name]]
+                vary[labels[name]] = {
+                    "correlated": {each: members[each] for each in together.names},
+                    "correlation": together.correlation.tolist(),
+                }
+        told: dict[str, Any] = {"vary": vary, "kind": self.kind, "runs": self.runs, "seed": self.seed}
+        if self.levels is not None:
+            told["levels"] = self.levels
+        return told | ({"second_order": True} if self.second_order else {})
+
+    def _check(self, levels: Any, second_order: bool) -> None:
+        if levels is not None and self.kind not in ("grid", "morris"):
+            raise ParameterError(f"levels are of the designs grid and morris, not of {self.kind}")
+        if second_order and self.kind != "saltelli":
+            raise ParameterError(f"second_order is of the design saltelli, not of {self.kind}")
+        if self.correlated and self.kind in ("grid", "list", "morris", "saltelli"):
+            together = next(iter(self.correlated.values()))
+            raise ParameterError(
+                f"{together!r}: a {self.kind} design takes each quantity by itself; use random, lhs or sobol"
+            )
+        for name, each in self.distributions.items():
+            if self.kind == "list" and (not isinstance(each, Choice) or each.weights is not None):
+                raise ParameterError(
+                    f"varied '{name}' is {each!r}: a list design needs its values run by run"
+                )
+            if self.kind == "morris" and not each.bounded:
+                raise ParameterError(
+                    f"varied '{name}' is {each!r}, without bounds: morris steps between the lowest and the "
+                    f"highest value{_remedy(each)}"
+                )
+
+    def _grid_axes(self) -> dict[str, np.ndarray]:
+        given = self.levels if isinstance(self.levels, Mapping) else dict.fromkeys(self.names, self.levels)
+        for name in given:
+            if name not in self.names:
+                raise ParameterError(f"levels for '{name}', which does not vary{nearest(name, self.names)}")
+        axes = {}
+        for name, each in self.distributions.items():
+            if isinstance(each, Choice):
+                axes[name] = each.values
+                continue
+            if not each.bounded:
+                raise ParameterError(
+                    f"varied '{name}' is {each!r}, without bounds: a grid needs a list of values, or "
+                    f"bounds between which its levels lie{_remedy(each)}"
+                )
+            if given.get(name) is None:
+                raise ParameterError(f"a grid over '{name}', {each!r}, needs levels=, or a list of values")
+            axes[name] = np.linspace(each.low, each.high, _whole(given[name], f"levels of '{name}'", least=2))
+        return axes
+
+    def _count(self, runs: Any) -> int:
+        """The number of runs: as asked for, or as many as grid and list have."""
+        if self.kind == "list":
+            found = _common_length(self.distributions)
+        elif self.kind == "grid":
+            found = math.prod(axis.size for axis in self._axes.values())
+        else:
+            found = None
+        if runs is None and found is None:
+            raise ParameterError(f"a {self.kind} design needs runs=, the number of runs")
+        count = found if runs is None else _whole(runs, "runs", least=1)
+        assert count is not None
+        if found is not None and count != found:
+            raise ParameterError(f"the {self.kind} has {found} runs, not {count}; leave runs out")
+        if count > MOST:
+            raise ParameterError(f"{count} runs are too many for one design: {MOST} at most")
+        self._check_groups(count)
+        return count
+
+    def _check_groups(self, runs: int) -> None:
+        groups, rest = divmod(runs, self.group)
+        if rest or (not groups and self.group > 1):
+            best = self._powers(groups) if self.kind == "saltelli" else (groups, groups + 1)
+            near = " or ".join(f"{self.group * count}" for count in best if count)
+            told = ", best as many of them as a power of two" if self.kind == "saltelli" else ""
+            raise ParameterError(
+                f"runs of a {self.kind} design of {len(self.names)} names come in groups of {self.group}"
+                f"{told}: {runs} is no multiple; use {near}"
+            )
+        if self.kind in ("sobol", "saltelli") and groups & (groups - 1):
+            low, high = (self.group * count for count in self._powers(groups))
+            warnings.warn(
+                f"{runs} runs of a {self.kind} design are less evenly spread than a power of two"
+                f"{f' times {self.group}' if self.group > 1 else ''}: {low} or {high}",
+                stacklevel=outside(),
+            )
+
+    @staticmethod
+    def _powers(count: int) -> tuple[int, int]:
+        """The powers of two around a number; 0 and 1 around none."""
+        return (0, 1) if count == 0 else (2 ** (count.bit_length() - 1), 2 ** count.bit_length())
+
+    def _unit_points(self) -> Points | None:
+        if self.kind == "sobol":
+            return Sobol(len(self.names), self.seed)
+        if self.kind == "saltelli":
+            return Saltelli(self.names, self.seed, self.second_order)
+        if self.kind == "morris":
+            self.levels = _LEVELS if self.levels is None else _whole(self.levels, "levels", least=2)
+            if self.levels % 2:
+                raise ParameterError(f"morris needs an even number of levels, not {self.levels}")
+            return Morris(self.names, self.seed, self.levels)
+        if self.kind == "lhs":
+            return LatinHypercube(self.names, self.runs, self.seed)
+        return Random(self.names, self.seed) if self.kind == "random" else None
+
+
+def _read(
+    vary: Mapping[str, Any], units: Mapping[str, str]
+) -> tuple[dict[str, Distribution], dict[str, Correlated]]:
+    """Distributions by name, in the units of the names, and what is correlated by its label."""
+    if not isinstance(vary, Mapping):
+        raise ParameterError(f"vary needs a table of names and distributions, not {vary!r}")
+    distributions: dict[str, Distribution] = {}
+    correlated: dict[str, Correlated] = {}
+    for label, given in ((str(label), given) for label, given in vary.items()):
+        if isinstance(given, Mapping) and "correlated" in given:
+            given = Correlated.from_data(given)
+        if isinstance(given, Correlated):
+            correlated[label] = given
+            found = given.distributions
+        else:
+            found = {label: as_distribution(given, label)}
+        for name, each in found.items():
+            if name in distributions:
+                raise ParameterError(f"'{name}' is varied twice, the second time in '{label}': leave one out")
+            if each.units:
+                each = each.scaled(factor(each.units, units.get(name, ""), f"varied '{name}'"))
+            distributions[name] = each
+    if not distributions:
+        raise ParameterError("nothing varies: give vary={'name': distribution, …}")
+    return distributions, correlated
+
+
+def _common_length(distributions: Mapping[str, Distribution]) -> int:
+    lengths = {name: each.values.size for name, each in distributions.items()}  # type: ignore[attr-defined]
+    (first, length), *others = lengths.items()
+    for name, other in others:
+        if other != length:
+            raise ParameterError(
+                f"the lists of a design are of one length: '{first}' has {length} values, '{name}' {other}"
+            )
+    return length
+
+
+def _data_of(name: str, distribution: Distribution) -> dict[str, Any]:
+    try:
+        return distribution.as_data()
+    except ParameterError as error:
+        raise ParameterError(f"varied '{name}': {error}") from error
+
+
+def _remedy(distribution: Distribution) -> str:
+    if isinstance(distribution, Normal | LogNormal):
+        return "; give it low and high"
+    return "; use one that has bounds, such as Uniform"
+
+
+def _whole(value: Any, what: str, *, least: int) -> int:
+    number = None if isinstance(value, bool) else plain_float(value)
+    if number is None or not math.isfinite(number) or number != int(number) or number < least:
+        raise ParameterError(f"{what} must be a whole number of {least} or more, not {value!r}")
+    return int(value)

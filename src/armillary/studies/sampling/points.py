@@ -1,0 +1,148 @@
+"""Points in the unit cube: one coordinate for each varied name, by the kind of design.
+
+Each kind gives any stretch of its points alone: `points(i0, i1)` has shape (names, i1 − i0), and a point
+depends on its number, the seed and the names, never on the stretch it is asked in.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from armillary.studies.sampling.streams import permuted, uniform
+
+Points = Callable[[int, int], np.ndarray]
+
+
+class Random:
+    """Independent points."""
+
+    def __init__(self, names: tuple[str, ...], seed: int) -> None:
+        self.names, self.seed = names, seed
+
+    def __call__(self, i0: int, i1: int) -> np.ndarray:
+        return np.array([uniform(self.seed, name, i0, i1) for name in self.names])
+
+
+class LatinHypercube:
+    """Points of which each of `runs` equal slices of each coordinate holds exactly one.
+
+        uᵢ = (π(i) + rᵢ) / runs
+
+    with a permutation π for each name, itself found by number.  Source: McKay, Beckman, Conover (1979).
+    """
+
+    def __init__(self, names: tuple[str, ...], runs: int, seed: int) -> None:
+        self.names, self.runs, self.seed = names, runs, seed
+
+    def __call__(self, i0: int, i1: int) -> np.ndarray:
+        return np.array([self._coordinate(name, i0, i1) for name in self.names])
+
+    def _coordinate(self, name: str, i0: int, i1: int) -> np.ndarray:
+        slices = permuted(self.seed, f"slices of {name}", self.runs, i0, i1)
+        u = (slices + uniform(self.seed, name, i0, i1)) / self.runs
+        return np.minimum(u, 1 - 2.0**-53)  # the sum may have been rounded up to runs
+
+
+class Sobol:
+    """Points of the Sobol' sequence as SciPy has it, scrambled by the seed."""
+
+    def __init__(self, dimensions: int, seed: int) -> None:
+        self.dimensions, self.seed = dimensions, seed
+        self._start()
+
+    def _start(self) -> None:
+        self._engine: Any = None
+        self._lock = threading.Lock()
+
+    def __call__(self, i0: int, i1: int) -> np.ndarray:
+        # One engine goes on through blocks in turn; going back starts it again. Skipping a million points of
+        # 20 coordinates takes 12 ms.
+        with self._lock:
+            if self._engine is None:
+                from scipy.stats import qmc
+
+                generator = np.random.default_rng(self.seed)
+                self._engine = qmc.Sobol(self.dimensions, scramble=True, seed=generator)
+            if self._engine.num_generated > i0:
+                self._engine.reset()
+            if self._engine.num_generated < i0:
+                self._engine.fast_forward(i0 - self._engine.num_generated)
+            parts = []
+            if i0 == 0 and i1 > 1:  # SciPy warns where the first draw is no power of two; blocks need not be
+                parts.append(self._engine.random(1))
+            parts.append(self._engine.random(i1 - i0 - len(parts)))
+        return np.clip(np.concatenate(parts).T, 2.0**-53, 1 - 2.0**-53)  # 0 may occur, where Φ⁻¹ is infinite
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"dimensions": self.dimensions, "seed": self.seed}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._start()
+
+
+class Saltelli:
+    """Groups of points from which Sobol' indices are estimated: of each group two points A and B are
+    independent, the others mixtures.
+
+        A,  A with the first coordinate of B,  A with the second, …,  (B with the first of A, …,)  B
+
+    The middle part is there for second-order indices. In the order in which SALib reads them; made here
+    because its sampler makes all at once, and slowly.  Source: Saltelli (2002), Saltelli et al. (2010).
+    """
+
+    def __init__(self, names: tuple[str, ...], seed: int, second_order: bool) -> None:
+        self.count, self.second_order = len(names), second_order
+        self.group = group_size("saltelli", len(names), second_order)
+        self.base = Sobol(2 * len(names), seed)
+
+    def __call__(self, i0: int, i1: int) -> np.ndarray:
+        g0, g1 = i0 // self.group, -(-i1 // self.group)
+        base = self.base(g0, g1)
+        points = np.empty((self.count, g1 - g0, self.group))
+        for j in range(self.count):
+            a, b = base[j], base[self.count + j]
+            points[j] = a[:, None]
+            if self.second_order:
+                points[j, :, self.count + 1 :] = b[:, None]
+                points[j, :, self.count + 1 + j] = a
+            points[j, :, 1 + j] = b
+            points[j, :, -1] = b
+        return points.reshape(self.count, -1)[:, i0 - g0 * self.group : i1 - g0 * self.group]
+
+
+class Morris:
+    """Trajectories on a grid of levels: from a random point each coordinate steps once, in random order, up
+    or down by half the levels.
+
+        Δ = p / (2 (p − 1)),   p levels 0, 1/(p − 1), …, 1
+
+    Source: Morris (1991).
+    """
+
+    def __init__(self, names: tuple[str, ...], seed: int, levels: int) -> None:
+        self.names, self.seed, self.levels = names, seed, levels
+        self.group = group_size("morris", len(names))
+
+    def __call__(self, i0: int, i1: int) -> np.ndarray:
+        g0, g1 = i0 // self.group, -(-i1 // self.group)
+
+        def drawn(what: str) -> np.ndarray:
+            return np.array([uniform(self.seed, f"{what} of {name}", g0, g1) for name in self.names])
+
+        half = self.levels // 2
+        lower = np.floor(drawn("level") * half)[..., None]
+        upwards = (drawn("direction") < 0.5)[..., None]
+        turn = np.argsort(np.argsort(drawn("turn"), axis=0), axis=0)[..., None]
+        stepped = turn < np.arange(self.group)  # names, trajectories, points of one
+        points = (lower + half * (stepped == upwards)) / (self.levels - 1)
+        return points.reshape(len(self.names), -1)[:, i0 - g0 * self.group : i1 - g0 * self.group]
+
+
+def group_size(kind: str, count: int, second_order: bool = False) -> int:
+    """Runs that are evaluated together: 1 but in "saltelli" and "morris"."""
+    return {"saltelli": 2 * count + 2 if second_order else count + 2, "morris": count + 1}.get(kind, 1)

@@ -1,0 +1,247 @@
+"""Which varied quantities a metric depends on, and how much: Sobol' indices, Morris screening, or what any
+runs tell.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.columns import aligned
+from armillary.errors import ArmillaryError, require
+from armillary.results.chart import axis_label
+from armillary.studies.explained_variance import correlated_pairs, rank_correlation, variance_explained
+from armillary.studies.sampling import Design
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SOBOL = "Sobol' indices"
+MORRIS = "Morris screening"
+GIVEN = "variance explained"
+
+_RESAMPLES = 100  # of a bootstrap
+_RESAMPLED = 10_000_000  # numbers it may hold at once: fewer resamples of very many runs
+_FEWEST = 20  # runs, or groups of them, from which anything can be told
+_SHOWN = 3  # pairs of correlated quantities in a sentence
+_WEAK = 0.1  # correlation whose square, the part of one that goes with the other, is too small to matter
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How strongly a metric depends on each varied quantity.
+
+    `values` holds a column of numbers by what they tell, in the order of `names`; `confidence` the half width
+    of their intervals at `level`, where there are any.
+
+    | method | column | |
+    | --- | --- | --- |
+    | Sobol' indices | first | part of the metric's variance that the quantity causes alone |
+    | | total | the same with all its interactions; near zero: it may as well be fixed |
+    | Morris screening | mu_star | mean size of the metric's change, per whole range of the quantity |
+    | | mu | the same with signs |
+    | | sigma | its deviation: how far from linear, or dependent on the others |
+    | variance explained | explained | part of the variance that goes with the quantity, as "first" |
+    | | rank | Spearman's correlation of ranks, from -1 to 1: the direction |
+
+    `second` has the part of variance that two quantities cause only together, where that was asked for.
+    `left_out` runs had a metric that is no finite number, or belong to a group with such a one.
+    `correlated` has pairs of quantities and the correlation of their ranks: their parts of the variance
+    overlap, and add up to more than there is.
+    """
+
+    method: str
+    names: tuple[str, ...]
+    values: Mapping[str, np.ndarray]
+    confidence: Mapping[str, np.ndarray]
+    runs: int
+    left_out: int
+    metric: str = "metric"
+    units: str = ""
+    level: float = 0.95
+    correlated: tuple[tuple[str, str, float], ...] = ()
+    second: np.ndarray | None = field(default=None, repr=False)
+    second_confidence: np.ndarray | None = field(default=None, repr=False)
+
+    @property
+    def order(self) -> np.ndarray:
+        """The numbers of the names, the most important first."""
+        main = {SOBOL: "total", MORRIS: "mu_star", GIVEN: "explained"}[self.method]
+        return np.argsort(-self.values[main], kind="stable")
+
+    @property
+    def overlap(self) -> str:
+        """What is to be known of parts of the variance where quantities are correlated, else ""."""
+        told = [f"{one} and {other} ({rank:.2f})" for one, other, rank in self.correlated[:_SHOWN]]
+        more = f" and {len(self.correlated) - _SHOWN} other pairs" if len(self.correlated) > _SHOWN else ""
+        return f"correlated: {', '.join(told)}{more}; their parts overlap, and do not add up" if told else ""
+
+    def to_pandas(self) -> Any:
+        """A table with a row for each quantity; the half widths of intervals are in columns named "… ±"."""
+        pandas = require("pandas", extra="data", purpose="to make a table")
+        columns: dict[str, np.ndarray] = {}
+        for column, numbers in self.values.items():
+            columns[column] = numbers
+            if column in self.confidence:
+                columns[f"{column} ±"] = self.confidence[column]
+        return pandas.DataFrame(columns, index=pandas.Index(self.names, name="name"))
+
+    def plot(self, path: str | os.PathLike[str] | None = None, title: str | None = None) -> Figure:
+        """Bars of all quantities, the most important on top."""
+        from armillary.ensembles.charts import bars
+
+        return bars(self, path=path, title=title)
+
+    def __str__(self) -> str:
+        rows = [["", *self.values]]
+        rows += [[self.names[i], *(self._cell(column, i) for column in self.values)] for i in self.order]
+        of = axis_label(self.metric, self.units)
+        title = f"{of}: {self.method} from {self.runs} runs, intervals of {100 * self.level:g} %"
+        lines = [title, *(f"  {line}" for line in aligned(rows, "<" + ">" * len(self.values)))]
+        if self.second is not None and self.second_confidence is not None:
+            pairs = [(self.second[i, j], i, j) for i in range(len(self.names)) for j in range(i)]
+            told_pairs = [
+                [f"{self.names[j]} with {self.names[i]}", _told(part, self.second_confidence[i, j])]
+                for part, i, j in sorted(pairs, reverse=True)
+            ]
+            lines += ["only together", *(f"  {line}" for line in aligned(told_pairs, "<>"))]
+        if self.overlap:
+            lines.append(self.overlap)
+        if self.left_out:
+            lines.append(f"{self.left_out} runs are left out: {_WHY[self.method]}")
+        return "\n".join(lines)
+
+    def _cell(self, column: str, i: int) -> str:
+        half = self.confidence[column][i] if column in self.confidence else None
+        return _told(self.values[column][i], half, fixed=self.method != MORRIS)
+
+
+_WHY = {
+    SOBOL: "their metric is no finite number, or that of others in their group",
+    MORRIS: "their metric is no finite number, or that of others on their trajectory",
+    GIVEN: "their metric is no finite number",
+}
+
+
+def sensitivity(
+    design: Design,
+    values: Any,
+    *,
+    metric: str = "metric",
+    units: str = "",
+    level: float = 0.95,
+) -> Sensitivity:
+    """The sensitivity of a metric, given by its values in all runs of a design.
+
+    From a "saltelli" design Sobol' indices, from "morris" Morris screening, both by SALib; from any other the
+    variance explained. Runs whose value is no finite number are left out, and with them the whole group of a
+    saltelli or morris design: where many are, what is left speaks of the rest alone.
+    """
+    if not 0 < level < 1:
+        raise ArmillaryError(f"the level of intervals lies between 0 and 1, as 0.95; it is {level}")
+    y = np.asarray(values, dtype=float)
+    if y.shape != (design.runs,):
+        raise ArmillaryError(f"'{metric}' needs a value for each of {design.runs} runs, not shape {y.shape}")
+    complete = np.isfinite(y).reshape(-1, design.group).all(axis=1)
+    count = int(complete.sum())
+    fewest = 2 if design.kind == "morris" else _FEWEST
+    if count < fewest:
+        what = {"saltelli": "complete groups", "morris": "complete trajectories"}.get(design.kind, "runs")
+        raise ArmillaryError(
+            f"'{metric}' is known in {count} {what} of {complete.size}: too few to tell what it depends on; "
+            f"{fewest} are needed at least"
+        )
+    kept = np.repeat(complete, design.group)
+    if np.ptp(y[kept]) == 0:
+        raise ArmillaryError(f"'{metric}' is {y[kept][0]:g} in all runs: it depends on nothing that varies")
+    analyse = {"saltelli": _sobol, "morris": _morris}.get(design.kind, _given)
+    return Sensitivity(
+        names=design.names,
+        runs=int(kept.sum()),
+        left_out=int((~kept).sum()),
+        metric=metric,
+        units=units,
+        level=level,
+        **analyse(design, y, kept, level),
+    )
+
+
+def _problem(design: Design) -> dict[str, Any]:
+    return {
+        "num_vars": len(design.names),
+        "names": list(design.names),
+        "bounds": [[0, 1]] * len(design.names),
+    }
+
+
+def _sobol(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> dict[str, Any]:
+    """First and total indices, and second ones, by Saltelli et al. (2010) and Saltelli (2002)."""
+    analyse = require("SALib.analyze.sobol", extra="study", purpose="Sobol' indices").analyze
+    found = analyse(
+        _problem(design),
+        y[kept],
+        calc_second_order=design.second_order,
+        num_resamples=min(_RESAMPLES, max(10, _RESAMPLED * design.group // int(kept.sum()))),
+        conf_level=level,
+        seed=1,
+    )
+    told: dict[str, Any] = {
+        "method": SOBOL,
+        "values": {"first": found["S1"], "total": found["ST"]},
+        "confidence": {"first": found["S1_conf"], "total": found["ST_conf"]},
+    }
+    if design.second_order:
+        told |= {"second": _both_sides(found["S2"]), "second_confidence": _both_sides(found["S2_conf"])}
+    return told
+
+
+def _morris(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> dict[str, Any]:
+    """Elementary effects by Morris (1991), with the mean of their sizes by Campolongo et al. (2007)."""
+    analyse = require("SALib.analyze.morris", extra="study", purpose="to screen by Morris' method").analyze
+    points = design.points(0, design.runs)[:, kept].T
+    found = analyse(
+        _problem(design),
+        points,
+        y[kept],
+        num_resamples=_RESAMPLES,
+        conf_level=level,
+        num_levels=design.levels,
+        seed=1,
+    )
+    return {
+        "method": MORRIS,
+        "values": {key: np.asarray(found[key], dtype=float) for key in ("mu_star", "mu", "sigma")},
+        "confidence": {"mu_star": np.asarray(found["mu_star_conf"], dtype=float)},
+    }
+
+
+def _given(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> dict[str, Any]:
+    """The variance explained by each quantity alone and the correlation of ranks, from any runs."""
+    inputs = design.block(0, design.runs)
+    y = (y[kept] - y[kept].mean()) / y[kept].std()
+    found = [variance_explained(x[kept], y, level) for x in inputs.values()]
+    ranks = [rank_correlation(x[kept], y, level) for x in inputs.values()]
+    correlated = correlated_pairs({name: x[kept] for name, x in inputs.items()}, _WEAK)
+    explained, explained_half, rank, rank_half = np.column_stack([found, ranks]).T
+    return {
+        "method": GIVEN,
+        "values": {"explained": explained, "rank": rank},
+        "confidence": {"explained": explained_half, "rank": rank_half},
+        "correlated": correlated,
+    }
+
+
+def _both_sides(upper: np.ndarray) -> np.ndarray:
+    """A symmetric matrix from SALib's, which has numbers above its diagonal only."""
+    return np.where(np.isnan(upper), upper.T, upper)
+
+
+def _told(number: float, half: float | None, *, fixed: bool = True) -> str:
+    told = f"{round(number, 3) + 0.0:.3f}" if fixed else f"{number:.4g}"  # a small one is 0.000, not -0.000
+    if half is None:
+        return told
+    return f"{told} ± {half:.3f}" if fixed else f"{told} ± {half:.2g}"

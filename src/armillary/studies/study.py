@@ -1,0 +1,375 @@
+"""Studies: many runs of a model over a design, kept on disk, resumed where they stopped."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.algebra.arithmetic import positive_whole
+from armillary.atomic import reason
+from armillary.ensembles.batch import check_device, thread_count
+from armillary.ensembles.metrics import Metrics
+from armillary.errors import ArmillaryError, ModelError, require
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.studies.consolidate import consolidate, is_consolidated
+from armillary.studies.definition import (
+    Definition,
+    check_same,
+    definition_for_writing,
+    plain,
+    read_definition,
+)
+from armillary.studies.design_file import read_design, write_design
+from armillary.studies.disk import check_disk
+from armillary.studies.files import Folder
+from armillary.studies.identity import (
+    identity,
+    rebuilt,
+    save_model,
+    text_checksum,
+    text_differences,
+)
+from armillary.studies.local import run_here
+from armillary.studies.lock import StudyLock
+from armillary.studies.progress import Progress, Status, reporting
+from armillary.studies.records import Record, finished_blocks
+from armillary.studies.request import define
+from armillary.studies.results import StudyResults
+from armillary.studies.runs import ModelRuns, arguments, units_of
+from armillary.studies.sampling import Design
+from armillary.studies.store import describe_store, forget_columns
+from armillary.studies.work import Engine, Values, Work
+from armillary.version import VERSION
+
+if TYPE_CHECKING:
+    from armillary.results import Run
+
+
+class Study(StudyResults):
+    """Many runs of a model, kept in a folder.
+
+        study = arm.Study(model, "studies/car", 2.0, step=0.005,
+            vary={"m": arm.Normal(1000, 50), "mu": arm.Uniform(0.4, 1.0)}, design="sobol", runs=8192, seed=1,
+            metrics={"peak": "maximum(yaw rate)"}, outputs=["yaw rate"], sample=0.05)
+        study.run()
+        study.table(); study.dataset(); study.rerun(123)
+
+    ``vary`` names parameters and initial values with their distributions; ``design``, ``runs``, ``seed``,
+    ``levels`` and ``second_order`` are those of ``Design``. Histories of ``outputs`` are kept at ``sample``
+    times, all else are the arguments of ``simulate_batch``. ``block`` runs are made and written together (a
+    study that is there keeps its number): one that is interrupted, by whatever, goes on behind the last whole
+    block when it is run again. A folder of another study is refused. ``build`` ("package.module:function")
+    tells the workers of a cluster how to build a model that no text can say. ``trust`` lets them load the
+    FMUs of the model's text: machine code.
+    """
+
+    def __init__(
+        self,
+        model: CompiledModel,
+        path: str | os.PathLike[str],
+        t_end: float,
+        *,
+        vary: Mapping[str, Any],
+        design: str = "random",
+        runs: int | None = None,
+        seed: int = 0,
+        levels: int | Mapping[str, int] | None = None,
+        second_order: bool = False,
+        metrics: Metrics | None = None,
+        outputs: Sequence[str] | None = None,
+        sample: float | Sequence[float] | None = None,
+        watch: float | None = None,
+        block: int | None = None,
+        build: str | None = None,
+        step: float | None = None,
+        method: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        initial: Mapping[str, Any] | None = None,
+        memory: Mapping[str, Any] | None = None,
+        t0: float = 0.0,
+        rtol: float = 1e-9,
+        atol: float | Sequence[float] = 1e-11,
+        max_step: float = inf,
+        max_steps: int = 1_000_000_000,
+        precision: str = "double",
+        trust: bool = False,
+    ) -> None:
+        if not isinstance(model, CompiledModel):
+            raise ArmillaryError(f"Study() needs a compiled model, not {model!r}; give s.derive().compile()")
+        chosen = Design(
+            vary, design, runs, seed, levels=levels, second_order=second_order, units=units_of(model)
+        )
+        how = {
+            "t_end": t_end, "step": step, "method": method, "parameters": parameters, "initial": initial,
+            "memory": memory, "t0": t0, "sample": sample, "watch": watch, "rtol": rtol, "atol": atol,
+            "max_step": max_step, "max_steps": max_steps, "precision": precision,
+        }  # fmt: skip
+        given = {key: value for key, value in how.items() if not _usual(key, value)}
+        folder = Folder.at(path)
+        there = definition_for_writing(folder)
+        definition = define(model, chosen, given, metrics, outputs, block)
+        if there is not None:
+            definition = definition.with_block(there.layout.block)
+            check_same(there, definition, folder, partial(text_differences, folder, model))
+        self._be(folder, definition, chosen, model, build, trust=trust)
+
+    def _be(
+        self,
+        folder: Folder,
+        definition: Definition,
+        design: Design | None,
+        model: CompiledModel | None,
+        build: str | None,
+        *,
+        trust: bool,
+    ) -> None:
+        self._folder, self._definition, self._design = folder, definition, design
+        self._model, self._build, self._trust = model, build, trust
+        self._unsaid = ""  # why the model has no text
+
+    @property
+    def model(self) -> CompiledModel:
+        """The model; that of a study which was opened is built from its text."""
+        if self._model is None:
+            if self._build is None and not self._folder.model.is_file():
+                raise ArmillaryError(
+                    f"study '{self.path}' has no text of its model: open it with model= or "
+                    "build='package.module:function'"
+                )
+            about = self._definition.content["model"]
+            self._model = rebuilt(self._folder, about, build=self._build, trust=self._trust)
+        return self._model
+
+    # ------------------------------------------------------------ running
+
+    def run(
+        self,
+        on: Any = None,
+        *,
+        progress: bool | Callable[[Status], Any] = True,
+        threads: int | None = None,
+        device: str = "cpu",
+    ) -> Study:
+        """All runs that are not made yet: in this process, or ``on`` a Dask client or a scheduler's address.
+
+        ``progress`` shows a line on a terminal, or calls a function with the status after each block. On a
+        cluster each task uses one thread, unless ``threads`` says more; workers must see the folder under the
+        same path. Whatever ends it, finished blocks stay; the next ``run`` makes the others.
+        """
+        folder = self._folder
+        check_device(device, self._definition.content["run"].get("precision", "double"))
+        thread_count(threads)
+        try:
+            folder.root.mkdir(parents=True, exist_ok=True)
+            with StudyLock(folder.root) as lock:
+                self._begin()
+                try:
+                    self._run(lock, on, progress, threads, device)
+                except BaseException as error:
+                    folder.note(f"stopped: {_why(error)}")
+                    raise
+        except OSError as error:
+            raise ArmillaryError(
+                f"study '{folder.root}': {reason(error)}; finished blocks are kept: run it again to go on"
+            ) from error
+        return self
+
+    def _begin(self) -> None:
+        """The files that every study has, checked once more now that no other process can write."""
+        folder, definition = self._folder, self._definition
+        for module in ("zarr", "pyarrow.parquet"):
+            require(module, extra="study", purpose="Studies")
+        if (version := definition.content["armillary"]) != VERSION:
+            raise ArmillaryError(
+                f"study '{self.path}' was made by Armillary {version}, and this is {VERSION}: go on with that"
+            )
+        there = definition_for_writing(folder)
+        if there is not None:
+            check_same(there, definition, folder)
+        self._definition = definition = self._with_text(definition if there is None else there)
+        if definition != there:
+            definition.write(folder)
+        if self._design is not None and not folder.design.is_file():
+            write_design(folder, self._design)
+        folder.make_ready()
+        describe_store(folder, definition.layout, definition.about)
+
+    def _with_text(self, definition: Definition) -> Definition:
+        """The definition with the checksum of the model's text, which is written where it is not there."""
+        folder, known = self._folder, definition.content["model"].get("text")
+        if self._model is None or (known and text_checksum(folder) == known):
+            return definition
+        self._unsaid = save_model(self._model, folder)
+        return definition.with_text("" if self._unsaid else text_checksum(folder))
+
+    def _run(self, lock: StudyLock, on: Any, progress: Any, threads: int | None, device: str) -> None:
+        folder, definition = self._folder, self._definition
+        layout = definition.layout
+        found = finished_blocks(folder, layout, definition.digest)
+        missing = [number for number in range(layout.blocks) if number not in found.records]
+        folder.note(
+            f"run by process {os.getpid()} on {socket.gethostname()}: {len(found.records)} of "
+            f"{layout.blocks} blocks are there, {found.compared} compared with their checksums"
+            + (f"; damaged: {', '.join(map(str, found.damaged))}" if found.damaged else "")
+        )
+        if missing:
+            check_disk(folder, layout, len(missing) / layout.blocks)
+        for number in found.damaged:
+            folder.record(number).unlink(missing_ok=True)  # else a worker would take it for finished
+        count = Progress(layout, found.records.values())
+        with reporting(progress, count) as report:
+
+            def done(record: Record) -> None:
+                count.add(record)
+                report()
+
+            if missing and on is None:
+                work = Work.of(folder, definition, self._engine(threads, device))
+                run_here(work, self._block_values, missing, lock, done)
+            elif missing:
+                self._run_on(on, missing, lock, done, threads, device)
+        if missing or not is_consolidated(folder, definition, compare=True):
+            consolidate(folder, definition)
+        status = count.status
+        folder.note(f"complete: {status.runs} runs, {status.failed} failed, {len(missing)} blocks made now")
+
+    def _engine(self, threads: int | None, device: str) -> Engine:
+        return ModelRuns(self.model, self._definition, threads=threads, device=device)
+
+    def _run_on(
+        self,
+        on: Any,
+        missing: Sequence[int],
+        lock: StudyLock,
+        done: Callable[[Record], None],
+        threads: int | None,
+        device: str,
+    ) -> None:
+        from armillary.studies.cluster import Assignment, connected, run_there
+        from armillary.studies.cluster_worker import Job
+
+        folder, definition = self._folder, self._definition
+        if self._build is None and not folder.model.is_file():
+            raise ModelError(
+                f"study '{self.path}' cannot go to a cluster, whose workers build the model from its text: "
+                f"{self._unsaid or 'it has none'}\n  remedy: Study(…, build='package.module:function'), a "
+                "function that the workers can import and that returns the System"
+            )
+        place = str(folder.root.resolve())
+        job = Job(
+            place, definition.digest, self.runs, VERSION, self._build, self._trust, threads or 1, device
+        )
+        layout, known = definition.layout, folder.design.is_file()
+        values = None if known else lambda number: self._block_values(*layout.span(number))
+        with connected(on) as client:
+            run_there(client, Assignment(job, values, missing, lock, done))
+
+    def extend(self, runs: int) -> Study:
+        """The same study with more runs, of a design that begins with the runs it has: random, sobol,
+        morris, saltelli. ``run`` then makes the new ones; a last block that was not full is made again.
+        """
+        folder, design = self._folder, self._require_design()
+        if positive_whole(runs) is None:
+            raise ArmillaryError(f"extend() needs a whole number of runs, not {runs!r}")
+        if runs <= self.runs:
+            raise ArmillaryError(
+                f"study '{self.path}' has {self.runs} runs; extend it to more, not to {runs}"
+            )
+        if not design.open_ended or not design.portable:
+            why = (
+                f"of a {design.kind} design all runs depend on their number"
+                if design.portable
+                else "it holds code"
+            )
+            raise ArmillaryError(f"the design of study '{self.path}' cannot be extended: {why}")
+        larger = Design.from_data({**design.as_data(), "runs": runs})
+        if (there := read_definition(folder)) is None:
+            raise ArmillaryError(f"study '{self.path}' has not been begun: ask for {runs} runs of it at once")
+        with StudyLock(folder.root):
+            check_same(there, self._definition, folder)
+            definition = self._definition.with_runs(larger.runs, larger.identity())
+            folder.make_ready()
+            forget_columns(folder, definition.layout)  # whose chunks may be larger now
+            describe_store(folder, definition.layout, definition.about)
+            write_design(folder, larger)
+            definition.write(folder)
+            folder.note(f"extended from {self.runs} to {runs} runs")
+        return _opened(folder, definition, larger, self._model, self._build, self._trust)
+
+    def _block_values(self, first: int, end: int) -> Values:
+        return self._require_design().block(first, end)
+
+    def rerun(self, run: int, **changed: Any) -> Run:
+        """One run of the study made again by itself, with all outputs, at the times of the study's
+        histories; ``changed`` are arguments of ``simulate``, such as ``sample`` (None: every step).
+        """
+        content = self._definition.content
+        how = {key: value for key, value in content["run"].items() if key not in ("precision", "watch")}
+        return self.model.simulate(**(arguments(how, content["vary"], self.values(run)) | changed))
+
+
+def _why(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "by Ctrl-C"
+    return f"{type(error).__name__}: {error}"
+
+
+def open_study(
+    path: str | os.PathLike[str],
+    *,
+    model: CompiledModel | None = None,
+    build: str | None = None,
+    trust: bool = False,
+) -> Study:
+    """The study in a folder, to read its results, to make single runs again, or to go on with it.
+
+    Reading needs no model; for all else it is built from its text in the folder, unless ``model`` or
+    ``build`` ("package.module:function") gives it. ``trust`` lets the text load FMUs: machine code.
+    """
+    folder = Folder.at(path)
+    definition = read_definition(folder)
+    if definition is None:
+        raise ArmillaryError(f"there is no study in '{folder.root}'")
+    study = _opened(folder, definition, read_design(folder, definition.runs), model, build, trust)
+    if model is not None:
+        check_same(
+            definition,
+            replace(definition, content={**definition.content, "model": plain(identity(model))}),
+            folder,
+        )
+    return study
+
+
+def _opened(
+    folder: Folder,
+    definition: Definition,
+    design: Design | None,
+    model: CompiledModel | None,
+    build: str | None,
+    trust: bool,
+) -> Study:
+    study = Study.__new__(Study)
+    study._be(folder, definition, design, model, build, trust=trust)
+    return study
+
+
+_USUAL = {
+    "t0": 0.0,
+    "rtol": 1e-9,
+    "atol": 1e-11,
+    "max_step": inf,
+    "max_steps": 1_000_000_000,
+    "precision": "double",
+}
+
+
+def _usual(key: str, value: Any) -> bool:
+    """Whether an argument is as it is by default: it is not told then."""
+    return value is None or (np.ndim(value) == 0 and key in _USUAL and value == _USUAL[key])

@@ -1,0 +1,80 @@
+"""Closed loops in FMUs, through the functions of the standard: start values that open them, and drift."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from examples import four_bar
+from tests.export.fmi.fmu_models import VERSIONS, need_compiler
+from tests.export.fmi.host import FailedCall, Host
+
+NAMES = ["A.q1", "B.q1", "C.q1"]
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def linkage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    need_compiler()
+    place = tmp_path_factory.mktemp("loops") / "linkage.fmu"
+    return Path(four_bar.system().derive().export("fmu", place, version=request.param))
+
+
+def gap(q: list[float] | np.ndarray) -> float:
+    """How far apart the pins are, with the lengths of the example."""
+    a, b, c = q[0], q[0] + q[1], q[2]
+    x = 0.5 * math.cos(a) - 0.3 * math.sin(b) - (0.1 + 0.4 * math.cos(c))
+    return math.hypot(x, 0.5 * math.sin(a) + 0.3 * math.cos(b) - (0.3 + 0.4 * math.sin(c)))
+
+
+@pytest.mark.parametrize("exchange", [False, True])
+def test_a_start_value_that_opens_a_loop_is_assembled_when_initialization_ends(
+    linkage: Path, exchange: bool
+) -> None:
+    one = Host(linkage, exchange=exchange)
+    one.initialize(0.0, {"A.q1": -0.4})
+    found = one.get(NAMES)
+    assert found[0] == -0.4
+    assert gap(found) < 1e-10
+    one.close()
+
+
+def test_a_start_that_cannot_be_assembled_is_an_error_with_a_message(linkage: Path) -> None:
+    """And the importer may set other values and end the initialization then."""
+    one = Host(linkage)
+    with pytest.raises(FailedCall, match="ExitInitializationMode: status 3"):
+        one.initialize(0.0, {"A.q1": 2.5, "B.q1": 0.2})
+    assert "the loops cannot be closed with A.q1, B.q1 as given" in one.messages[-1]
+    assert "'pin along B.x': B.pin stays on C.pin along B.x" in one.messages[-1]
+    one.set({"B.q1": 0.4, "A.q1": -0.4})
+    one.call("ExitInitializationMode")  # more is given than the loop leaves free: B.q1 is a first guess
+    found = one.get(NAMES)
+    assert found[0] == -0.4
+    assert gap(found) < 1e-10
+    one.close()
+
+
+def test_drift_of_a_host_s_integrator_is_taken_off_in_an_event(linkage: Path) -> None:
+    """5e-5 off asks for an event, whose iteration closes the loop and tells that states have moved; a state
+    as it should be asks for none.
+    """
+    one = Host(linkage, exchange=True)
+    one.initialize(0.0, {"A.q1": -0.2})
+    assert not one.discrete().moved
+    one.call("EnterContinuousTimeMode")
+    x = one.vector("GetContinuousStates", one.states)
+    one.place(0.0, x)
+    assert one.completed() == (False, False)
+    assert np.array_equal(one.vector("GetContinuousStates", one.states), x)
+    drifted = x + np.array([0.0, 0.0, 5e-5, 0.0])
+    assert gap(drifted) > 1e-5
+    one.place(0.0, drifted)
+    assert one.completed() == (True, False)
+    one.call("EnterEventMode")
+    assert one.discrete().moved
+    found = one.vector("GetContinuousStates", one.states)
+    assert found[0] == x[0]
+    assert gap(found) < 1e-10
+    one.close()

@@ -1,0 +1,158 @@
+"""Exported CUDA: compiled as C++ for the CPU it gives the in-process numbers; nvcc takes it."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.export.conformance import CASES, equations, expected
+
+CXX = shutil.which("c++")
+NVCC = shutil.which("nvcc")
+FLAGS = ["-std=c++11", "-Wall", "-Wextra", "-Werror", "-O1", "-ffp-contract=fast", "-march=native"]
+needs_compiler = pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
+
+# The expressions are those of C, whose tests take every case.
+WITH_A_WAY_OF_THEIR_OWN = (
+    "car",
+    "tumbler",
+    "four bar",
+    "tables",
+    "controller",
+    "functions",
+    "bouncing",
+    "door",
+)
+
+# The kernel thread by thread, and one function of the model, for ctypes.
+WRAPPER = """
+#include "{stem}.cuh"
+extern "C" void all_runs(long long runs, real step, long long steps, long long stride, const real *parameters,
+    real *state, real *memory, real *rows, int *status)
+{{
+    blockDim.x = 32;
+    for (long long i = 0; i < (runs + 31) / 32 * 32; i++) {{
+        blockIdx.x = (unsigned)(i / 32);
+        threadIdx.x = (unsigned)(i % 32);
+        {stem}_runs(runs, 0, step, steps, stride, parameters, state, memory, rows, status);
+    }}
+}}
+extern "C" void rates(real t, const real *parameters, const real *state, const real *memory, real *out)
+{{
+    real constants[{upper}_CONSTANTS_ROOM];
+    {stem}_precompute(parameters, constants);
+    {stem}_derivatives(t, state, constants, memory, out);
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    base = tmp_path_factory.mktemp("cuda")
+    return cache(lambda name: equations(name).export("cuda", base / name.replace(" ", "_")))
+
+
+def library(folder: Path, real: str = "double") -> ctypes.CDLL:
+    stem = next(folder.glob("*.cuh")).stem
+    (folder / "wrapper.cpp").write_text(WRAPPER.format(stem=stem, upper=stem.upper()))
+    command = [str(CXX), *FLAGS, f"-DREAL={real}", "-shared", "-fPIC", "wrapper.cpp", "-o", f"{real}.so"]
+    subprocess.run(command, cwd=folder, check=True)
+    return ctypes.CDLL(str(folder / f"{real}.so"))
+
+
+def at(values: np.ndarray) -> ctypes.c_void_p:
+    return ctypes.c_void_p(values.ctypes.data)
+
+
+def runs_of(
+    name: str, code: ctypes.CDLL, copies: int, kind: type[np.floating]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows [row, output] of the last of so many equal runs, and the statuses of all."""
+    case, wanted = CASES[name], expected(name)
+    steps = round(case.duration / case.step)
+    columns = [list(wanted.parameters.values()), wanted.start, wanted.memory]
+    arrays = [np.repeat(np.append(c, 0.0)[:, None], copies, axis=1).astype(kind) for c in columns]
+    outputs = len(wanted.equations.targets.columns)
+    rows, status = np.zeros((steps + 1, outputs, copies), kind), np.full(copies, -1, np.int32)
+    real = ctypes.c_double if kind is np.float64 else ctypes.c_float
+    code.all_runs.argtypes = [
+        ctypes.c_longlong,
+        real,
+        ctypes.c_longlong,
+        ctypes.c_longlong,
+        *[ctypes.c_void_p] * 5,
+    ]
+    code.all_runs(copies, case.step, steps, 1, *map(at, (*arrays, rows, status)))
+    return rows[:, :, -1], status
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", WITH_A_WAY_OF_THEIR_OWN)
+def test_kernel_runs_as_the_process_does(name: str, exported: Callable[[str], Path]) -> None:
+    wanted = expected(name)
+    code = library(exported(name))
+    code.rates.argtypes = [ctypes.c_double, *[ctypes.c_void_p] * 4]
+    parameters = np.array([*wanted.parameters.values(), 0.0])
+    for point in wanted.points:
+        out = np.zeros(len(point.state))
+        code.rates(point.t, at(parameters), at(point.state), at(np.append(point.memory, 0.0)), at(out))
+        point.derivatives.check(out, f"{name}: derivatives")
+    rows, status = runs_of(name, code, 3, np.float64)
+    grid = CASES[name].step * np.arange(len(rows))
+    reached = grid <= wanted.run.time[-1] + 1e-12
+    common = np.isclose(wanted.run.time[:, None], grid[reached][None, :], rtol=0, atol=1e-12).any(axis=1)
+    rows = rows[reached]
+    values, room = wanted.run.rows.values[common], wanted.run.rows.room[common]
+    assert rows.shape == values.shape
+    # The kernel sums its stages in another order: an ulp per step more, as the size of a column's values.
+    room = room + 4 * 2.0**-52 * np.arange(len(rows))[:, None] * np.max(np.abs(values), axis=0)
+    assert np.all(np.abs(rows - values) <= room), np.max(np.abs(rows - values) / room)
+    assert set(status) == ({2} if "enough" in dict(wanted.run.events) else {1})
+    assert np.isnan(rows).sum() == 0
+
+
+@needs_compiler
+def test_single_precision_is_close(exported: Callable[[str], Path]) -> None:
+    """With float, some ten steps of the car agree to what single precision holds."""
+    rows, _ = runs_of("car", library(exported("car"), "float"), 2, np.float32)
+    values = expected("car").run.rows.values
+    scale = np.max(np.abs(values), axis=0) + 1e-3
+    assert np.max(np.abs(rows - values) / scale) < 1e-4
+    assert np.max(np.abs(rows - values) / scale) > 1e-9  # it is not double after all
+
+
+@needs_compiler
+def test_self_test_and_main_program_on_the_cpu(exported: Callable[[str], Path]) -> None:
+    folder = exported("bouncing")
+    flags = f"CXXFLAGS={' '.join(FLAGS)}"
+    done = subprocess.run(["make", flags, "test", "cpu"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all numbers agree" in done.stdout
+    (folder / "runs.csv").write_text("e,ball.q1\n0.5,0.0\n0.8,1.0\n")
+    done = subprocess.run(
+        ["./bouncing_ball_cpu", "runs.csv", "0.01", "20"], cwd=folder, capture_output=True, text=True
+    )
+    table = np.array([line.split(",") for line in done.stdout.splitlines()[1:]], dtype=float)
+    fallen = 9.81 * 0.2**2 / 2  # no floor met yet; the state "path" in its stated units, cm
+    assert table[1] == pytest.approx([1, 1 - fallen, -9.81 * 0.2, 100 * fallen], rel=1e-12)
+    (folder / "runs.csv").write_text("f\n0.5\n")
+    done = subprocess.run(
+        ["./bouncing_ball_cpu", "runs.csv", "0.01", "20"], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "nothing is called 'f'" in done.stderr
+
+
+@pytest.mark.skipif(NVCC is None, reason="no CUDA compiler (nvcc)")
+@pytest.mark.parametrize(("name", "real"), [("controller", "double"), ("tables", "float")])
+def test_nvcc_takes_the_source(name: str, real: str, exported: Callable[[str], Path]) -> None:
+    command = [str(NVCC), "-ptx", "-arch=sm_80", f"-DREAL={real}", "main.cu", "-o", f"{real}.ptx"]
+    subprocess.run(command, cwd=exported(name), check=True)
+    assert ".visible .entry" in (exported(name) / f"{real}.ptx").read_text()

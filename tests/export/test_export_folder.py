@@ -1,0 +1,67 @@
+"""Folders of exports: replaced where they are ours, left alone where they are not."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from armillary.errors import ArmillaryError
+from armillary.export.text.folder import write_folder
+
+FIRST = {"a.c": "one", "inner/b.c": "two", "README.md": "first"}
+
+
+def texts(folder: Path) -> dict[str, str]:
+    names = (p for p in folder.rglob("*") if p.is_file() and not p.name.startswith("."))
+    return {str(p.relative_to(folder)): p.read_text() for p in names}
+
+
+def test_what_was_generated_is_replaced_whole_and_what_was_built_stays(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "x", FIRST)
+    assert texts(folder) == FIRST
+    (folder / "a.o").write_text("built")
+    write_folder(folder, {"a.c": "three", "README.md": "second"})
+    assert texts(folder) == {"a.c": "three", "README.md": "second", "a.o": "built"}
+    assert [p.name for p in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_file_that_was_changed_is_not_lost(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "x", FIRST)
+    (folder / "a.c").write_text("mine")
+    (folder / "inner" / "b.c").write_text("mine too")
+    with pytest.raises(ArmillaryError, match=r"were changed since they were written \(a\.c\)"):
+        write_folder(folder, {"a.c": "three"})
+    assert texts(folder)["a.c"] == "mine"
+    write_folder(folder, {"a.c": "three"}, force=True)
+    assert texts(folder) == {"a.c": "three", "inner/b.c": "mine too"}
+
+
+def test_a_folder_of_other_things_is_refused_by_their_names(tmp_path: Path) -> None:
+    for i in range(7):
+        (tmp_path / f"note{i}.txt").write_text("mine")
+    with pytest.raises(ArmillaryError, match=r"\(note0\.txt, .* and 2 more\); .*--force"):
+        write_folder(tmp_path, FIRST)
+    assert len(list(tmp_path.iterdir())) == 7
+    write_folder(tmp_path, FIRST, force=True)
+    assert texts(tmp_path) == {**FIRST, **{f"note{i}.txt": "mine" for i in range(7)}}
+
+
+def test_an_empty_folder_is_filled_and_a_list_from_outside_removes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    victim = tmp_path / "victim"
+    victim.write_text("")
+    folder = write_folder(tmp_path / "x", FIRST)
+    empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    with (folder / ".armillary.sha256").open("a") as file:
+        file.write(f"{empty}  ../victim\n{empty}  {victim}\n")
+    write_folder(folder, {"README.md": "second"})
+    assert victim.exists() and texts(folder) == {"README.md": "second"}
+
+
+@pytest.mark.skipif(shutil.which("sha256sum") is None, reason="no sha256sum")
+def test_the_list_is_one_that_other_programs_read(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "x", FIRST)
+    subprocess.run(["sha256sum", "--status", "-c", ".armillary.sha256"], cwd=folder, check=True)

@@ -1,0 +1,137 @@
+"""Exported JAX: the numbers of this process, compiled, mapped and differentiated."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.errors import ArmillaryError
+from tests.export.conformance import CASES, equations, expected
+
+jax = pytest.importorskip("jax", reason="jax is not installed")
+
+
+def load(folder: Path) -> ModuleType:
+    path = next(p for p in folder.glob("*.py") if not p.name.startswith("test_"))
+    spec = importlib.util.spec_from_file_location(f"exported_jax_{folder.name}", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+# Compilation takes seconds: these have tables, every function, memory and a clock between them.
+@pytest.mark.parametrize("name", ("tables", "functions", "controller", "door"))
+def test_exported_jax_gives_the_numbers_of_the_process(name: str, tmp_path: Path) -> None:
+    wanted, module = expected(name), load(equations(name).export("jax", tmp_path / "case"))
+    constants = jax.jit(module.precompute)(module.parameters_of(wanted.parameters))
+    wanted.constants.check(constants, "constants")
+    np.testing.assert_allclose(module.initial_state(CASES[name].initial), wanted.start, rtol=1e-15)
+    np.testing.assert_allclose(module.initial_memory(CASES[name].memory), wanted.memory, rtol=1e-15)
+    sections = ("derivatives", "outputs", "events", "update")
+    compiled = {s: jax.jit(getattr(module, s)) for s in sections if getattr(wanted.points[0], s).values.size}
+    for point in wanted.points:
+        for section, function in compiled.items():
+            getattr(point, section).check(function(point.t, point.state, constants, point.memory), section)
+
+
+@pytest.mark.parametrize("name", ("four bar", "tumbler"))
+def test_exported_jax_runs_as_the_process_does(name: str, tmp_path: Path) -> None:
+    wanted, case, module = expected(name), CASES[name], load(equations(name).export("jax", tmp_path / "case"))
+    found = module.simulate(case.duration, case.step, initial=case.initial)
+    assert found.status == "finished"
+    wanted.run.rows.check(found.rows, "rows")
+
+
+def slider() -> arm.System:
+    """A mass on a spring with a table for its law, damped one way only, under a sampled push."""
+    s = arm.System("slider")
+    s.parameter("k", 40.0, units="N/m")
+    s.parameter("d", 3.0, units="N*s/m")
+    s.parameter("gain", 8.0, units="N/m")
+    s.function("law", arm.Table([-1, 0, 1], [-3, 0, 1], name="law", kind="smooth", x_units="m", y_units="m"))
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.memory("push", 0.0, update="-gain*a.q1", every=0.05, units="N")
+    s.force("pull", "-k*law(a.q1) - select(a.u1 > 0, d*a.u1, 0) + push", a.x, at=a.com)
+    return s
+
+
+def test_a_rollout_is_differentiated_and_mapped(tmp_path: Path) -> None:
+    eom = slider().derive()
+    module, model = load(eom.export("jax", tmp_path / "slider")), eom.compile()
+    steps, step, start = 40, 0.01, {"a.q1": 0.3, "a.u1": 0.5}
+
+    def end(parameters: object, state: object) -> object:
+        return module.rollout(parameters, state, module.initial_memory(), step, steps).rows[-1, 0]
+
+    def value(parameters: dict[str, float], initial: dict[str, float]) -> float:
+        run = model.simulate(steps * step, step=step, parameters=parameters, initial={**start, **initial})
+        return float(run.final["a.q1"])
+
+    state = jax.numpy.array(module.initial_state(start))
+    by_parameters, by_state = jax.jit(jax.grad(end, argnums=(0, 1)))(module.Parameters(), state)
+    h = 1e-5  # differences of second order: errors of 1e-10 from h², 1e-11 from rounding over h
+
+    def slope(parameter: str = "", initial: str = "") -> float:
+        sides = []
+        for sign in (1, -1):
+            parameters = {parameter: eom.parameters[parameter] + sign * h} if parameter else {}
+            sides.append(value(parameters, {initial: start[initial] + sign * h} if initial else {}))
+        return (sides[0] - sides[1]) / (2 * h)
+
+    for name in eom.parameters:
+        assert float(getattr(by_parameters, name)) == pytest.approx(slope(parameter=name), rel=0, abs=1e-9)
+    for i, name in enumerate(start):
+        assert float(by_state[i]) == pytest.approx(slope(initial=name), rel=0, abs=1e-9)
+
+    stiffness = np.array([10.0, 40.0, 90.0])
+    ends = jax.jit(jax.vmap(lambda k: end(module.Parameters(k=k), state)))(stiffness)
+    assert ends == pytest.approx([value({"k": float(k)}, {}) for k in stiffness], rel=0, abs=1e-14)
+
+
+def test_roots_of_zero_spoil_no_gradient(tmp_path: Path) -> None:
+    """Friction along the velocity, from rest, where the slope of its magnitude is infinite."""
+    s = arm.System("puck")
+    s.parameter("c", 0.5, units="N")
+    s.parameter("least", 0.1, units="m/s")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    b = s.body("b", a, arm.Prismatic("y"), mass=1.0, inertia=0)
+    s.force("rub", "-c*a.u1/max(sqrt(a.u1^2 + b.u1^2), least)", a.x, at=b.com)
+    s.output("heading", "atan2(b.u1, a.u1)")
+    module = load(s.derive().export("jax", tmp_path / "puck"))
+    names = list(module.OUTPUT_NAMES)
+
+    def friction(state: object) -> object:
+        constants, memory = module.precompute(module.Parameters()), module.initial_memory()
+        shown = module.outputs(0.0, state, constants, memory)
+        return module.derivatives(0.0, state, constants, memory)[2], shown[names.index("heading")]
+
+    by_state, heading = jax.jit(jax.jacrev(friction))(module.initial_state())
+    np.testing.assert_array_equal(by_state, [0.0, 0.0, -0.5 / 0.1 / 2.0, 0.0])  # both masses move along x
+    np.testing.assert_array_equal(heading, np.zeros(4))
+
+
+def test_an_event_that_sets_a_speed_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ArmillaryError, match=r"event 'bounce' sets ball\.u1"):
+        equations("bouncing").export("jax", tmp_path / "ball")
+    assert not any(tmp_path.iterdir())
+
+
+def test_steps_that_do_not_fit_are_refused_and_rows_are_picked(tmp_path: Path) -> None:
+    """Ticks of a clock between the ends of steps would be late."""
+    eom = slider().derive()
+    module = load(eom.export("jax", tmp_path / "slider"))
+    with pytest.raises(ValueError, match=r"the period of 'push clock' \(0\.05\) must be a whole number"):
+        module.simulate(0.4, 0.02)
+    with pytest.raises(ValueError, match=r"sample \(0\.015\) must be a whole number"):
+        module.simulate(0.4, 0.01, sample=0.015)
+    every, some = module.simulate(0.4, 0.01), module.simulate(0.4, 0.01, sample=0.1)
+    np.testing.assert_array_equal(some.rows, every.rows[::10])
+    np.testing.assert_array_equal(some.time, every.time[::10])

@@ -1,0 +1,173 @@
+"""Large programs: cut into pieces without a trace, compiled in linear time, and freed with their models."""
+
+from __future__ import annotations
+
+import gc
+import math
+import re
+import time
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.algebra.expression import Expr, total
+from armillary.llvm import sections as llvm
+from armillary.llvm.jit import Compiled
+from armillary.program.equations import Equations
+from armillary.runtime.models.compiled import CompiledModel
+from tests.mechanics import random_trees
+from tests.program.test_program_counts import everything
+
+
+def compiled(
+    equations: Equations, piece: int, monkeypatch: pytest.MonkeyPatch, *, fused: bool
+) -> CompiledModel:
+    monkeypatch.setattr(llvm, "PIECE", piece)
+    text = llvm.llvm_text(equations.program)
+    assert ("derivatives_1(" in text) == (len(equations.program.derivatives.nodes) > 2 * piece)
+    return CompiledModel(equations, Compiled(text if fused else re.sub(" contract", "", text)), 0.0)
+
+
+@pytest.mark.parametrize(("seed", "piece"), [(11, 1), (11, 7), (9, 50)])
+def test_pieces_leave_no_trace_in_the_numbers(seed: int, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bit for bit, when × and + are not fused; fusing cannot reach from one piece into the next, so there the
+    last digits differ.
+    """
+    case = random_trees.tree_case(seed)
+    equations = random_trees.build(case, parameters=True).derive()
+    state = np.concatenate([case.q, case.u])
+    whole = compiled(equations, 10**9, monkeypatch, fused=False)
+    cut = compiled(equations, piece, monkeypatch, fused=False)
+    assert np.array_equal(cut.constants(), whole.constants())
+    assert np.array_equal(cut.derivatives(0.0, state), whole.derivatives(0.0, state))
+    assert cut.outputs(0.0, state) == whole.outputs(0.0, state)
+    fused = compiled(equations, piece, monkeypatch, fused=True).derivatives(0.0, state)
+    expected = whole.derivatives(0.0, state)
+    np.testing.assert_allclose(fused, expected, rtol=0, atol=1e-11 * np.max(np.abs(expected)))
+
+
+def test_every_section_can_be_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events, update, fire and normalise run in pieces too: the whole run is the same, bit for bit."""
+    s = everything()
+    s.body("ball", joint=arm.Spherical(), mass=1, inertia=(1, 2, 2.5))
+    equations = s.derive()
+    parameters = {
+        "L": 0.4,
+        "m": 2.0,
+        "Ix": 1.0,
+        "Iy": 1.1,
+        "Iz": 1.2,
+        "g": 9.81,
+        "k": 3.0,
+        "target": 0.2,
+        "limit": 0.1,
+    }
+    start = {"A.q1": 0.5, "B.q1": 0.3, "A.u1": 0.2, "B.u1": 0.4, "ball.u1": 1.0, "ball.u2": 0.1}
+    runs = [
+        compiled(equations, piece, monkeypatch, fused=False).simulate(
+            1.0, method="dopri5", initial=start, parameters=parameters
+        )
+        for piece in (10**9, 2)
+    ]
+    assert runs[0].events and runs[0].final["held"] != 0
+    assert runs[0].events == runs[1].events
+    assert np.array_equal(runs[0].values, runs[1].values, equal_nan=True)  # log of a negative number
+
+
+# ---------------------------------------------------------------- 100,000 nodes
+
+
+def slider(output: Expr, system: arm.System) -> CompiledModel:
+    system.output("large", output)
+    return system.derive().compile()
+
+
+def test_a_chain_of_a_hundred_thousand_nodes_compiles() -> None:
+    s = arm.System("deep")
+    x = s.body("A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1)).q1
+    node, expected = x, 0.3
+    for i in range(50_001):
+        node = 0.5 * node**2 + 0.01 * (i % 7 + 1)
+        expected = 0.5 * expected**2 + 0.01 * (i % 7 + 1)
+    began = time.process_time()
+    model = slider(node, s)
+    seconds = time.process_time() - began
+    nodes = len(model.equations.program.outputs.nodes)
+    assert nodes > 100_000
+    assert model.outputs(0.0, [0.3, 0.0])["large"] == pytest.approx(expected, rel=1e-13)
+    assert seconds < 60
+
+
+def test_a_sum_of_ten_thousand_terms_compiles() -> None:
+    s = arm.System("wide")
+    x = s.body("A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1)).q1
+    terms = 10_000
+    began = time.process_time()
+    model = slider(total((1 + i / terms, (x + i) ** 2) for i in range(terms)), s)
+    seconds = time.process_time() - began
+    expected = math.fsum((1 + i / terms) * (0.3 + i) ** 2 for i in range(terms))
+    assert model.outputs(0.0, [0.3, 0.0])["large"] == pytest.approx(expected, rel=1e-13)
+    assert seconds < 60
+
+
+def test_time_to_compile_a_sum_grows_in_proportion_to_its_length() -> None:
+    """Six times the terms take about six times as long: 36 where the time grew with the square."""
+
+    def seconds(terms: int) -> float:
+        s = arm.System("wide")
+        x = s.body("A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1)).q1
+        return slider(total((1, (x + i) ** 2) for i in range(terms)), s).compile_seconds
+
+    seconds(100)
+    short, long = seconds(1_000), seconds(6_000)
+    assert long < 12 * short
+
+
+# ---------------------------------------------------------------- freed with the model
+
+
+def small_model(i: int) -> CompiledModel:
+    s = arm.System(f"small {i}")
+    s.body("A", joint=arm.Revolute("z"), mass=1 + i, inertia=(1, 1, 1))
+    s.output("o", arm.sin(s.coordinates[0] * (i + 1)))
+    return s.derive().compile()
+
+
+def resident_megabytes() -> float:
+    text = Path("/proc/self/status").read_text(encoding="ascii")
+    found = re.search(r"VmRSS:\s+(\d+) kB", text)
+    assert found is not None
+    return int(found.group(1)) / 1024
+
+
+def test_code_is_freed_with_its_model() -> None:
+    model = small_model(0)
+    engine, code = weakref.ref(model._code._engine), weakref.ref(model._code)
+    assert engine() is not None
+    run = model.simulate(0.1, step=0.01)
+    del model
+    gc.collect()
+    assert engine() is None and code() is None
+    assert len(run) == 11  # a run does not need its model
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="resident memory is read from /proc")
+def test_memory_does_not_grow_with_models_made_and_dropped() -> None:
+    """Code, graph and library objects of a small model are some 300 kB; 160 of them leave less than 10 MB."""
+    for i in range(40):
+        small_model(i)
+    gc.collect()
+    before = resident_megabytes()
+    for i in range(160):
+        small_model(i)
+    gc.collect()
+    assert resident_megabytes() - before < 10
+
+
+def test_functions_outlive_the_model_in_a_run_that_is_under_way() -> None:
+    """The integrator holds the code: a model that only the call refers to is not freed during it."""
+    run = small_model(3).simulate(1.0, step=1e-3, progress=lambda t: gc.collect() and None)
+    assert run.info["status"] == "finished"
