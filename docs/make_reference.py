@@ -31,9 +31,9 @@ FOLDER = Path(__file__).parent / "reference"
 PAGE = FOLDER / "api.md"
 EXAMPLES = FOLDER / "examples.md"
 
-# Titles of the public names, by the module in which they are defined.
+# Titles of the public names, by the place in which they are defined.
 GROUPS = {
-    "armillary.model.system": "Description",
+    "armillary.stages.System": "Description",
     "armillary.model.body": "Description",
     "armillary.model.joints": "Joints",
     "armillary.model.motion": "Motion of points and bodies",
@@ -49,14 +49,15 @@ GROUPS = {
     "armillary.algebra.notation.latex": "Expressions",
     "armillary.algebra.tables": "User functions",
     "armillary.algebra.foreign": "User functions",
+    "armillary.stages.load": "Models and runs in files",
     "armillary.files.model": "Models and runs in files",
     "armillary.files.robots": "Models and runs in files",
     "armillary.files.fmu": "Models and runs in files",
-    "armillary.runtime.fmu": "Models and runs in files",
     "armillary.run_files": "Models and runs in files",
     "armillary.results": "Results",
     "armillary.analysis": "Sensitivities and fits",
     "armillary.ensembles": "Ensembles",
+    "armillary.studies": "Ensembles",
     "armillary.errors": "Errors",
 }
 # Classes whose members are listed: where their objects come from, and attributes that are not in a docstring.
@@ -143,8 +144,9 @@ def examples() -> str:
 def _grouped() -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {title: [] for title in GROUPS.values()}
     for name in armillary.__all__:
-        module = getattr(armillary, name).__module__
-        title = next(title for start, title in GROUPS.items() if module.startswith(start))
+        thing = getattr(armillary, name)
+        place = f"{thing.__module__}.{getattr(thing, '__name__', '')}"
+        title = next(title for start, title in GROUPS.items() if place.startswith(start))
         groups[title].append(name)
     return groups
 

@@ -16,19 +16,13 @@ ORDER = (
 
 # Arrows that point back, each with its reason; allowed only inside a function or for type hints.
 ALLOWED_BACK = {
-    ("armillary.model.system", "program"): "s.derive(): a description hands itself to the next stage",
-    ("armillary.model.system", "text"): "s.save(): a description writes itself down",
-    ("armillary.program.equations", "backends"): "eom.export(): equations hand themselves to the next stage",
-    ("armillary.export.text.reference", "runtime"): "numbers for the self tests of exported code",
-    ("armillary.files.fmu.element", "backends"): "s.fmu(): an imported FMU is called through compiled code",
+    ("armillary.program.equations", "export"): "eom.export(): equations hand themselves to the next stage",
     ("armillary.program.equations", "runtime"): "eom.compile(): equations hand themselves to the next stage",
     ("armillary.program.redundant", "runtime"): "eom.compile(), in redundant coordinates",
     ("armillary.program.momentum", "runtime"): "eom.compile(), with momenta as states",
     ("armillary.program.sensitivity", "runtime"): "eom.compile(), with derivatives of the motion",
     ("armillary.runtime.models.compiled", "analysis"): "model.sensitivities(): the derivatives of a run",
-    ("armillary.runtime.models.compiled", "results"): "model.simulate(): a run is what a simulation leaves",
     ("armillary.runtime.models.compiled", "ensembles"): "model.simulate_batch(): many runs of one model",
-    ("armillary.runtime.models.redundant", "results"): "model.simulate(), in redundant coordinates",
 }
 
 

@@ -111,7 +111,8 @@ def test_a_wrong_arrow_is_seen(text: str, verdict: str, tmp_path: Path) -> None:
 
 def test_the_allowed_arrow_back_must_be_lazy() -> None:
     lazy, eager = (
-        Import("armillary.model.system", "armillary.program.derive", 1, when) for when in ("call", "load")
+        Import("armillary.program.equations", "armillary.runtime.models", 1, when)
+        for when in ("call", "load")
     )
     assert backward([lazy, eager]) == [eager]
 

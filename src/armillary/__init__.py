@@ -84,7 +84,7 @@ from armillary.model.public import (
     velocity,
 )
 from armillary.model.space import Gyro, Orbit, attitude
-from armillary.model.system import System
+from armillary.stages import System, load
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
@@ -94,7 +94,6 @@ if TYPE_CHECKING:
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Crossing, Final, Histogram, Maximum, Mean, Minimum, Rms
     from armillary.ensembles.result import Batch
-    from armillary.files.model.load import load
     from armillary.files.model.schema import model_schema as schema
     from armillary.model.flexible.beam import Beam
     from armillary.model.flexible.plate import Plate
@@ -139,7 +138,6 @@ _LATER = {
     "Triangular": ("armillary.studies.sampling", "Triangular"),
     "Uniform": ("armillary.studies.sampling", "Uniform"),
     "fit": ("armillary.analysis.fit", "fit"),
-    "load": ("armillary.files.model.load", "load"),
     "load_run": ("armillary.results", "load_run"),
     "open_study": ("armillary.studies", "open_study"),
     "panels": ("armillary.model.panels", "panels"),

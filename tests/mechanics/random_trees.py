@@ -10,7 +10,7 @@ import numpy as np
 
 from armillary.model import joints
 from armillary.model.body import Body
-from armillary.model.system import System
+from armillary.stages import System
 from tests.mechanics.reference import (
     GROUND,
     Array,

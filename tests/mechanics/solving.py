@@ -15,7 +15,7 @@ from armillary.mechanics.tree.loads import Applied, applied_loads
 from armillary.mechanics.tree.regroup import CHOICES, regroup
 from armillary.mechanics.tree.tree import Tree, numeric, plant
 from armillary.mechanics.tree.uncouple import ORDERS, uncouple
-from armillary.model.system import System
+from armillary.stages import System
 
 TREE_FORMALISMS = {
     "recursive": recursive.accelerations,

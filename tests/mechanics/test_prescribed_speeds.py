@@ -77,7 +77,7 @@ def test_random_speeds_of_random_trees(seed: int) -> None:
 def test_a_pendulum_on_a_shaken_cart() -> None:
     """θ̈ = −(g sin θ + a cos θ)/l for a point mass on a cart with acceleration a."""
     from armillary.model.joints import Prismatic, Revolute
-    from armillary.model.system import System
+    from armillary.stages import System
 
     s = System("crane")
     cart = s.body("cart", joint=Prismatic("x"), mass=5, inertia=0)

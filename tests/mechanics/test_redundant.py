@@ -13,8 +13,8 @@ from armillary.algebra.expression import number
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.formalisms.redundant.equations import Redundant, redundant_equations
 from armillary.mechanics.formalisms.redundant.place import euler_parameters
-from armillary.model.system import System
 from armillary.program.cost import count
+from armillary.stages import System
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, build, joint_case, tree_case, values
 from tests.mechanics.reference import Joint

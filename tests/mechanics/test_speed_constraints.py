@@ -28,7 +28,7 @@ from armillary.mechanics.tree.uncouple import ORDERS, uncouple
 from armillary.model.body import Body
 from armillary.model.joints import Planar, Prismatic, Revolute
 from armillary.model.motion import velocity
-from armillary.model.system import System
+from armillary.stages import System
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, Case, build, joint_case, tree_case, values
 from tests.mechanics.reference import Array, Joint

@@ -9,7 +9,7 @@ import numpy as np
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.algebra.vectors import Vector
-from armillary.model.system import System
+from armillary.stages import System
 
 
 def numbers(system: System, quantity: Any, at: dict[str, Any]) -> Any:

@@ -8,7 +8,7 @@ import pytest
 from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.joints import Free, Revolute
-from armillary.model.system import System
+from armillary.stages import System
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, Case, build, joint_case, tree_case, values
 from tests.mechanics.solving import planted_on_numbers, rates

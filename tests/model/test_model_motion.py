@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from armillary.model import motion
-from armillary.model.system import System
+from armillary.stages import System
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, Case, build, joint_case, tree_case, values
 from tests.model.checking import agree, numbers

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from armillary.model.joints import Revolute
-from armillary.model.system import System
 from armillary.run_files.models import example_system
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages import System
 from armillary.studies import Study, files
 from armillary.studies.sampling import Normal, Uniform
 

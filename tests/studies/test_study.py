@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from armillary.errors import ArmillaryError
-from armillary.files.model.load import load
 from armillary.model.joints import Revolute
-from armillary.model.system import System
+from armillary.stages import System, load
 from armillary.studies import Status, Study, open_study
 from armillary.studies.definition import Definition
 from armillary.studies.design_file import write_design

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from armillary.errors import ArmillaryError
-from armillary.model.system import System
+from armillary.stages import System
 from armillary.studies import Study, cluster, cluster_check, cluster_workers, open_study
 from armillary.studies.cluster_worker import Job, UnfitWorkerError
 from armillary.version import VERSION

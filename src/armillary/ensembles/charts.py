@@ -1,4 +1,4 @@
-"""Figures of many runs: fan charts, histograms, metrics over parameters, bars of sensitivities.
+"""Figures of many runs: fan charts, histograms, metrics over parameters.
 
 All take plain arrays with their names and units, and return a Matplotlib figure; with `path` it is saved as
 PNG, SVG or PDF.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,18 +19,15 @@ from armillary.results.drawing import COLOURS, drawn, literal, matplotlib
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from armillary.studies.screening import Sensitivity
-
 Path = str | os.PathLike[str]
 
-_BLUE, _ORANGE = COLOURS[:2]
-_BOX: dict[str, Any] = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}
-_INK, _GREY = "#1c2126", "#5b6570"
+BLUE, ORANGE = COLOURS[:2]
+BOX: dict[str, Any] = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}
+INK, GREY = "#1c2126", "#5b6570"
 _AT_ONCE = 8_000_000  # numbers of a fan chart in memory: 64 MB
 _DENSITY = ("#c9dff0", "#6aaed6", "#0072b2", "#08306b")  # few to many; the few still stand out from white
 _CLOUD = 3000  # points beyond which a panel of the matrix shows a density instead
 _MOST_BINS = 80
-_LINE = 110  # letters of a note below bars
 
 
 def fan(
@@ -74,15 +70,15 @@ def fan(
             axes.fill_between(time, low, high, color=tint, lw=0, label=f"{100 * band:g} % of runs")
         for i, line in enumerate(lines):
             label = "single runs" if i == 0 else None
-            axes.plot(time, line, color=_GREY, lw=0.7, alpha=0.8, label=label)
-        axes.plot(time, curves[0], color=_BLUE, lw=2, label="median")
+            axes.plot(time, line, color=GREY, lw=0.7, alpha=0.8, label=label)
+        axes.plot(time, curves[0], color=BLUE, lw=2, label="median")
         axes.set_xlabel("time (s)")
         axes.set_ylabel(literal(axis_label(name, units)))
         handles, labels = axes.get_legend_handles_labels()
-        axes.legend(handles[::-1], labels[::-1], loc="best", **_BOX)
+        axes.legend(handles[::-1], labels[::-1], loc="best", **BOX)
         ended = int(known[0]) - int(known[-1])  # by events, or because they diverged
         told = f", {ended:,} of them end before {time[-1]:g} s" if ended > 0 else ""
-        _head(axes, title if title is not None else name, _count(runs, runs - int(known[0])) + told)
+        head(axes, title if title is not None else name, count_text(runs, runs - int(known[0])) + told)
     return figure
 
 
@@ -105,14 +101,14 @@ def histogram(
         axes = figure.subplots()
         axes.hist(found, _edges(found, bins), color=_tint(0.75), edgecolor="white", linewidth=0.4)
         axes.axvspan(low, high, color=_tint(0.1), lw=0, zorder=0)
-        axes.axvline(median, color=_ORANGE, lw=1.8, label=f"median {median:.4g}")
+        axes.axvline(median, color=ORANGE, lw=1.8, label=f"median {median:.4g}")
         for place, label in ((low, f"90 % from {low:.4g} to {high:.4g}"), (high, None)):
-            axes.axvline(place, color=_GREY, lw=1, ls="--", label=label)
+            axes.axvline(place, color=GREY, lw=1, ls="--", label=label)
         axes.set_xlabel(literal(axis_label(name, units)))
         axes.set_ylabel("runs")
         axes.margins(x=0.02)
-        axes.legend(loc="best", **_BOX)
-        _head(axes, title if title is not None else name, _count(given.size, given.size - found.size))
+        axes.legend(loc="best", **BOX)
+        head(axes, title if title is not None else name, count_text(given.size, given.size - found.size))
     return figure
 
 
@@ -142,12 +138,12 @@ def mean_histogram(
             middle, found.mean(axis=0), np.diff(places), color=_tint(0.75), edgecolor="white", linewidth=0.4,
             label="mean over all runs",
         )  # fmt: skip
-        axes.vlines(middle, low, high, color=_INK, lw=1, label="90 % of runs")
+        axes.vlines(middle, low, high, color=INK, lw=1, label="90 % of runs")
         axes.set_xlabel(literal(axis_label(output, units)))
         axes.set_ylabel("samples of a run")
         axes.margins(x=0.02)
-        axes.legend(loc="best", **_BOX)
-        _head(axes, title if title is not None else name, _count(len(given), len(given) - len(found)))
+        axes.legend(loc="best", **BOX)
+        head(axes, title if title is not None else name, count_text(len(given), len(given) - len(found)))
     return figure
 
 
@@ -184,58 +180,9 @@ def scatter(
                 if i == len(rows) - 1:
                     grid[i, j].set_xlabel(literal(axis_label(name, units.get(name, ""))))
         figure.align_labels()
-        _head(grid[0, 0], title or "", "")
-        _head(grid[0, -1], "" if len(columns) > 1 else title or "", _count(runs, lost))
+        head(grid[0, 0], title or "", "")
+        head(grid[0, -1], "" if len(columns) > 1 else title or "", count_text(runs, lost))
     return figure
-
-
-def bars(sensitivity: Sensitivity, *, title: str | None = None, path: Path | None = None) -> Figure:
-    """The sensitivity of a metric to each varied quantity, the most important on top."""
-    shown = {name: column for name, column in sensitivity.values.items() if name != "mu"}
-    order = sensitivity.order[::-1]
-    names = [sensitivity.names[i] for i in order]
-    places = np.arange(len(names))
-    width = 0.8 / len(shown)
-    with drawn((7.5, 1.3 + 0.5 * max(len(names), 2)), path) as figure:
-        axes = figure.subplots()
-        for k, (column, numbers) in enumerate(shown.items()):
-            at = places + 0.4 - width * (k + 0.5)
-            half = sensitivity.confidence.get(column)
-            axes.barh(at, numbers[order], width, color=(_BLUE, _ORANGE)[k], label=_LABELS[column])
-            if half is not None:
-                axes.errorbar(
-                    numbers[order], at, xerr=half[order], fmt="none", ecolor=_INK, elinewidth=1, capsize=2.5
-                )
-        axes.axvline(0, color=_GREY, lw=0.8)
-        axes.set_yticks(places, [literal(name) for name in names], color=_INK)
-        axes.grid(False, axis="y")
-        units = sensitivity.units if "mu_star" in shown else ""
-        axes.set_xlabel(literal(axis_label(_AXES[next(iter(shown))], units)))
-        axes.legend(loc="lower right", **_BOX)
-        if sensitivity.overlap:
-            # Below the axis's own label, however high the figure is.
-            axes.annotate(
-                literal("\n".join(wrap(sensitivity.overlap, _LINE))), (0, 0), (0, -38), va="top",
-                xycoords="axes fraction", textcoords="offset points", fontsize=8.5, color=_GREY,
-            )  # fmt: skip
-        told = title if title is not None else f"{sensitivity.metric}: {sensitivity.method}"
-        _head(axes, told, _count(sensitivity.runs + sensitivity.left_out, sensitivity.left_out))
-    return figure
-
-
-_LABELS = {
-    "first": "first order: alone",
-    "total": "total: with interactions",
-    "mu_star": "μ*: mean size of the effect",
-    "sigma": "σ: spread of the effect",
-    "explained": "variance explained",
-    "rank": "correlation of ranks",
-}
-_AXES = {
-    "first": "part of the variance",
-    "mu_star": "effect over the whole range",
-    "explained": "part of the variance, correlation",
-}
 
 
 def _shape(values: Any, time: np.ndarray, name: str) -> tuple[int, int]:
@@ -278,11 +225,11 @@ def _cloud(axes: Any, x: np.ndarray, y: np.ndarray) -> None:
         axes.hexbin(x, y, gridsize=36, cmap=colours, mincnt=1, bins="log", linewidths=0.1)
     else:
         size = float(np.clip(3000 / max(x.size, 1), 4, 20))
-        axes.scatter(x, y, s=size, color=_BLUE, alpha=0.45, linewidths=0)
+        axes.scatter(x, y, s=size, color=BLUE, alpha=0.45, linewidths=0)
     if x.size >= 50 and np.unique(x).size > 1:
         parts = np.array_split(np.argsort(x, kind="stable"), min(20, x.size // 25))
         places = [np.median(x[part]) for part in parts]
-        axes.plot(places, [np.median(y[part]) for part in parts], color=_ORANGE, lw=1.6)
+        axes.plot(places, [np.median(y[part]) for part in parts], color=ORANGE, lw=1.6)
     axes.margins(0.03)
     axes.locator_params(nbins=5)
     axes.ticklabel_format(scilimits=(-3, 4), useMathText=True)
@@ -290,13 +237,15 @@ def _cloud(axes: Any, x: np.ndarray, y: np.ndarray) -> None:
 
 def _tint(strength: float) -> tuple[float, ...]:
     """Our blue on white paper; opaque, so that it looks the same in the legend as over other things."""
-    return tuple(1 - strength * (1 - part) for part in matplotlib("colors").to_rgb(_BLUE))
+    return tuple(1 - strength * (1 - part) for part in matplotlib("colors").to_rgb(BLUE))
 
 
-def _head(axes: Any, title: str, count: str) -> None:
+def head(axes: Any, title: str, count: str) -> None:
+    """The title of a figure, and on the right how many runs it shows."""
     axes.set_title(literal(title))
-    axes.set_title(count, loc="right", fontsize=9, fontweight="normal", color=_GREY)
+    axes.set_title(count, loc="right", fontsize=9, fontweight="normal", color=GREY)
 
 
-def _count(runs: int, lost: int) -> str:
+def count_text(runs: int, lost: int) -> str:
+    """How many runs a figure shows, in words."""
     return f"{runs:,} runs" + (f", {lost:,} of them without a value" if lost else "")

@@ -5,10 +5,9 @@ A ``System`` only records; ``derive`` hands the finished description to the mech
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra import vectors as vec
@@ -19,7 +18,6 @@ from armillary.algebra.units.dimension import ACCELERATION, FORCE, MOMENT, ONE, 
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.vectors import Frame, Matrix, Triple, Vector
 from armillary.errors import ModelError, UnitsError
-from armillary.files.fmu.element import Fmus
 from armillary.model import motion
 from armillary.model.armature import Armatures
 from armillary.model.body import Body, Point
@@ -42,19 +40,14 @@ from armillary.model.states import States
 from armillary.model.text_functions import argument_range, stated_arguments
 from armillary.model.unit_system import unit_system
 
-if TYPE_CHECKING:
-    from armillary.files.robots.import_notes import Imported
-    from armillary.program.compare import Costs
-    from armillary.program.equations import Equations
 
-
-class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, States):
+class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, States):
     """A mechanical system under description. SI units unless ``units`` names another system."""
 
     def __init__(self, name: str, units: str = "SI") -> None:
         self.name = text(name, "the name of a system", ModelError)
         self.telling = Telling()
-        self.imported: Imported | None = None  # what a loader of robot files leaves besides the system
+        self.imported: Any = None  # what a loader of robot files leaves besides the system
         self.units = unit_system(units)
         self.identity = Identity(self)
         self.time = symbol("t", "time", dimension=TIME, owner=self.identity, units="s", about="time")
@@ -539,44 +532,6 @@ class System(Armatures, Reactions, Contacts, Judgement, Space, Flexibles, Fmus, 
     def _add_load(self, load: Load) -> Expr:
         self.loads[load.name] = load
         return load.magnitude
-
-    # ------------------------------------------------------------ files
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """This description as a text model (TOML), from which ``arm.load`` makes the same system again."""
-        from armillary.files.model.save import save
-
-        save(self, path)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A system is pickled, and copied, as its text model."""
-        from armillary.files.model.pickles import from_files, to_files
-
-        return from_files, (to_files(self),)
-
-    # ------------------------------------------------------------ from here to the equations
-
-    def derive(
-        self,
-        formalism: str = "auto",
-        *,
-        regroup: bool = True,
-        small: bool = True,
-        keep: int = 1,
-        axes: str = "ground",
-    ) -> Equations:
-        """The equations of motion by the cheapest formalism ("auto"), or by the one named. small=False
-        ignores what is declared small or large; else sums keep their leading order and ``keep`` above it.
-        With "momentum", ``axes`` ("ground" or "body") are those of a free body's angular momentum."""
-        from armillary.program.derive import derive
-
-        return derive(self, formalism, regroup=regroup, small=small, keep=keep, axes=axes)
-
-    def compare_formalisms(self) -> Costs:
-        """Operations of one evaluation by every formalism, side by side; where one refuses, why."""
-        from armillary.program.compare import compare
-
-        return compare(self)
 
     def __repr__(self) -> str:
         return f"System({self.name!r}: {len(self.bodies)} bodies, {len(self.speeds)} speeds)"

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from armillary.atomic import replacing
-from armillary.model.system import System
 from armillary.results.run import Run
 from armillary.run_files.resolve import Resolved, Value
 from armillary.run_files.run_file import RUN_KEYS, RunFile
+from armillary.stages import System
 from armillary.toml_text import toml_key, toml_value
 
 _WIDEST = 36  # columns up to which comments are aligned

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.files.model.kinds import shown
-from armillary.model.system import System
 from armillary.results.files import FORMATS
 from armillary.results.run import Run
 from armillary.run_files.echo import echo_text, write_echo
@@ -23,6 +22,7 @@ from armillary.run_files.hooks import OnEcho, OnInput, user_echo, user_input, wa
 from armillary.run_files.models import NoSuchModelError, open_model
 from armillary.run_files.resolve import Resolved, chosen, resolve
 from armillary.run_files.run_file import COMMAND_LINE, RunFile, RunFileError
+from armillary.stages import System
 from armillary.toml_text import toml_key
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from armillary.errors import ArmillaryError, nearest, nearest_file
-from armillary.files.model.load import FORMATS, load
-from armillary.model.system import System
+from armillary.files.model.load import FORMATS
+from armillary.stages import System, load
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PLACES = (_PACKAGE / "_examples", _PACKAGE.parents[1] / "examples")  # in a wheel; in a checkout

@@ -18,10 +18,10 @@ from armillary.files.model.kinds import shown
 from armillary.model.deduced_units import parameter_units
 from armillary.model.parameter_descriptions import parameter_descriptions
 from armillary.model.records import Memory
-from armillary.model.system import System
 from armillary.model.unit_system import SYSTEMS, state_factor
 from armillary.run_files.run_file import Entry, RunFile, RunFileError
 from armillary.runtime.values import BadValueError, finite, read_number
+from armillary.stages import System
 
 MODEL = "model default"
 JOINT = "joint default"

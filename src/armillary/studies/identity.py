@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import ArmillaryError, ModelError
-from armillary.files.model.load import load
+from armillary.files.model.save import save
 from armillary.llvm.sections import llvm_text
-from armillary.model.system import System
 from armillary.program.sensitivity import SensitiveEquations
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages import System, load
 from armillary.studies.files import Folder
 
 # The address of a foreign function is another one in the next process.
@@ -81,7 +81,7 @@ def text_differences(folder: Folder, model: CompiledModel) -> str:
     """The first lines in which the text of a model is another than that in a study's folder."""
     try:
         with TemporaryDirectory() as place:
-            model.equations.system.save(Path(place) / folder.model.name)
+            save(model.equations.system, Path(place) / folder.model.name)
             here = (Path(place) / folder.model.name).read_text(encoding="utf-8").splitlines()
         there = folder.model.read_text(encoding="utf-8").splitlines()
     except (OSError, ModelError, UnicodeDecodeError):
@@ -98,7 +98,7 @@ def text_differences(folder: Folder, model: CompiledModel) -> str:
 def save_model(model: CompiledModel, folder: Folder) -> str:
     """The text of a model in its study's folder; why there can be none, where there cannot."""
     try:
-        model.equations.system.save(folder.model)
+        save(model.equations.system, folder.model)
     except (ModelError, RuntimeError) as error:  # the latter for a link to itself
         return str(error)
     return ""

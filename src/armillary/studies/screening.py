@@ -92,7 +92,7 @@ class Sensitivity:
 
     def plot(self, path: str | os.PathLike[str] | None = None, title: str | None = None) -> Figure:
         """Bars of all quantities, the most important on top."""
-        from armillary.ensembles.charts import bars
+        from armillary.studies.sensitivity_chart import bars
 
         return bars(self, path=path, title=title)
 

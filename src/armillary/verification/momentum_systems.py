@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from armillary.model.joints import Free, Prismatic, Revolute, Spherical
-from armillary.model.system import System
+from armillary.stages import System
 from armillary.verification.reference import reference
 
 AXES = "xyz"

@@ -11,7 +11,7 @@ import pytest
 
 import armillary as arm
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MODELS = [p for p in (ROOT / "examples").rglob("*.toml") if "model" not in tomllib.loads(p.read_text())]
 
 

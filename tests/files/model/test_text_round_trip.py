@@ -13,7 +13,7 @@ import armillary as arm
 from armillary.files.model.equality import differences
 from armillary.toml_text import toml_text
 
-FOLDER = Path(__file__).parents[2] / "examples"
+FOLDER = Path(__file__).parents[3] / "examples"
 EXAMPLES = sorted(p.stem for p in FOLDER.glob("*.py"))
 IN_PYTHON = {"bowling_ball": "OnPlane"}  # a joint that is a class of Python
 RUN = ["car", "four_bar", "spinning_boom", "spacecraft_1", "rolling_disc"]

@@ -19,7 +19,7 @@ import numpy as np
 import pinocchio
 
 HERE = Path(__file__).parent
-EXAMPLES = HERE.parents[1] / "examples"
+EXAMPLES = HERE.parents[2] / "examples"
 STATES = 4
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,14 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError, ImportedWarning
-from armillary.files.robots import load_mjcf, load_urdf
+from armillary.files import robots
 from armillary.files.robots.mjcf.shapes import solid
+from armillary.stages import System
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+load_mjcf = partial(robots.load_mjcf, make=System)
+load_urdf = partial(robots.load_urdf, make=System)
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
 MASS = "<inertial><mass value='2'/><inertia ixx='1' iyy='1' izz='1'/></inertial>"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,14 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.files.robots import load_mjcf, load_urdf
+from armillary.files import robots
+from armillary.stages import System
+
+load_mjcf = partial(robots.load_mjcf, make=System)
+load_urdf = partial(robots.load_urdf, make=System)
 
 HERE = Path(__file__).parent
-EXAMPLES = HERE.parents[1] / "examples"
+EXAMPLES = HERE.parents[2] / "examples"
 CASES: dict[str, Any] = {
     "six_axis_arm": lambda: load_urdf(EXAMPLES / "six_axis_arm.urdf"),
     "six_axis_arm_floating": lambda: load_urdf(EXAMPLES / "six_axis_arm.urdf", floating=True),

@@ -1,8 +1,8 @@
 """What exported code needs to close loops before a run, as the process does it.
 
 The algorithm is that of mechanics/constraints/assembly.py and runtime/start/assembly.py, which each language
-has as a text of its own (assembly.c.txt and the like). Its data are here: a section of gaps Φ, elements of J and elements of
-N, both for motions in terms of their sizes (mechanics/constraints/sizes.py), where these
+has as a text of its own (assembly.c.txt and the like). Its data are here: a section of gaps Φ, elements of J
+and elements of N, both for motions in terms of their sizes (mechanics/constraints/sizes.py), where these
 stand, which speeds may move in which attempt, and the words of the error.
 """
 

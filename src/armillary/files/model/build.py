@@ -60,10 +60,9 @@ def _within(text: str, value: Any) -> bool:
     return isinstance(value, list) and any(text == item or _within(text, item) for item in value)
 
 
-def build(name: str, units: str, parts: list[Part], *, trust: bool = False) -> System:
-    """The system that documents describe together, the first of them the main one; ``trust``: FMUs that they
-    name may be loaded, which is machine code."""
-    system = System(name, units)
+def build(system: System, parts: list[Part], *, trust: bool = False) -> None:
+    """What documents describe together, the first of them the main one, put into a new system;
+    ``trust``: FMUs that they name may be loaded, which is machine code."""
     for part in parts:
         _parameters(system, part)
         _tables(system, part)
@@ -93,7 +92,6 @@ def build(name: str, units: str, parts: list[Part], *, trust: bool = False) -> S
                     _state_rates(system, part)
         for part in parts:
             _start(system, part)
-    return system
 
 
 def _say(system: System, section: str, name: str, entry: Mapping[str, Any]) -> Any:

@@ -6,7 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from armillary.errors import ModelError
-from armillary.files.model.load import load
+from armillary.files.made import Made
+from armillary.files.model.load import load_text
 from armillary.files.model.save import save
 from armillary.model.system import System
 
@@ -23,9 +24,9 @@ def to_files(system: System) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
-def from_files(files: dict[str, bytes]) -> System:
+def from_files(files: dict[str, bytes], make: type[Made]) -> Made:
     """The system again."""
     with TemporaryDirectory() as folder:
         for name, content in files.items():
             (Path(folder) / Path(name).name).write_bytes(content)
-        return load(Path(folder) / _MODEL)
+        return load_text(Path(folder) / _MODEL, make)

@@ -76,7 +76,7 @@ def _lost(system: System, target: Path, *, calls: bool) -> str:
         try:
             writing = Writing(system, target.stem, calls=calls)
             _write(trial, toml_text(writing.document(), _HEADERS), writing.files)
-            different = differences(system, load_text(trial, trust=True))
+            different = differences(system, load_text(trial, type(system), trust=True))
         except FileError as error:
             return error.message
         except ModelError as error:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import ModelError
+from armillary.files.made import Made
 from armillary.files.robots.building import SINGLE, Builder, add_gravity, listed
 from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.joint_loads import finish_joints, load_joint, units_of
@@ -21,7 +22,6 @@ from armillary.files.robots.rotations import roll_pitch_yaw, unit
 from armillary.files.robots.tree import FREE, HINGE, PLANE, SLIDE, Freedom, Inertial, Link
 from armillary.files.robots.unread import note_left_out
 from armillary.files.robots.xml import Element, read_xml
-from armillary.model.system import System
 
 KINDS = {
     "revolute": HINGE,
@@ -41,13 +41,14 @@ NO_EFFECT = {
 
 def load_urdf(
     path: str | os.PathLike[str],
+    make: type[Made],
     *,
     floating: bool = False,
     gravity: float | Sequence[float] = 9.81,
     torques: str = "auto",
     stops: Mapping[str, float] | None = None,
     strict: bool = False,
-) -> System:
+) -> Made:
     """A system from a URDF file. What may change the motion is a warning each; with ``strict`` an error.
 
     ``floating`` leaves the root link free instead of fixed to the ground. ``gravity`` is downwards along −z,
@@ -63,7 +64,7 @@ def load_urdf(
     if macros := [child for child in root.children if child.tag.startswith("xacro:")]:
         macros[0].fail("this is a xacro file, a program that writes URDF; run xacro and load what it writes")
     root.taken = True
-    system = System(root.text("name", "") or "robot")
+    system = make(root.text("name", "") or "robot")
     builder = Builder(system, Imported(str(path), "URDF", notes=list(root.remarks)))
     _add_gravity(builder, gravity)
     joints = {j.text("name"): j for j in root.all("joint")}

@@ -15,6 +15,7 @@ from armillary.algebra.expression import as_expr
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.llvm.jit import Compiled
 from armillary.model.records import Event
+from armillary.program.derive import derive
 from armillary.program.redundant import EXACT, RedundantEquations
 from armillary.runtime.integrators import Stepping, integrate
 from armillary.runtime.loop.redundant_layout import Scheme
@@ -129,7 +130,7 @@ class RedundantModel(CompiledModel):
     @cached_property
     def minimal(self) -> CompiledModel:
         """The same system in minimal coordinates."""
-        return self.equations.system.derive().compile()
+        return derive(self.equations.system).compile()
 
     def total_mass(self, parameters: Mapping[str, Any] | None) -> float:
         """Mass of all moving bodies; 1 where they have none."""

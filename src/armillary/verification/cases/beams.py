@@ -11,7 +11,7 @@ from armillary.model.flexible.part import FlexiblePart
 from armillary.model.flexible.plate import Plate
 from armillary.model.flexible.reading import flexible_part
 from armillary.model.joints import Revolute
-from armillary.model.system import System
+from armillary.stages import System
 from armillary.verification.rows import Case, value
 
 _WRIGHT = "Wright, Smith, Thresher & Wang (1982)"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from armillary.model.joints import Prismatic
-from armillary.model.system import System
+from armillary.stages import System
 from armillary.verification.reference import TIGHT, apart
 from armillary.verification.rows import Case, difference, value
 

@@ -10,7 +10,7 @@ import numpy as np
 from armillary.algebra.vectors import dot
 from armillary.model.joints import Revolute
 from armillary.model.motion import position
-from armillary.model.system import System
+from armillary.stages import System
 from armillary.verification.rows import Case, value
 
 _MATTIASSON = "Mattiasson (1981), elliptic integrals"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from armillary.model.joints import Prismatic, Revolute
-from armillary.model.system import System
+from armillary.stages import System
 from armillary.verification.reference import TIGHT
 from armillary.verification.rows import Case, value
 

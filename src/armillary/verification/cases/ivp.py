@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from armillary.model.joints import Joint, Revolute
-from armillary.model.system import System
+from armillary.stages import System
 from armillary.verification.reference import TIGHT, apart, largest
 from armillary.verification.rows import Case, difference
 

@@ -18,7 +18,7 @@ from armillary.model.body import Body
 from armillary.model.flexible.beam import Beam
 from armillary.model.joints import Gimbal
 from armillary.model.motion import position
-from armillary.model.system import System
+from armillary.stages import System
 from armillary.verification.reference import TIGHT, of_size
 from armillary.verification.rows import Case, difference
 

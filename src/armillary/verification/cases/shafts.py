@@ -8,7 +8,7 @@ import numpy as np
 
 from armillary.model.flexible.beam import Beam
 from armillary.model.joints import Revolute
-from armillary.model.system import System
+from armillary.stages import System
 from armillary.verification.rows import Case, value
 
 _WRIGHT = "Wright et al. (1982) for flapping, and ω² = ω_flap² − Ω² sin²θ"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from armillary.files.made import Made
 from armillary.files.robots.building import Builder, add_gravity
 from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.joint_loads import finish_joints
@@ -20,7 +21,6 @@ from armillary.files.robots.mjcf.settings import Defaults, Settings, merged, wit
 from armillary.files.robots.rotations import to_quaternion
 from armillary.files.robots.unread import note_left_out
 from armillary.files.robots.xml import Element, read_xml
-from armillary.model.system import System
 
 # What says how a model looks, is measured or is integrated by MuJoCo, and does not change how it moves.
 NO_EFFECT = {
@@ -38,11 +38,12 @@ NO_EFFECT = {
 
 def load_mjcf(
     path: str | os.PathLike[str],
+    make: type[Made],
     *,
     stops: Mapping[str, float] | None = None,
     keyframe: str | None = None,
     strict: bool = False,
-) -> System:
+) -> Made:
     """A system from an MJCF file. What may change the motion is a warning each; with ``strict`` an error.
 
     ``stops`` makes limits bump stops, e.g. ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``.
@@ -54,7 +55,7 @@ def load_mjcf(
         root.fail(f"an MJCF file has the root <mujoco>{hint}")
     root = with_includes(root, Path(path))
     settings, defaults = Settings(merged(root, "compiler")), Defaults(root)
-    system = System(root.text("model", "") or "MuJoCo model")
+    system = make(root.text("model", "") or "MuJoCo model")
     record = Imported(str(path), "MJCF", notes=list(root.remarks))
     builder = Builder(system, record)
     builder.links[WORLD], builder.shifts[WORLD] = system.ground, np.zeros(3)
