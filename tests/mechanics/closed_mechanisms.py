@@ -20,9 +20,9 @@ import numpy as np
 import armillary as arm
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
-from armillary.mechanics.constraints.reduced_tree import constrained, first_mode
-from armillary.mechanics.tree.explicit import speed_rates
+from armillary.mechanics.constraints.reduction import initial_configuration, reduce_system
 from armillary.mechanics.tree.loads import applied_loads
+from armillary.mechanics.tree.speed_rates import speed_rates
 from armillary.program.derive import FORMALISMS
 from armillary.program.roots import targets
 from tests.mechanics import reference
@@ -206,10 +206,10 @@ def outputs_at(
     s: arm.System, q: Array, u: Array, formalism: str, *, regroup: bool = True, t: float = 0.0
 ) -> dict[str, float]:
     """All outputs of a system at a place, by the expressions that its program would be made of."""
-    setting = constrained(s, Undimensioned(), first_mode(s))
-    setting = setting.regrouped() if regroup else setting
-    loads = applied_loads(s, setting.tree, setting.plain)
-    wanted = targets(s, speed_rates(setting.tree, FORMALISMS[formalism](setting, loads)), setting)
+    reduction = reduce_system(s, Undimensioned(), initial_configuration(s))
+    reduction = reduction.regrouped() if regroup else reduction
+    loads = applied_loads(s, reduction.tree, reduction.plain)
+    wanted = targets(s, speed_rates(reduction.tree, FORMALISMS[formalism](reduction, loads)), reduction)
     at: dict[str, Any] = {name: node.data.default for name, node in s.parameters.items()}
     at |= dict(zip([str(x) for x in (*s.coordinates, *s.speeds)], [*q, *u], strict=True))
     known = {symbol.data.name for symbol in (*wanted.coordinates, *wanted.speeds)} | set(s.parameters)

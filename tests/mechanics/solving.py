@@ -10,10 +10,10 @@ from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
 from armillary.mechanics.formalisms import back_substitution, recursive
 from armillary.mechanics.formalisms.kane import implicit_equations
-from armillary.mechanics.tree.explicit import speed_rates
-from armillary.mechanics.tree.loads import Applied, applied_loads
+from armillary.mechanics.tree.loads import AppliedLoads, applied_loads
 from armillary.mechanics.tree.regroup import CHOICES, regroup
-from armillary.mechanics.tree.tree import Tree, numeric, plant
+from armillary.mechanics.tree.speed_rates import speed_rates
+from armillary.mechanics.tree.tree import Tree, build_tree, numeric
 from armillary.mechanics.tree.uncouple import ORDERS, uncouple
 from armillary.stages import System
 
@@ -25,14 +25,14 @@ FORMALISMS = (*TREE_FORMALISMS, *ORDERS)
 REGROUPINGS = ("none", *CHOICES)
 
 
-def rates(tree: Tree, applied: Applied, formalism: str) -> list[Any]:
+def rates(tree: Tree, applied: AppliedLoads, formalism: str) -> list[Any]:
     """u̇ in the order of the speeds, by a formalism or by Kane's equations uncoupled in the named order."""
     if formalism in TREE_FORMALISMS:
         return in_order(tree, TREE_FORMALISMS[formalism](tree, applied))
     return in_order(tree, uncouple(implicit_equations(tree, applied), formalism))
 
 
-def rates_by_every_formalism(tree: Tree, applied: Applied) -> dict[str, list[Any]]:
+def rates_by_every_formalism(tree: Tree, applied: AppliedLoads) -> dict[str, list[Any]]:
     """u̇ by recursion, by back substitution and by every order of elimination."""
     equations = implicit_equations(tree, applied)
     found = {order: in_order(tree, uncouple(equations, order)) for order in ORDERS}
@@ -50,9 +50,9 @@ def regrouped(tree: Tree, choice: str) -> Tree:
     return tree if choice == "none" else regroup(tree, choice)
 
 
-def planted_on_numbers(system: System, at: dict[str, Any]) -> tuple[Tree, Applied]:
+def planted_on_numbers(system: System, at: dict[str, Any]) -> tuple[Tree, AppliedLoads]:
     """Tree and loads with numbers or arrays in place of symbols."""
-    planted = plant(system)
+    planted = build_tree(system)
     applied = applied_loads(system, planted)
     found: list[Expr] = []
     applied.map(lambda x: found.append(x) if isinstance(x, Expr) else None)

@@ -16,7 +16,7 @@ from armillary.algebra.intermediate import Shown
 from armillary.mechanics.formalisms.back_substitution import blocks
 from armillary.mechanics.formalisms.kane import mass_matrix
 from armillary.mechanics.tree.branches import branches
-from armillary.mechanics.tree.tree import Tree, plant
+from armillary.mechanics.tree.tree import Tree, build_tree
 from tests.mechanics.solving import close, planted_on_numbers
 from tests.mechanics.test_formalism_agreement_constrained import LOOPS, check
 
@@ -74,7 +74,7 @@ def state(s: arm.System, seed: int = 5) -> dict[str, float]:
     ("parents", "expected"), TREES, ids=lambda x: " ".join(x) if isinstance(x, dict) else ""
 )
 def test_branches_run_from_hub_to_hub(parents: dict[str, str], expected: list[tuple[str, str]]) -> None:
-    tree = plant(system(parents))
+    tree = build_tree(system(parents))
 
     def name(i: int) -> str:
         return "ground" if i < 0 else tree.links[i].name

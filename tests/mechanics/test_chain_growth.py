@@ -12,7 +12,7 @@ import armillary as arm
 from armillary.algebra.walk import operands_first
 from armillary.mechanics.tree.loads import applied_loads
 from armillary.mechanics.tree.regroup import regroup
-from armillary.mechanics.tree.tree import plant
+from armillary.mechanics.tree.tree import build_tree
 from tests.mechanics.solving import rates
 
 
@@ -50,7 +50,7 @@ def derivation(count: int, axes: str, *, parameters: bool) -> tuple[int, int]:
     sys.setprofile(counted)
     try:
         system = chain(count, axes, parameters=parameters)
-        tree = regroup(plant(system))
+        tree = regroup(build_tree(system))
         found = rates(tree, applied_loads(system, tree), "recursive")
     finally:
         sys.setprofile(None)

@@ -108,7 +108,7 @@ def test_only_constraints_that_vary_cost_multipliers(
 ) -> None:
     s = robot()
     gear(s)
-    assert len(_geared(s.derive("kane").setting).rows) == multipliers
+    assert len(_geared(s.derive("kane").reduction).rows) == multipliers
 
 
 def test_mimics_cost_little_more_than_the_robot_without_them() -> None:

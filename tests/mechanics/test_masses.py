@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.mechanics.constraints.reduced_tree import first_mode
+from armillary.mechanics.constraints.reduction import initial_configuration
 from armillary.mechanics.masses.massless import check_masses
 from armillary.program.derive import formalisms
 from tests.mechanics.random_trees import Case, build, tree_case
@@ -89,7 +89,7 @@ def test_every_formalism_refuses_a_random_singular_tree_in_the_same_words(which:
 @pytest.mark.parametrize("which", range(EACH))
 def test_no_random_tree_with_mass_in_every_direction_is_refused(which: int) -> None:
     system = build(lightened(trees()[1][which]))
-    assert check_masses(system, first_mode(system)) == []
+    assert check_masses(system, initial_configuration(system)) == []
 
 
 def test_the_direction_of_a_hidden_line_without_inertia_is_named() -> None:
@@ -123,7 +123,7 @@ def test_what_is_singular_does_not_depend_on_units(size: float) -> None:
         if singular:
             refused(s, "recursive")
         else:
-            check_masses(s, first_mode(s))
+            check_masses(s, initial_configuration(s))
 
 
 def _rod(spin: float) -> tuple[float, ...]:
@@ -143,7 +143,7 @@ def test_a_chain_with_one_light_end_is_not_singular() -> None:
         for i in range(40):
             link = s.body(f"L{i}", link, arm.Revolute("z"), at=(1 if i else 0, 0, 0), com=(0.5, 0, 0),
                           mass=end if i == 39 else 1.0, inertia=0)  # fmt: skip
-        assert check_masses(s, first_mode(s)) == []
+        assert check_masses(s, initial_configuration(s)) == []
 
 
 def held_slider(*, closed: bool) -> arm.System:
@@ -189,5 +189,5 @@ def test_what_is_locked_or_prescribed_needs_no_mass() -> None:
     s.lock("stage.u3")
     s.prescribe("stage.q1", "0.1*sin(3*t)")
     s.prescribe("stage.q2", "0.2*t")
-    assert check_masses(s, first_mode(s)) == []
+    assert check_masses(s, initial_configuration(s)) == []
     assert s.derive().speeds == ("bob.u1",)

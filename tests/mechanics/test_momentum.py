@@ -14,15 +14,15 @@ from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import ZERO
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.reduced_tree import constrained, first_mode
+from armillary.mechanics.constraints.reduction import initial_configuration, reduce_system
 from armillary.mechanics.formalisms.momentum.momentum import (
     WAYS,
     composite_momenta,
-    conjugate,
+    conjugate_momenta,
     solved_speeds,
     velocities,
 )
-from armillary.mechanics.tree.tree import numeric, plant
+from armillary.mechanics.tree.tree import build_tree, numeric
 from armillary.program.momentum import momentum_targets
 from armillary.runtime.models.compiled import CompiledModel
 from examples import (
@@ -43,9 +43,9 @@ from tests.mechanics.solving import close
 
 def accelerations(system: arm.System, q: Any, u: Any, *, regrouped: bool, axes: str = "ground") -> np.ndarray:
     """u̇ from the expressions of the program: states from speeds, then the derivative along their rates."""
-    mode = first_mode(system)
-    setting = constrained(system, Undimensioned(), mode)
-    wanted, _ = momentum_targets(system, setting, mode, regrouped=regrouped, axes=axes)
+    configuration = initial_configuration(system)
+    reduction = reduce_system(system, Undimensioned(), configuration)
+    wanted, _ = momentum_targets(system, reduction, configuration, regrouped=regrouped, axes=axes)
     at = values(system, q, u)
     momenta, rates = wanted.stepping
     p = dict(zip(wanted.speeds, evaluate_all(momenta.results, at), strict=True))
@@ -75,9 +75,9 @@ def test_random_trees_obey_first_principles(seed: int) -> None:
 def test_speeds_come_back_from_momenta_on_numbers(seed: int, way: str) -> None:
     case = tree_case(seed)
     system = build(case)
-    tree = numeric(plant(system, parted=True), values(system, case.q, case.u))
+    tree = numeric(build_tree(system, parted=True), values(system, case.q, case.u))
     motions = velocities(tree)
-    p = conjugate(tree, motions, composite_momenta(tree, motions))
+    p = conjugate_momenta(tree, motions, composite_momenta(tree, motions))
     found = solved_speeds(tree, p, way)
     close([found[i] for i in range(len(case.u))], case.u)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.tree import plant
+from armillary.mechanics.tree.tree import build_tree
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, Case, build, joint_case, tree_case, values
 from tests.mechanics.reference import Joint
@@ -41,7 +41,7 @@ def check(case: Case, speeds: list[int], regrouping: str) -> None:
     for found in rates_by_every_formalism(regrouped(tree, regrouping), applied).values():
         close(found, expected)
         assert [found[i] for i in rate] == pytest.approx(list(rate.values()), rel=1e-14)
-    symbolic = regrouped(plant(system), regrouping)
+    symbolic = regrouped(build_tree(system), regrouping)
     close(evaluated(rates(symbolic, applied_loads(system, symbolic), "recursive"), at), expected)
 
 

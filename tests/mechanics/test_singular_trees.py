@@ -8,7 +8,7 @@ import pytest
 import armillary as arm
 from armillary.mechanics.tree.loads import applied_loads
 from armillary.mechanics.tree.regroup import regroup
-from armillary.mechanics.tree.tree import plant
+from armillary.mechanics.tree.tree import build_tree
 from tests.mechanics.random_trees import values
 from tests.mechanics.solving import FORMALISMS, evaluated, rates
 
@@ -50,7 +50,7 @@ SINGULAR = [
 @pytest.mark.parametrize(("describe", "speed"), SINGULAR)
 def test_a_speed_that_moves_no_mass_is_named(describe: object, speed: str, formalism: str) -> None:
     system = describe()  # type: ignore[operator]
-    tree = regroup(plant(system))
+    tree = regroup(build_tree(system))
     with pytest.raises(
         arm.ModelError, match=f"speed '{speed}' moves no mass.*give its body.*mass or inertia"
     ):
@@ -71,7 +71,7 @@ def test_an_axis_of_parameters_may_be_any_axis_when_the_model_runs(
         count = len(s.speeds)
         at = values(s, [0.0] * count, [0.0] * (count - 1) + [0.7])
         at.update(zip("abc", map(float, axis), strict=True))
-        tree = regroup(plant(s))
+        tree = regroup(build_tree(s))
         udot = evaluated(rates(tree, applied_loads(s, tree), "recursive"), at)
         at.update(zip([s.accelerations[u].name for u in s.speeds], udot, strict=True))
         parts = arm.acceleration(s.bodies["B"].com).components(s.ground.frame)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.mechanics.constraints.reduced_tree import Mode
+from armillary.mechanics.constraints.reduction import Configuration
 
 
 @pytest.mark.parametrize("formalism", ["kane", "recursive"])
@@ -30,8 +30,8 @@ def test_constraints_are_eliminated_in_the_order_of_a_mode() -> None:
     b = s.body("b", joint=arm.Joint(translate=["x", "y", "z"]), mass=1, inertia=0)
     s.constrain("b.u1 - b.u2", name="first")
     s.constrain("b.u2 - 2*b.u3", name="second")
-    mode = Mode(frozenset(), (("second", "b.u2"), ("first", "b.u3")))
-    equations = s.derive().compile().in_mode(mode).equations
+    configuration = Configuration(frozenset(), (("second", "b.u2"), ("first", "b.u3")))
+    equations = s.derive().compile().in_configuration(configuration).equations
     assert dict(equations.dependents) == {"b.u2": "second", "b.u3": "first"}
     assert list(equations.speeds) == ["b.u1"]
     assert b.mass is not None

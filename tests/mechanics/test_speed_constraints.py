@@ -19,11 +19,11 @@ import pytest
 from armillary.algebra.vectors import dot
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError, ParameterError
-from armillary.mechanics.constraints.reduce import dependent_rates, reduced
-from armillary.mechanics.constraints.reduced_tree import Setting, constrained, first_mode
+from armillary.mechanics.constraints.reduced_equations import dependent_rates, reduced_equations
+from armillary.mechanics.constraints.reduction import Reduction, initial_configuration, reduce_system
 from armillary.mechanics.formalisms.kane import implicit_equations
-from armillary.mechanics.tree.explicit import speed_rates
 from armillary.mechanics.tree.loads import applied_loads
+from armillary.mechanics.tree.speed_rates import speed_rates
 from armillary.mechanics.tree.uncouple import ORDERS, uncouple
 from armillary.model.body import Body
 from armillary.model.joints import Planar, Prismatic, Revolute
@@ -104,12 +104,12 @@ def described(case: Case, rows: list[Row], **options: Any) -> System:
     return system
 
 
-def rates(system: System, setting: Setting, regrouping: str, order: str) -> list[Any]:
+def rates(system: System, reduction: Reduction, regrouping: str, order: str) -> list[Any]:
     """u̇ of all speeds as expressions of the independent ones."""
-    tree = regrouped(setting.tree, regrouping)
-    loads = applied_loads(system, tree, setting.plain)
-    factors = setting.elimination.factors
-    equations = reduced(implicit_equations(tree, loads), factors)
+    tree = regrouped(reduction.tree, regrouping)
+    loads = applied_loads(system, tree, reduction.plain)
+    factors = reduction.elimination.factors
+    equations = reduced_equations(implicit_equations(tree, loads), factors)
     found = speed_rates(tree, dependent_rates(tree, uncouple(equations, order), factors))
     return [found[i] for i in range(len(found))]
 
@@ -118,12 +118,12 @@ def check(case: Case, rows: list[Row], regrouping: str = "first", order: str = O
     """All accelerations from independent speeds alone; dependent ones are not even given."""
     u, expected = constrained_truth(case, rows)
     system = described(case, rows)
-    setting = constrained(system, Undimensioned(), first_mode(system))
-    dependents = set(setting.elimination.factors)
+    reduction = reduce_system(system, Undimensioned(), initial_configuration(system))
+    dependents = set(reduction.elimination.factors)
     assert len(dependents) == len(rows)
     given = [math.nan if j in dependents else value for j, value in enumerate(u)]
     close(
-        evaluated(rates(system, setting, regrouping, order), values(system, case.q, np.array(given), TIME)),
+        evaluated(rates(system, reduction, regrouping, order), values(system, case.q, np.array(given), TIME)),
         expected,
     )
 
@@ -324,9 +324,9 @@ def test_random_rows_beside_a_prescribed_speed(seed: int) -> None:
     u, expected = constrained_truth(case, [*rows, given])
     system = described(case, rows)
     system.prescribe(system.speeds[i], "-0.8*sin(w*t)")
-    setting = constrained(system, Undimensioned(), first_mode(system))
+    reduction = reduce_system(system, Undimensioned(), initial_configuration(system))
     close(
-        evaluated(rates(system, setting, "first", ORDERS[0]), values(system, case.q, u, TIME)),
+        evaluated(rates(system, reduction, "first", ORDERS[0]), values(system, case.q, u, TIME)),
         expected,
     )
 

@@ -7,7 +7,7 @@ import pytest
 
 from armillary.mechanics.tree.loads import applied_loads
 from armillary.mechanics.tree.regroup import regroup
-from armillary.mechanics.tree.tree import plant
+from armillary.mechanics.tree.tree import build_tree
 from armillary.mechanics.tree.uncouple import ORDERS
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, build, joint_case, tree_case, values
@@ -32,7 +32,7 @@ def test_every_joint_obeys_first_principles(joint: reference.Joint, moving_paren
     at = values(system, case.q, case.u)
     for found in rates_by_every_formalism(*planted_on_numbers(system, at)).values():
         close(found, expected)
-    tree = regroup(plant(system))
+    tree = regroup(build_tree(system))
     close(evaluated(rates(tree, applied_loads(system, tree), "recursive"), at), expected)
 
 
@@ -55,7 +55,7 @@ def test_random_trees_on_symbols_obey_first_principles(seed: int) -> None:
     expected = reference.accelerations(case.tree, case.q, case.u)
     system = build(case, parameters=seed % 4 == 0)
     at = values(system, case.q, case.u)
-    tree = regrouped(plant(system), REGROUPINGS[seed % 5])
+    tree = regrouped(build_tree(system), REGROUPINGS[seed % 5])
     applied = applied_loads(system, tree)
     for formalism in ("recursive", ORDERS[seed % 3]):
         close(evaluated(rates(tree, applied, formalism), at), expected)

@@ -18,14 +18,14 @@ from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.formalisms.momentum.modes import column_rates
 from armillary.mechanics.formalisms.momentum.momentum import (
     composite_momenta,
-    conjugate,
+    conjugate_momenta,
     conjugate_rates,
     external_loads,
     velocities,
     weights,
 )
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.tree import plant
+from armillary.mechanics.tree.tree import build_tree
 from armillary.verification.momentum_systems import MomentumSystem as Case
 from tests.verification.common import ACCELERATIONS, TIGHT, assert_close, assert_near
 
@@ -71,11 +71,11 @@ def test_momenta_their_matrix_and_their_rates_are_those_of_the_data(name: str) -
     """In projections on every joint's own directions, as the data have them; nothing is locked, as there."""
     found = case(name, False)
     system, plain = found.system, Undimensioned()
-    tree = plant(system, plain, parted=True)
+    tree = build_tree(system, plain, parted=True)
     motions = velocities(tree)
     momenta = composite_momenta(tree, motions)
     places = [[str(u) for u in system.speeds].index(speed) for speed in found.speeds]
-    p = conjugate(tree, motions, momenta)
+    p = conjugate_momenta(tree, motions, momenta)
     u = [plain(system.speeds[i]) for i in places]
     applied = applied_loads(system, tree, plain)
     turning = column_rates(tree, {plain(q): plain(system.rates[q]) for q in system.coordinates})

@@ -127,7 +127,7 @@ def engine_for(plan: Plan) -> tuple[str, Engine, Singly | None]:
 
 
 def _made_again(outcome: Outcome, singly: Singly, starts: Starts, halted: bool) -> None:
-    """Runs that need a change of mode; after Ctrl-C they are not made."""
+    """Runs that need a change of configuration; after Ctrl-C they are not made."""
     left_over = np.flatnonzero(outcome.status == scalar.AGAIN)
     if halted:
         outcome.status[left_over] = NOT_RUN

@@ -268,7 +268,7 @@ class Starts:
         ordinary = self.model.start_tail is not None and kind.place_at_start is CompiledModel.place_at_start
         ordinary = ordinary and kind.second_half is CompiledModel.second_half
         started = any(m.start is not None for m in equations.system.memories.values())
-        return ordinary and not (equations.setting.rows or started or equations.system.mass_centre_starts())
+        return ordinary and not (equations.reduction.rows or started or equations.system.mass_centre_starts())
 
     @cached_property
     def _alike(self) -> bool:

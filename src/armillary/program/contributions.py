@@ -28,11 +28,11 @@ def contributions(equations: Equations) -> dict[str, Contribution]:
             f"equations by '{equations.formalism}' have no contributions of branches to hubs; "
             'derive(formalism="back_substitution") has'
         )
-    setting = equations.setting
-    rule = setting.plain.truncation
+    reduction = equations.reduction
+    rule = reduction.plain.truncation
     with truncated(None if rule is None else Truncation(rule.keep)):
-        loads = applied_loads(equations.system, setting.tree, setting.plain)
-        found = blocks(setting.free_tree or setting.tree, loads)
+        loads = applied_loads(equations.system, reduction.tree, reduction.plain)
+        found = blocks(reduction.free_tree or reduction.tree, loads)
     made = [_expressions(b.contribution) for b in found if b.contribution is not None]
     return {c.branch: c for c in made}
 

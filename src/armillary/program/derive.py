@@ -16,16 +16,21 @@ from armillary.algebra.neglected import NeglectedTerms
 from armillary.algebra.node import truncated
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError, nearest
-from armillary.mechanics.constraints.gears import Geared, geared
+from armillary.mechanics.constraints.gears import GearedTree, embed_gears
 from armillary.mechanics.constraints.multipliers import Formalism as TreeFormalism
 from armillary.mechanics.constraints.multipliers import constrained_accelerations
-from armillary.mechanics.constraints.reduce import dependent_rates, reduced
-from armillary.mechanics.constraints.reduced_tree import Mode, Setting, constrained, first_mode
+from armillary.mechanics.constraints.reduced_equations import dependent_rates, reduced_equations
+from armillary.mechanics.constraints.reduction import (
+    Configuration,
+    Reduction,
+    initial_configuration,
+    reduce_system,
+)
 from armillary.mechanics.formalisms import recursive
 from armillary.mechanics.formalisms.kane import implicit_equations
-from armillary.mechanics.masses.massless import Loose, check_masses
-from armillary.mechanics.tree.explicit import speed_rates
-from armillary.mechanics.tree.loads import Applied, applied_loads
+from armillary.mechanics.masses.massless import MasslessMotion, check_masses
+from armillary.mechanics.tree.loads import AppliedLoads, applied_loads
+from armillary.mechanics.tree.speed_rates import speed_rates
 from armillary.mechanics.tree.tree import Tree
 from armillary.mechanics.tree.uncouple import uncouple
 from armillary.model.deduced_units import parameter_units
@@ -55,41 +60,41 @@ _DEEP = 5.0
 _CHAIN = 0.35  # of the longest chain of dependent operations, as it is felt
 
 
-def _kane(setting: Setting, loads: Applied) -> dict[int, Any]:
-    factors = setting.elimination.factors
-    equations = reduced(implicit_equations(setting.tree, loads), factors)
-    return dependent_rates(setting.tree, uncouple(equations, "fewest neighbours"), factors)
+def _kane(reduction: Reduction, loads: AppliedLoads) -> dict[int, Any]:
+    factors = reduction.elimination.factors
+    equations = reduced_equations(implicit_equations(reduction.tree, loads), factors)
+    return dependent_rates(reduction.tree, uncouple(equations, "fewest neighbours"), factors)
 
 
-def _by_tree(accelerations: TreeFormalism) -> Callable[[Setting, Applied], dict[int, Any]]:
+def _by_tree(accelerations: TreeFormalism) -> Callable[[Reduction, AppliedLoads], dict[int, Any]]:
     """A formalism for trees; constraints by their forces on top of it."""
 
-    def solved(setting: Setting, loads: Applied) -> dict[int, Any]:
-        tree, kept = setting.free_tree or setting.tree, setting.elimination.kept
-        return constrained_accelerations(accelerations, tree, loads, kept, setting.remainders)
+    def solved(reduction: Reduction, loads: AppliedLoads) -> dict[int, Any]:
+        tree, kept = reduction.free_tree or reduction.tree, reduction.elimination.kept
+        return constrained_accelerations(accelerations, tree, loads, kept, reduction.remainders)
 
     return solved
 
 
-def _recursive(setting: Setting, loads: Applied) -> dict[int, Any]:
+def _recursive(reduction: Reduction, loads: AppliedLoads) -> dict[int, Any]:
     """The recursion, with gears inside it; other constraints by their forces on top of it."""
-    found = _geared(setting)
+    found = _geared(reduction)
     accelerations = partial(recursive.accelerations, gears=found.gears)
     return constrained_accelerations(accelerations, found.tree, loads, found.rows, found.remainders)
 
 
-def _geared(setting: Setting) -> Geared:
-    return geared(setting.free_tree or setting.tree, setting.elimination, setting.remainders)
+def _geared(reduction: Reduction) -> GearedTree:
+    return embed_gears(reduction.free_tree or reduction.tree, reduction.elimination, reduction.remainders)
 
 
-def _back_substituted(tree: Tree, applied: Applied, *, still: bool = False) -> dict[int, Any]:
+def _back_substituted(tree: Tree, applied: AppliedLoads, *, still: bool = False) -> dict[int, Any]:
     from armillary.mechanics.formalisms.back_substitution import accelerations
 
     return accelerations(tree, applied, still=still)
 
 
 # Formalisms that a derivation does not ask for are not imported: a tenth of a second when a program starts.
-FORMALISMS: dict[str, Callable[[Setting, Applied], dict[int, Any]]] = {
+FORMALISMS: dict[str, Callable[[Reduction, AppliedLoads], dict[int, Any]]] = {
     "kane": _kane,
     "recursive": _recursive,
     "back_substitution": _by_tree(_back_substituted),
@@ -105,7 +110,7 @@ def derive(
     small: bool = True,
     keep: int = 1,
     axes: str = "ground",
-    mode: Mode | None = None,
+    configuration: Configuration | None = None,
     named: bool = False,
 ) -> Equations:
     """The equations of motion of a system, by the named formalism or the cheapest of those worth trying.
@@ -124,7 +129,7 @@ def derive(
         _check(system, formalism)
         units = parameter_units(system)
         clock.stage("check units")
-        held = check_masses(system, mode or first_mode(system))
+        held = check_masses(system, configuration or initial_configuration(system))
         clock.stage("check masses")
         if formalism == "redundant":
             return _redundant(system, units, clock)
@@ -132,36 +137,44 @@ def derive(
             from armillary.program.momentum import check_momentum
 
             check_momentum(system, declared, axes)
-            return _momentum(system, units, clock, mode or first_mode(system), regroup, axes)
+            return _momentum(
+                system, units, clock, configuration or initial_configuration(system), regroup, axes
+            )
         if axes != "ground":
             raise ModelError(f"axes={axes!r} is for formalism='momentum', not for '{formalism}'")
         if formalism in FORMULATIONS:
             from armillary.program.jpl import check_appendages
 
             check_appendages(formalism, declared)
-            return _appendages(system, formalism, units, clock, mode or first_mode(system))
+            return _appendages(
+                system, formalism, units, clock, configuration or initial_configuration(system)
+            )
         plain = reader(declared, keep)
         with truncated(plain.truncation):
-            setting = constrained(system, plain, mode or first_mode(system))
+            reduction = reduce_system(system, plain, configuration or initial_configuration(system))
             clock.stage("plant")
-            setting = setting.regrouped() if regroup else setting
-            loads = applied_loads(system, setting.tree, setting.plain)
+            reduction = reduction.regrouped() if regroup else reduction
+            loads = applied_loads(system, reduction.tree, reduction.plain)
             clock.stage("regroup")
-        names = _worth_trying(setting, formalism, held)
+        names = _worth_trying(reduction, formalism, held)
         try:
-            candidates = [_candidate(name, loads, system, setting, clock) for name in names]
-            for chosen in [] if named else _choices(system, setting, regroup):
+            candidates = [_candidate(name, loads, system, reduction, clock) for name in names]
+            for chosen in [] if named else _choices(system, reduction, regroup):
                 candidates += [_chosen_candidate(name, system, chosen, clock) for name in names]
         except ModelError as error:
             raise explain_singular(
-                error, Judged(declared, keep), lambda: derive(system, formalism, small=False, mode=mode)
+                error,
+                Judged(declared, keep),
+                lambda: derive(system, formalism, small=False, configuration=configuration),
             ) from None
         considered = [_considered(c) for c in candidates] if len(candidates) > 1 else []
         cycles = [c.cycles for c in considered]
         best = candidates[cycles.index(min(cycles))] if considered else candidates[0]
         judged = _judged(declared, plain, best)
         check_vanished(
-            judged, best.targets, lambda: derive(system, best.formalism, small=False, mode=mode).targets
+            judged,
+            best.targets,
+            lambda: derive(system, best.formalism, small=False, configuration=configuration).targets,
         )
         program, gains = program_of(system, best.targets, plain)
         clock.stage("improve", program.derivatives.operations)
@@ -171,8 +184,8 @@ def derive(
         from armillary.program.free_speeds import FreeSpeedEquations, described
 
         own, kind = described(system, best.chosen), FreeSpeedEquations
-        setting = best.chosen.setting
-        made["solved"] = tuple(own[system.speeds.index(u)] for u in setting.independent(system))
+        reduction = best.chosen.reduction
+        made["solved"] = tuple(own[system.speeds.index(u)] for u in reduction.independent(system))
     return kind(
         system,
         best.formalism,
@@ -181,8 +194,8 @@ def derive(
         units,
         tuple(clock.stages),
         tuple(gains),
-        setting,
-        mode or first_mode(system),
+        reduction,
+        configuration or initial_configuration(system),
         {"regroup": regroup, "small": small, "keep": keep, "named": named},
         judged,
         tuple(considered),
@@ -200,45 +213,68 @@ def _redundant(system: System, units: dict[str, str], clock: _Clock) -> Equation
     program, gains = program_of(system, wanted, plain)
     clock.stage("improve", program.derivatives.operations)
     stages = tuple(clock.stages)
-    setting = Setting(Tree((), (0, 0, 0), {}), plain, system.prescriptions)
+    reduction = Reduction(Tree((), (0, 0, 0), {}), plain, system.prescriptions)
     return RedundantEquations(
-        system, "redundant", program, wanted, units, stages, tuple(gains), setting, Mode(), {},
+        system, "redundant", program, wanted, units, stages, tuple(gains), reduction, Configuration(), {},
         redundant=redundant,
     )  # fmt: skip
 
 
 def _momentum(
-    system: System, units: dict[str, str], clock: _Clock, mode: Mode, regrouped: bool, axes: str
+    system: System,
+    units: dict[str, str],
+    clock: _Clock,
+    configuration: Configuration,
+    regrouped: bool,
+    axes: str,
 ) -> Equations:
     """Equations in coordinates and momenta; see program/momentum.py."""
     from armillary.program.momentum import MomentumEquations, momentum_targets
 
     plain = Undimensioned()
-    setting = constrained(system, plain, mode)
+    reduction = reduce_system(system, plain, configuration)
     clock.stage("plant")
-    wanted, more = momentum_targets(system, setting, mode, regrouped=regrouped, axes=axes)
+    wanted, more = momentum_targets(system, reduction, configuration, regrouped=regrouped, axes=axes)
     clock.stage("momentum")
     program, gains = program_of(system, wanted, plain)
     clock.stage("improve", program.derivatives.operations)
     stages, options = tuple(clock.stages), {"regroup": regrouped, "small": False, "axes": axes}
     return MomentumEquations(
-        system, "momentum", program, wanted, units, stages, tuple(gains), mode=mode, options=options, **more
+        system,
+        "momentum",
+        program,
+        wanted,
+        units,
+        stages,
+        tuple(gains),
+        configuration=configuration,
+        options=options,
+        **more,
     )
 
 
 def _appendages(
-    system: System, formalism: str, units: dict[str, str], clock: _Clock, mode: Mode
+    system: System, formalism: str, units: dict[str, str], clock: _Clock, configuration: Configuration
 ) -> Equations:
     """Equations by one of JPL's formulations; see program/jpl.py."""
     from armillary.program.jpl import appendage_targets
 
-    wanted, setting = appendage_targets(system, mode, formalism)
+    wanted, reduction = appendage_targets(system, configuration, formalism)
     clock.stage(formalism)
-    program, gains = program_of(system, wanted, setting.plain)
+    program, gains = program_of(system, wanted, reduction.plain)
     clock.stage("improve", program.derivatives.operations)
     stages = tuple(clock.stages)
     return Equations(
-        system, formalism, program, wanted, units, stages, tuple(gains), setting, mode, {"small": False}
+        system,
+        formalism,
+        program,
+        wanted,
+        units,
+        stages,
+        tuple(gains),
+        reduction,
+        configuration,
+        {"small": False},
     )
 
 
@@ -250,32 +286,34 @@ class _Candidate:
     chosen: Chosen | None = None  # other states than the description's speeds
 
 
-def _choices(system: System, setting: Setting, regrouped: bool) -> list[Chosen]:
+def _choices(system: System, reduction: Reduction, regrouped: bool) -> list[Chosen]:
     """Other states in place of the speeds of free bodies that leave this to the derivation."""
     steps = [step for body in system.bodies.values() for step in body.assembly.steps]
     if not any(isinstance(step, Drift) and step.chosen for step in steps):
         return []
     from armillary.program.free_speeds import choices
 
-    return choices(system, setting, regrouped=regrouped)
+    return choices(system, reduction, regrouped=regrouped)
 
 
 def _chosen_candidate(name: str, system: System, chosen: Chosen, clock: _Clock) -> _Candidate:
     from armillary.program.free_speeds import chosen_targets
 
-    setting = chosen.setting
-    loads = applied_loads(system, setting.tree, setting.plain)
-    rates = speed_rates(setting.tree, FORMALISMS[name](setting, loads))
+    reduction = chosen.reduction
+    loads = applied_loads(system, reduction.tree, reduction.plain)
+    rates = speed_rates(reduction.tree, FORMALISMS[name](reduction, loads))
     clock.stage(f"{name}, {chosen.words}")
     return _Candidate(name, chosen_targets(system, rates, chosen), None, chosen)
 
 
-def _candidate(name: str, loads: Applied, system: System, setting: Setting, clock: _Clock) -> _Candidate:
+def _candidate(
+    name: str, loads: AppliedLoads, system: System, reduction: Reduction, clock: _Clock
+) -> _Candidate:
     def wanted_of() -> Targets:
-        rates = speed_rates(setting.tree, FORMALISMS[name](setting, loads))
-        return targets(system, rates, setting)
+        rates = speed_rates(reduction.tree, FORMALISMS[name](reduction, loads))
+        return targets(system, rates, reduction)
 
-    wanted, neglected = truncated_targets(setting.plain, wanted_of)
+    wanted, neglected = truncated_targets(reduction.plain, wanted_of)
     clock.stage(name)
     return _Candidate(name, wanted, neglected)
 
@@ -302,8 +340,8 @@ def _considered(candidate: _Candidate) -> Considered:
     return Considered(name, operations, cycles)
 
 
-def _worth_trying(setting: Setting, formalism: str, held: list[Loose]) -> list[str]:
-    multipliers = len(_geared(setting).rows)
+def _worth_trying(reduction: Reduction, formalism: str, held: list[MasslessMotion]) -> list[str]:
+    multipliers = len(_geared(reduction).rows)
     by_gears = not multipliers and formalism in ("auto", "recursive")  # the recursion takes them out itself
     if held and formalism not in ("auto", "kane") and not by_gears:
         raise ModelError(
@@ -315,12 +353,12 @@ def _worth_trying(setting: Setting, formalism: str, held: list[Loose]) -> list[s
     if held and not by_gears:
         return ["kane"]
     depths: list[int] = []
-    for link in setting.tree.links:
+    for link in reduction.tree.links:
         floating = link.parent < 0 and link.step == "drift"  # its six speeds are no deeper than one
         own = 1 if floating else len(link.degrees)
         depths.append((depths[link.parent] if link.parent >= 0 else 0) + own)
     mean = sum(depths) / max(len(depths), 1)
-    speeds = sum(len(link.degrees) for link in setting.tree.links)
+    speeds = sum(len(link.degrees) for link in reduction.tree.links)
     if 2 * multipliers > speeds:
         return ["kane"]  # few speeds are left: their equations are the shortest
     # Back substitution is not among them. On free hubs with 2 to 4 chains of 2 to 8 links it takes as many

@@ -49,7 +49,7 @@ def directions(equations: Equations, to: Sequence[Any]) -> tuple[Direction, ...]
 
 
 def _direction(equations: Equations, name: str) -> Direction:
-    system, plain = equations.system, equations.setting.plain
+    system, plain = equations.system, equations.reduction.plain
     if name in system.parameters:
         node = system.parameters[name]
         units = equations.parameter_units[name]
@@ -62,7 +62,7 @@ def _direction(equations: Equations, name: str) -> Direction:
         return Direction(name, plain(memory.symbol), memory.symbol.data.units or "", memory.factor, UNIT)
     states = {s.data.name: s for s in system.moving()}
     free = {*equations.coordinates, *equations.states}
-    free |= {u.data.name for u in system.speeds if u not in equations.setting.given}
+    free |= {u.data.name for u in system.speeds if u not in equations.reduction.given}
     if name in states and name not in free:
         raise ParameterError(f"'{name}' is prescribed or locked, so it has no initial value to vary")
     if name not in states:

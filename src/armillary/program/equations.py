@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.neglected import NeglectedTerms
 from armillary.errors import ArmillaryError
-from armillary.mechanics.constraints.reduced_tree import Mode, Setting
+from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.model.system import System
 from armillary.program.cost import Operations
 from armillary.program.listing import listing, report
@@ -62,9 +62,9 @@ class Equations:
     parameter_units: dict[str, str]  # stated, or deduced where they were not
     stages: tuple[Stage, ...]
     gains: tuple[Gain, ...]
-    setting: Setting
-    mode: Mode
-    options: dict[str, Any]  # of the derivation, for another mode of the same system
+    reduction: Reduction
+    configuration: Configuration
+    options: dict[str, Any]  # of the derivation, for another configuration of the same system
     judged: Judged = field(default_factory=Judged)
     considered: tuple[Considered, ...] = ()  # what "auto" chose from, in the order of trying
 
@@ -103,14 +103,14 @@ class Equations:
     @property
     def dependents(self) -> dict[str, str]:
         """Dependent speeds, with the names of the constraints that eliminate them."""
-        found = self.setting.elimination
+        found = self.reduction.elimination
         names = [u.data.name for u in self.system.speeds]
         return {names[step.speed]: found.kept[step.row].constraint.name for step in found.steps}
 
     @property
     def redundant_constraints(self) -> tuple[str, ...]:
         """Names of the constraints that say nothing new."""
-        return tuple(row.constraint.name for row in self.setting.elimination.redundant)
+        return tuple(row.constraint.name for row in self.reduction.elimination.redundant)
 
     @property
     def neglected(self) -> NeglectedTerms:

@@ -26,7 +26,7 @@ from armillary.algebra.intermediate import settled
 from armillary.algebra.triples import ZEROS, add, is_zero, scaled
 from armillary.algebra.vectors import Triple, cross_triples
 from armillary.algebra.walk import transform
-from armillary.mechanics.constraints.reduced_tree import Setting
+from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree, matrix_sum, point_mass_inertia
 from armillary.model.body import Body
 from armillary.model.joints import Drift
@@ -44,23 +44,23 @@ class FreeSpeedEquations(ConvertedEquations):
 class Chosen:
     """A setting in which some speeds, by index, are functions of other states."""
 
-    setting: Setting
+    reduction: Reduction
     states: dict[int, Expr]
     speeds: dict[int, Expr]  # the description's, from coordinates and states
     by_speeds: dict[int, Expr]  # the states, from coordinates and the description's speeds
     words: str
 
 
-def choices(system: System, setting: Setting, *, regrouped: bool) -> list[Chosen]:
+def choices(system: System, reduction: Reduction, *, regrouped: bool) -> list[Chosen]:
     """The other states that are worth a trial; none with constraints or small variables."""
-    if system.constraints or setting.plain.truncation is not None:
+    if system.constraints or reduction.plain.truncation is not None:
         return []
-    bodies = [body for body in system.bodies.values() if _is_free(body, setting.tree)]
-    centres = {body.name: _centre(setting.tree, body) for body in bodies} if regrouped else {}
+    bodies = [body for body in system.bodies.values() if _is_free(body, reduction.tree)]
+    centres = {body.name: _centre(reduction.tree, body) for body in bodies} if regrouped else {}
     off_centre = any(not all(map(is_zero, c)) for c in centres.values())
     tried = [("parent", centres)] if off_centre else []
     tried += [("body", {})] + ([("body", centres)] if off_centre else [])
-    return [_chosen(system, setting, bodies, axes, at) for axes, at in tried] if bodies else []
+    return [_chosen(system, reduction, bodies, axes, at) for axes, at in tried] if bodies else []
 
 
 def _is_free(body: Body, tree: Tree) -> bool:
@@ -87,9 +87,9 @@ def _centre(tree: Tree, body: Body) -> Triple:
 
 
 def _chosen(
-    system: System, setting: Setting, bodies: Sequence[Body], axes: str, centres: Mapping[str, Triple]
+    system: System, reduction: Reduction, bodies: Sequence[Body], axes: str, centres: Mapping[str, Triple]
 ) -> Chosen:
-    tree = setting.tree
+    tree = reduction.tree
     states: dict[int, Expr] = {}
     speeds: dict[int, Expr] = {}
     by_speeds: dict[int, Expr] = {}
@@ -111,10 +111,10 @@ def _chosen(
         for i, d in linear.items():
             states[d.index], speeds[d.index], by_speeds[d.index] = s[i], as_expr(found[i]), as_expr(back[i])
         tree = _with_link(tree, index, _moved_by(link, s, axes, c), c)
-    plain = setting.plain.knowing({system.speeds[i]: u for i, u in speeds.items()})
+    plain = reduction.plain.knowing({system.speeds[i]: u for i, u in speeds.items()})
     where = "mass centre" if centres else "origin"
     words = f"velocity of the {where} in {'body' if axes == 'body' else 'ground'} axes"
-    return Chosen(replace(setting, tree=tree, plain=plain), states, speeds, by_speeds, words)
+    return Chosen(replace(reduction, tree=tree, plain=plain), states, speeds, by_speeds, words)
 
 
 def _symbol(system: System, index: int, body: Body, axes: str, c: Triple) -> Expr:
@@ -156,15 +156,15 @@ def _with_link(tree: Tree, index: int, link: Link, c: Triple) -> Tree:
 
 def chosen_targets(system: System, rates: Mapping[int, Any], chosen: Chosen) -> Targets:
     """Root expressions of all sections, for rates of the states by index."""
-    setting, plain = chosen.setting, chosen.setting.plain
-    free = [system.speeds.index(u) for u in setting.independent(system)]
+    reduction, plain = chosen.reduction, chosen.reduction.plain
+    free = [system.speeds.index(u) for u in reduction.independent(system)]
     second = [chosen.states.get(i, plain(system.speeds[i])) for i in free]
     along = {plain(system.time): UNIT}
-    along |= {plain(q): plain(system.rates[q]) for q in setting.coordinates(system)}
+    along |= {plain(q): plain(system.rates[q]) for q in reduction.coordinates(system)}
     along |= {state: as_expr(rates[i]) for state, i in zip(second, free, strict=True)}
     turned = directional_derivatives(list(chosen.speeds.values()), along)
     accelerations = {**rates, **dict(zip(chosen.speeds, turned, strict=True))}
-    wanted = targets(system, accelerations, setting)
+    wanted = targets(system, accelerations, reduction)
     own = described(system, chosen)
     back = [chosen.by_speeds.get(i, own[i]) for i in free]
     # Inputs of the conversion: speeds by their names, but not the symbols that are states themselves.
@@ -189,7 +189,7 @@ def chosen_targets(system: System, rates: Mapping[int, Any], chosen: Chosen) -> 
 
 def described(system: System, chosen: Chosen) -> dict[int, Expr]:
     """The description's speeds as symbols, by index."""
-    plain = chosen.setting.plain
+    plain = chosen.reduction.plain
     bare = plain.knowing({system.speeds[i]: _bare(system.speeds[i]) for i in chosen.states})
     return {i: bare(u) for i, u in enumerate(system.speeds)}
 

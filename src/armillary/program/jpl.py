@@ -15,7 +15,7 @@ from armillary.algebra.functions import sqrt
 from armillary.algebra.units.dimension import MOMENT, TIME
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.reduced_tree import Mode, Setting, constrained
+from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system
 from armillary.mechanics.formalisms.jpl.rates import FORMULATIONS, AppendageRates, appendage_rates
 from armillary.model.system import System
 from armillary.program.roots import Column, Targets, targets
@@ -32,18 +32,20 @@ def check_appendages(formalism: str, declared: Mapping[Expr, int]) -> None:
         )
 
 
-def appendage_targets(system: System, mode: Mode, formalism: str) -> tuple[Targets, Setting]:
+def appendage_targets(
+    system: System, configuration: Configuration, formalism: str
+) -> tuple[Targets, Reduction]:
     """Root expressions of all sections, with the setting that they were read in."""
     if system.armatures:
         raise ModelError(
             f"formalism '{formalism}' has no armature, but '{next(iter(system.armatures))}' has one; use "
             "formalism='kane' or 'recursive', or make the rotor a wheel"
         )
-    setting = constrained(system, Undimensioned(), mode)
-    found = appendage_rates(system, setting, formalism)
-    wanted = targets(system, found.speeds, found.setting)
-    coordinates = setting.coordinates(system)
-    free = setting.independent(system)
+    reduction = reduce_system(system, Undimensioned(), configuration)
+    found = appendage_rates(system, reduction, formalism)
+    wanted = targets(system, found.speeds, found.reduction)
+    coordinates = reduction.coordinates(system)
+    free = reduction.independent(system)
     rates = list(wanted.rates)
     states = [*coordinates, *free, *system.state_rates()]
     for i, state in enumerate(states):
@@ -54,24 +56,24 @@ def appendage_targets(system: System, mode: Mode, formalism: str) -> tuple[Targe
     fires = [
         (
             *fire[:first],
-            *(_kept(s, value, found, setting) for s, value in zip(states, fire[first:], strict=True)),
+            *(_kept(s, value, found, reduction) for s, value in zip(states, fire[first:], strict=True)),
         )
         for fire in wanted.fires
     ]
-    own = {s.data.name: setting.plain(s) for s in found.states}
+    own = {s.data.name: reduction.plain(s) for s in found.states}
     columns = [replace(c, expression=own.get(c.name, c.expression)) for c in wanted.columns]
     taken = {c.name for c in columns}
     columns += [c for c in _columns(system, found) if c.name not in taken]
     return (
         replace(
             wanted,
-            coordinates=tuple(setting.plain(q) for q in coordinates),
-            speeds=tuple(setting.plain(u) for u in free),
+            coordinates=tuple(reduction.plain(q) for q in coordinates),
+            speeds=tuple(reduction.plain(u) for u in free),
             rates=tuple(rates),
             columns=tuple(columns),
             fires=tuple(fires),
         ),
-        setting,
+        reduction,
     )
 
 
@@ -91,9 +93,9 @@ def _check_events(system: System, found: AppendageRates, formalism: str) -> None
             )
 
 
-def _kept(state: Expr, value: Expr, found: AppendageRates, setting: Setting) -> Expr:
+def _kept(state: Expr, value: Expr, found: AppendageRates, reduction: Reduction) -> Expr:
     """A state after an event: complex modes stay as they are."""
-    return setting.plain(state) if state in found.states else value
+    return reduction.plain(state) if state in found.states else value
 
 
 def _columns(system: System, found: AppendageRates) -> list[Column]:

@@ -96,8 +96,12 @@ def _constraint_lines(equations: Equations) -> list[str]:
         lines += ["", f"  {'constraint':<28}{'eliminates':<14}meaning"]
     for name, constraint in equations.system.constraints.items():
         lines.append(f"  {name:<28}{by_constraint.get(name, otherwise):<14}{constraint.about}")
-    for given in equations.setting.given.values():
-        how = "locked" if given.speed.data.name in equations.mode.locked else f"prescribed: {given.value}"
+    for given in equations.reduction.given.values():
+        how = (
+            "locked"
+            if given.speed.data.name in equations.configuration.locked
+            else f"prescribed: {given.value}"
+        )
         lines.append(f"  {given.speed.data.name} is {how}")
     return lines
 

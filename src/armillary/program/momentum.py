@@ -21,24 +21,24 @@ from armillary.algebra.units.dimension import ENERGY
 from armillary.algebra.vectors import Triple
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.reduced_tree import Mode, Setting
+from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.mechanics.formalisms.momentum.modes import column_rates
 from armillary.mechanics.formalisms.momentum.momentum import (
     WAYS,
     Weight,
     composite_momenta,
-    conjugate,
+    conjugate_momenta,
     conjugate_rates,
     external_loads,
-    moving,
     solved_speeds,
     velocities,
     weights,
+    with_speeds,
 )
 from armillary.mechanics.formalisms.momentum.roots import Root, free_roots
 from armillary.mechanics.tree.loads import Wrench, applied_loads
 from armillary.mechanics.tree.regroup import regroup
-from armillary.mechanics.tree.tree import Tree, plant
+from armillary.mechanics.tree.tree import Tree, build_tree
 from armillary.model.system import System
 from armillary.program.equations import Equations
 from armillary.program.passes import Constants, Graph, hoist
@@ -124,7 +124,7 @@ class _Form:
     """A system in momenta; everything by the index of the speed that a momentum stands for."""
 
     tree: Tree  # with its speeds solved for
-    setting: Setting
+    reduction: Reduction
     names: dict[int, str]  # of the states
     p: dict[int, Expr]  # the states
     u: dict[int, Expr]  # speeds, from coordinates and states
@@ -140,18 +140,23 @@ class _Form:
 
 
 def momentum_targets(
-    system: System, setting: Setting, mode: Mode, *, regrouped: bool, axes: str = "ground"
+    system: System,
+    reduction: Reduction,
+    configuration: Configuration,
+    *,
+    regrouped: bool,
+    axes: str = "ground",
 ) -> tuple[Targets, dict[str, Any]]:
     """Root expressions of all sections, and what the equations hold besides.
 
     ``axes`` are those of the angular momentum of bodies that turn freely on the ground: "ground" or "body".
     """
-    ways = WAYS if len(setting.independent(system)) <= _FEW else ("recursion",)
-    forms = [_form(system, setting, mode, regrouped, way, axes) for way in ways]
+    ways = WAYS if len(reduction.independent(system)) <= _FEW else ("recursion",)
+    forms = [_form(system, reduction, configuration, regrouped, way, axes) for way in ways]
     form = min(forms, key=lambda f: f.cost) if len(forms) > 1 else forms[0]
     accelerations = _accelerations(system, form)
-    wanted = targets(system, accelerations, form.setting)
-    speeds = [setting.plain(system.speeds[i]) for i in form.p]
+    wanted = targets(system, accelerations, form.reduction)
+    speeds = [reduction.plain(system.speeds[i]) for i in form.p]
     taken = {c.name for c in wanted.columns}
     own = [c for c in _columns(system, form) if c.name not in taken]
     by_speeds = tuple(form.by_speeds[i] for i in form.p)
@@ -173,25 +178,27 @@ def momentum_targets(
         ),
     )
     conjugates = tuple(form.conjugate[i] for i in form.p)
-    return changed, {"setting": form.setting, "solved": tuple(speeds), "conjugate": conjugates}
+    return changed, {"reduction": form.reduction, "solved": tuple(speeds), "conjugate": conjugates}
 
 
-def _form(system: System, setting: Setting, mode: Mode, regrouped: bool, way: str, axes: str) -> _Form:
+def _form(
+    system: System, reduction: Reduction, configuration: Configuration, regrouped: bool, way: str, axes: str
+) -> _Form:
     def planted(plain: Undimensioned) -> Tree:
-        tree = plant(system, plain, given=setting.given, parted=True)
+        tree = build_tree(system, plain, given=reduction.given, parted=True)
         return regroup(tree) if regrouped else tree
 
-    tree = planted(setting.plain)
+    tree = planted(reduction.plain)
     masses = weights(tree)
     roots = free_roots(tree, masses) if axes == "ground" else []
     motions = velocities(tree)
     wrenches = composite_momenta(tree, motions)
-    conjugates = conjugate(tree, motions, wrenches)
+    conjugates = conjugate_momenta(tree, motions, wrenches)
     of_roots = _of_roots(roots, tree, masses, wrenches)
     by_speeds = _seen_from_centres(tree, roots, masses, of_roots) | of_roots
 
     names = _names(system, tree, roots)
-    unknown = [system.speeds.index(u) for u in setting.independent(system)]
+    unknown = [system.speeds.index(u) for u in reduction.independent(system)]
     p = {i: _symbol(system, i, names[i]) for i in unknown}
     projected: dict[int, Any] = dict(p)
     drifts: dict[int, Any] = {}
@@ -201,27 +208,28 @@ def _form(system: System, setting: Setting, mode: Mode, regrouped: bool, way: st
         drifts |= root.drifting(tree, masses, P)
     seen = solved_speeds(tree, projected, way)  # from the mass centre
     u = {i: as_expr(plus(value, drifts.get(i, 0))) for i, value in seen.items()}
-    plain = setting.plain.knowing({system.speeds[i]: value for i, value in u.items()})
+    plain = reduction.plain.knowing({system.speeds[i]: value for i, value in u.items()})
 
     tree = planted(plain)
     loads = applied_loads(system, tree, plain)
     external = external_loads(tree, loads)
-    turning = column_rates(tree, _coordinate_rates(system, setting, plain))
+    turning = column_rates(tree, _coordinate_rates(system, reduction, plain))
     falls: dict[int, Triple] = {}
     of_roots = {}
     for root in roots:
         force, torque = root.rates(tree, masses, external, loads)
         of_roots |= root.numbered(tree, force, torque)
         falls |= root.fall(tree, masses, force)
-    relative = moving(tree, seen)
+    relative = with_speeds(tree, seen)
     motions = velocities(relative)
     wrenches = composite_momenta(relative, motions)
     weighed = weights(tree, falls)
     rates = conjugate_rates(relative, motions, wrenches, weighed, external, loads, turning) | of_roots
 
-    # Columns are the same in every mode, so that legs of a run fit together: named as if nothing were locked.
-    unlocked = free_roots(tree, masses, mode.locked) if axes == "ground" else []
-    now = conjugate(relative, motions, wrenches)
+    # Columns are the same in every configuration, so that legs of a run fit together: names are those of the
+    # system without locks.
+    unlocked = free_roots(tree, masses, configuration.locked) if axes == "ground" else []
+    now = conjugate_momenta(relative, motions, wrenches)
     now |= _of_roots(unlocked, tree, masses, composite_momenta(tree, velocities(tree)))
     shown_names = _names(system, tree, unlocked)
     for i in p:
@@ -229,7 +237,7 @@ def _form(system: System, setting: Setting, mode: Mode, regrouped: bool, way: st
             now[i] = p[i]
     return _Form(
         tree,
-        replace(setting, tree=tree, plain=plain),
+        replace(reduction, tree=tree, plain=plain),
         {i: names[i] for i in unknown},
         p,
         u,
@@ -249,9 +257,9 @@ def _seen_from_centres(
         P, _ = root.vectors(tree, of_roots)
         drifts |= root.drifting(tree, masses, P)
     speeds = {d.index: d.speed for link in tree.links for d in link.freedoms if d.index in drifts}
-    relative = moving(tree, {i: minus(speeds[i], drift) for i, drift in drifts.items()})
+    relative = with_speeds(tree, {i: minus(speeds[i], drift) for i, drift in drifts.items()})
     motions = velocities(relative)
-    return conjugate(relative, motions, composite_momenta(relative, motions))
+    return conjugate_momenta(relative, motions, composite_momenta(relative, motions))
 
 
 def _of_roots(
@@ -300,16 +308,16 @@ def _columns(system: System, form: _Form) -> list[Column]:
 
 def _accelerations(system: System, form: _Form) -> dict[int, Any]:
     """u̇ of all speeds by index: along the rates of the state, and given ones as they are."""
-    along = _coordinate_rates(system, form.setting, form.setting.plain)
+    along = _coordinate_rates(system, form.reduction, form.reduction.plain)
     along |= {p: form.rates[i] for i, p in form.p.items()}
     found: dict[int, Any] = dict(zip(form.u, directional_derivatives(form.u.values(), along), strict=True))
     given = {d.index: d.rate for link in form.tree.links for d in link.degrees if d.prescribed}
     return found | given
 
 
-def _coordinate_rates(system: System, setting: Setting, plain: Undimensioned) -> dict[Expr, Expr]:
+def _coordinate_rates(system: System, reduction: Reduction, plain: Undimensioned) -> dict[Expr, Expr]:
     """Rates of time and of all coordinates that are not given."""
-    moving = {plain(q): plain(system.rates[q]) for q in setting.coordinates(system)}
+    moving = {plain(q): plain(system.rates[q]) for q in reduction.coordinates(system)}
     return {plain(system.time): UNIT, **moving}
 
 

@@ -13,7 +13,7 @@ from armillary.algebra.units.dimension import FORCE, MOMENT
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reactions import placeholders, reaction_values
-from armillary.mechanics.constraints.reduced_tree import Setting
+from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.constraints.sizes import speed_kind
 from armillary.model.records import Event
 from armillary.model.system import System
@@ -71,9 +71,9 @@ class Targets:
         return (*self.coordinates, *self.speeds, *self.states)
 
 
-def targets(system: System, speed_rates: Mapping[int, Any], setting: Setting) -> Targets:
+def targets(system: System, speed_rates: Mapping[int, Any], reduction: Reduction) -> Targets:
     """Root expressions of a system whose speeds have these rates (by index among all its speeds)."""
-    plain = setting.plain
+    plain = reduction.plain
     accelerations = {
         plain(system.accelerations[u]): as_expr(speed_rates[i]) for i, u in enumerate(system.speeds)
     }
@@ -86,7 +86,7 @@ def targets(system: System, speed_rates: Mapping[int, Any], setting: Setting) ->
     wanted = placeholders(system) & set(symbols(*asked))
     check_rates(system, speed_rates.values(), plain)
     accelerations |= {
-        plain(s): value for s, value in reaction_values(system, setting, speed_rates, wanted).items()
+        plain(s): value for s, value in reaction_values(system, reduction, speed_rates, wanted).items()
     }
 
     def resolved(expressions: list[Expr]) -> list[Expr]:
@@ -98,7 +98,7 @@ def targets(system: System, speed_rates: Mapping[int, Any], setting: Setting) ->
         with truncated(None):
             return transform([plain.exact(e) for e in expressions], accelerations.get)
 
-    free, coordinates = setting.independent(system), setting.coordinates(system)
+    free, coordinates = reduction.independent(system), reduction.coordinates(system)
     index = {u: i for i, u in enumerate(system.speeds)}
     rates = resolved([system.rates[q] for q in coordinates])
     rates += [as_expr(speed_rates[index[u]]) for u in free]
@@ -107,11 +107,11 @@ def targets(system: System, speed_rates: Mapping[int, Any], setting: Setting) ->
     outputs = resolved([c.expression for c in shown])
     memory = [m.symbol for m in system.memories.values()]
     state = [*coordinates, *free, *own]
-    watched = [*system.events.values(), *_switching(setting)]
+    watched = [*system.events.values(), *_switching(reduction)]
     fires = [tuple(decided([event.changes.get(s, s) for s in [*memory, *state]])) for event in watched]
     quaternions = _quaternions(system, coordinates)
     plain_coordinates = [plain(q) for q in coordinates]
-    corrected = [(i, q) for i, q in enumerate(plain_coordinates) if q in setting.corrections]
+    corrected = [(i, q) for i, q in enumerate(plain_coordinates) if q in reduction.corrections]
     return Targets(
         time=plain(system.time),
         coordinates=tuple(plain_coordinates),
@@ -128,19 +128,19 @@ def targets(system: System, speed_rates: Mapping[int, Any], setting: Setting) ->
         normalised=tuple(normalised(plain_coordinates, quaternions)),
         quaternions=tuple(quaternions),
         corrected=tuple(i for i, _ in corrected),
-        corrections=tuple(q + setting.corrections[q] for _, q in corrected),
-        geometry=setting.geometry,
-        sizes=_sizes(system, setting, [coordinates[i] for i, _ in corrected]),
+        corrections=tuple(q + reduction.corrections[q] for _, q in corrected),
+        geometry=reduction.geometry,
+        sizes=_sizes(system, reduction, [coordinates[i] for i, _ in corrected]),
         states=tuple(plain(s) for s in own),
     )
 
 
-def _sizes(system: System, setting: Setting, corrected: Sequence[Expr]) -> tuple[Expr, ...]:
+def _sizes(system: System, reduction: Reduction, corrected: Sequence[Expr]) -> tuple[Expr, ...]:
     """Sizes of the coordinates that are corrected, then of all speeds."""
-    if not setting.rows:
+    if not reduction.rows:
         return ()
     kinds = [*(q.dimension for q in corrected), *(speed_kind(u) for u in system.speeds)]
-    return tuple(as_expr(setting.sizes[kind]) for kind in kinds)
+    return tuple(as_expr(reduction.sizes[kind]) for kind in kinds)
 
 
 def check_rates(system: System, rates: Iterable[Any], plain: Undimensioned) -> None:
@@ -167,12 +167,12 @@ FLIP = "sign of pivots"
 WATCHMEN = (SWITCHING, RANK, FLIP)  # events that only the runtime knows
 
 
-def _switching(setting: Setting) -> list[Event]:
+def _switching(reduction: Reduction) -> list[Event]:
     """The events of a choice of dependent speeds that becomes poor, and of constraints that lose rank."""
     watched = (
-        (SWITCHING, setting.quality, POOR, -1),
-        (RANK, setting.strength, LOST, -1),
-        *((FLIP, pivot, 0.0, 0) for pivot in setting.pivots),
+        (SWITCHING, reduction.quality, POOR, -1),
+        (RANK, reduction.strength, LOST, -1),
+        *((FLIP, pivot, 0.0, 0) for pivot in reduction.pivots),
     )
     return [
         Event(name, value - least, direction, {}, True, "", hidden=True)

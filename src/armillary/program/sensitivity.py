@@ -29,7 +29,7 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, let, symbol
 from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import symbols, transform
 from armillary.errors import ArmillaryError, ExpressionError
-from armillary.mechanics.constraints.reduced_tree import Setting
+from armillary.mechanics.constraints.reduction import Reduction
 from armillary.model.system import System
 from armillary.model.unit_system import default_value
 from armillary.program.derive import program_of, without_collector
@@ -90,7 +90,7 @@ def sensitive_equations(
     try:
         with without_collector():
             wanted, more = _targets(equations, found, names, ignore_jumps)
-            program, gains = program_of(equations.system, wanted, equations.setting.plain)
+            program, gains = program_of(equations.system, wanted, equations.reduction.plain)
     except ExpressionError as error:
         raise ArmillaryError(f"'{equations.system.name}' has no sensitivities: {error}") from error
     shared = {f.name: getattr(equations, f.name) for f in fields(Equations)}
@@ -112,7 +112,11 @@ def _check(equations: Equations) -> None:
         if event.name in WATCHMEN:
             continue
         where = f"event '{event.name}'"
-        if event.lock or event.unlock or any(s.data.name in equations.mode.locked for s in event.changes):
+        if (
+            event.lock
+            or event.unlock
+            or any(s.data.name in equations.configuration.locked for s in event.changes)
+        ):
             raise ArmillaryError(
                 f"{where} locks or unlocks joints, and the derivatives of the motion are not carried through "
                 "that; leave it out, or model the lock as a stiff spring and damper"
@@ -182,7 +186,7 @@ class _Along:
         self.moving |= dict(zip(kept, self.memories, strict=True))
         if direction.role == "parameter":
             self.moving[direction.symbol] = direction.size
-        self.moving |= _in_loops(equations.setting, t, self.moving)
+        self.moving |= _in_loops(equations.reduction, t, self.moving)
         self.moving |= _on_sphere(t, self.moving)
 
     def shown(self, columns: Sequence[Column]) -> list[Column]:
@@ -201,14 +205,14 @@ class _Along:
         ]
 
 
-def _in_loops(setting: Setting, t: Targets, moving: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+def _in_loops(reduction: Reduction, t: Targets, moving: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
     """Derivatives of coordinates that keep loops closed."""
-    kept, layout = setting.elimination.kept, setting.layout
+    kept, layout = reduction.elimination.kept, reduction.layout
     if layout is None or all(row.gap is None for row in kept):
         return {}
     gaps = tangents([as_expr(0 if row.gap is None else row.gap) for row in kept], moving)
-    delta = setting.elimination.solve(gaps, "shift")
-    rates = setting.geometry[len(setting.geometry) - len(layout.rates) :]
+    delta = reduction.elimination.solve(gaps, "shift")
+    rates = reduction.geometry[len(reduction.geometry) - len(layout.rates) :]
     found: dict[Expr, Expr] = {}
     for (i, j), rate in zip(layout.rates, rates, strict=True):
         if j in delta:
@@ -258,7 +262,7 @@ class JumpCheck:
     """Whether rates jump: what a jump adds to the derivatives is not in the equations."""
 
     def __init__(self, equations: Equations, moving: Mapping[Expr, Expr]) -> None:
-        t, system, self._plain = equations.targets, equations.system, equations.setting.plain
+        t, system, self._plain = equations.targets, equations.system, equations.reduction.plain
         self._system = system
         lasting = dict.fromkeys([*t.integrated, t.time], 0.0)
         defaults = {self._plain(p): default_value(p) or 1.0 for p in system.parameters.values()}

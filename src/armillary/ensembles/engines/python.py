@@ -1,4 +1,4 @@
-"""The engine for all else: changes of mode, SciPy's methods, redundant coordinates. Python makes each run."""
+"""The engine for changes of configuration, SciPy's methods and redundant coordinates: runs in Python."""
 
 from __future__ import annotations
 

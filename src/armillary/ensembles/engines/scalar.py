@@ -16,9 +16,9 @@ from armillary.runtime.integrators.driving import CompiledRun
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.loop.layout import Control
 from armillary.runtime.loop.machine_code import compiled_loop
-from armillary.runtime.models.configurations import asks_for_mode
+from armillary.runtime.models.configurations import changes_configuration
 
-AGAIN = 100  # status of a run that needs a change of mode: to be made again by other means
+AGAIN = 100  # status of a run that needs a change of configuration: to be made again by other means
 _LOG = 256  # events whose times are remembered between two looks at them
 
 
@@ -71,12 +71,12 @@ class Scalar(Engine):
         self._runs = kind(self._engine.get_function_address("runs"))
         self._due = plan.uses
         watched = model.equations.targets.watched
-        asking = [e.name in WATCHMEN or asks_for_mode(e, model.equations) for e in watched]
+        asking = [e.name in WATCHMEN or changes_configuration(e, model.equations) for e in watched]
         self._asks = np.array([*asking, False], dtype=float)
         self._stopping = np.array([*(e.stop for e in watched), False], dtype=float)
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
-        """The runs; those that a change of mode interrupts are marked AGAIN."""
+        """The runs; those that a change of configuration interrupts are marked AGAIN."""
         plan, n, columns = self.plan, i1 - i0, len(self.plan.columns)
         parameters, state, memory = (np.ascontiguousarray(a) for a in starts.block(i0, i1))
         outcome = Outcome.empty(plan, n)

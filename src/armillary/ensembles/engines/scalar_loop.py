@@ -27,7 +27,7 @@ ARGUMENTS = (
 
 def scalar_modules(plan: Plan, shape: Shape, again: int) -> tuple[str, str]:
     """The module of the loop over runs, ``runs(count, stride, rows, addresses…)``, and that of the metrics.
-    ``again``: the status of a run that needs a change of mode.
+    ``again``: the status of a run that needs a change of configuration.
     """
     metrics = Module()
     look_function(metrics, plan.looks)

@@ -96,7 +96,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
     state_factors = _state_factors(equations)
     memory_factors = [m.factor for m in equations.system.memories.values()]
     clocks = _clocks(equations)
-    tunable = not equations.setting.rows  # closed loops of other lengths would have to be assembled anew
+    tunable = not equations.reduction.rows  # closed loops of other lengths would have to be assembled anew
     names = _Names({"time"})
     listed_parameters = tuple(
         Variable(

@@ -14,7 +14,7 @@ import numpy as np
 
 from armillary.export.text.layout import one_line
 from armillary.mechanics.constraints.assembly import Geometry
-from armillary.mechanics.constraints.closing import gap_text, movable, redundant_text
+from armillary.mechanics.constraints.loop_closure import gap_text, movable_speeds, redundant_text
 from armillary.program.equations import Equations
 from armillary.program.program import Section, section
 
@@ -41,12 +41,12 @@ class Assembly:
 
 def assembly(equations: Equations) -> Assembly | None:
     """The loops of a system; None where it has none."""
-    setting, program = equations.setting, equations.program
-    layout = setting.layout
+    reduction, program = equations.reduction, equations.program
+    layout = reduction.layout
     if layout is None or not layout.gaps:
         return None
     rows = list(layout.gaps)
-    if setting.elimination.redundant:
+    if reduction.elimination.redundant:
         rows += [i for i in range(layout.rows) if i not in rows]
     place = {row: i for i, row in enumerate(rows)}
     results, first = program.geometry.results, len(layout.gaps) + layout.rows
@@ -64,14 +64,16 @@ def assembly(equations: Equations) -> Assembly | None:
     geometry = Geometry(layout, lambda t, q: np.empty(0))
     still = np.zeros(layout.speeds, dtype=bool)
     dependent, holding = (
-        tuple(int(m) for m in moving) for moving in movable(geometry, setting, still, positions=True)
+        tuple(int(m) for m in moving) for moving in movable_speeds(geometry, reduction, still, positions=True)
     )
     start = {q.data.name: x for q, x in equations.system.initial.items()}
     first_place = geometry.normalised(np.array([start[name] for name in equations.coordinates], dtype=float))
-    guessed = {q.data.name for q in setting.corrections}
+    guessed = {q.data.name for q in reduction.corrections}
     return Assembly(
         section("geometry", labels, wanted, constant=True),  # sizes are products of constants, too
-        tuple((one_line(a) + " ", " " + one_line(b)) for a, b in (gap_text(setting, i) for i in layout.gaps)),
+        tuple(
+            (one_line(a) + " ", " " + one_line(b)) for a, b in (gap_text(reduction, i) for i in layout.gaps)
+        ),
         len(rows),
         equations.coordinates,
         layout.speeds,
@@ -82,6 +84,6 @@ def assembly(equations: Equations) -> Assembly | None:
         holding,
         tuple(int(name not in guessed) for name in equations.coordinates),
         tuple(first_place.tolist()),
-        tuple(int(setting.rows[i] in setting.elimination.kept) for i in rows),
-        one_line(redundant_text(setting)) if setting.elimination.redundant else "",
+        tuple(int(reduction.rows[i] in reduction.elimination.kept) for i in rows),
+        one_line(redundant_text(reduction)) if reduction.elimination.redundant else "",
     )

@@ -134,7 +134,7 @@ def exported_equations(equations: Equations) -> Equations:
     if not isinstance(equations, FreeSpeedEquations):
         return equations
     options = {**equations.options, "named": True}
-    return derive(equations.system, equations.formalism, mode=equations.mode, **options)
+    return derive(equations.system, equations.formalism, configuration=equations.configuration, **options)
 
 
 def _remarks(equations: Equations) -> tuple[str, ...]:
@@ -162,7 +162,11 @@ def _check(equations: Equations) -> None:
     positions = [c.position for c in system.constraints.values() if c.position is not None]
     closing = {s.data.name for s in symbols(*positions)}
     for event in system.events.values():
-        if event.lock or event.unlock or any(s.data.name in equations.mode.locked for s in event.changes):
+        if (
+            event.lock
+            or event.unlock
+            or any(s.data.name in equations.configuration.locked for s in event.changes)
+        ):
             raise ArmillaryError(
                 f"event '{event.name}' locks or unlocks joints, which asks for other equations while a run "
                 "goes on; exported code holds one set: leave that event out, or run in the process"

@@ -46,7 +46,7 @@ class Gears:
 
 
 @dataclass(frozen=True, eq=False)
-class Geared:
+class GearedTree:
     """A tree whose geared speeds are dependent, and the constraints that are left to multipliers."""
 
     tree: Tree
@@ -55,7 +55,7 @@ class Geared:
     remainders: tuple[Any, ...]
 
 
-def geared(tree: Tree, elimination: Elimination, remainders: Sequence[Any]) -> Geared:
+def embed_gears(tree: Tree, elimination: Elimination, remainders: Sequence[Any]) -> GearedTree:
     """A tree of free speeds under its constraints, with those of constant factors taken out as gears."""
     chosen = {row.constraint.name: step.speed for row, step in _steps(elimination)}
     candidates = [row for row in elimination.kept if all(_is_constant(a) for a in row.coefficients.values())]
@@ -73,7 +73,7 @@ def geared(tree: Tree, elimination: Elimination, remainders: Sequence[Any]) -> G
         return replace(d, rate=rates[d.index], dependent=True) if d.index in rates else d
 
     others = tuple(row for row in elimination.kept if row.constraint.name not in taken)
-    return Geared(
+    return GearedTree(
         replace(tree, links=tuple(link.with_degrees(dependent) for link in tree.links)) if taken else tree,
         Gears(found.factors, clusters),
         others,

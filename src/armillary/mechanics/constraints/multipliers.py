@@ -17,8 +17,8 @@ from typing import Any, Protocol
 from armillary.algebra import functions as fn
 from armillary.algebra.triples import plus, times
 from armillary.mechanics.constraints.rows import Row
-from armillary.mechanics.formalisms.kane import Implicit
-from armillary.mechanics.tree.loads import Applied
+from armillary.mechanics.formalisms.kane import ImplicitEquations
+from armillary.mechanics.tree.loads import AppliedLoads
 from armillary.mechanics.tree.tree import Tree
 from armillary.mechanics.tree.uncouple import uncouple
 
@@ -26,14 +26,14 @@ from armillary.mechanics.tree.uncouple import uncouple
 class Formalism(Protocol):
     """A way to the accelerations of a tree; ``still`` at rest and without gravity, from the loads alone."""
 
-    def __call__(self, tree: Tree, applied: Applied, *, still: bool = False) -> dict[int, Any]:
+    def __call__(self, tree: Tree, applied: AppliedLoads, *, still: bool = False) -> dict[int, Any]:
         """x by speed index."""
 
 
 def constrained_accelerations(
     accelerations: Formalism,
     tree: Tree,
-    applied: Applied,
+    applied: AppliedLoads,
     constraints: Sequence[Row],
     remainders: Sequence[Any],
 ) -> dict[int, Any]:
@@ -42,7 +42,7 @@ def constrained_accelerations(
     if not constraints:
         return free
     rows = [row.coefficients for row in constraints]
-    columns = [accelerations(tree, Applied({}, dict(row)), still=True) for row in rows]
+    columns = [accelerations(tree, AppliedLoads({}, dict(row)), still=True) for row in rows]
     matrix: dict[tuple[int, int], Any] = {}
     right: dict[int, Any] = {}
     for i, row in enumerate(rows):
@@ -51,7 +51,7 @@ def constrained_accelerations(
         missing = plus(remainders[i], _dot(row, free))
         right[i] = fn.named(times(missing, -1), f"s_{i + 1}")
     names = {i: row.constraint.name for i, row in enumerate(constraints)}
-    force = uncouple(Implicit(matrix, right, names), "fewest neighbours")
+    force = uncouple(ImplicitEquations(matrix, right, names), "fewest neighbours")
     result = dict(free)
     for k, column in enumerate(columns):
         for j, value in column.items():

@@ -17,10 +17,10 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.triples import ZEROS, minus, plus, times
 from armillary.algebra.vectors import matrix_vector, transposed
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.reduced_tree import Setting
+from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.tree.inertia_force import modal_remainders, net_wrenches
 from armillary.mechanics.tree.loads import (
-    Applied,
+    AppliedLoads,
     Wrench,
     along,
     along_modes,
@@ -28,7 +28,7 @@ from armillary.mechanics.tree.loads import (
     gathered,
     load_wrenches,
 )
-from armillary.mechanics.tree.tree import Freedom, Tree, plant
+from armillary.mechanics.tree.tree import Freedom, Tree, build_tree
 from armillary.model.system import System
 
 
@@ -39,14 +39,16 @@ def placeholders(system: System) -> set[Expr]:
 
 
 def reaction_values(
-    system: System, setting: Setting, rates: Mapping[int, Any], wanted: Collection[Expr]
+    system: System, reduction: Reduction, rates: Mapping[int, Any], wanted: Collection[Expr]
 ) -> dict[Expr, Expr]:
     """Expressions for the wanted symbols, from the rates of all speeds by index."""
     if not wanted:
         return {}
     bodies = [name for name, six in system.reactions.items() if set(six) & set(wanted)]
-    tree = _moving(plant(system, setting.plain, given=setting.given, parted=True, apart=bodies), rates)
-    applied = applied_loads(system, tree, setting.plain, whole=True)
+    tree = _moving(
+        build_tree(system, reduction.plain, given=reduction.given, parted=True, apart=bodies), rates
+    )
+    applied = applied_loads(system, tree, reduction.plain, whole=True)
     own = net_wrenches(tree, applied)
     passed = gathered(tree, own, "r")
     tau = {
@@ -55,12 +57,12 @@ def reaction_values(
         for d in link.freedoms
     }
     tau |= _modal_efforts(tree, passed, applied)
-    forces = _constraint_forces(system, setting, tau)
+    forces = _constraint_forces(system, reduction, tau)
     values: dict[Expr, Any] = {c.force: forces.get(c.name, 0) for c in system.constraints.values()}
     for speed, stands_for in system.efforts.items():
-        values[stands_for] = _effort(system, setting, tau, forces, speed)
+        values[stands_for] = _effort(system, reduction, tau, forces, speed)
     if bodies:
-        values |= _joint_wrenches(system, setting, tree, own, forces, bodies)
+        values |= _joint_wrenches(system, reduction, tree, own, forces, bodies)
     return {s: as_expr(values[s]) for s in wanted}
 
 
@@ -73,7 +75,7 @@ def _moving(tree: Tree, rates: Mapping[int, Any]) -> Tree:
     return replace(tree, links=tuple(link.with_degrees(given) for link in tree.links))
 
 
-def _modal_efforts(tree: Tree, passed: list[Wrench], applied: Applied) -> dict[int, Any]:
+def _modal_efforts(tree: Tree, passed: list[Wrench], applied: AppliedLoads) -> dict[int, Any]:
     """What the modes' equations leave to constraints and given motion."""
     tau = {k: minus(rest, applied.forces.get(k, 0)) for k, rest in modal_remainders(tree).items()}
     for i in range(len(tree.links)):
@@ -82,28 +84,28 @@ def _modal_efforts(tree: Tree, passed: list[Wrench], applied: Applied) -> dict[i
     return tau
 
 
-def _constraint_forces(system: System, setting: Setting, tau: Mapping[int, Any]) -> dict[str, Any]:
+def _constraint_forces(system: System, reduction: Reduction, tau: Mapping[int, Any]) -> dict[str, Any]:
     """λ by constraint; redundant ones have none, as nothing tells how they share the load."""
-    elimination = setting.elimination
+    elimination = reduction.elimination
     found = elimination.solve_transposed({d: tau[d] for d in elimination.factors})
     return {row.constraint.name: value for row, value in zip(elimination.kept, found, strict=True)}
 
 
 def _effort(
-    system: System, setting: Setting, tau: Mapping[int, Any], forces: Mapping[str, Any], speed: Expr
+    system: System, reduction: Reduction, tau: Mapping[int, Any], forces: Mapping[str, Any], speed: Expr
 ) -> Any:
-    if speed not in setting.given:
+    if speed not in reduction.given:
         return 0  # free: nothing keeps it
     value = tau[system.speeds.index(speed)]
     for name, force in forces.items():
-        factor = setting.plain(derivative(system.constraints[name].speed, speed))
+        factor = reduction.plain(derivative(system.constraints[name].speed, speed))
         value = minus(value, times(factor, force))
     return value
 
 
 def _joint_wrenches(
     system: System,
-    setting: Setting,
+    reduction: Reduction,
     tree: Tree,
     own: list[Wrench],
     forces: Mapping[str, Any],
@@ -118,7 +120,7 @@ def _joint_wrenches(
                 f"constraint '{name}' acts: give its point and direction, at= and along=, or close it "
                 "with close_loop()"
             )
-        for link, (n, f) in load_wrenches(load, tree, setting.plain):
+        for link, (n, f) in load_wrenches(load, tree, reduction.plain):
             if link >= 0:
                 net[link] = (
                     tuple(minus(a, times(b, force)) for a, b in zip(net[link][0], n, strict=True)),

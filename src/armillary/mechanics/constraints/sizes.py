@@ -15,7 +15,7 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import ONE, RATE, TIME, Dimension
-from armillary.mechanics.constraints.choose import Evaluate
+from armillary.mechanics.constraints.dependent_speeds import Evaluate
 from armillary.mechanics.constraints.partition import NOISE
 from armillary.mechanics.constraints.rows import Row
 from armillary.model.system import System

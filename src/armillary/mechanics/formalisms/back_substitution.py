@@ -38,7 +38,7 @@ from armillary.algebra.vectors import Triple
 from armillary.mechanics.formalisms.contribution import HUB, NOTHING, Contribution, contribution, hub_rows
 from armillary.mechanics.formalisms.kane import (
     Composite,
-    Implicit,
+    ImplicitEquations,
     carry_column,
     column,
     free,
@@ -51,7 +51,7 @@ from armillary.mechanics.tree import articulated
 from armillary.mechanics.tree.articulated import Articulated, arriving, carried
 from armillary.mechanics.tree.branches import Branch, branches
 from armillary.mechanics.tree.inertia_force import modal_forces, net_wrenches
-from armillary.mechanics.tree.loads import Applied, Wrench, along, to_parent
+from armillary.mechanics.tree.loads import AppliedLoads, Wrench, along, to_parent
 from armillary.mechanics.tree.modal_block import Block as ModalBlock
 from armillary.mechanics.tree.modal_block import blocks as modal_blocks
 from armillary.mechanics.tree.modal_block import feel
@@ -70,12 +70,12 @@ class Block:
     contribution: Contribution | None
 
 
-def accelerations(tree: Tree, applied: Applied, *, still: bool = False) -> dict[int, Any]:
+def accelerations(tree: Tree, applied: AppliedLoads, *, still: bool = False) -> dict[int, Any]:
     """x by speed index; ``still`` at rest and without gravity, from the applied loads alone."""
     return _outward(tree, blocks(tree, applied, still=still))
 
 
-def blocks(tree: Tree, applied: Applied, *, still: bool = False) -> list[Block]:
+def blocks(tree: Tree, applied: AppliedLoads, *, still: bool = False) -> list[Block]:
     """Every branch eliminated, those on the ground first and modes after the branch of their link."""
     inward = _Inward(tree, applied, still)
     for branch in reversed(branches(tree)):
@@ -86,7 +86,7 @@ def blocks(tree: Tree, applied: Applied, *, still: bool = False) -> list[Block]:
 class _Inward:
     """The way from the leaves to the ground: rigid composites, and what is felt at each link beyond them."""
 
-    def __init__(self, tree: Tree, applied: Applied, still: bool) -> None:
+    def __init__(self, tree: Tree, applied: AppliedLoads, still: bool) -> None:
         self.tree = tree
         self.forces = applied.forces
         wrenches = [(ZEROS, ZEROS)] * len(tree.links) if still else net_wrenches(tree, applied)
@@ -123,7 +123,7 @@ class _Inward:
                 wrench = parent_column(link, own, turned, d)
                 wrench = _with(wrench, to_parent(self.tree, i, *beyond.column(d)), d)
                 self._carry(branch, link.parent, d, wrench, matrix)
-        self._close(branch, Implicit(matrix, force, names), at_hub)
+        self._close(branch, ImplicitEquations(matrix, force, names), at_hub)
 
     def _without_modes(self, i: int, own: Composite, beyond: Articulated) -> Articulated:
         """What is felt at a link beyond its rigid composite, its modes eliminated if it has any."""
@@ -140,12 +140,12 @@ class _Inward:
         self._close(Branch(name, i, ()), _modal_equations(self.modal[i]), NOTHING)
         return self.beyond[i]
 
-    def _close(self, branch: Branch, equations: Implicit, at_hub: Articulated) -> None:
+    def _close(self, branch: Branch, equations: ImplicitEquations, at_hub: Articulated) -> None:
         if branch.hub < 0:
             self.found.append(Block(branch, eliminate(equations, _ORDER), None))
             return
         matrix, force = hub_rows(at_hub)
-        whole = Implicit(equations.matrix | matrix, equations.force | force, equations.names)
+        whole = ImplicitEquations(equations.matrix | matrix, equations.force | force, equations.names)
         eliminated = eliminate(whole, _ORDER, keep=HUB)
         made = contribution(branch.name, self.tree.links[branch.hub].name, eliminated)
         self.beyond[branch.hub] = articulated.joined(self.beyond[branch.hub], made.felt)
@@ -161,7 +161,7 @@ class _Inward:
             matrix |= {(key, d.index): value for key, value in zip(HUB, (*f, *n), strict=True)}
 
 
-def _modal_equations(block: ModalBlock) -> Implicit:
+def _modal_equations(block: ModalBlock) -> ImplicitEquations:
     """A flexible link's modal equations with its six accelerations among the unknowns."""
     block.name()
     index = {p: block.freedoms[p].index for p in block.active}
@@ -169,7 +169,7 @@ def _modal_equations(block: ModalBlock) -> Implicit:
     for p, (n, f) in block.wrenches.items():
         matrix |= {(key, index[p]): value for key, value in zip(HUB, (*f, *n), strict=True)}
     force = {index[p]: value for p, value in block.force.items()}
-    return Implicit(matrix, force, {index[p]: block.freedoms[p].name for p in block.active})
+    return ImplicitEquations(matrix, force, {index[p]: block.freedoms[p].name for p in block.active})
 
 
 def _own_elements(

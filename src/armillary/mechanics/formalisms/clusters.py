@@ -23,7 +23,7 @@ from armillary.algebra.triples import ZEROS, add, minus, named, plus, scaled, ti
 from armillary.algebra.vectors import Triple
 from armillary.mechanics.constraints.gears import Cluster, Gears
 from armillary.mechanics.formalisms.contribution import HUB, left_at_hub
-from armillary.mechanics.formalisms.kane import Implicit, free
+from armillary.mechanics.formalisms.kane import ImplicitEquations, free
 from armillary.mechanics.tree.articulated import Articulated
 from armillary.mechanics.tree.loads import Wrench, along, to_parent
 from armillary.mechanics.tree.tree import Freedom, Tree
@@ -97,13 +97,13 @@ class Block:
         force = {s: fn.named(x, f"e_{s + 1}") for s, x in self.force.items()}
         names = {d.index: d.name for i in self.cluster.links for d in self.tree.links[i].freedoms}
         if hub < 0:
-            self.eliminated = eliminate(Implicit(matrix, force, names), "fewest neighbours")
+            self.eliminated = eliminate(ImplicitEquations(matrix, force, names), "fewest neighbours")
             return None
         for s, (n, f) in self.arrived.get(hub, {}).items():
             arrived = (*named(f, f"W_{s + 1}_f"), *named(n, f"W_{s + 1}_n"))
             matrix |= {(key, s): x for key, x in zip(HUB, arrived, strict=True)}
         force |= dict.fromkeys(HUB, 0)
-        self.eliminated = eliminate(Implicit(matrix, force, names), "fewest neighbours", keep=HUB)
+        self.eliminated = eliminate(ImplicitEquations(matrix, force, names), "fewest neighbours", keep=HUB)
         return left_at_hub(self.eliminated)
 
     def solve(self, alpha: Triple, a: Triple) -> dict[int, Any]:

@@ -19,7 +19,15 @@ from armillary.algebra import functions as fn
 from armillary.algebra.triples import ZEROS, add, inner, minus, named, plus, scaled, unit
 from armillary.algebra.vectors import Matrix, Triple, cross_triples, matrix_vector
 from armillary.mechanics.tree.inertia_force import modal_forces, net_wrenches
-from armillary.mechanics.tree.loads import Applied, Wrench, along, along_modes, gathered, to_parent, twist_dot
+from armillary.mechanics.tree.loads import (
+    AppliedLoads,
+    Wrench,
+    along,
+    along_modes,
+    gathered,
+    to_parent,
+    twist_dot,
+)
 from armillary.mechanics.tree.modal_block import Block, blocks, feel
 from armillary.mechanics.tree.rotation import symmetric_named
 from armillary.mechanics.tree.tree import (
@@ -35,7 +43,7 @@ from armillary.mechanics.tree.tree import (
 
 
 @dataclass(frozen=True, eq=False)
-class Implicit:
+class ImplicitEquations:
     """M x = f: a sparse symmetric matrix by (row, column), row ≤ column, and the right side.
 
     Unknowns go by speed index.
@@ -46,12 +54,12 @@ class Implicit:
     names: dict[int, str]
 
 
-def implicit_equations(tree: Tree, applied: Applied) -> Implicit:
+def implicit_equations(tree: Tree, applied: AppliedLoads) -> ImplicitEquations:
     """Mass matrix and force array of a tree under loads."""
     matrix = mass_matrix(tree)
     force = _force_array(tree, applied)
     names = {d.index: d.name for link in tree.links for d in link.degrees if not d.prescribed}
-    return Implicit(matrix, force, names)
+    return ImplicitEquations(matrix, force, names)
 
 
 def free(link: Link) -> list[Freedom]:
@@ -59,7 +67,7 @@ def free(link: Link) -> list[Freedom]:
     return [d for d in link.freedoms if not d.prescribed]
 
 
-def _force_array(tree: Tree, applied: Applied) -> dict[int, Any]:
+def _force_array(tree: Tree, applied: AppliedLoads) -> dict[int, Any]:
     """f_r: applied generalised forces less the inertia forces of the acceleration remainders."""
     passed = gathered(tree, net_wrenches(tree, applied))
     force = modal_forces(tree, applied)
@@ -216,4 +224,4 @@ def joined(parent: Composite, child: Composite, r: Triple) -> Composite:
     )
 
 
-__all__ = ["Implicit", "free", "implicit_equations", "mass_matrix"]
+__all__ = ["ImplicitEquations", "free", "implicit_equations", "mass_matrix"]

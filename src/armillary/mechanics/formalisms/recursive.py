@@ -35,7 +35,7 @@ from armillary.mechanics.formalisms.kane import free
 from armillary.mechanics.formalisms.modal_elimination import Bent, flexed, without_modes
 from armillary.mechanics.tree.articulated import Articulated, arriving, carried, joined, rigid_body
 from armillary.mechanics.tree.inertia_force import modal_forces, net_wrenches
-from armillary.mechanics.tree.loads import Applied, along
+from armillary.mechanics.tree.loads import AppliedLoads, along
 from armillary.mechanics.tree.modal_block import blocks, feel
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree, deformed
 from armillary.mechanics.tree.uncouple import pivot_inverse
@@ -56,7 +56,7 @@ class Solved:
 
 
 def accelerations(
-    tree: Tree, applied: Applied, *, still: bool = False, gears: Gears = _NO_GEARS
+    tree: Tree, applied: AppliedLoads, *, still: bool = False, gears: Gears = _NO_GEARS
 ) -> dict[int, Any]:
     """x by speed index; ``still`` at rest and without gravity, from the applied loads alone.
 
@@ -95,7 +95,7 @@ def accelerations(
     return x
 
 
-def _rigid(tree: Tree, applied: Applied, still: bool) -> list[Articulated]:
+def _rigid(tree: Tree, applied: AppliedLoads, still: bool) -> list[Articulated]:
     found = []
     wrenches = [(ZEROS, ZEROS)] * len(tree.links) if still else net_wrenches(tree, applied)
     for link, (n, f) in zip(map(deformed, tree.links), wrenches, strict=True):

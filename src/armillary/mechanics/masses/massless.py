@@ -21,13 +21,13 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors import Matrix
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError
+from armillary.mechanics.constraints.motion_sample import MotionSample
 from armillary.mechanics.constraints.partition import sizes_by_kind
-from armillary.mechanics.constraints.reduced_tree import Mode, with_given
+from armillary.mechanics.constraints.reduction import Configuration, with_given
 from armillary.mechanics.constraints.rows import Row, rows
-from armillary.mechanics.constraints.sample import Sample
 from armillary.mechanics.masses.mass_sweep import SINGULAR, Pivot, active, null_motion, sparse_basis, sweep
 from armillary.mechanics.tree.link_inertia import LinkInertias
-from armillary.mechanics.tree.tree import LINEAR, MODAL, Link, Tree, plant
+from armillary.mechanics.tree.tree import LINEAR, MODAL, Link, Tree, build_tree
 from armillary.model.system import System
 from armillary.model.unit_system import default_value
 
@@ -38,7 +38,7 @@ _SAME = 1e-8  # of the largest: equal but for rounding, and for constraints, not
 
 
 @dataclass(frozen=True, eq=False)
-class Loose:
+class MasslessMotion:
     """A motion that moves no mass: all its speeds, and in words, what the body does whose joint begins it."""
 
     speeds: np.ndarray
@@ -53,19 +53,19 @@ class Loose:
         return f"body '{self.body}', {self.words}, moves no mass (speeds {', '.join(self.names)})"
 
 
-def check_masses(system: System, mode: Mode) -> list[Loose]:
+def check_masses(system: System, configuration: Configuration) -> list[MasslessMotion]:
     """An error that lists every joint that can move without moving any mass.
 
     Returns motions without mass that only the constraints hold: a formalism for trees cannot solve for these.
     """
-    masses, plain = tree_masses(system, mode)
+    masses, plain = tree_masses(system, configuration)
     values = places(system, plain)
     if masses.own_inertia_suffices(values) or not (loose := masses.loose(values)):
         return []
     left = loose
     if system.constraints:
         found = rows(system, plain)
-        values = _without_start(Sample(system, found, plain).values)
+        values = _without_start(MotionSample(system, found, plain).values)
         left, loose = masses.loose(values, found), masses.loose(values)
     if left:
         raise ModelError(refusal(system, left))
@@ -82,13 +82,13 @@ def inertial_parameters(system: System) -> set[str]:
     return found | {s.data.name for s in symbols(*system.armatures.values()) if s.data.role == "parameter"}
 
 
-def tree_masses(system: System, mode: Mode) -> tuple[Masses, Undimensioned]:
+def tree_masses(system: System, configuration: Configuration) -> tuple[Masses, Undimensioned]:
     """A system's masses, and its symbols without dimensions, of which their expressions are made."""
-    plain, given = with_given(system, Undimensioned(), mode)
-    return Masses(system, plant(system, plain, given=given, parted=True)), plain
+    plain, given = with_given(system, Undimensioned(), configuration)
+    return Masses(system, build_tree(system, plain, given=given, parted=True)), plain
 
 
-def refusal(system: System, loose: Sequence[Loose]) -> str:
+def refusal(system: System, loose: Sequence[MasslessMotion]) -> str:
     """The text of an error that lists motions without mass."""
     remedy = "mass or inertia"
     if system.flexibles:
@@ -134,7 +134,9 @@ class Masses:
         """
         return _shares(sweep(self.links, values))
 
-    def weakest(self, values: Mapping[Any, Any], usual: np.ndarray) -> tuple[float, float, int, Loose] | None:
+    def weakest(
+        self, values: Mapping[Any, Any], usual: np.ndarray
+    ) -> tuple[float, float, int, MasslessMotion] | None:
         """(share of the inertias that it is made of, the same in terms of its usual share, place, motion) of
         the pivot that falls deepest below its usual share at any place; ``usual`` has one for each link.
         """
@@ -153,7 +155,7 @@ class Masses:
         motion = self._in_words(pivots, link, speeds, twists, at_place(values, place), place)
         return float(shares[link, place]), float(fallen[link, place]), place, motion
 
-    def loose(self, values: Mapping[Any, Any], found: Sequence[Row] = ()) -> list[Loose]:
+    def loose(self, values: Mapping[Any, Any], found: Sequence[Row] = ()) -> list[MasslessMotion]:
         """The motions without mass that constraints leave, if there are any at each of the places."""
         pivots = sweep(self.links, values)
         with np.errstate(invalid="ignore"):
@@ -165,11 +167,11 @@ class Masses:
         for k in known:
             motions = self._motions(pivots, at_place(values, int(k)), int(k))
             by_place.append(
-                left_by(found, motions, self.system, at_place(values, int(k))) if found else motions
+                motions_left_by(found, motions, self.system, at_place(values, int(k))) if found else motions
             )
         return min(by_place, key=len)
 
-    def _motions(self, pivots: list[Pivot], values: Mapping[Any, Any], place: int) -> list[Loose]:
+    def _motions(self, pivots: list[Pivot], values: Mapping[Any, Any], place: int) -> list[MasslessMotion]:
         found = []
         for i, pivot in enumerate(pivots):
             for rates in pivot.null_directions(place):
@@ -185,7 +187,7 @@ class Masses:
         twists: Mapping[int, np.ndarray],
         values: Mapping[Any, Any],
         at: int,
-    ) -> Loose:
+    ) -> MasslessMotion:
         """The motion that a link's freedoms begin, at one of the places, whose values these are."""
         own = [d for d in pivots[first].freedoms if abs(speeds[d.index]) > 0.0]
         body = self.bodies[self.system.speeds[own[0].index]]
@@ -195,15 +197,15 @@ class Masses:
         names = tuple(self.system.speeds[i].data.name for i in np.flatnonzero(vector))
         place = self.tree.placements[body]
         if place.link not in twists or own[0].direction >= MODAL:
-            return Loose(vector, body, "in its modes", names)
+            return MasslessMotion(vector, body, "in its modes", names)
         w, v = np.split(twists[place.link][:6], 2)
         spins = [abs(x) for k, x in speeds.items() if self.turns[k]]
         slides = [abs(x) for k, x in speeds.items() if not self.turns[k]]
         if np.linalg.norm(w) > _REST * max(spins, default=np.inf):
             R = _numbers(place.rotation, values)
-            return Loose(vector, body, f"turning about {_axis(R.T @ w)} in its axes", names)
+            return MasslessMotion(vector, body, f"turning about {_axis(R.T @ w)} in its axes", names)
         if not np.linalg.norm(v) > _REST * max(slides, default=np.inf):
-            return Loose(vector, body, "at rest while its joint moves", names)
+            return MasslessMotion(vector, body, "at rest while its joint moves", names)
         parent = self.system.bodies[body].parent
         assert parent is not None
         base = self.tree.placements[parent.name]
@@ -212,7 +214,7 @@ class Masses:
             v = pivots[link].arriving[at, :3, :3].T @ v
             link = self.tree.links[link].parent
         v = _numbers(base.rotation, values).T @ v
-        return Loose(vector, body, f"moving along {_axis(v)} in the axes of '{parent.name}'", names)
+        return MasslessMotion(vector, body, f"moving along {_axis(v)} in the axes of '{parent.name}'", names)
 
 
 def _shares(pivots: Sequence[Pivot]) -> np.ndarray:
@@ -239,13 +241,13 @@ def own_share(link: Link, E: np.ndarray) -> np.ndarray:
     return np.linalg.eigvalsh(G)[:, 0]
 
 
-def left_by(
+def motions_left_by(
     found: Sequence[Row],
-    motions: Sequence[Loose],
+    motions: Sequence[MasslessMotion],
     system: System,
     values: Mapping[Any, Any],
     least: float = _SAME,
-) -> list[Loose]:
+) -> list[MasslessMotion]:
     """What constraints leave of motions without mass: combinations z with J N z = 0, or below ``least``."""
     J = np.zeros((len(found), len(system.speeds)))
     for i, row in enumerate(found):
@@ -263,14 +265,14 @@ def left_by(
     return [_combined(z, motions) for z in left]
 
 
-def _combined(z: np.ndarray, motions: Sequence[Loose]) -> Loose:
+def _combined(z: np.ndarray, motions: Sequence[MasslessMotion]) -> MasslessMotion:
     """A combination of motions, named after the one that has the largest part in it."""
     parts = [motion for x, motion in zip(z, motions, strict=True) if abs(x) > _SAME]
     first = motions[int(np.argmax(np.abs(z)))]
     if len(parts) == 1:
         return first
     names = tuple(dict.fromkeys(name for motion in parts for name in motion.names))
-    return Loose(first.speeds, first.body, first.words, names)
+    return MasslessMotion(first.speeds, first.body, first.words, names)
 
 
 def _axis(v: np.ndarray) -> str:

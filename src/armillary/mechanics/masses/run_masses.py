@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.walk import Undimensioned
-from armillary.mechanics.constraints.reduced_tree import first_mode
+from armillary.mechanics.constraints.reduction import initial_configuration
 from armillary.mechanics.constraints.rows import Row, rows
 from armillary.mechanics.masses.mass_sweep import SINGULAR, sweep
 from armillary.mechanics.masses.massless import (
@@ -52,7 +52,7 @@ class RunMasses:
 
     @cached_property
     def _tree(self) -> tuple[Masses, Undimensioned]:
-        return tree_masses(self.system, first_mode(self.system))
+        return tree_masses(self.system, initial_configuration(self.system))
 
     @cached_property
     def _places(self) -> dict[Any, Any]:

@@ -22,12 +22,12 @@ from armillary.algebra.triples import (
 )
 from armillary.algebra.vectors import Triple, matrix_vector
 from armillary.mechanics.tree.kinematics import Motion, motions
-from armillary.mechanics.tree.loads import Applied, Wrench
+from armillary.mechanics.tree.loads import AppliedLoads, Wrench
 from armillary.mechanics.tree.modal import added_wrench, remainder
 from armillary.mechanics.tree.tree import Link, Tree, deformed
 
 
-def net_wrenches(tree: Tree, applied: Applied) -> list[Wrench]:
+def net_wrenches(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
     """(n, f) of every link for its acceleration remainders, less what is applied to it."""
     found: list[Wrench] = []
     for i, (link, motion) in enumerate(zip(tree.links, motions(tree), strict=True)):
@@ -54,7 +54,7 @@ def modal_remainders(tree: Tree) -> dict[int, Any]:
     }
 
 
-def modal_forces(tree: Tree, applied: Applied, *, still: bool = False) -> dict[int, Any]:
+def modal_forces(tree: Tree, applied: AppliedLoads, *, still: bool = False) -> dict[int, Any]:
     """Right sides of the modes' equations, by speed index; ``still`` without remainders."""
     modes = [d.index for link in tree.links if link.modes is not None for d in link.modes.freedoms]
     rest = dict.fromkeys(modes, 0) if still else modal_remainders(tree)

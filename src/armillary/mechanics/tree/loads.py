@@ -25,23 +25,23 @@ Wrench = tuple[Triple, Triple]  # moment about the link's origin, force, in the 
 
 
 @dataclass(frozen=True, eq=False)
-class Applied:
+class AppliedLoads:
     """External wrenches by link, and generalised forces by speed index."""
 
     wrenches: dict[int, Wrench]
     forces: dict[int, Any]
 
-    def map(self, f: Any) -> Applied:
+    def map(self, f: Any) -> AppliedLoads:
         """The same loads over other scalars."""
         wrenches = {
             i: (tuple(f(x) for x in n), tuple(f(x) for x in force)) for i, (n, force) in self.wrenches.items()
         }
-        return Applied(wrenches, {i: f(x) for i, x in self.forces.items()})
+        return AppliedLoads(wrenches, {i: f(x) for i, x in self.forces.items()})
 
 
 def applied_loads(
     system: System, tree: Tree, plain: Undimensioned | None = None, *, whole: bool = False
-) -> Applied:
+) -> AppliedLoads:
     """All loads of a system on its tree; ``whole`` as wrenches on every body that they touch."""
     wrenches: dict[int, Wrench] = {}
     forces: dict[int, Any] = {}
@@ -60,7 +60,7 @@ def applied_loads(
     for speed, value in system.modal_forces().items():
         index = system.speeds.index(speed)
         forces[index] = plus(forces.get(index, 0), plain(value))
-    return Applied(wrenches, forces)
+    return AppliedLoads(wrenches, forces)
 
 
 def load_wrenches(load: Load, tree: Tree, plain: Undimensioned) -> list[tuple[int, Wrench]]:

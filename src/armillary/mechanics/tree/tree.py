@@ -176,7 +176,7 @@ def numeric(tree: Tree, values: dict[Any, Any]) -> Tree:
     return tree.map(lambda x: table[x] if isinstance(x, Expr) else x)
 
 
-def plant(
+def build_tree(
     system: System,
     plain: Undimensioned | None = None,
     *,

@@ -14,7 +14,7 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.triples import is_zero, minus, times
 from armillary.errors import ModelError
-from armillary.mechanics.formalisms.kane import Implicit
+from armillary.mechanics.formalisms.kane import ImplicitEquations
 
 ORDERS = ("leaves first", "fewest neighbours", "root first")
 
@@ -38,12 +38,12 @@ class Eliminated:
         return {k: x[k] for k in reversed([step[0] for step in self.steps])}
 
 
-def uncouple(equations: Implicit, order: str) -> dict[int, Any]:
+def uncouple(equations: ImplicitEquations, order: str) -> dict[int, Any]:
     """x by speed index, eliminated in the named order."""
     return eliminate(equations, order).solution({})
 
 
-def eliminate(equations: Implicit, order: str, keep: Collection[int] = ()) -> Eliminated:
+def eliminate(equations: ImplicitEquations, order: str, keep: Collection[int] = ()) -> Eliminated:
     """All unknowns but those to keep, eliminated in the named order; kept ones have negative numbers."""
     rows = _rows(equations)
     force = dict(equations.force)
@@ -70,7 +70,7 @@ def pivot_inverse(pivot: Any, speed: str, index: int) -> Any:
     return fn.named(1 / pivot, f"d_{index + 1}")
 
 
-def _rows(equations: Implicit) -> dict[int, dict[int, Any]]:
+def _rows(equations: ImplicitEquations) -> dict[int, dict[int, Any]]:
     rows: dict[int, dict[int, Any]] = {k: {} for k in equations.force}
     for (i, j), value in equations.matrix.items():
         if not is_zero(value):

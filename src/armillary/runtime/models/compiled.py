@@ -16,13 +16,13 @@ from armillary.algebra.arguments import count, several
 from armillary.errors import ArmillaryError, ParameterError, SimulationError, nearest
 from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import llvm_text
-from armillary.mechanics.constraints.reduced_tree import Mode
+from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.records import Event
 from armillary.program.derive import derive
 from armillary.program.equations import NOT_PICKLED, Equations
 from armillary.program.roots import WATCHMEN
 from armillary.runtime.integrators import METHODS, Functions, Integration, check_run
-from armillary.runtime.models.configurations import Modes, asks_for_mode
+from armillary.runtime.models.configurations import Configurations, changes_configuration
 from armillary.runtime.models.failure import raise_for
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.legs import Journey, Traveller, straight
@@ -74,7 +74,7 @@ class CompiledModel:
         self.compile_seconds = seconds
         self._code = code
         self._table = parameter_table(equations)
-        self._mode_models: dict[Mode, CompiledModel] = {equations.mode: self}
+        self._configuration_models: dict[Configuration, CompiledModel] = {equations.configuration: self}
         self._sensitive: dict[Any, SensitiveModel] = {}
         self.coordinate_names = equations.coordinates
         self.speed_names = equations.speeds
@@ -183,10 +183,12 @@ class CompiledModel:
         """Further states and memory at the start of every run; None where they are not always the same."""
         return np.empty(0), np.empty(0)
 
-    def in_mode(self, mode: Mode) -> CompiledModel:
-        """The same system's model in another mode."""
+    def in_configuration(self, configuration: Configuration) -> CompiledModel:
+        """The same system's model in another configuration."""
         equations = self.equations
-        return derive(equations.system, equations.formalism, mode=mode, **equations.options).compile()
+        return derive(
+            equations.system, equations.formalism, configuration=configuration, **equations.options
+        ).compile()
 
     def _state_vector(self, state: Any) -> np.ndarray:
         return vector(state, len(self.equations.program.state), "state")
@@ -221,7 +223,7 @@ class CompiledModel:
         """The place where a run starts."""
         q, u, named = initial_values(self.equations, initial)
         place = Place(t, q, u, memory, initial_states(self.equations, initial))
-        place = instance.assembled(place, named) if self.equations.setting.rows else place
+        place = instance.assembled(place, named) if self.equations.reduction.rows else place
         return with_started_memory(instance, with_mass_centres(instance, place, initial))
 
     def inside(self, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
@@ -333,8 +335,10 @@ class CompiledModel:
         with progress_line(progress, t0, t_end) as report:
             how["progress"] = report
             if self._changes_mode:
-                modes = Modes(self._mode_models, self.equations.mode, parameters)
-                journey = Traveller(modes, start, t_end, method=chosen, **how).travel()
+                configurations = Configurations(
+                    self._configuration_models, self.equations.configuration, parameters
+                )
+                journey = Traveller(configurations, start, t_end, method=chosen, **how).travel()
             else:
                 journey = straight(instance, start, t_end, chosen, how)
         result, weakness = sound_part(journey.instance, journey.result(), adaptive)
@@ -408,11 +412,11 @@ class CompiledModel:
     def _changes_mode(self) -> bool:
         """Whether a run may need another program of the same system."""
         watched = self.equations.targets.watched
-        return any(e.name in WATCHMEN or asks_for_mode(e, self.equations) for e in watched)
+        return any(e.name in WATCHMEN or changes_configuration(e, self.equations) for e in watched)
 
     def _ends(self, event: Event) -> bool:
         """Whether the compiled loop returns at an event."""
-        return event.stop or asks_for_mode(event, self.equations)
+        return event.stop or changes_configuration(event, self.equations)
 
     def ends_a_leg(self, k: int) -> bool:
         """Whether the compiled loop returns at an event, by its number."""

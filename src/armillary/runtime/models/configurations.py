@@ -1,6 +1,6 @@
-"""The programs of one system by mode: other dependent speeds, joints locked and unlocked.
+"""The programs of one system by configuration: other dependent speeds, joints locked and unlocked.
 
-Each mode has a program of its own, derived and compiled when a run first needs it and kept.
+Each configuration has a program of its own, derived and compiled when a run first needs it and kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from armillary.algebra.walk import symbols
 from armillary.errors import SimulationError
 from armillary.mechanics.constraints.impulse import after_impulse, full_mass_matrix
 from armillary.mechanics.constraints.partition import partition, sizes_by_kind
-from armillary.mechanics.constraints.reduced_tree import Mode, full_tree, modal_speeds
+from armillary.mechanics.constraints.reduction import Configuration, full_tree, modal_speeds
 from armillary.mechanics.tree.tree import numeric
 from armillary.model.records import Event
 from armillary.program.equations import Equations
@@ -31,102 +31,113 @@ if TYPE_CHECKING:
 _NEARLY = 1.001  # a step that ends where the choice becomes poor, to its tolerance, may end just before
 
 
-class Modes:
-    """The programs of one system by mode, with the parameters of a run; the first is what the user
+class Configurations:
+    """The programs of one system by configuration, with the parameters of a run; the first is what the user
     derived.
     """
 
     def __init__(
-        self, models: dict[Mode, CompiledModel], first: Mode, parameters: Mapping[str, Any] | None
+        self,
+        models: dict[Configuration, CompiledModel],
+        first: Configuration,
+        parameters: Mapping[str, Any] | None,
     ) -> None:
         self.first, self.parameters = first, parameters
         self._models = models
 
-    def __getitem__(self, mode: Mode) -> Instance:
-        """The program of a mode, derived and compiled at its first use."""
-        if mode not in self._models:
-            self._models[mode] = self._models[self.first].in_mode(mode)
-        return Instance(self._models[mode], self.parameters)
+    def __getitem__(self, configuration: Configuration) -> Instance:
+        """The program of a configuration, derived and compiled at its first use."""
+        if configuration not in self._models:
+            self._models[configuration] = self._models[self.first].in_configuration(configuration)
+        return Instance(self._models[configuration], self.parameters)
 
-    def dependents(self, mode: Mode) -> set[str]:
-        """Names of the speeds that a mode gives up."""
-        return set(self[mode].equations.dependents)
+    def dependents(self, configuration: Configuration) -> set[str]:
+        """Names of the speeds that a configuration gives up."""
+        return set(self[configuration].equations.dependents)
 
-    def changed(self, place: Place, mode: Mode, changing: list[Event]) -> tuple[Place, Mode]:
-        """Where a run goes on after events that change its mode, and in which."""
-        _check_consistent(place.t, mode, changing)
-        locked = set(mode.locked)
+    def changed(
+        self, place: Place, configuration: Configuration, changing: list[Event]
+    ) -> tuple[Place, Configuration]:
+        """Where a run goes on after events that change its configuration, and in which."""
+        _check_consistent(place.t, configuration, changing)
+        locked = set(configuration.locked)
         for event in changing:
             locked |= {u.data.name for u in event.lock}
             locked -= {u.data.name for u in event.unlock}
         named = {s.data.name for event in changing for s in event.changes}
-        place = replace(place, u=self._set(place, mode, changing, locked))
-        if named and self[mode].equations.setting.rows:
-            place = self[mode].assembled(place, named)
-        if locked - mode.locked:
+        place = replace(place, u=self._set(place, configuration, changing, locked))
+        if named and self[configuration].equations.reduction.rows:
+            place = self[configuration].assembled(place, named)
+        if locked - configuration.locked:
             # An impulse takes no time, a release does: what is set free at this instant is held through it.
-            held = locked | (mode.locked - named)
-            place = replace(place, u=self._stopped(place, mode, sorted(held)))
-        now = Mode(frozenset(locked), mode.dependents if locked == mode.locked else ())
+            held = locked | (configuration.locked - named)
+            place = replace(place, u=self._stopped(place, configuration, sorted(held)))
+        now = Configuration(
+            frozenset(locked), configuration.dependents if locked == configuration.locked else ()
+        )
         return place, self.suitable(place, now)
 
-    def _set(self, place: Place, mode: Mode, changing: list[Event], locked: set[str]) -> np.ndarray:
-        """All speeds, with those that events set though they are no states of this mode: dependent ones, and
-        those that were locked and are no more.
+    def _set(
+        self, place: Place, configuration: Configuration, changing: list[Event], locked: set[str]
+    ) -> np.ndarray:
+        """All speeds, with the values that events set for dependent speeds and for speeds that they unlock:
+        these are not states of this configuration.
         """
-        instance, u = self[mode], place.u.copy()
+        instance, u = self[configuration], place.u.copy()
         equations, values = instance.equations, instance.values(place)
         for event in changing:
             for target, value in event.changes.items():
                 name = target.data.name
-                if name in equations.dependents or (name in mode.locked and name not in locked):
+                if name in equations.dependents or (name in configuration.locked and name not in locked):
                     u[equations.system.speeds.index(target)] = evaluate(value, values)
         return u
 
-    def suitable(self, place: Place, mode: Mode) -> Mode:
-        """The mode itself where its choice of dependent speeds is good at a place, else one that is."""
-        instance = self[mode]
-        if instance.equations.setting.quality is None or instance.quality(place) > _NEARLY * POOR:
-            return mode
-        return self._better(place, mode, instance)
+    def suitable(self, place: Place, configuration: Configuration) -> Configuration:
+        """The same configuration if its dependent speeds are a good choice at a place, else a better one."""
+        instance = self[configuration]
+        if instance.equations.reduction.quality is None or instance.quality(place) > _NEARLY * POOR:
+            return configuration
+        return self._better(place, configuration, instance)
 
-    def _better(self, place: Place, mode: Mode, instance: Instance) -> Mode:
-        """A mode with a choice of dependent speeds that is good at a place."""
-        system, setting = instance.equations.system, instance.equations.setting
+    def _better(self, place: Place, configuration: Configuration, instance: Instance) -> Configuration:
+        """A configuration with a choice of dependent speeds that is good at a place."""
+        system, reduction = instance.equations.system, instance.equations.reduction
         names = [u.data.name for u in system.speeds]
         figures = instance.geometry(place.memory).at(place.t, place.q)
         kinds = [u.dimension for u in system.speeds]
         sizes = sizes_by_kind(np.max(np.abs(figures.jacobian), axis=0, initial=0.0), kinds)
-        rows = {row.constraint.name: i for i, row in enumerate(setting.rows)}
-        kept = setting.elimination.kept
-        now = [(rows[kept[step.row].constraint.name], step.speed) for step in setting.elimination.steps]
+        rows = {row.constraint.name: i for i, row in enumerate(reduction.rows)}
+        kept = reduction.elimination.kept
+        now = [(rows[kept[step.row].constraint.name], step.speed) for step in reduction.elimination.steps]
         chosen = partition(figures.jacobian, sizes, (), now, modal_speeds(system))
         if len(chosen) < len(now):
-            lost = [setting.rows[i].constraint.name for i, _ in now if i not in {row for row, _ in chosen}]
+            lost = [reduction.rows[i].constraint.name for i, _ in now if i not in {row for row, _ in chosen}]
             raise SimulationError(
                 f"at t = {place.t:.6g} s the constraints of '{system.name}' lose rank "
                 f"({', '.join(lost)} says nothing new there), so the motion can go on in more than one way; "
                 "start a little away from there",
                 None,
             )
-        return Mode(mode.locked, tuple((setting.rows[i].constraint.name, names[j]) for i, j in chosen))
+        return Configuration(
+            configuration.locked, tuple((reduction.rows[i].constraint.name, names[j]) for i, j in chosen)
+        )
 
-    def _stopped(self, place: Place, mode: Mode, locked: list[str]) -> np.ndarray:
+    def _stopped(self, place: Place, configuration: Configuration, locked: list[str]) -> np.ndarray:
         """Speeds after joints have been locked: momentum is exchanged with all others."""
-        instance = self[mode]
-        system, setting = instance.equations.system, instance.equations.setting
+        instance = self[configuration]
+        system, reduction = instance.equations.system, instance.equations.reduction
         names = [u.data.name for u in system.speeds]
         M = full_mass_matrix(numeric(full_tree(system), instance.values(place)), len(names))
         rows = np.zeros((len(locked), len(names)))
         rows[range(len(locked)), [names.index(name) for name in locked]] = 1.0
         known = np.zeros(len(locked))
-        if setting.rows:
+        if reduction.rows:
             figures = instance.geometry(place.memory).at(place.t, place.q)
             rows, known = np.vstack([figures.jacobian, rows]), np.concatenate([figures.known, known])
         return after_impulse(M, place.u, rows, known)
 
 
-def _check_consistent(t: float, mode: Mode, changing: list[Event]) -> None:
+def _check_consistent(t: float, configuration: Configuration, changing: list[Event]) -> None:
     """An error for events of one instant that contradict each other or what is locked."""
     locking = {u.data.name: event.name for event in changing for u in event.lock}
     freeing = {u.data.name: event.name for event in changing for u in event.unlock}
@@ -136,7 +147,7 @@ def _check_consistent(t: float, mode: Mode, changing: list[Event]) -> None:
             "let one of them come later",
             None,
         )
-    held = (mode.locked | locking.keys()) - freeing.keys()
+    held = (configuration.locked | locking.keys()) - freeing.keys()
     for event in changing:
         for target, value in event.changes.items():
             name = target.data.name
@@ -148,11 +159,11 @@ def _check_consistent(t: float, mode: Mode, changing: list[Event]) -> None:
                 )
 
 
-def asks_for_mode(event: Event, equations: Equations) -> bool:
+def changes_configuration(event: Event, equations: Equations) -> bool:
     """Whether an event locks or unlocks, sets what is locked, or something that loops are closed anew for."""
     if event.lock or event.unlock:
         return True
-    if any(target.data.name in equations.mode.locked for target in event.changes):
+    if any(target.data.name in equations.configuration.locked for target in event.changes):
         return True
     constraints = equations.system.constraints.values()
     if not constraints or not event.changes:

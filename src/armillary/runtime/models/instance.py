@@ -1,7 +1,7 @@
 """A program with one set of parameter values: its numbers at places of a motion.
 
 The compiled functions as the rest of the runtime asks them, outside of the loop: for assembly, for changes of
-mode and for steps across singular places.
+configuration and for steps across singular places.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Instance:
 
     def check(self, place: Place) -> None:
         """An error where a place does not satisfy the constraints, or this program cannot tell its speeds."""
-        if not self.equations.setting.rows:
+        if not self.equations.reduction.rows:
             return
         geometry = self.geometry(place.memory)
         here = geometry.at(place.t, place.q)
@@ -89,13 +89,13 @@ class Instance:
         wrong = [i for i, v in zip(geometry.layout.gaps, here.gap, strict=True) if not abs(v) < _OFF]
         wrong += [i for i, v in enumerate(speeds) if not abs(v) < _OFF * scale]
         if wrong:
-            constraint = self.equations.setting.rows[wrong[0]].constraint
+            constraint = self.equations.reduction.rows[wrong[0]].constraint
             raise ArmillaryError(
                 f"at t = {place.t:.6g} s constraint '{constraint.name}' ({constraint.about}) does not hold "
                 "any more: what was redundant or prescribed elsewhere contradicts it here, or a loop cannot "
                 "follow what is prescribed"
             )
-        told = [u not in self.equations.setting.given for u in self.equations.system.speeds]
+        told = [u not in self.equations.reduction.given for u in self.equations.system.speeds]
         if not np.max(np.abs(again - place.u)[told], initial=0.0) < 1e-3 * scale:
             raise ArmillaryError(
                 f"at t = {place.t:.6g} s the constraints of '{self.equations.system.name}' lose rank, so the "
@@ -154,7 +154,7 @@ class Instance:
 
     def geometry(self, memory: np.ndarray) -> Geometry:
         """The constraints as numbers of time and coordinates."""
-        layout = self.equations.setting.layout
+        layout = self.equations.reduction.layout
         assert layout is not None
         program = self.equations.program
         length, still = len(program.geometry.results), np.zeros(len(program.state))
@@ -172,11 +172,11 @@ class Instance:
 
     def assembled(self, place: Place, named: set[str]) -> Place:
         """The place with its loops closed and its speeds made to agree; what is named stays as it is."""
-        geometry, setting = self.geometry(place.memory), self.equations.setting
+        geometry, reduction = self.geometry(place.memory), self.equations.reduction
         names = list(self.model.coordinate_names)
         at = {i for i, name in enumerate(names) if name in named}
-        q = closed(geometry, setting, place.t, place.q, at, names)
-        check_redundant(geometry, setting, place.t, q)
+        q = closed(geometry, reduction, place.t, place.q, at, names)
+        check_redundant(geometry, reduction, place.t, q)
         guessed = [
             f"{names[i]} from {place.q[i]:.6g} to {q[i]:.6g}"
             for i in sorted(at)
@@ -184,7 +184,7 @@ class Instance:
         ]
         speeds = [s.data.name for s in self.equations.system.speeds]
         held = {j for j, name in enumerate(speeds) if name in named}
-        u = consistent(geometry, setting, place.t, q, place.u, held, speeds)
+        u = consistent(geometry, reduction, place.t, q, place.u, held, speeds)
         note = f"loops closed by moving {', '.join(guessed)}" if guessed else ""
         return replace(place, q=q, u=u, note=note)
 

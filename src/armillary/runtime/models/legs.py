@@ -1,7 +1,7 @@
 """A run through several programs of one system, leg by leg.
 
-The compiled loop ends where an event asks for another mode; the place reached is carried over and the run
-goes on. All modes have the same outputs, so nobody sees the seams but in the report.
+The compiled loop ends where an event asks for another configuration; the place reached is carried over and
+the run goes on. All configurations have the same outputs, so nobody sees the seams but in the report.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import ArmillaryError
-from armillary.mechanics.constraints.reduced_tree import Mode
+from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.records import Event
 from armillary.program.roots import FLIP, LOST, RANK, WATCHMEN
 from armillary.runtime.integrators import METHODS, Integration, integrate
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.loop.formulas import EPSILON
-from armillary.runtime.models.configurations import Modes, asks_for_mode
+from armillary.runtime.models.configurations import Configurations, changes_configuration
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.rank_loss import (
     Forecast,
@@ -39,7 +39,7 @@ _NEAR = 0.15  # radians or lengths of motion to either side of a place that one 
 
 @dataclass
 class Journey:
-    """What a run through several modes gave: rows and counts together, and what happened on the way."""
+    """The results of a run through several configurations: rows and counts together, and notes."""
 
     instance: Instance  # of the last leg
     parts: list[Integration] = field(default_factory=list)
@@ -106,11 +106,11 @@ class Slow:
 
 
 class Traveller:
-    """A run under way: where it is, in what mode, and how it goes on from there."""
+    """A run under way: where it is, in what configuration, and how it goes on from there."""
 
     def __init__(
         self,
-        modes: Modes,
+        configurations: Configurations,
         place: Place,
         t_end: float,
         *,
@@ -121,21 +121,21 @@ class Traveller:
         max_step: float,
         **how: Any,
     ) -> None:
-        self.modes, self.place, self.t_end = modes, place, t_end
+        self.configurations, self.place, self.t_end = configurations, place, t_end
         self.method, self.how = method, how
         self.step, self.max_steps, self.max_step = step, max_steps, max_step
         self.grid = step if step and not METHODS[method].adaptive else None
         self.t0, self.shown = place.t, -np.inf
         self.times = _all_times(sample, place.t, t_end, step)
-        self.mode = modes.suitable(place, modes.first)
-        self.journey = Journey(modes[self.mode])
+        self.configuration = configurations.suitable(place, configurations.first)
+        self.journey = Journey(configurations[self.configuration])
         self.stride = 0.0
         self.share = 1.0  # of the usual step across
         self.ahead: Forecast | None = None
         self.brief = np.inf
         self.slow: Slow | None = None
         self.stops: list[float] = []
-        self._note_exchange(modes.first)
+        self._note_exchange(configurations.first)
         self.journey.instance.check(place)
 
     def travel(self) -> Journey:
@@ -151,7 +151,7 @@ class Traveller:
 
     def _leg(self) -> bool:
         """One leg; whether another follows."""
-        instance = self.journey.instance = self.modes[self.mode]
+        instance = self.journey.instance = self.configurations[self.configuration]
         if not self.stride:
             self._look_ahead(instance)
         origin, end = self.place, self._leg_end()
@@ -173,8 +173,8 @@ class Traveller:
         if (flipped or stuck) and result.t_stop > origin.t:
             self._go_back(result, instance)  # the leg is gone through again
             return True
-        changing = [e for e in happened if e.name in WATCHMEN or asks_for_mode(e, instance.equations)]
-        if any(asks_for_mode(e, instance.equations) for e in changing):
+        changing = [e for e in happened if e.name in WATCHMEN or changes_configuration(e, instance.equations)]
+        if any(changes_configuration(e, instance.equations) for e in changing):
             changing += [e for e in happened if e.changes and e not in changing]
         if result.status == "event" and changing:  # rows at this time show what comes of it
             # An event is located just after its zero: rows as close as rounding brings them are at its time.
@@ -261,27 +261,27 @@ class Traveller:
         self.slow = Slow(max(self.place.t, result.t_stop - near), result.t_stop + near, near / 6)
 
     def _change(self, changing: list[Event]) -> None:
-        """Another mode, or a step across a singular place."""
+        """Another configuration, or a step across a singular place."""
         self.stops.append(self.place.t)
         _check_progress(self.stops, changing)
         others = [e for e in changing if e.name not in (RANK, FLIP)]
         if not others:
             return
-        before = self.mode
+        before = self.configuration
         try:
-            self.place, self.mode = self.modes.changed(self.place, before, others)
+            self.place, self.configuration = self.configurations.changed(self.place, before, others)
         except ArmillaryError as error:
             names = ", ".join(f"'{e.name}'" for e in others)
             raise ArmillaryError(f"at t = {self.place.t:.6g} s, after event {names}: {error}") from None
         for event in others:
             if event.lock or event.unlock:
                 self.journey.notes.append(f"t = {self.place.t:.6g} s: event '{event.name}' {_deeds(event)}")
-        if before.locked == self.mode.locked:
+        if before.locked == self.configuration.locked:
             self._note_exchange(before)
 
     def _look_ahead(self, instance: Instance) -> None:
         """A forecast where the constraints are weak, and the step across its place, once that is at hand."""
-        if instance.equations.setting.strength is None:
+        if instance.equations.reduction.strength is None:
             return
         t = self.place.t
         if self.ahead is None or not self.ahead.certain:
@@ -302,8 +302,8 @@ class Traveller:
         )
         self.ahead = None
 
-    def _note_exchange(self, before: Mode) -> None:
-        gone, now = self.modes.dependents(before), self.modes.dependents(self.mode)
+    def _note_exchange(self, before: Configuration) -> None:
+        gone, now = self.configurations.dependents(before), self.configurations.dependents(self.configuration)
         if gone != now:
             self.journey.notes.append(
                 f"t = {self.place.t:.6g} s: {', '.join(sorted(gone - now))} became independent in place of "
@@ -339,7 +339,7 @@ def _all_times(sample: Any, t0: float, t_end: float, step: float | None) -> np.n
 
 
 def _check_progress(stops: list[float], changing: list[Event]) -> None:
-    """An error for modes that change without end at one time."""
+    """An error for configurations that change without end at one time."""
     if len(stops) > 20 and stops[-1] - stops[-20] <= 1e-9 * max(abs(stops[-1]), 1.0):
         raise ArmillaryError(
             f"at t = {stops[-1]:.6g} s {', '.join(repr(e.name) for e in changing)} asks for another mode "

@@ -124,12 +124,12 @@ def confirmed(instance: Instance, place: Place, ahead: Forecast) -> bool:
     there = instance.closed(ahead.singular, y + 0.5 * dt * (rate + later), memory)
     if not np.all(np.isfinite(there)):
         return True
-    system, setting, geometry = (
+    system, reduction, geometry = (
         instance.equations.system,
-        instance.equations.setting,
+        instance.equations.reduction,
         instance.geometry(memory),
     )
-    kept = [i for i, row in enumerate(setting.rows) if row in setting.elimination.kept]
+    kept = [i for i, row in enumerate(reduction.rows) if row in reduction.elimination.kept]
     here, then = (
         geometry.at(t, q).jacobian[kept]
         for t, q in ((place.t, place.q), (ahead.singular, there[: len(place.q)]))

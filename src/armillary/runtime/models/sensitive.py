@@ -18,7 +18,7 @@ from armillary.algebra.calculus import evaluator
 from armillary.algebra.tangents import tangents
 from armillary.errors import ParameterError
 from armillary.llvm.jit import Compiled
-from armillary.mechanics.constraints.reduced_tree import Mode
+from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.unit_system import state_factor
 from armillary.program.sensitivity import JumpCheck, SensitiveEquations, jump_check, sensitive_equations
 from armillary.runtime.models.compiled import CompiledModel, machine_code
@@ -155,7 +155,7 @@ class SensitiveModel(CompiledModel):
         directions = self.equations.directions
         varied = [d for d in directions if d.role in ("coordinate", "speed", "state")]
         if initial is not None and not isinstance(initial, Mapping):
-            guessed = {q.data.name for q in self.equations.setting.corrections}
+            guessed = {q.data.name for q in self.equations.reduction.corrections}
             if wrong := [d.name for d in varied if d.name in guessed]:
                 raise ParameterError(
                     f"in a whole initial state '{wrong[0]}' is a first guess, so nothing can be told of its "
@@ -190,7 +190,7 @@ class SensitiveModel(CompiledModel):
 
     def along(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray | None:
         """Derivatives of all coordinates, speeds and states, for another choice of independent speeds."""
-        if not self.equations.setting.rows:
+        if not self.equations.reduction.rows:
             return None
         values: dict[Any, Any] = self.inside(instance.parameters)
         program = self.equations.program
@@ -209,9 +209,9 @@ class SensitiveModel(CompiledModel):
         speeds = [columns[u.data.name] * state_factor(u) for u in self.equations.system.speeds]
         return evaluator([x for moving in self.equations.moving for x in tangents(speeds, moving)])
 
-    def in_mode(self, mode: Mode) -> CompiledModel:
-        """The same system's model in another mode, with the same derivatives."""
-        base = self.base.in_mode(mode)
+    def in_configuration(self, configuration: Configuration) -> CompiledModel:
+        """The same system's model in another configuration, with the same derivatives."""
+        base = self.base.in_configuration(configuration)
         found = sensitive_equations(base.equations, self.directions, self.equations.of, ignore_jumps=True)
         return found.compile(base=base)
 

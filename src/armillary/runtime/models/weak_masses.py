@@ -22,10 +22,10 @@ import numpy as np
 
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
-from armillary.mechanics.constraints.reduced_tree import with_given
+from armillary.mechanics.constraints.reduction import with_given
 from armillary.mechanics.constraints.rows import rows
-from armillary.mechanics.masses.massless import Loose, Masses, at_place, left_by
-from armillary.mechanics.tree.tree import plant
+from armillary.mechanics.masses.massless import Masses, MasslessMotion, at_place, motions_left_by
+from armillary.mechanics.tree.tree import build_tree
 from armillary.model.unit_system import state_factor
 from armillary.runtime.integrators import Integration
 from armillary.runtime.models.instance import Instance
@@ -138,8 +138,8 @@ class _Look:
 
     def __init__(self, instance: Instance, start: _Way) -> None:
         system = instance.equations.system
-        plain, given = with_given(system, Undimensioned(), instance.equations.mode)
-        self.masses = Masses(system, plant(system, plain, given=given, parted=True))
+        plain, given = with_given(system, Undimensioned(), instance.equations.configuration)
+        self.masses = Masses(system, build_tree(system, plain, given=given, parted=True))
         self.constraints = rows(system, plain) if system.constraints else []
         self.time = system.time.data.name
         self.usual = self.masses.shares(start.at(np.zeros(1), self.time))[:, 0]
@@ -159,14 +159,14 @@ class _Look:
         share, _, k, motion = found
         if self.constraints:
             values = at_place(way.at(near[k : k + 1], self.time), 0)
-            if not left_by(self.constraints, [motion], self.masses.system, values, _HELD):
+            if not motions_left_by(self.constraints, [motion], self.masses.system, values, _HELD):
                 return ""
         return (
             f"near t = {way.t + near[k]:.6g} s {motion.line()}: {SINGULAR_THERE} (a pivot "
             f"is {share:.1g} of the inertias that it is made of); {_REMEDY}"
         )
 
-    def _weakest(self, way: _Way, times: np.ndarray) -> tuple[float, float, int, Loose] | None:
+    def _weakest(self, way: _Way, times: np.ndarray) -> tuple[float, float, int, MasslessMotion] | None:
         return self.masses.weakest(way.at(times, self.time), self.usual)
 
 

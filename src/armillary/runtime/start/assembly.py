@@ -14,8 +14,8 @@ import numpy as np
 
 from armillary.errors import ParameterError
 from armillary.mechanics.constraints.assembly import Chance, Geometry
-from armillary.mechanics.constraints.closing import gap_text, movable, redundant_text
-from armillary.mechanics.constraints.reduced_tree import Setting
+from armillary.mechanics.constraints.loop_closure import gap_text, movable_speeds, redundant_text
+from armillary.mechanics.constraints.reduction import Reduction
 
 _CLOSED = 1e-10
 _CONSISTENT = 1e-9
@@ -24,13 +24,18 @@ _REACHES = (0.3,) * 10 + (1.0,) * 15 + (3.0,) * 15  # how far from the given val
 
 
 def closed(
-    geometry: Geometry, setting: Setting, t: float, q: np.ndarray, named: Collection[int], names: list[str]
+    geometry: Geometry,
+    reduction: Reduction,
+    t: float,
+    q: np.ndarray,
+    named: Collection[int],
+    names: list[str],
 ) -> np.ndarray:
     """Coordinates that close all loops; ``named`` are the places of those that the user gave."""
     geometry = geometry.in_sizes()
     kept = sorted(named)
     free = np.zeros(geometry.layout.speeds, dtype=bool)
-    attempts = movable(geometry, setting, free, positions=True)
+    attempts = movable_speeds(geometry, reduction, free, positions=True)
     best, least = q, np.inf
     for moving in attempts:
         moved, gap = geometry.close(t, q, moving, kept=kept)
@@ -46,7 +51,7 @@ def closed(
         if is_closed(geometry, t, moved):
             return moved
     gap = geometry.nearest(t, best, attempts[-1], kept)
-    raise ParameterError(_open_loops(geometry, setting, gap, [names[i] for i in kept]))
+    raise ParameterError(_open_loops(geometry, reduction, gap, [names[i] for i in kept]))
 
 
 def is_closed(geometry: Geometry, t: float, q: np.ndarray) -> bool:
@@ -56,7 +61,7 @@ def is_closed(geometry: Geometry, t: float, q: np.ndarray) -> bool:
 
 def consistent(
     geometry: Geometry,
-    setting: Setting,
+    reduction: Reduction,
     t: float,
     q: np.ndarray,
     u: np.ndarray,
@@ -66,12 +71,12 @@ def consistent(
     """Speeds that satisfy all constraints; ``named`` are the places of those that the user gave."""
     held = np.array([j in named for j in range(len(u))])
     scale = 1.0 + np.max(np.abs(u), initial=0.0)
-    for moving in movable(geometry, setting, held):
+    for moving in movable_speeds(geometry, reduction, held):
         found, residual = geometry.consistent(t, q, u, moving)
         if not residual.size or np.max(np.abs(residual)) <= _CONSISTENT * scale:
             return found
     worst = int(np.argmax(np.abs(residual)))
-    constraint = setting.rows[worst].constraint
+    constraint = reduction.rows[worst].constraint
     raise ParameterError(
         f"the initial speeds {', '.join(names[j] for j in sorted(named))} contradict constraint "
         f"'{constraint.name}' ({constraint.about}), which they leave at {residual[worst]:.6g}; name fewer "
@@ -79,16 +84,16 @@ def consistent(
     )
 
 
-def check_redundant(geometry: Geometry, setting: Setting, t: float, q: np.ndarray) -> None:
+def check_redundant(geometry: Geometry, reduction: Reduction, t: float, q: np.ndarray) -> None:
     """An error where constraints that said nothing new at the default parameters do so at these."""
-    if not setting.elimination.redundant:
+    if not reduction.elimination.redundant:
         return
     J = geometry.at(t, q).jacobian
     largest = np.max(np.abs(J), axis=0)
     J = J / np.where(largest > _NEW * np.max(largest), largest, 1.0)
-    kept = [i for i, row in enumerate(setting.rows) if row in setting.elimination.kept]
+    kept = [i for i, row in enumerate(reduction.rows) if row in reduction.elimination.kept]
     if np.linalg.matrix_rank(J, _NEW) > np.linalg.matrix_rank(J[kept], _NEW):
-        raise ParameterError(redundant_text(setting))
+        raise ParameterError(redundant_text(reduction))
 
 
 def _too_many_named(geometry: Geometry, t: float, q: np.ndarray, kept: list[int]) -> bool:
@@ -133,12 +138,12 @@ def _from_elsewhere(
     return nearest, best
 
 
-def _open_loops(geometry: Geometry, setting: Setting, gap: np.ndarray, named: list[str]) -> str:
+def _open_loops(geometry: Geometry, reduction: Reduction, gap: np.ndarray, named: list[str]) -> str:
     lines = []
     shown = max(_CLOSED, 1e-6 * float(np.max(np.abs(gap))))
     for i, value in zip(geometry.layout.gaps, gap, strict=True):
         if abs(value) > shown:
-            before, after = gap_text(setting, i)
+            before, after = gap_text(reduction, i)
             lines.append(f"\n  {before}{value:.6g}{after}")
     held = f" with {', '.join(named)} as given" if named else ""
     return (

@@ -19,7 +19,7 @@ from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ParameterError
 from armillary.mechanics.constraints.assembly import Figures, Geometry, Layout
-from armillary.mechanics.constraints.closing import movable
+from armillary.mechanics.constraints.loop_closure import movable_speeds
 from armillary.program.directions import Direction
 from armillary.program.equations import Equations
 from armillary.runtime.models.instance import Instance
@@ -76,13 +76,13 @@ class StartDerivatives:
 
     @cached_property
     def geometry(self) -> Along:
-        return Along(self.equations.setting.geometry)
+        return Along(self.equations.reduction.geometry)
 
     @cached_property
     def _plain(self) -> Undimensioned:
         """The reader of the description: what is prescribed or locked as what it follows from."""
         plain, known = Undimensioned(), {}
-        for p in self.equations.setting.given.values():
+        for p in self.equations.reduction.given.values():
             known[p.speed] = plain(p.value)
             if p.coordinate is not None and p.position is not None:
                 known[p.coordinate] = plain(p.position)
@@ -134,7 +134,7 @@ class Derived:
         self.q, self.u = starts.seeded(starts.coordinates), starts.seeded(starts.speeds)
         self.states, self.memory = starts.seeded(starts.states), starts.seeded(starts.memories)
         self._unit_quaternions(initial)
-        if starts.equations.setting.rows:
+        if starts.equations.reduction.rows:
             self._close(initial)
         if initial is None or isinstance(initial, Mapping):
             self._place_centres()
@@ -168,7 +168,7 @@ class Derived:
             -(here.jacobian @ du + r.jacobian @ place.u + r.known)
             for r, du in zip(self._rates(geometry), self.u, strict=True)
         ]
-        options = [m for m in movable(geometry, equations.setting, held) if not np.any(changed & ~m)]
+        options = [m for m in movable_speeds(geometry, equations.reduction, held) if not np.any(changed & ~m)]
         moving, steps = self._chosen([(m, here.jacobian, right) for m in options], "speeds")
         self.u[:, moving] += steps
 
@@ -178,9 +178,9 @@ class Derived:
         """With the speeds moving that assembly may have moved, and what is named kept; of more names than the
         loops leave free, those of dependent coordinates are first guesses.
         """
-        setting, names = self._starts.equations.setting, self._starts.coordinates
+        reduction, names = self._starts.equations.reduction, self._starts.coordinates
         varied = {d.name for d in self._starts.directions}
-        guessed = {q.data.name for q in setting.corrections} - varied
+        guessed = {q.data.name for q in reduction.corrections} - varied
         wanted = self.q.copy()
         self._on_sphere()  # of where the parameters are now; named ones are brought back to what is wanted
         gaps, rates = list(geometry.layout.gaps), self._rates(geometry)
@@ -192,7 +192,7 @@ class Derived:
             back = (wanted - self.q)[:, kept]
             right = [np.concatenate([-r.gap, b]) for r, b in zip(rates, back, strict=True)]
             free = np.zeros(geometry.layout.speeds, dtype=bool)
-            for moving in movable(geometry, setting, free, positions=True):
+            for moving in movable_speeds(geometry, reduction, free, positions=True):
                 reached = np.zeros(len(names), dtype=bool)
                 reached[[i for i, j in geometry.layout.rates if moving[j]]] = True
                 if not np.any(changed & ~reached):

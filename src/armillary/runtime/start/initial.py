@@ -55,7 +55,7 @@ def given_values(
         given = vector(initial, len(state), "initial state")
         values |= dict(zip(state, given.tolist(), strict=True))
         # In a whole state, coordinates that constraints decide are first guesses.
-        guessed = {q.data.name for q in equations.setting.corrections}
+        guessed = {q.data.name for q in equations.reduction.corrections}
         named = set(state) - guessed
     else:
         found = {str(key): value for key, value in (initial or {}).items()}
@@ -70,9 +70,9 @@ def given_values(
 def _number(equations: Equations, name: str, value: Any) -> float:
     system = equations.system
     known = [*equations.coordinates, *(u.data.name for u in system.speeds), *equations.states]
-    given = {p.speed.data.name for p in equations.setting.given.values()}
+    given = {p.speed.data.name for p in equations.reduction.given.values()}
     if name in given or (name not in known and any(name == q.data.name for q in system.coordinates)):
-        how = "locked" if name in equations.mode.locked else "prescribed"
+        how = "locked" if name in equations.configuration.locked else "prescribed"
         raise ParameterError(f"'{name}' is {how}, so it has no initial value")
     if name not in known:
         raise ParameterError(f"there is no coordinate, speed or state '{name}'{nearest(name, known)}")

@@ -35,7 +35,7 @@ def with_mass_centres(
     if not starts or (initial is not None and not isinstance(initial, Mapping)):
         return place
     values = instance.values(place)
-    for given in equations.setting.given.values():
+    for given in equations.reduction.given.values():
         pairs = ((given.speed, given.value), (given.coordinate, given.position))
         values |= {s.data.name: evaluate(x, values) for s, x in pairs if s is not None and x is not None}
     coordinates = {name: i for i, name in enumerate(equations.coordinates)}
@@ -50,7 +50,7 @@ def with_mass_centres(
                     f"initial gives '{name}' a value, but start_mass_centre places the mass centre of "
                     f"'{start.body.name}'; leave '{name}' out, or give a whole state"
                 )
-            if any(s in (given.speed, given.coordinate) for given in equations.setting.given.values()):
+            if any(s in (given.speed, given.coordinate) for given in equations.reduction.given.values()):
                 raise ParameterError(
                     f"'{name}' is prescribed or locked, so the mass centre of '{start.body.name}' cannot be "
                     "placed by start_mass_centre"

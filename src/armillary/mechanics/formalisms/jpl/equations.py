@@ -12,7 +12,7 @@ from typing import Any
 
 from armillary.algebra.triples import minus, plus, times, total
 from armillary.algebra.vectors import Triple
-from armillary.mechanics.formalisms.kane import Implicit
+from armillary.mechanics.formalisms.kane import ImplicitEquations
 from armillary.mechanics.tree.uncouple import uncouple
 
 
@@ -47,7 +47,7 @@ class Assembled:
             for i in free
         }
         matrix = {(i, j): a for (i, j), a in self.matrix.items() if i in force and j in force}
-        x = uncouple(Implicit(matrix, force, self.names), "fewest neighbours")
+        x = uncouple(ImplicitEquations(matrix, force, self.names), "fewest neighbours")
         return [self.given[i] if i in self.given else x[i] for i in range(len(self.motion))]
 
     def hinge_torques(self, x: list[Any], applied: list[Any]) -> list[Any]:

@@ -15,7 +15,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.triples import ZEROS, add, cross_triples, named, negative
 from armillary.algebra.vectors import Triple, direction_cosines, matrix_vector
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.reduced_tree import Setting
+from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.formalisms.jpl.appendages import appendage
 from armillary.mechanics.formalisms.jpl.arithmetic import centripetal
 from armillary.mechanics.formalisms.jpl.loads import Loading, loading
@@ -42,22 +42,22 @@ class AppendageRates:
 
     speeds: dict[int, Any]
     states: dict[Expr, Any]
-    setting: Setting
+    reduction: Reduction
     momentum: Triple
     torques: dict[Expr, Any]
 
 
-def appendage_rates(system: System, setting: Setting, formulation: str) -> AppendageRates:
+def appendage_rates(system: System, reduction: Reduction, formulation: str) -> AppendageRates:
     """All rates of a system by "mbdyfr", "mbdyfn" or "mbdyfl"."""
-    read = reader(setting.plain)
+    read = reader(reduction.plain)
     found = gather(system, read, formulation)
-    _check_given(system, setting, found, formulation)
+    _check_given(system, reduction, found, formulation)
     total = _total(found)
     turned = _spun(found, total) if formulation == "mbdyfr" else {}
     for other in turned.values():
-        setting = replace(setting, plain=setting.plain.knowing(other.meaning(read)))
-    loads = loading(system, found, reader(setting.plain))
-    vehicle, order = _vehicle(setting, found, total, turned, loads, read)
+        reduction = replace(reduction, plain=reduction.plain.knowing(other.meaning(read)))
+    loads = loading(system, found, reader(reduction.plain))
+    vehicle, order = _vehicle(reduction, found, total, turned, loads, read)
     solution = solve(vehicle, formulation)
     index = {u: i for i, u in enumerate(system.speeds)}
     speeds = _root_rates(system, found.groups[0], solution, formulation, read, index)
@@ -74,13 +74,13 @@ def appendage_rates(system: System, setting: Setting, formulation: str) -> Appen
     states = _modal_rates(found, order, turned, solution, speeds, index)
     axes = direction_cosines(system.ground.frame, found.groups[0].head.frame)
     momentum = matrix_vector(tuple(tuple(read(x) for x in row) for row in axes), solution.momentum)  # type: ignore[arg-type]
-    return AppendageRates(speeds, states, setting, momentum, torques)
+    return AppendageRates(speeds, states, reduction, momentum, torques)
 
 
-def _check_given(system: System, setting: Setting, found: Groups, formulation: str) -> None:
+def _check_given(system: System, reduction: Reduction, found: Groups, formulation: str) -> None:
     hinged = {step.speed for group in found.groups for step in group.steps}
     for u in system.speeds:
-        if u in setting.given and u not in hinged:
+        if u in reduction.given and u not in hinged:
             raise ModelError(
                 f"formalism '{formulation}': the speed '{u}' is given, but only those of hinges and "
                 "rotors can be; formalism='kane' or 'recursive' takes it"
@@ -100,7 +100,7 @@ def _spun(found: Groups, total: Any) -> dict[str, Spun]:
 
 
 def _vehicle(
-    setting: Setting, found: Groups, total: Any, turned: dict[str, Spun], loads: Loading, read: Reader
+    reduction: Reduction, found: Groups, total: Any, turned: dict[str, Spun], loads: Loading, read: Reader
 ) -> tuple[Vehicle, list[int]]:
     """The vehicle, and the groups that are its substructures."""
     order = [g for g, group in enumerate(found.groups) if group.axial is None]
@@ -125,7 +125,7 @@ def _vehicle(
                 group.central_inertia,
                 number.get(inboard, -1),
                 tuple(
-                    _hinge(setting, group, h, loads.hinges.get((g, h), 0), read)
+                    _hinge(reduction, group, h, loads.hinges.get((g, h), 0), read)
                     for h in range(len(group.axes))
                 ),
                 add(group.at, negative(back)),
@@ -133,7 +133,8 @@ def _vehicle(
                 group.turned,
                 tuple(appendages),
                 tuple(
-                    _rotor(setting, found.groups[r], loads.hinges.get((r, 0), 0), read) for r in group.rotors
+                    _rotor(reduction, found.groups[r], loads.hinges.get((r, 0), 0), read)
+                    for r in group.rotors
                 ),
                 loads.torques.get(g, ZEROS),
                 loads.forces.get(g, ZEROS),
@@ -145,22 +146,22 @@ def _vehicle(
     return Vehicle(tuple(parts), spin), order
 
 
-def _hinge(setting: Setting, group: Group, h: int, torque: Any, read: Reader) -> Hinge:
+def _hinge(reduction: Reduction, group: Group, h: int, torque: Any, read: Reader) -> Hinge:
     step = group.steps[h]
     name = step.speed.data.name
     return Hinge(
         group.axes[h], read(step.angle), read(step.speed), fn.named(torque, f"tau_{name}"),
-        _given(setting, step.speed, read), name,
+        _given(reduction, step.speed, read), name,
     )  # fmt: skip
 
 
-def _rotor(setting: Setting, group: Group, torque: Any, read: Reader) -> Rotor:
+def _rotor(reduction: Reduction, group: Group, torque: Any, read: Reader) -> Rotor:
     speed = group.steps[0].speed
-    return Rotor(group.axes[0], group.axial, read(speed), torque, _given(setting, speed, read))
+    return Rotor(group.axes[0], group.axial, read(speed), torque, _given(reduction, speed, read))
 
 
-def _given(setting: Setting, speed: Expr, read: Reader) -> Any:
-    given = setting.given.get(speed)
+def _given(reduction: Reduction, speed: Expr, read: Reader) -> Any:
+    given = reduction.given.get(speed)
     return None if given is None else read(time_derivative(given.value))
 
 

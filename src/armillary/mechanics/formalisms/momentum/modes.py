@@ -25,7 +25,7 @@ from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.triples import ZEROS, add, inner, minus, named, plus, times
 from armillary.algebra.vectors import Triple, combination, combined, cross_triples, matrix_vector
-from armillary.mechanics.tree.loads import Applied, Wrench, along_modes, twist_dot
+from armillary.mechanics.tree.loads import AppliedLoads, Wrench, along_modes, twist_dot
 from armillary.mechanics.tree.tree import Link, Tree
 
 Columns = tuple[tuple[Triple, Triple], ...]
@@ -78,7 +78,7 @@ def modal_rates(
     momenta: Sequence[Wrench],
     balances: Sequence[Wrench],
     falls: Sequence[Triple],
-    applied: Applied,
+    applied: AppliedLoads,
     column_rates: Mapping[int, Columns],
 ) -> dict[int, Any]:
     """π' by speed index; ``balances`` are loads less ω × n + v × f and ω × f, link by link."""

@@ -30,7 +30,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.triples import ZEROS, add, minus, named, plus, scaled, times
 from armillary.algebra.vectors import Triple, cross_triples
 from armillary.mechanics.formalisms import recursive
-from armillary.mechanics.formalisms.kane import Composite, Implicit, mass_matrix
+from armillary.mechanics.formalisms.kane import Composite, ImplicitEquations, mass_matrix
 from armillary.mechanics.formalisms.momentum.modes import (
     Columns,
     Velocity,
@@ -39,7 +39,7 @@ from armillary.mechanics.formalisms.momentum.modes import (
     modal_momenta,
     modal_rates,
 )
-from armillary.mechanics.tree.loads import Applied, Wrench, along, gathered
+from armillary.mechanics.tree.loads import AppliedLoads, Wrench, along, gathered
 from armillary.mechanics.tree.tree import ANGULAR, LINEAR, Freedom, Link, Tree, deformed
 from armillary.mechanics.tree.uncouple import uncouple
 
@@ -55,7 +55,7 @@ class Weight:
     fall: Triple
 
 
-def moving(tree: Tree, speeds: Mapping[int, Any]) -> Tree:
+def with_speeds(tree: Tree, speeds: Mapping[int, Any]) -> Tree:
     """The tree with other values for some of its speeds, by index."""
 
     def given(d: Freedom) -> Freedom:
@@ -119,12 +119,12 @@ def weights(tree: Tree, falls_of: Mapping[int, Triple] | None = None) -> list[We
     return [Weight(*each) for each in zip(masses, firsts, falls, strict=True)]
 
 
-def external_loads(tree: Tree, applied: Applied) -> list[Wrench]:
+def external_loads(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
     """(N, F) of the applied loads, gravity not among them, on everything from each joint outwards."""
     return gathered(tree, [applied.wrenches.get(i, (ZEROS, ZEROS)) for i in range(len(tree.links))], "e")
 
 
-def conjugate(tree: Tree, motions: Sequence[Velocity], momenta: Sequence[Wrench]) -> dict[int, Any]:
+def conjugate_momenta(tree: Tree, motions: Sequence[Velocity], momenta: Sequence[Wrench]) -> dict[int, Any]:
     """p by speed index, prescribed speeds included."""
     found = {
         d.index: plus(along(d, *momenta[i]), times(d.armature, d.speed))
@@ -140,7 +140,7 @@ def conjugate_rates(
     momenta: Sequence[Wrench],
     masses: Sequence[Weight],
     external: Sequence[Wrench],
-    applied: Applied,
+    applied: AppliedLoads,
     column_rates: Mapping[int, Columns],
 ) -> dict[int, Any]:
     """p' by speed index, as if no speed were prescribed."""
@@ -168,11 +168,11 @@ def solved_speeds(tree: Tree, momenta: Mapping[int, Any], way: str) -> dict[int,
     unknown = sorted(
         (d for link in tree.links for d in link.degrees if not d.prescribed), key=lambda d: d.index
     )
-    known = moving(tree, dict.fromkeys([d.index for d in unknown], 0))
+    known = with_speeds(tree, dict.fromkeys([d.index for d in unknown], 0))
     motions = velocities(known)
-    b = conjugate(known, motions, composite_momenta(known, motions))
+    b = conjugate_momenta(known, motions, composite_momenta(known, motions))
     right = {d.index: fn.named(minus(momenta[d.index], b[d.index]), f"p_{d.index + 1}") for d in unknown}
     if way == "recursion":
-        return recursive.accelerations(tree, Applied({}, right), still=True)
+        return recursive.accelerations(tree, AppliedLoads({}, right), still=True)
     names = {d.index: d.name for d in unknown}
-    return uncouple(Implicit(mass_matrix(tree), right, names), "fewest neighbours")
+    return uncouple(ImplicitEquations(mass_matrix(tree), right, names), "fewest neighbours")

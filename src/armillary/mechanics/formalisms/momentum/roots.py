@@ -29,7 +29,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.triples import ZEROS, add, is_zero, named, scaled, unit
 from armillary.algebra.vectors import Triple, cross_triples, sum_of_products
 from armillary.mechanics.formalisms.momentum.momentum import Weight
-from armillary.mechanics.tree.loads import Applied, Wrench, along
+from armillary.mechanics.tree.loads import AppliedLoads, Wrench, along
 from armillary.mechanics.tree.tree import LINEAR, Tree
 
 
@@ -95,7 +95,7 @@ class Root:
         return {first: named(add(tree.gravity, scaled(force, -1 / mass)), f"fall_{self.name}")}
 
     def rates(
-        self, tree: Tree, masses: Sequence[Weight], external: Sequence[Wrench], applied: Applied
+        self, tree: Tree, masses: Sequence[Weight], external: Sequence[Wrench], applied: AppliedLoads
     ) -> tuple[Triple, Triple]:
         """(P', H') from the loads."""
         N, F = external[self.link]

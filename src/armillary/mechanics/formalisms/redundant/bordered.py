@@ -28,7 +28,7 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, total
 from armillary.algebra.triples import is_zero, minus, plus, times
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
-from armillary.mechanics.formalisms.kane import Implicit
+from armillary.mechanics.formalisms.kane import ImplicitEquations
 from armillary.mechanics.formalisms.redundant.joints import Row
 from armillary.mechanics.formalisms.redundant.parts import Part, Parts, mass_block
 from armillary.mechanics.tree.uncouple import uncouple
@@ -157,7 +157,7 @@ class Bordered:
             matrix[place[k], place[k]] = -sigma
             for v, x in form.items():
                 matrix[_pair(place[k], place[v])] = x
-        x = uncouple(Implicit(matrix, force, names), "leaves first")
+        x = uncouple(ImplicitEquations(matrix, force, names), "leaves first")
         speeds = [v for p in self.parts.parts for v in p.speeds]
         return [as_expr(x[place[unknown]]) for unknown in [*speeds, *range(len(self.rows))]]
 

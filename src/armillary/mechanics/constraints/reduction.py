@@ -15,23 +15,24 @@ from armillary.algebra.triples import plus, times
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.assembly import Layout
-from armillary.mechanics.constraints.choose import choose
+from armillary.mechanics.constraints.dependent_speeds import choose_dependent_speeds
+from armillary.mechanics.constraints.motion_sample import MotionSample, geometry_expressions
 from armillary.mechanics.constraints.rows import Elimination, Row, remainders, rows
-from armillary.mechanics.constraints.sample import Sample, geometry_expressions
 from armillary.mechanics.constraints.sizes import Sizes, motion_sizes
 from armillary.mechanics.tree.kinematics import corrections
 from armillary.mechanics.tree.regroup import regroup
-from armillary.mechanics.tree.tree import Freedom, Tree, plant
+from armillary.mechanics.tree.tree import Freedom, Tree, build_tree
 from armillary.model.joints import Drift
 from armillary.model.records import Prescription
 from armillary.model.system import System
 
 
 @dataclass(frozen=True)
-class Mode:
-    """What may differ between the programs of one system: speeds locked by events, and speeds given up.
+class Configuration:
+    """What distinguishes the programs of one system: its locked speeds and its choice of dependent speeds.
 
-    ``dependents`` names the speed of each constraint whose choice is made; the rest is chosen.
+    ``dependents`` holds (constraint, speed) for every constraint whose dependent speed is chosen already; the
+    derivation chooses the others.
     """
 
     locked: frozenset[str] = frozenset()
@@ -39,8 +40,8 @@ class Mode:
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
-    """A system read for derivation: its tree, the reader of its expressions, and what constrains it."""
+class Reduction:
+    """A system reduced to its independent speeds: its tree, the reader of its expressions, constraints."""
 
     tree: Tree
     plain: Undimensioned
@@ -57,7 +58,7 @@ class Setting:
     pivots: tuple[Expr, ...] = ()  # those that vary: of another sign beyond a singular place
     sizes: Sizes = field(default_factory=dict)  # of coordinates, by kind
 
-    def regrouped(self) -> Setting:
+    def regrouped(self) -> Reduction:
         """The same with its inertia regrouped."""
         free = None if self.free_tree is None else regroup(self.free_tree)
         return replace(self, tree=regroup(self.tree), free_tree=free)
@@ -76,26 +77,26 @@ class Setting:
         return [q for q in system.coordinates if q not in known]
 
 
-def first_mode(system: System) -> Mode:
-    """The mode in which runs start: locked as described, dependent speeds as the derivation chooses."""
-    return Mode(frozenset(u.data.name for u in system.locked))
+def initial_configuration(system: System) -> Configuration:
+    """The configuration in which runs start: locks as described, dependent speeds left to the derivation."""
+    return Configuration(frozenset(u.data.name for u in system.locked))
 
 
-def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
+def reduce_system(system: System, plain: Undimensioned, configuration: Configuration) -> Reduction:
     """The tree of a system with given, locked and dependent speeds as what they are."""
-    plain, given = with_given(system, plain, mode)
+    plain, given = with_given(system, plain, configuration)
     parted = bool(system.constraints) or _holds_parent_velocity(system, {*given, *system.armatures})
     if not system.constraints:
-        return Setting(plant(system, plain, given=given, parted=parted), plain, given)
+        return Reduction(build_tree(system, plain, given=given, parted=parted), plain, given)
     found = rows(system, plain)
-    sample = Sample(system, found, plain)
-    elimination = _chosen(system, found, plain, mode, sample)
+    sample = MotionSample(system, found, plain)
+    elimination = _chosen(system, found, plain, configuration, sample)
     values, layout, _ = geometry_expressions(system, found, plain)
     steps = _position_steps(system, elimination, plain)
     independent = {i: plain(u) for i, u in enumerate(system.speeds)}
     dependents = {system.speeds[d]: value for d, value in elimination.speeds(independent).items()}
     plain = plain.knowing({u: _expression(value) for u, value in dependents.items()})
-    tree = plant(system, plain, given=given, parted=parted)
+    tree = build_tree(system, plain, given=given, parted=parted)
     gained = corrections(tree)
     right = remainders(system, elimination.kept, plain, given)
     for i, row in enumerate(elimination.kept):
@@ -106,7 +107,7 @@ def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
     tree = _with_rates(tree, elimination.solve(right, "c"))
     quality = reduce(fn.minimum, elimination.qualities) if elimination.qualities else None
     strength = reduce(fn.minimum, elimination.strengths) if elimination.strengths else None
-    return Setting(
+    return Reduction(
         tree,
         plain,
         given,
@@ -125,13 +126,13 @@ def constrained(system: System, plain: Undimensioned, mode: Mode) -> Setting:
 
 
 def with_given(
-    system: System, plain: Undimensioned, mode: Mode
+    system: System, plain: Undimensioned, configuration: Configuration
 ) -> tuple[Undimensioned, dict[Expr, Prescription]]:
-    """(the reader that puts in what is given, the prescribed and locked speeds) of a system in a mode."""
+    """(reader with given motions substituted, prescribed and locked speeds) in a configuration."""
     _check_given(system)
     given = dict(system.prescriptions)
     for u in system.speeds:
-        if u.data.name in mode.locked:
+        if u.data.name in configuration.locked:
             given[u] = Prescription(u, ZERO)
     return (plain.knowing(_known(given, plain)) if given else plain), given
 
@@ -170,7 +171,7 @@ def full_tree(system: System) -> Tree:
     """The tree with every speed free that is not prescribed: of a system without its constraints."""
     plain = Undimensioned()
     plain = plain.knowing(_known(system.prescriptions, plain))
-    return plant(system, plain, given=system.prescriptions, parted=True)
+    return build_tree(system, plain, given=system.prescriptions, parted=True)
 
 
 def _known(given: Mapping[Expr, Prescription], plain: Undimensioned) -> dict[Expr, Expr]:
@@ -193,7 +194,7 @@ def _holds_parent_velocity(system: System, speeds: Collection[Expr]) -> bool:
 
 
 def _chosen(
-    system: System, found: list[Row], plain: Undimensioned, mode: Mode, sample: Sample
+    system: System, found: list[Row], plain: Undimensioned, configuration: Configuration, sample: MotionSample
 ) -> Elimination:
     names = [u.data.name for u in system.speeds]
     set_by_events = {
@@ -202,18 +203,18 @@ def _chosen(
         for target in event.changes
         if target.data.role == "speed"
     }
-    elimination = choose(
+    elimination = choose_dependent_speeds(
         found,
         sample,
         names,
         [u.dimension for u in system.speeds],
         kept_free=set_by_events,
         modal=modal_speeds(system),
-        wanted={constraint: names.index(speed) for constraint, speed in mode.dependents},
+        wanted={constraint: names.index(speed) for constraint, speed in configuration.dependents},
         given={u: _in_words(p) for u, p in system.prescriptions.items()},
-        locked=mode.locked,
+        locked=configuration.locked,
     )
-    locked = {u for u in system.speeds if u.data.name in mode.locked}
+    locked = {u for u in system.speeds if u.data.name in configuration.locked}
     free = len(names) - len(set(system.prescriptions) | locked)
     driven = any(np.any(np.abs(b) > 1e-12) for b in sample(list(elimination.known.values())))
     if len(elimination.factors) >= free and not locked and not driven:

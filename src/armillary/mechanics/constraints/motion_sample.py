@@ -61,7 +61,7 @@ def geometry_expressions(
     return values, layout, [plain(q) for q in free]
 
 
-class Sample:
+class MotionSample:
     """Values of all that constraints depend on, at several places at once; the first is where runs start."""
 
     def __init__(self, system: System, found: Sequence[Row], plain: Undimensioned) -> None:

@@ -9,33 +9,33 @@ import numpy as np
 
 from armillary.algebra.walk import symbols
 from armillary.mechanics.constraints.assembly import Geometry
-from armillary.mechanics.constraints.reduced_tree import Setting
+from armillary.mechanics.constraints.reduction import Reduction
 
 
-def movable(
-    geometry: Geometry, setting: Setting, held: np.ndarray, *, positions: bool = False
+def movable_speeds(
+    geometry: Geometry, reduction: Reduction, held: np.ndarray, *, positions: bool = False
 ) -> list[np.ndarray]:
     """Which speeds may move, attempt by attempt; for ``positions`` only those that rows of positions hold."""
     rows = set(geometry.layout.gaps) if positions else set(range(geometry.layout.rows))
-    kept = [setting.rows.index(row) for row in setting.elimination.kept]
+    kept = [reduction.rows.index(row) for row in reduction.elimination.kept]
     dependent = np.zeros(geometry.layout.speeds, dtype=bool)
-    dependent[[step.speed for step in setting.elimination.steps if kept[step.row] in rows]] = True
+    dependent[[step.speed for step in reduction.elimination.steps if kept[step.row] in rows]] = True
     holding = np.zeros(geometry.layout.speeds, dtype=bool)
     holding[[j for i, j in geometry.layout.jacobian if i in rows]] = True
     return [dependent & ~held, holding & ~held]
 
 
-def gap_text(setting: Setting, i: int) -> tuple[str, str]:
+def gap_text(reduction: Reduction, i: int) -> tuple[str, str]:
     """The words before and after the number of an open row."""
-    row = setting.rows[i]
+    row = reduction.rows[i]
     sets = [s.data.name for s in symbols(row.gap) if s.data.role == "parameter"]
     by = f", set by {', '.join(sets)}" if sets else ""
     return f"'{row.constraint.name}': {row.constraint.about}: ", f" remains{by}"
 
 
-def redundant_text(setting: Setting) -> str:
+def redundant_text(reduction: Reduction) -> str:
     """The error where redundant constraints are not redundant."""
-    names = ", ".join(f"'{row.constraint.name}'" for row in setting.elimination.redundant)
+    names = ", ".join(f"'{row.constraint.name}'" for row in reduction.elimination.redundant)
     return (
         f"constraint {names} says nothing new at the default parameters, but does at these: the system has "
         "fewer degrees of freedom here; give the parameters defaults that are meant, and derive again"

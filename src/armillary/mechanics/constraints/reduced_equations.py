@@ -15,11 +15,13 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.triples import is_zero, plus, times
-from armillary.mechanics.formalisms.kane import Implicit
+from armillary.mechanics.formalisms.kane import ImplicitEquations
 from armillary.mechanics.tree.tree import Tree
 
 
-def reduced(equations: Implicit, factors: Mapping[int, Mapping[int, Any]]) -> Implicit:
+def reduced_equations(
+    equations: ImplicitEquations, factors: Mapping[int, Mapping[int, Any]]
+) -> ImplicitEquations:
     """The equations without dependent speeds, whose factors A are given by index."""
     if not factors:
         return equations
@@ -39,7 +41,7 @@ def reduced(equations: Implicit, factors: Mapping[int, Mapping[int, Any]]) -> Im
         for d, a in mine:
             value = plus(value, times(a, equations.force[d]))
         force[r] = fn.named(value, f"g_{r + 1}")
-    return Implicit(matrix, force, equations.names)
+    return ImplicitEquations(matrix, force, equations.names)
 
 
 def dependent_rates(
@@ -58,7 +60,7 @@ def dependent_rates(
 
 
 def _products(
-    equations: Implicit, factors: Mapping[int, Mapping[int, Any]], independent: list[int]
+    equations: ImplicitEquations, factors: Mapping[int, Mapping[int, Any]], independent: list[int]
 ) -> dict[int, dict[int, Any]]:
     """M A by row and independent column."""
     rows: dict[int, dict[int, Any]] = {k: {} for k in equations.force}

@@ -45,7 +45,7 @@ class Evaluate(Protocol):
         """Expressions at a place, or each where it is largest, as constants of the parameters."""
 
 
-def choose(
+def choose_dependent_speeds(
     found: Sequence[Row],
     evaluate: Evaluate,
     names: Sequence[str],
