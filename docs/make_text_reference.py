@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import armillary
-from armillary.files.model.kinds import Either, Form, Kind, TableOf
-from armillary.files.model.objects import BEAMS, FRICTIONS, JOINTS, ORBITS, PLATES, Maker
+from armillary.files.model.objects import BEAMS, PLATES
 from armillary.files.model.objects import SECTIONS as CROSS_SECTIONS
 from armillary.files.model.sections import FLEXIBLE, LAYOUT, SECTIONS, TOP, Verb
+from armillary.model.kinds import Either, Form, Kind, Maker, TableOf
+from armillary.model.text_objects import FRICTIONS, JOINTS, ORBITS
 
 FOLDER = Path(__file__).parent / "reference"
 PAGE = FOLDER / "text-models.md"

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import TIME
 from armillary.errors import ArmillaryError, nearest
-from armillary.files.model.kinds import shown
 from armillary.model.deduced_units import parameter_units
+from armillary.model.kinds import shown
 from armillary.model.parameter_descriptions import parameter_descriptions
 from armillary.model.records import Memory
 from armillary.model.unit_system import SYSTEMS, state_factor

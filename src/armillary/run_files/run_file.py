@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 
 from armillary.errors import ArmillaryError, nearest, shortened
 from armillary.files.model.documents import Document, read_document
-from armillary.files.model.kinds import shown
+from armillary.model.kinds import shown
 
 TABLES = ("parameters", "initial", "inputs", "memory", "user", "run", "output")
 RUN_KEYS = (

@@ -36,7 +36,7 @@ from typing import Any
 from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError
 from armillary.files.model.documents import Document, read_document
-from armillary.files.model.kinds import shown
+from armillary.model.kinds import shown
 from armillary.run_files.run_file import TABLES as RUN_TABLES
 from armillary.run_files.run_file import Entry, RunFile, RunFileError, flat, instead, where
 from armillary.studies.sampling import KINDS

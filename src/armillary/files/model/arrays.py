@@ -12,8 +12,9 @@ import numpy as np
 from armillary.algebra.units.csv_columns import read_columns
 from armillary.errors import ModelError, nearest
 from armillary.files.model.documents import Document
-from armillary.files.model.objects import BEAMS, PLATES, SECTIONS, made, tuples
+from armillary.files.model.objects import BEAMS, PLATES, SECTION
 from armillary.model.flexible.part import FlexiblePart, GivenModes, Lumps, Node
+from armillary.model.kinds import OneOf, tuples
 
 LARGEST = 2**30  # bytes of all arrays of one file
 
@@ -86,10 +87,10 @@ def flexible_options(document: Document, table: Mapping[str, Any]) -> tuple[Any,
     if "beam" in table:
         beam = dict(table["beam"])
         if "section" in beam:
-            beam["section"] = made(SECTIONS, beam["section"])
+            beam["section"] = SECTION.python(beam["section"])
         return BEAMS[0].make(**{key: tuples(value) for key, value in beam.items()}), options
     if "plate" in table:
-        return made(PLATES, table["plate"]), options
+        return OneOf(PLATES).python(table["plate"]), options
     if "part" in table:
         return read_part(beside(document, table["part"])), options
     return None, options

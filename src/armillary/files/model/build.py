@@ -17,9 +17,10 @@ from armillary.algebra.units.units import parse_unit
 from armillary.errors import ArmillaryError, ExpressionError, ModelError, UnitsError, nearest
 from armillary.files.model.arrays import array_of, flexible_options
 from armillary.files.model.documents import Document, FileError
-from armillary.files.model.objects import FRICTIONS, JOINTS, ORBITS, made, tuples
 from armillary.files.model.sections import SECTIONS, Verb, verb_of
+from armillary.model.kinds import OneOf, tuples
 from armillary.model.system import System
+from armillary.model.text_objects import FRICTIONS, JOINTS, ORBITS
 from armillary.model.unit_system import state_factor
 
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*)?\Z")
@@ -122,7 +123,7 @@ def _value(argument: str, value: Any) -> Any:
     """Objects from tables, tuples from lists."""
     makers = {"joint": JOINTS, "friction": FRICTIONS, "orbit": ORBITS}.get(argument)
     if makers and isinstance(value, Mapping):
-        return made(makers, value)
+        return OneOf(makers).python(value)
     if argument == "gimbal_axis" and isinstance(value, list):
         several = any(isinstance(item, list) or item in ("x", "y", "z") for item in value)
         return [tuples(item) for item in value] if several else tuple(value)

@@ -8,8 +8,8 @@ from typing import Any
 
 from armillary.errors import ModelError, nearest
 from armillary.files.model.documents import Document, read_document
-from armillary.files.model.kinds import Either, Form, Kind, ListOf, TableOf, known, shown
 from armillary.files.model.sections import LAYOUT, SECTIONS, TOP, verb_of
+from armillary.model.kinds import Either, Form, Kind, ListOf, TableOf, known, shown
 from armillary.model.unit_system import unit_system
 
 FORMAT = 1

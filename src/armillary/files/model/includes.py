@@ -22,9 +22,9 @@ from armillary.errors import nearest
 from armillary.files.model.build import Part
 from armillary.files.model.check import read_model
 from armillary.files.model.documents import Document
-from armillary.files.model.kinds import Kind
-from armillary.files.model.kinds import known as listed
 from armillary.files.model.sections import FUNCTION, TOP, verb_of
+from armillary.model.kinds import Kind
+from armillary.model.kinds import known as listed
 from armillary.model.text_functions import MODEL_FUNCTIONS, SYSTEM_FUNCTIONS
 
 # Names in a text: one between back quotes, or words with dots; and words inside of a quoted name.

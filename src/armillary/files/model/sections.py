@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from armillary.files.model.kinds import (
+from armillary.files.model.objects import BEAMS, PLATES
+from armillary.model.kinds import (
     ARRAY,
+    AXIS,
     BODY,
     COUNT,
     EXPRESSION,
     FLAG,
+    LABELLED,
     MATRIX,
     NAME,
     NUMBER,
@@ -29,11 +32,12 @@ from armillary.files.model.kinds import (
     Form,
     Kind,
     ListOf,
+    OneOf,
     TableOf,
     Turned,
     choice,
 )
-from armillary.files.model.objects import AXIS, BEAMS, FRICTIONS, JOINT, ORBITS, PLATES, one_of
+from armillary.model.text_objects import FRICTIONS, JOINT, ORBITS
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,6 @@ class Verb:
         return Form(f"'{self.key or self.method}'", {**self.fields, **self.extra}, needed)
 
 
-LABELLED: dict[str, Kind] = {"units": UNITS, "about": WORDS}
 ENDS = ListOf(POINT, 2)
 ORIENT = Either((MATRIX, Turned(EXPRESSION)))
 INERTIA = Either((EXPRESSION, TRIPLE, ListOf(EXPRESSION, 6), MATRIX))
@@ -67,7 +70,7 @@ AXES = Either((AXIS, ListOf(AXIS, 2)))
 PER_GIMBAL = Either((EXPRESSION, ListOf(EXPRESSION)))
 
 FLEXIBLE: dict[str, Kind] = {
-    "beam": one_of(BEAMS), "plate": one_of(PLATES), "part": PATH, "held": WORDS, "spin": NUMBERS,
+    "beam": OneOf(BEAMS), "plate": OneOf(PLATES), "part": PATH, "held": WORDS, "spin": NUMBERS,
     "modes": COUNT, "frequency_limit": NUMBER, "damping": ARRAY, "damping_matrix": ARRAY, "stiffening": FLAG,
     "second_order": FLAG, "mass_matrix": Either((PATH, ARRAY)), "stiffness_matrix": Either((PATH, ARRAY)),
     "positions": Either((ARRAY, TableOf(NUMBERS, keys=False))), "basis": WORDS,
@@ -149,7 +152,7 @@ LOADS = (
         "contact",
         {
             "contact": POINT, "plane": ListOf(VECTOR, 2), "stiffness": EXPRESSION, "damping": EXPRESSION,
-            "exponent": NUMBER, "friction": one_of(FRICTIONS),
+            "exponent": NUMBER, "friction": OneOf(FRICTIONS),
         },
         key="contact", argument="point", needs=("plane", "stiffness"),
     ),
@@ -256,7 +259,7 @@ SECTIONS: dict[str, tuple[Verb, ...]] = {
         names="body"),
     ),
     "start_orbit": (
-        Verb("start_orbit", {"orbit": one_of(ORBITS), "around": NAME}, needs=("orbit",), names="body"),
+        Verb("start_orbit", {"orbit": OneOf(ORBITS), "around": NAME}, needs=("orbit",), names="body"),
     ),
 }  # fmt: skip
 

@@ -21,7 +21,7 @@ from armillary.algebra.units.units import is_quantity, magnitude_in_si, si_text
 from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
-from armillary.files.model.objects import defaults_of, maker_of
+from armillary.files.model.objects import maker_of
 from armillary.model.body import Body, Point
 from armillary.model.joints import Joint
 from armillary.model.system import System
@@ -86,7 +86,7 @@ class Values:
         given = arguments_of(value) or {}
         if isinstance(value, Joint) and type(value) is Joint and not value.translate:
             given.pop("translate", None)
-        defaults = defaults_of(maker)
+        defaults = maker.defaults()
         main = maker.argument if maker.argument is not None else maker.key
         table: dict[str, Any] = {}
         if main == "":

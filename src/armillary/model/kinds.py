@@ -1,14 +1,18 @@
 """Kinds of values in a text model: what each may be, in words for errors and as JSON schema for editors.
 
-Texts of some kinds are written in the names of the model; those names change when a subsystem is included
-under a prefix.
+Verbs state the kinds of their arguments in these terms (``verbs.py``). Texts of some kinds are written in the
+names of the model; those names change when a subsystem is included under a prefix.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
+
+from armillary.algebra.units.dimension import Dimension
+from armillary.errors import nearest
 
 Schema = dict[str, Any]
 
@@ -30,14 +34,16 @@ class Kind:
         """The value with the names in its texts changed."""
         return value
 
+    def python(self, value: Any) -> Any:
+        """The Python value of a value in a file."""
+        return tuples(value)
 
-@dataclass(frozen=True)
+
 class Plain(Kind):
-    """A number, a flag, or a text of one's own words: nothing in it is a name of the model."""
+    """A number, a flag, or a text in the user's own words: nothing in it is a name of the model."""
 
-    words: str
-    types: tuple[type, ...]
-    choices: tuple[str, ...] = ()
+    def __init__(self, words: str, types: tuple[type, ...], choices: tuple[str, ...] = ()) -> None:
+        self.words, self.types, self.choices = words, types, choices
 
     def fits(self, value: Any) -> bool:
         if isinstance(value, bool) and bool not in self.types:
@@ -51,12 +57,15 @@ class Plain(Kind):
         return made | ({"enum": list(self.choices)} if self.choices else {})
 
 
-@dataclass(frozen=True)
 class Written(Kind):
-    """A text in the model's names, or a number where ``number`` allows one."""
+    """A text in the model's names, or a number where ``number`` allows one.
 
-    words: str
-    number: bool = True
+    ``variables`` are names that only this text has, with their dimensions: those of a law. In Python a
+    function of them may stand in place of the text.
+    """
+
+    def __init__(self, words: str, *, number: bool = True, **variables: Dimension) -> None:
+        self.words, self.number, self.variables = words, number, variables
 
     def fits(self, value: Any) -> bool:
         if isinstance(value, bool):
@@ -70,12 +79,11 @@ class Written(Kind):
         return rename(value) if isinstance(value, str) else value
 
 
-@dataclass(frozen=True)
 class ListOf(Kind):
     """Several values of one kind."""
 
-    of: Kind
-    count: int | None = None
+    def __init__(self, of: Kind, count: int | None = None) -> None:
+        self.of, self.count = of, count
 
     @property
     def words(self) -> str:  # type: ignore[override]
@@ -93,12 +101,13 @@ class ListOf(Kind):
         return [self.of.renamed(item, rename) for item in value] if isinstance(value, list) else value
 
 
-@dataclass(frozen=True)
 class Turned(Kind):
     """A sequence of axes and its angles, ["zx", 0.1, "tilt"]: the axes are no name of the model."""
 
-    of: Kind
-    words: str = 'axes and their angles such as ["zx", 0.1, "tilt"]'
+    words = 'axes and their angles such as ["zx", 0.1, "tilt"]'
+
+    def __init__(self, of: Kind) -> None:
+        self.of = of
 
     def fits(self, value: Any) -> bool:
         right = isinstance(value, list) and bool(value) and isinstance(value[0], str)
@@ -118,12 +127,11 @@ class Turned(Kind):
         )
 
 
-@dataclass(frozen=True)
 class TableOf(Kind):
-    """Values of one kind by name; ``keys`` tells whether the names are the model's own."""
+    """Values of one kind by name; ``keys``: the names are the model's own."""
 
-    of: Kind
-    keys: bool = True
+    def __init__(self, of: Kind, keys: bool = True) -> None:
+        self.of, self.keys = of, keys
 
     @property
     def words(self) -> str:  # type: ignore[override]
@@ -142,12 +150,11 @@ class TableOf(Kind):
         return {new(key): self.of.renamed(item, rename) for key, item in value.items()}
 
 
-@dataclass(frozen=True)
 class Either(Kind):
     """One of several kinds."""
 
-    kinds: tuple[Kind, ...]
-    called: str = ""
+    def __init__(self, kinds: tuple[Kind, ...], called: str = "") -> None:
+        self.kinds, self.called = kinds, called
 
     @property
     def words(self) -> str:  # type: ignore[override]
@@ -162,22 +169,21 @@ class Either(Kind):
     def renamed(self, value: Any, rename: Any) -> Any:
         return next((k.renamed(value, rename) for k in self.kinds if k.fits(value)), value)
 
+    def python(self, value: Any) -> Any:
+        return next((k.python(value) for k in self.kinds if k.fits(value)), value)
 
-@dataclass(frozen=True)
+
 class Form(Kind):
     """A table with known keys."""
 
-    words: str
-    fields: Mapping[str, Kind] = field(default_factory=dict)
-    needs: tuple[str, ...] = ()
+    def __init__(self, words: str, fields: Mapping[str, Kind], needs: tuple[str, ...] = ()) -> None:
+        self.words, self.fields, self.needs = words, fields, needs
 
     def fits(self, value: Any) -> bool:
         return isinstance(value, Mapping) and not list(self.problems(value))
 
     def problems(self, value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """(key, what is wrong with it) of a table."""
-        from armillary.errors import nearest
-
         for key, item in value.items():
             kind = self.fields.get(key)
             if kind is None:
@@ -203,6 +209,93 @@ class Form(Kind):
             key: self.fields[key].renamed(item, rename) if key in self.fields else item
             for key, item in value.items()
         }
+
+
+class Maker:
+    """An object that a table can describe: the key by which it is recognised, and the argument that the key
+    stands for.
+
+    Without an ``argument`` the key stands for the argument of its name; with "" it stands for none
+    (``fixed = true``). ``spread``: the list of the key is all arguments, in order. ``cls`` is the class of
+    the object where ``make`` is not the class itself.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        make: Callable[..., Any],
+        fields: Mapping[str, Kind],
+        argument: str | None = None,
+        *,
+        spread: bool = False,
+        cls: type | None = None,
+    ) -> None:
+        self.key, self.make, self.fields, self.argument = key, make, fields, argument
+        self.spread, self.cls = spread, cls
+
+    @property
+    def form(self) -> Form:
+        """The table that describes the object."""
+        return Form(f"a table with '{self.key}'", self.fields, (self.key, *self._needed()))
+
+    def _needed(self) -> list[str]:
+        """Keys of arguments that have no default."""
+        if self.argument is not None or self.spread:
+            return []
+        places = inspect.signature(self.make).parameters.values()
+        return [
+            p.name for p in places if p.default is p.empty and p.name in self.fields and p.name != self.key
+        ]
+
+    def arguments(self, table: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Arguments of ``make`` from a table."""
+        rest = {key: value for key, value in table.items() if key != self.key}
+        if self.spread:
+            given = table[self.key]
+            return (given if isinstance(given, list) else [given]), rest
+        if self.argument == "" or table[self.key] is True:  # free = true: as it is by default
+            return [], rest
+        return [], {self.argument or self.key: table[self.key], **rest}
+
+    def defaults(self) -> dict[str, Any]:
+        """Defaults of the object's arguments, by argument."""
+        parameters = inspect.signature(self.make).parameters.values()
+        return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+
+class OneOf(Either):
+    """A table that describes one of several objects."""
+
+    def __init__(self, makers: Sequence[Maker]) -> None:
+        self.makers = makers
+        self.called = f"a table with one of the keys {', '.join(maker.key for maker in makers)}"
+
+    @cached_property
+    def kinds(self) -> tuple[Kind, ...]:  # type: ignore[override]
+        return tuple(maker.form for maker in self.makers)
+
+    def python(self, value: Any) -> Any:
+        """The object; lists in its table are tuples."""
+        maker = next(m for m in self.makers if m.form.fits(value))
+        args, options = maker.arguments(value)
+        return maker.make(*map(tuples, args), **{key: tuples(item) for key, item in options.items()})
+
+
+class ObjectName(Plain):
+    """Objects without arguments, by the key of their tables alone: "fixed"."""
+
+    def __init__(self, makers: Sequence[Maker], *keys: str) -> None:
+        plain = choice(*keys)
+        super().__init__(plain.words, plain.types, plain.choices)
+        self.makers = makers
+
+    def python(self, value: Any) -> Any:
+        return next(m for m in self.makers if m.key == value).make()
+
+
+def tuples(value: Any) -> Any:
+    """A value with tuples for lists."""
+    return tuple(tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def known(keys: Any) -> str:
@@ -244,3 +337,7 @@ ARRAY = Either(
 def choice(*values: str) -> Plain:
     """One of a few texts."""
     return Plain("one of " + ", ".join(f'"{v}"' for v in values), (str,), values)
+
+
+AXIS = Either((choice("x", "y", "z", "-x", "-y", "-z"), TRIPLE))
+LABELLED: dict[str, Kind] = {"units": UNITS, "about": WORDS}
