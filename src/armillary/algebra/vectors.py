@@ -14,85 +14,22 @@ from itertools import pairwise
 from typing import Any, Self
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import ZERO, Expr, number, scale, total
+from armillary.algebra.expression import Expr, total
+from armillary.algebra.triples import (
+    AXES,
+    IDENTITY,
+    Matrix,
+    Triple,
+    cross_triples,
+    is_zero,
+    matrix_product,
+    matrix_vector,
+    plus,
+    product,
+    sum_of_products,
+    transposed,
+)
 from armillary.errors import ExpressionError, shown
-
-Triple = tuple[Any, Any, Any]
-Matrix = tuple[Triple, Triple, Triple]
-
-AXES = "xyz"
-SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # elements of a symmetric matrix, in the usual order
-IDENTITY: Matrix = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
-
-
-def is_zero(x: Any) -> bool:
-    """Whether a scalar is known to be zero before the model runs (arrays never are)."""
-    return x is ZERO or (isinstance(x, int | float) and x == 0)
-
-
-def matrix_product(a: Matrix, b: Matrix, name: str = "") -> Matrix:
-    """a·b; with a name, the entries become intermediate values."""
-    rows = [[sum_of_products((a[i][k], b[k][j]) for k in range(3)) for j in range(3)] for i in range(3)]
-    if name:
-        rows = [[fn.named(rows[i][j], f"{name}_{AXES[i]}{AXES[j]}") for j in range(3)] for i in range(3)]
-    return tuple(tuple(row) for row in rows)  # type: ignore[return-value]
-
-
-def transposed(a: Matrix) -> Matrix:
-    """The transpose."""
-    return tuple(zip(*a, strict=True))  # type: ignore[return-value]
-
-
-def matrix_vector(a: Matrix, v: Sequence[Any]) -> Triple:
-    """a·v for a 3×3 matrix and a triple."""
-    return tuple(sum_of_products(zip(row, v, strict=True)) for row in a)
-
-
-def sum_of_products(pairs: Any) -> Any:
-    """Σ a·b, leaving out products with zero."""
-    result: Any = 0
-    for a, b in pairs:
-        if not is_zero(a) and not is_zero(b):
-            result = plus(result, times(a, b))
-    return result
-
-
-def plus(a: Any, b: Any) -> Any:
-    """a + b, where a known zero leaves the other as it is; dimensions are not checked again."""
-    if is_zero(a):
-        return b
-    if is_zero(b):
-        return a
-    return total(((1, a), (1, b))) if isinstance(a, Expr) and isinstance(b, Expr) else a + b
-
-
-def times(a: Any, b: Any) -> Any:
-    """a·b, where plain numbers are components of unit vectors and so dimensionless."""
-    if isinstance(a, Expr) and isinstance(b, int | float):
-        return scale(a, b)
-    if isinstance(b, Expr) and isinstance(a, int | float):
-        return scale(b, a)
-    return a * b
-
-
-def combined(columns: Sequence[Triple], factors: Sequence[Any]) -> Triple:
-    """Σ column·factor, each component as one sum."""
-    return tuple(combination([c[i] for c in columns], factors) for i in range(3))
-
-
-def combination(coefficients: Sequence[Any], values: Sequence[Any]) -> Any:
-    """Σ c·v over any scalars, as one wide sum."""
-    pairs = [(c, v) for c, v in zip(coefficients, values, strict=True) if not is_zero(c) and not is_zero(v)]
-    if not any(isinstance(x, Expr) for pair in pairs for x in pair):
-        return sum(c * v for c, v in pairs) if pairs else 0
-    plain = [(float(c), v) for c, v in pairs if not isinstance(c, Expr) and isinstance(v, Expr)]
-    rest = [(1, _expression(c) * v) for c, v in pairs if isinstance(c, Expr) or not isinstance(v, Expr)]
-    return total([*plain, *rest])
-
-
-def _expression(x: Any) -> Expr:
-    return x if isinstance(x, Expr) else number(float(x), None)
-
 
 _FAR = 16  # frames between two that are far from each other
 
@@ -212,7 +149,7 @@ class Combination:
         return self + (-other) if type(other) is type(self) else NotImplemented
 
     def __mul__(self, scalar: Any) -> Self:
-        return NotImplemented if isinstance(scalar, Combination) else self.map(lambda c: times(c, scalar))
+        return NotImplemented if isinstance(scalar, Combination) else self.map(lambda c: product(c, scalar))
 
     __rmul__ = __mul__
 
@@ -286,7 +223,7 @@ def outer(a: Vector, b: Vector) -> Dyadic:
     for given in (a, b):
         if not isinstance(given, Vector):
             raise ExpressionError(f"outer() needs two vectors, not {shown(given)}")
-    return Dyadic({(k1, k2): times(c1, c2) for k1, c1 in a.terms.items() for k2, c2 in b.terms.items()})
+    return Dyadic({(k1, k2): product(c1, c2) for k1, c1 in a.terms.items() for k2, c2 in b.terms.items()})
 
 
 def dot(a: Any, b: Any) -> Any:
@@ -296,9 +233,9 @@ def dot(a: Any, b: Any) -> Any:
     if isinstance(a, Vector) and isinstance(b, Vector):
         return _dot_vectors(a, b)
     if isinstance(a, Dyadic) and isinstance(b, Vector):
-        return _gather((k1, times(c, _dot_vectors(Vector({k2: 1}), b))) for (k1, k2), c in a.terms.items())
+        return _gather((k1, product(c, _dot_vectors(Vector({k2: 1}), b))) for (k1, k2), c in a.terms.items())
     if isinstance(a, Vector) and isinstance(b, Dyadic):
-        return _gather((k2, times(c, _dot_vectors(a, Vector({k1: 1})))) for (k1, k2), c in b.terms.items())
+        return _gather((k2, product(c, _dot_vectors(a, Vector({k1: 1})))) for (k1, k2), c in b.terms.items())
     if isinstance(a, Dyadic) and isinstance(b, Dyadic):
         result = Dyadic({})
         for (k1, k2), c in a.terms.items():
@@ -325,15 +262,6 @@ def _dot_vectors(a: Vector, b: Vector) -> Any:
     if len(products) > _FAR and all(isinstance(x, Expr) or is_zero(x) for x in products):
         return total([(1, x) for x in products if not is_zero(x)])  # one by one would copy the sum each time
     return reduce(plus, products, 0)
-
-
-def cross_triples(u: Sequence[Any], v: Sequence[Any]) -> Triple:
-    """u × v of components in one frame."""
-    return (
-        sum_of_products([(u[1], v[2]), (-u[2], v[1])]),
-        sum_of_products([(u[2], v[0]), (-u[0], v[2])]),
-        sum_of_products([(u[0], v[1]), (-u[1], v[0])]),
-    )
 
 
 def cross(a: Vector, b: Vector) -> Vector:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors import Frame, Matrix, Triple, Vector
+from armillary.algebra.triples import Matrix, Triple
+from armillary.algebra.vectors import Frame, Vector
 from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly, JointType
 from armillary.model.journal import recorded

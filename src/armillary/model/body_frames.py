@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from armillary.algebra.intermediate import measured
+from armillary.algebra.triples import Matrix, Triple, combined, is_zero, matrix_product
 from armillary.algebra.units.dimension import RATE, SPEED, Dimension
-from armillary.algebra.vectors import Frame, Matrix, Triple, Vector, combined, cross, is_zero, matrix_product
+from armillary.algebra.vectors import Frame, Vector, cross
 from armillary.model.joints import Drift, Flexed, Slide, Step, Tumble, Turn
 from armillary.model.joints.base import axis_rotation
 

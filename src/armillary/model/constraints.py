@@ -16,9 +16,10 @@ from armillary.algebra import functions as fn
 from armillary.algebra.calculus import derivative
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.functions import CONDITIONS
+from armillary.algebra.triples import cross_triples, is_zero
 from armillary.algebra.units.dimension import FORCE, LENGTH, SPEED
 from armillary.algebra.units.units import is_quantity
-from armillary.algebra.vectors import Vector, cross, cross_triples, dot, is_zero
+from armillary.algebra.vectors import Vector, cross, dot
 from armillary.algebra.walk import operands_first, symbols
 from armillary.errors import ModelError, nearest
 from armillary.model import motion

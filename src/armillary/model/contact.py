@@ -13,8 +13,9 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, Signed, as_expr
+from armillary.algebra.triples import Triple, cross_triples, is_zero
 from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, ONE, SPEED, TIME, Dimension
-from armillary.algebra.vectors import Triple, Vector, cross, cross_triples, dot, is_zero
+from armillary.algebra.vectors import Vector, cross, dot
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model import motion

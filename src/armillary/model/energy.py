@@ -11,21 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
-from armillary.algebra.triples import add, scaled
-from armillary.algebra.units.dimension import MASS
-from armillary.algebra.vectors import (
-    Frame,
+from armillary.algebra.triples import (
     Triple,
-    Vector,
-    cross,
+    add,
     cross_triples,
-    direction_cosines,
     is_zero,
     matrix_vector,
     plus,
+    scaled,
     sum_of_products,
     transposed,
 )
+from armillary.algebra.units.dimension import MASS
+from armillary.algebra.vectors import Frame, Vector, cross, direction_cosines
 from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Body, Point

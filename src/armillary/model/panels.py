@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.triples import Triple, matrix_vector
 from armillary.algebra.units.dimension import LENGTH, MOMENT, ONE, TIME
-from armillary.algebra.vectors import Triple, matrix_vector
 from armillary.errors import ModelError, nearest, shown
 from armillary.model.atomic_verbs import all_or_nothing
 from armillary.model.body import Body

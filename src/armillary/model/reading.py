@@ -15,10 +15,11 @@ from armillary.algebra.expression import Expr, number, symbol
 from armillary.algebra.functions import BY_NAME, RESERVED
 from armillary.algebra.intermediate import measured
 from armillary.algebra.notation.parsing import parse
+from armillary.algebra.triples import Triple
 from armillary.algebra.units.deduction import holds_bare_numbers
 from armillary.algebra.units.dimension import LENGTH, ONE, Dimension
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
-from armillary.algebra.vectors import Dyadic, Triple, Vector
+from armillary.algebra.vectors import Dyadic, Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ExpressionError, ModelError, UnitsError, nearest, shown
 from armillary.model.body import Body, Point

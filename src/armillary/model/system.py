@@ -14,9 +14,10 @@ from armillary.algebra import vectors as vec
 from armillary.algebra.arguments import flag, text
 from armillary.algebra.expression import UNIT, ZERO, Expr, Signed, number, symbol
 from armillary.algebra.functions import CONDITIONS
+from armillary.algebra.triples import Matrix, Triple
 from armillary.algebra.units.dimension import ACCELERATION, FORCE, MOMENT, ONE, TIME, Dimension
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
-from armillary.algebra.vectors import Frame, Matrix, Triple, Vector
+from armillary.algebra.vectors import Frame, Vector
 from armillary.errors import ModelError, UnitsError
 from armillary.model import motion
 from armillary.model.armature import Armatures

@@ -23,11 +23,10 @@ from typing import Any
 from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.intermediate import settled
-from armillary.algebra.triples import ZEROS, add, is_zero, scaled
-from armillary.algebra.vectors import Triple, cross_triples
+from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, is_zero, matrix_sum, scaled
 from armillary.algebra.walk import transform
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.tree.tree import LINEAR, Link, Tree, matrix_sum, point_mass_inertia
+from armillary.mechanics.tree.tree import LINEAR, Link, Tree, point_mass_inertia
 from armillary.model.body import Body
 from armillary.model.joints import Drift
 from armillary.model.system import System

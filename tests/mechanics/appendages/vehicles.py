@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.vectors import Matrix, Triple
+from armillary.algebra.triples import Matrix, Triple
 from armillary.mechanics.formalisms.jpl.equations import Assembled
 from armillary.mechanics.formalisms.jpl.vehicle import (
     Appendage,

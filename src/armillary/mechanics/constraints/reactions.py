@@ -14,8 +14,7 @@ from typing import Any
 
 from armillary.algebra.calculus import derivative
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.triples import ZEROS, minus, plus, times
-from armillary.algebra.vectors import matrix_vector, transposed
+from armillary.algebra.triples import ZEROS, matrix_vector, minus, plus, times, transposed
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.tree.inertia_force import modal_remainders, net_wrenches

@@ -33,8 +33,7 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Signed
-from armillary.algebra.triples import ZEROS, add, minus, named, plus, times
-from armillary.algebra.vectors import Triple
+from armillary.algebra.triples import ZEROS, Triple, add, minus, named, plus, times
 from armillary.mechanics.formalisms.contribution import HUB, NOTHING, Contribution, contribution, hub_rows
 from armillary.mechanics.formalisms.kane import (
     Composite,

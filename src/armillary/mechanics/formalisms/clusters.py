@@ -19,8 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import ZEROS, add, minus, named, plus, scaled, times
-from armillary.algebra.vectors import Triple
+from armillary.algebra.triples import ZEROS, Triple, add, minus, named, plus, scaled, times
 from armillary.mechanics.constraints.gears import Cluster, Gears
 from armillary.mechanics.formalisms.contribution import HUB, left_at_hub
 from armillary.mechanics.formalisms.kane import ImplicitEquations, free

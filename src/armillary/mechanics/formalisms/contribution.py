@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import ZEROS, scaled
-from armillary.algebra.vectors import AXES, Matrix, Triple, transposed
+from armillary.algebra.triples import AXES, ZEROS, Matrix, Triple, scaled, transposed
 from armillary.mechanics.tree.articulated import Articulated, upper
 from armillary.mechanics.tree.uncouple import Eliminated
 

@@ -16,8 +16,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import ZEROS, add, inner, minus, named, plus, scaled, unit
-from armillary.algebra.vectors import Matrix, Triple, cross_triples, matrix_vector
+from armillary.algebra.triples import (
+    ZEROS,
+    Matrix,
+    Triple,
+    add,
+    cross_triples,
+    inner,
+    matrix_sum,
+    matrix_vector,
+    minus,
+    named,
+    named_symmetric,
+    plus,
+    scaled,
+    unit,
+)
 from armillary.mechanics.tree.inertia_force import modal_forces, net_wrenches
 from armillary.mechanics.tree.loads import (
     AppliedLoads,
@@ -29,14 +43,12 @@ from armillary.mechanics.tree.loads import (
     twist_dot,
 )
 from armillary.mechanics.tree.modal_block import Block, blocks, feel
-from armillary.mechanics.tree.rotation import symmetric_named
 from armillary.mechanics.tree.tree import (
     LINEAR,
     Freedom,
     Link,
     Tree,
     deformed,
-    matrix_sum,
     moment_inertia,
     point_mass_inertia,
 )
@@ -103,7 +115,7 @@ class Composite:
     def named(self, name: str) -> Composite:
         """The same as intermediate values."""
         return Composite(
-            self.mass, named(self.first, f"h_{name}"), symmetric_named(self.inertia, f"J_{name}")
+            self.mass, named(self.first, f"h_{name}"), named_symmetric(self.inertia, f"J_{name}")
         )
 
     def turned(self, link: Link) -> Composite:

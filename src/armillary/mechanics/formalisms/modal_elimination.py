@@ -15,12 +15,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import add, is_zero, minus, named, scaled, times
-from armillary.algebra.vectors import Matrix, Triple, combination, combined
+from armillary.algebra.triples import (
+    Matrix,
+    Triple,
+    add,
+    combination,
+    combined,
+    is_zero,
+    minus,
+    named,
+    named_matrix,
+    scaled,
+    times,
+)
 from armillary.mechanics.tree.articulated import Articulated, upper
 from armillary.mechanics.tree.loads import Wrench, twist_dot
 from armillary.mechanics.tree.modal_block import Block
-from armillary.mechanics.tree.rotation import general_named
 from armillary.mechanics.tree.tree import Freedom, Tree
 from armillary.mechanics.tree.uncouple import pivot_inverse
 
@@ -84,7 +94,7 @@ def _less(body: Articulated, taken: list[tuple[Wrench, Wrench, Any]], block: Blo
             ]
             for i in range(3)
         ]
-        return general_named(rows, f"{label}_{name}")
+        return named_matrix(rows, f"{label}_{name}")
 
     drives = [drive for _, _, drive in taken]
     n = add(body.n, combined([g[0] for _, g, _ in taken], drives))

@@ -27,8 +27,7 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Signed
-from armillary.algebra.triples import ZEROS, is_zero, minus, named, plus, times, total
-from armillary.algebra.vectors import Matrix, Triple
+from armillary.algebra.triples import ZEROS, Matrix, Triple, is_zero, minus, named, plus, times, total
 from armillary.mechanics.constraints.gears import Gears
 from armillary.mechanics.formalisms.clusters import Block
 from armillary.mechanics.formalisms.kane import free

@@ -18,19 +18,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.triples import ZEROS, add, named, plus, scaled, skew
-from armillary.algebra.vectors import Matrix, Triple, cross_triples, matrix_vector, transposed
-from armillary.mechanics.tree.loads import Wrench, to_parent
-from armillary.mechanics.tree.rotation import general_named, symmetric_named
-from armillary.mechanics.tree.tree import (
-    LINEAR,
-    Freedom,
-    Link,
-    Tree,
+from armillary.algebra.triples import (
+    ZEROS,
+    Matrix,
+    Triple,
+    add,
+    cross_triples,
     matrix_sum,
-    moment_inertia,
-    point_mass_inertia,
+    matrix_vector,
+    named,
+    named_matrix,
+    named_symmetric,
+    plus,
+    scaled,
+    skew,
+    transposed,
 )
+from armillary.mechanics.tree.loads import Wrench, to_parent
+from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree, moment_inertia, point_mass_inertia
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +57,13 @@ class Articulated:
         """The same as intermediate values."""
         if self.rigid is not None:
             mass, first = self.rigid
-            J = symmetric_named(self.J, f"J_{name}")
+            J = named_symmetric(self.J, f"J_{name}")
             n, f = named(self.n, f"n_{name}"), named(self.f, f"f_{name}")
             return rigid_body(mass, named(first, f"h_{name}"), J, n, f)
         return Articulated(
-            symmetric_named(self.J, f"J_{name}"),
-            general_named(self.H, f"H_{name}"),
-            symmetric_named(self.M, f"M_{name}"),
+            named_symmetric(self.J, f"J_{name}"),
+            named_matrix(self.H, f"H_{name}"),
+            named_symmetric(self.M, f"M_{name}"),
             named(self.n, f"n_{name}"),
             named(self.f, f"f_{name}"),
         )
@@ -92,7 +97,7 @@ def carried(tree: Tree, index: int, body: Articulated) -> Articulated:
     J = link.rotation.symmetric_to_parent(body.J, f"Jp_{link.name}")
     n, f = to_parent(tree, index, body.n, body.f)
     r = link.offset
-    shifted = general_named(matrix_sum(H, _tilde_times(r, M)), f"Hs_{link.name}")
+    shifted = named_matrix(matrix_sum(H, _tilde_times(r, M)), f"Hs_{link.name}")
     moved = matrix_sum(matrix_sum(J, _minus_times_tilde(H, r)), _tilde_times(r, transposed(shifted)))
     return Articulated(upper(moved), shifted, M, n, f)
 

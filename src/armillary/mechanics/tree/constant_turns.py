@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.triples import is_zero, unit
-from armillary.algebra.vectors import Matrix, Triple, cross_triples, transposed
+from armillary.algebra.triples import Matrix, Triple, cross_triples, is_zero, transposed, unit
 from armillary.mechanics.tree.rotation import Chain, General, Principal
 from armillary.model.joints.base import across
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra.triples import (
+    Triple,
     add,
     cross_triples,
     is_zero,
+    matrix_vector,
     minus,
     plus,
     scaled,
@@ -20,7 +22,6 @@ from armillary.algebra.triples import (
     total,
     vanishes,
 )
-from armillary.algebra.vectors import Triple, matrix_vector
 from armillary.mechanics.tree.kinematics import Motion, motions
 from armillary.mechanics.tree.loads import AppliedLoads, Wrench
 from armillary.mechanics.tree.modal import added_wrench, remainder

@@ -13,8 +13,21 @@ from functools import cached_property
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import ZEROS, add, cross_triples, minus, named, plus, scaled, times, unit
-from armillary.algebra.vectors import Matrix, Triple, combined, matrix_vector
+from armillary.algebra.triples import (
+    ZEROS,
+    Matrix,
+    Triple,
+    add,
+    combined,
+    cross_triples,
+    matrix_vector,
+    minus,
+    named,
+    plus,
+    scaled,
+    times,
+    unit,
+)
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree
 
 

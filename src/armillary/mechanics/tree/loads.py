@@ -12,8 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.triples import ZEROS, add, named, plus, scaled, times
-from armillary.algebra.vectors import Triple, Vector, cross_triples, matrix_vector, sum_of_products
+from armillary.algebra.triples import (
+    ZEROS,
+    Triple,
+    add,
+    cross_triples,
+    matrix_vector,
+    named,
+    plus,
+    scaled,
+    sum_of_products,
+    times,
+)
+from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree
 from armillary.model import motion

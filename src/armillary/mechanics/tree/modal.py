@@ -14,8 +14,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import add, cross_triples, minus, named, plus, scaled, times
-from armillary.algebra.vectors import Triple, combination, combined, matrix_vector, sum_of_products
+from armillary.algebra.triples import (
+    Triple,
+    add,
+    combination,
+    combined,
+    cross_triples,
+    matrix_vector,
+    minus,
+    named,
+    plus,
+    scaled,
+    sum_of_products,
+    times,
+)
 from armillary.model.flexible.attachment import Flexible
 from armillary.model.flexible.deformation import Deformation, deformation, weighted
 

@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import add, minus, named, plus
-from armillary.algebra.vectors import Triple
+from armillary.algebra.triples import Triple, add, minus, named, plus
 from armillary.mechanics.tree.loads import Wrench, to_parent, twist_dot
 from armillary.mechanics.tree.tree import Freedom, Tree
 

@@ -20,10 +20,21 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from armillary.algebra.triples import ZEROS, add, is_zero, minus, plus, scaled, times, unit
-from armillary.algebra.vectors import Matrix, Triple
+from armillary.algebra.triples import (
+    ZEROS,
+    Matrix,
+    Triple,
+    add,
+    is_zero,
+    matrix_sum,
+    minus,
+    plus,
+    scaled,
+    times,
+    unit,
+)
 from armillary.mechanics.tree.rotation import Chain, Rotation, Same
-from armillary.mechanics.tree.tree import Link, Tree, carrying, matrix_sum, moment_inertia, point_mass_inertia
+from armillary.mechanics.tree.tree import Link, Tree, carrying, moment_inertia, point_mass_inertia
 
 CHOICES = ("sparsest", "first", "second", "flat")
 

@@ -20,8 +20,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import minus, plus, times
-from armillary.algebra.vectors import Matrix, Triple, matrix_product, matrix_vector, transposed
+from armillary.algebra.triples import (
+    Matrix,
+    Triple,
+    matrix_product,
+    matrix_vector,
+    minus,
+    named_matrix,
+    named_symmetric,
+    plus,
+    times,
+    transposed,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +91,7 @@ class Principal:
         out[j][k] = out[k][j] = minus(times(self.cosine, y), a[j][k])
         out[i][j] = out[j][i] = column[j]
         out[i][k] = out[k][i] = column[k]
-        return symmetric_named(out, name)
+        return named_symmetric(out, name)
 
     def general_to_parent(self, a: Matrix, name: str) -> Matrix:
         i, j, k = self._axes()
@@ -95,7 +105,7 @@ class Principal:
         out[j][k], out[k][j] = minus(cy, r), minus(cy, q)
         out[i][j], out[i][k] = row[j], row[k]
         out[j][i], out[k][i] = column[j], column[k]
-        return general_named(out, name)
+        return named_matrix(out, name)
 
     def map(self, f: Callable[[Any], Any]) -> Principal:
         return Principal(self.axis, f(self.cosine), f(self.sine))
@@ -114,12 +124,12 @@ class General:
         return matrix_vector(transposed(self.matrix), v)
 
     def symmetric_to_parent(self, a: Matrix, name: str) -> Matrix:
-        half = general_named(matrix_product(self.matrix, a), f"{name}_half")
-        return symmetric_named(matrix_product(half, transposed(self.matrix)), name)
+        half = named_matrix(matrix_product(self.matrix, a), f"{name}_half")
+        return named_symmetric(matrix_product(half, transposed(self.matrix)), name)
 
     def general_to_parent(self, a: Matrix, name: str) -> Matrix:
-        half = general_named(matrix_product(self.matrix, a), f"{name}_half")
-        return general_named(matrix_product(half, transposed(self.matrix)), name)
+        half = named_matrix(matrix_product(self.matrix, a), f"{name}_half")
+        return named_matrix(matrix_product(half, transposed(self.matrix)), name)
 
     def map(self, f: Callable[[Any], Any]) -> General:
         return General(tuple(tuple(f(x) for x in row) for row in self.matrix))  # type: ignore[arg-type]
@@ -159,17 +169,3 @@ def _triple_with(i: int, j: int, k: int, x: Any, y: Any, z: Any) -> Triple:
     out: list[Any] = [0, 0, 0]
     out[i], out[j], out[k] = x, y, z
     return tuple(out)
-
-
-def symmetric_named(a: Any, name: str) -> Matrix:
-    """A symmetric matrix with its upper elements as intermediate values."""
-    out = [list(row) for row in a]
-    for i in range(3):
-        for j in range(i, 3):
-            out[i][j] = out[j][i] = fn.named(a[i][j], f"{name}_{i + 1}{j + 1}")
-    return tuple(tuple(row) for row in out)  # type: ignore[return-value]
-
-
-def general_named(a: Any, name: str) -> Matrix:
-    """A matrix with its elements as intermediate values."""
-    return tuple(tuple(fn.named(a[i][j], f"{name}_{i + 1}{j + 1}") for j in range(3)) for i in range(3))  # type: ignore[return-value]

@@ -16,13 +16,21 @@ from armillary.algebra import functions as fn
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import settled
-from armillary.algebra.triples import ZEROS, add, is_zero, minus, plus, scaled, times, unit
-from armillary.algebra.vectors import (
+from armillary.algebra.triples import (
     IDENTITY,
+    ZEROS,
     Matrix,
     Triple,
+    add,
+    is_zero,
     matrix_product,
+    matrix_sum,
     matrix_vector,
+    minus,
+    plus,
+    scaled,
+    times,
+    unit,
 )
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.constant_turns import coordinate_axis, towards, turned_back
@@ -405,11 +413,6 @@ def deformed(link: Link) -> Link:
 
 def _settled(x: Any) -> Any:
     return settled(x) if isinstance(x, Expr) else x
-
-
-def matrix_sum(a: Matrix, b: Matrix) -> Matrix:
-    """a + b, leaving out known zeros."""
-    return tuple(add(x, y) for x, y in zip(a, b, strict=True))  # type: ignore[return-value]
 
 
 def point_mass_inertia(mass: Any, r: Triple) -> Matrix:

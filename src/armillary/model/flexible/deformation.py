@@ -15,8 +15,7 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
-from armillary.algebra.triples import ZEROS, add, named, times
-from armillary.algebra.vectors import Matrix, Triple, combination, combined, plus
+from armillary.algebra.triples import ZEROS, Matrix, Triple, add, combination, combined, named, plus, times
 from armillary.model.flexible.part import FlexiblePart
 
 

@@ -7,19 +7,20 @@ from typing import Any
 
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
 from armillary.algebra.intermediate import measured
-from armillary.algebra.triples import add, inner
-from armillary.algebra.units.dimension import ENERGY, INERTIA, LENGTH, MASS, SPEED, Dimension
-from armillary.algebra.vectors import (
+from armillary.algebra.triples import (
     Matrix,
     Triple,
-    Vector,
+    add,
     combination,
     combined,
     cross_triples,
+    inner,
     matrix_vector,
     plus,
-    times,
+    product,
 )
+from armillary.algebra.units.dimension import ENERGY, INERTIA, LENGTH, MASS, SPEED, Dimension
+from armillary.algebra.vectors import Vector
 from armillary.model.body import Body
 from armillary.model.flexible.deformation import Deformation, deformation
 
@@ -64,9 +65,9 @@ def central(body: Body) -> Central:
     square = [[_product(c[i], c[j]) for j in range(3)] for i in range(3)]
     return Central(
         number(part.mass, MASS),
-        _named(tuple(times(x, share) for x in c), f"cm_{name}", LENGTH),
+        _named(tuple(product(x, share) for x in c), f"cm_{name}", LENGTH),
         _less(J, square, share, f"Ic_{name}"),
-        tuple(tuple(times(as_expr(x), share) for x in P) for P in shape.P),
+        tuple(tuple(product(as_expr(x), share) for x in P) for P in shape.P),
         tuple(slopes),
     )
 
@@ -79,7 +80,7 @@ def _less(J: Any, square: Any, share: float, name: str) -> Matrix:
         row = []
         for j in range(3):
             moved = trace - square[i][j] if i == j else -square[i][j]
-            value = plus(as_expr(J[i][j]), times(as_expr(moved), -share))
+            value = plus(as_expr(J[i][j]), product(as_expr(moved), -share))
             row.append(measured(value, INERTIA, f"{name}_{i + 1}{j + 1}"))
         rows.append(tuple(row))
     return tuple(rows)  # type: ignore[return-value]
@@ -125,7 +126,7 @@ def _momenta(body: Body, shape: Deformation, w: Triple, v: Triple) -> tuple[Trip
     part, xi = flex.part, flex.speeds
     c = first_moment(body)
     J = tuple(add(a, b) for a, b in zip(part.inertia.tolist(), shape.inertia, strict=True))
-    mass = tuple(times(x, part.mass) if part.mass else ZERO for x in v)
+    mass = tuple(product(x, part.mass) if part.mass else ZERO for x in v)
     p = add(mass, cross_triples(w, c), combined(shape.P, xi))
     L = add(matrix_vector(J, w), cross_triples(c, v), combined(shape.H, xi))  # type: ignore[arg-type]
     momentum = MASS * SPEED

@@ -27,20 +27,25 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, number
 from armillary.algebra.intermediate import measured
-from armillary.algebra.triples import add, named, negative, scaled, skew, times
-from armillary.algebra.units.dimension import LENGTH, ONE
-from armillary.algebra.vectors import (
+from armillary.algebra.triples import (
     IDENTITY,
     Matrix,
     Triple,
+    add,
     combined,
     cross_triples,
     is_zero,
     matrix_vector,
+    named,
+    negative,
     plus,
+    scaled,
+    skew,
     sum_of_products,
+    times,
     transposed,
 )
+from armillary.algebra.units.dimension import LENGTH, ONE
 from armillary.model.flexible.part import Node
 from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.steps import Flexed

@@ -11,8 +11,8 @@ from armillary.algebra import functions as fn
 from armillary.algebra.arguments import flag
 from armillary.algebra.call_record import remembering
 from armillary.algebra.expression import Expr, as_expr, number
+from armillary.algebra.triples import Matrix, Triple, is_zero, matrix_product, matrix_vector, product
 from armillary.algebra.units.dimension import LENGTH, ONE, RATE, SPEED, Dimension
-from armillary.algebra.vectors import Matrix, Triple, is_zero, matrix_product, matrix_vector, times
 from armillary.errors import ModelError
 from armillary.model.joints.steps import Step
 
@@ -164,7 +164,7 @@ def axis_rotation(axis: Triple, angle: Any) -> Matrix:
     c, s = fn.cos(angle), fn.sin(angle)
     for i in range(3):
         if axis[i] in (1, -1) and isinstance(axis[i], int | float):
-            return principal_rotation(i, c, times(s, axis[i]))
+            return principal_rotation(i, c, product(s, axis[i]))
     k = [number(a) if isinstance(a, int | float) else a for a in axis]
     rows = []
     for i in range(3):

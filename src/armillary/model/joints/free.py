@@ -12,8 +12,8 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import HALF, TWO, Expr, as_expr
+from armillary.algebra.triples import Matrix, matrix_vector, product
 from armillary.algebra.units.dimension import ONE, RATE, SPEED
-from armillary.algebra.vectors import Matrix, matrix_vector, times
 from armillary.errors import ModelError
 from armillary.model.joints.base import (
     PLACES,
@@ -90,10 +90,10 @@ def sequence_rates(sequence: str, angles: Sequence[Any], w: Sequence[Any]) -> tu
     sigma = 1 if (a2, a1, other) in ((0, 2, 1), (1, 0, 2), (2, 1, 0)) else -1
     second = turned[a2]
     if a3 == a1:
-        first = fn.named(times(turned[other], sigma) / s2, "angle_rate")
+        first = fn.named(product(turned[other], sigma) / s2, "angle_rate")
         return first, second, turned[a1] - c2 * first
     first = fn.named(turned[a1] / c2, "angle_rate")
-    return first, second, turned[other] - times(s2, sigma) * first
+    return first, second, turned[other] - product(s2, sigma) * first
 
 
 def _orientation(

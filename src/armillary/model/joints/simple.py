@@ -12,7 +12,7 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import several
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors import Matrix, Triple, cross_triples, matrix_vector
+from armillary.algebra.triples import Matrix, Triple, cross_triples, matrix_vector
 from armillary.errors import ModelError
 from armillary.model.joints.base import (
     PLACES,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors import Matrix, Triple
+from armillary.algebra.triples import Matrix, Triple
 
 
 @dataclass(frozen=True, eq=False)

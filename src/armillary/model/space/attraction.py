@@ -13,9 +13,8 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.triples import add, inner, scaled
+from armillary.algebra.triples import Matrix, Triple, add, inner, is_zero, scaled
 from armillary.algebra.units.dimension import LENGTH, ONE, TIME
-from armillary.algebra.vectors import Matrix, Triple, is_zero
 from armillary.errors import ModelError, nearest
 from armillary.model import motion
 from armillary.model.body import Body, Point

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from armillary.algebra.expression import Expr
+from armillary.algebra.triples import Triple
 from armillary.algebra.units.dimension import LENGTH, Dimension
-from armillary.algebra.vectors import Triple, Vector
+from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.model.reading import Reading

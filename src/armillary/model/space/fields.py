@@ -15,14 +15,18 @@ from functools import reduce
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import add, inner, named, scaled, times
-from armillary.algebra.vectors import (
+from armillary.algebra.triples import (
     Matrix,
     Triple,
+    add,
     cross_triples,
+    inner,
     is_zero,
     matrix_vector,
+    named,
     plus,
+    scaled,
+    times,
 )
 from armillary.errors import ModelError
 

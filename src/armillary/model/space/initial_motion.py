@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra.expression import ZERO, Expr, as_expr
-from armillary.algebra.triples import add, is_zero, scaled
+from armillary.algebra.triples import Triple, add, is_zero, matrix_vector, scaled, transposed
 from armillary.algebra.units.dimension import LENGTH, SPEED
-from armillary.algebra.vectors import Frame, Triple, Vector, direction_cosines, matrix_vector, transposed
+from armillary.algebra.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import substitute
 from armillary.errors import ModelError
 from armillary.model import motion

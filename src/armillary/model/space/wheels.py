@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from armillary.algebra.expression import HALF, Expr, as_expr
+from armillary.algebra.triples import SIX, is_zero, sum_of_products
 from armillary.algebra.units.dimension import INERTIA, RATE
-from armillary.algebra.vectors import SIX, is_zero, sum_of_products
 from armillary.errors import ModelError, nearest
 from armillary.model.body import Body
 from armillary.model.joints import Revolute

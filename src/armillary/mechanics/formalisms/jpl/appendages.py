@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.triples import add, cross_triples, minus, negative, times
-from armillary.algebra.vectors import Triple, matrix_vector
+from armillary.algebra.triples import Triple, add, cross_triples, matrix_vector, minus, negative, times
 from armillary.mechanics.formalisms.jpl.substructures import Group, Place, Reader, numbers
 from armillary.mechanics.formalisms.jpl.vehicle import Appendage, NodeLoad, Square
 from armillary.model.body import Body

@@ -12,9 +12,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import ZEROS, add, cross_triples, minus, named, scaled, skew, times
-from armillary.algebra.vectors import IDENTITY, Matrix, Triple, matrix_product, matrix_vector, transposed
-from armillary.mechanics.formalisms.jpl.arithmetic import crosses, named_matrix, scaled_matrix, summed
+from armillary.algebra.triples import (
+    IDENTITY,
+    ZEROS,
+    Matrix,
+    Triple,
+    add,
+    cross_triples,
+    matrix_product,
+    matrix_sum,
+    matrix_vector,
+    minus,
+    named,
+    named_matrix,
+    scaled,
+    scaled_matrix,
+    skew,
+    skew_product,
+    times,
+    transposed,
+)
 from armillary.mechanics.formalisms.jpl.vehicle import Hinge, Vehicle
 from armillary.model.joints.base import principal_rotation
 
@@ -80,9 +97,9 @@ def _turn(hinge: Hinge, turning: str) -> Matrix:
         return IDENTITY
     g = hinge.axis
     if turning == "first":
-        return summed([IDENTITY, scaled_matrix(skew(g), hinge.angle)])
+        return matrix_sum(IDENTITY, scaled_matrix(skew(g), hinge.angle))
     c, s = fn.cos(hinge.angle), fn.sin(hinge.angle)
     for i in range(3):
         if isinstance(g[i], int | float) and abs(g[i]) == 1:
             return principal_rotation(i, c, times(s, g[i]))
-    return summed([IDENTITY, scaled_matrix(skew(g), s), scaled_matrix(crosses(g, g), minus(1, c))])
+    return matrix_sum(IDENTITY, scaled_matrix(skew(g), s), scaled_matrix(skew_product(g, g), minus(1, c)))

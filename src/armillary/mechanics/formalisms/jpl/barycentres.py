@@ -14,9 +14,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from armillary.algebra.triples import ZEROS, add, scaled
-from armillary.algebra.vectors import Matrix, Triple
-from armillary.mechanics.formalisms.jpl.arithmetic import crosses, scaled_matrix, summed
+from armillary.algebra.triples import (
+    ZEROS,
+    Matrix,
+    Triple,
+    add,
+    matrix_sum,
+    scaled,
+    scaled_matrix,
+    skew_product,
+)
 from armillary.mechanics.formalisms.jpl.vehicle import Vehicle
 
 
@@ -38,8 +45,8 @@ def barycentres(vehicle: Vehicle) -> Barycentres:
         own = scaled(moment, -1 / M)
         row = [add(own, v) for v in L]
         D.append(row)
-        points = [scaled_matrix(crosses(d, d), -other.mass) for d, other in zip(row, parts, strict=True)]
-        augmented.append(summed([part.inertia, *points]))
+        points = [scaled_matrix(skew_product(d, d), -other.mass) for d, other in zip(row, parts, strict=True)]
+        augmented.append(matrix_sum(part.inertia, *points))
     return Barycentres(D, augmented)
 
 

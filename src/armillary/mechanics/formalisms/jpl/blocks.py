@@ -17,15 +17,25 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from armillary.algebra.triples import add, cross_triples, inner, named, negative, plus, scaled
-from armillary.algebra.vectors import IDENTITY, Matrix, Triple, matrix_vector, transposed
-from armillary.mechanics.formalisms.jpl.arithmetic import (
-    NONE,
-    centripetal,
-    crosses,
+from armillary.algebra.triples import (
+    IDENTITY,
+    ZERO_MATRIX,
+    Matrix,
+    Triple,
+    add,
+    cross_triples,
+    double_cross,
+    inner,
+    matrix_sum,
+    matrix_vector,
+    named,
     named_matrix,
+    negative,
+    plus,
+    scaled,
     scaled_matrix,
-    summed,
+    skew_product,
+    transposed,
 )
 from armillary.mechanics.formalisms.jpl.attitude import Attitude
 from armillary.mechanics.formalisms.jpl.barycentres import Barycentres
@@ -66,14 +76,14 @@ class Blocks:
     @cached_property
     def X(self) -> list[list[Matrix]]:
         """X_kr = X_rkᵀ."""
-        found: list[list[Matrix]] = [[NONE] * self.count for _ in range(self.count)]
+        found: list[list[Matrix]] = [[ZERO_MATRIX] * self.count for _ in range(self.count)]
         M, names = self.vehicle.mass, [part.name for part in self.vehicle.substructures]
         for k in range(self.count):
             for r in range(k, self.count):
-                base = self.phi[k] if k == r else scaled_matrix(crosses(self.D[k][r], self.D[r][k]), M)
-                here = scaled_matrix(crosses(self.c[k], self.D[r][k]), self.masses[k])
-                there = scaled_matrix(crosses(self.D[k][r], self.c[r]), self.masses[r])
-                found[k][r] = named_matrix(summed([base, here, there]), f"X_{names[k]}_{names[r]}")
+                base = self.phi[k] if k == r else scaled_matrix(skew_product(self.D[k][r], self.D[r][k]), M)
+                here = scaled_matrix(skew_product(self.c[k], self.D[r][k]), self.masses[k])
+                there = scaled_matrix(skew_product(self.D[k][r], self.c[r]), self.masses[r])
+                found[k][r] = named_matrix(matrix_sum(base, here, there), f"X_{names[k]}_{names[r]}")
                 found[r][k] = transposed(found[k][r])
         return found
 
@@ -83,10 +93,10 @@ class Blocks:
         everything.
         """
         reach = [[r for r in range(self.count) if self.vehicle.beyond(k, r)] for k in range(self.count)]
-        found: list[list[Matrix]] = [[NONE] * self.count for _ in range(self.count)]
+        found: list[list[Matrix]] = [[ZERO_MATRIX] * self.count for _ in range(self.count)]
         for a in range(self.count):
             for b in range(a, self.count):
-                terms = summed([self.X[k][r] for k in reach[a] for r in reach[b]])
+                terms = matrix_sum(*(self.X[k][r] for k in reach[a] for r in reach[b]))
                 found[a][b] = named_matrix(terms, f"A_{a}_{b}")
                 found[b][a] = transposed(found[a][b])
         return found
@@ -122,7 +132,7 @@ class Blocks:
 
     def spinning(self, k: int, r: int) -> Triple:
         """w_r × (w_r × D_rk)."""
-        return centripetal(self.attitude.w[r], self.D[r][k])
+        return double_cross(self.attitude.w[r], self.D[r][k])
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.triples import add, cross_triples, inner, minus, named, negative, scaled, skew, times
-from armillary.algebra.vectors import SIX, Matrix, Triple, combined, matrix_product, matrix_vector
-from armillary.mechanics.formalisms.jpl.arithmetic import scaled_matrix, summed
+from armillary.algebra.triples import (
+    SIX,
+    Matrix,
+    Triple,
+    add,
+    combined,
+    cross_triples,
+    inner,
+    matrix_product,
+    matrix_sum,
+    matrix_vector,
+    minus,
+    named,
+    negative,
+    scaled,
+    scaled_matrix,
+    skew,
+    times,
+)
 from armillary.mechanics.formalisms.jpl.modal import Coupled
 from armillary.mechanics.formalisms.jpl.vehicle import SpinningAppendage
 from armillary.mechanics.tree.tree import moment_inertia
@@ -60,7 +76,7 @@ def integrals(part: SpinningAppendage) -> tuple[Integrals, Integrals]:
             slopes += [_commuted(turned[n], s.inertia) for s, _, turned in shapes]
             found.momenta.append(add(*own))
             found.moments.append(add(*spins))
-            found.slopes.append(summed(slopes))
+            found.slopes.append(matrix_sum(*slopes))
         sides.append(found)
     return sides[0], sides[1]
 
@@ -107,4 +123,4 @@ def squares_of(w: Triple) -> list[Any]:
 def _commuted(b: Triple, inertia: Matrix) -> Matrix:
     """[b] I − I [b]."""
     turn = skew(b)
-    return summed([matrix_product(turn, inertia), scaled_matrix(matrix_product(inertia, turn), -1)])
+    return matrix_sum(matrix_product(turn, inertia), scaled_matrix(matrix_product(inertia, turn), -1))

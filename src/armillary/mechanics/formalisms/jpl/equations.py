@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.triples import minus, plus, times, total
-from armillary.algebra.vectors import Triple
+from armillary.algebra.triples import Triple, minus, plus, times, total
 from armillary.mechanics.formalisms.kane import ImplicitEquations
 from armillary.mechanics.tree.uncouple import uncouple
 

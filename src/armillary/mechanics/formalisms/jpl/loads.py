@@ -12,8 +12,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from armillary.algebra import vectors as vec
-from armillary.algebra.triples import ZEROS, add, cross_triples, inner, named, negative, plus, scaled
-from armillary.algebra.vectors import Triple, matrix_vector
+from armillary.algebra.triples import (
+    ZEROS,
+    Triple,
+    add,
+    cross_triples,
+    inner,
+    matrix_vector,
+    named,
+    negative,
+    plus,
+    scaled,
+)
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.substructures import Groups, Place, Reader
 from armillary.model import motion

@@ -24,9 +24,12 @@ from typing import Any
 
 from armillary.algebra.triples import (
     ZEROS,
+    Triple,
     add,
+    combined,
     cross_triples,
     inner,
+    matrix_vector,
     minus,
     named,
     negative,
@@ -34,7 +37,6 @@ from armillary.algebra.triples import (
     scaled,
     total,
 )
-from armillary.algebra.vectors import Triple, combined, matrix_vector
 from armillary.mechanics.formalisms.jpl import modal
 from armillary.mechanics.formalisms.jpl.attitude import attitude
 from armillary.mechanics.formalisms.jpl.barycentres import barycentres

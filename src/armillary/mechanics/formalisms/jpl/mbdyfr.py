@@ -32,20 +32,24 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.triples import (
     ZEROS,
+    Triple,
     add,
+    combined,
     cross_triples,
+    double_cross,
     inner,
+    matrix_sum,
+    matrix_vector,
     minus,
     named,
+    named_matrix,
     negative,
     plus,
     scaled,
     times,
     total,
 )
-from armillary.algebra.vectors import Triple, combined, matrix_vector
 from armillary.mechanics.formalisms.jpl import modal
-from armillary.mechanics.formalisms.jpl.arithmetic import centripetal, named_matrix, summed
 from armillary.mechanics.formalisms.jpl.attitude import Attitude, attitude
 from armillary.mechanics.formalisms.jpl.barycentres import barycentres
 from armillary.mechanics.formalisms.jpl.blocks import Blocks, Loads, applied, loaded
@@ -79,7 +83,7 @@ def assembled(vehicle: Vehicle) -> Assembled:
         for part, found in zip(vehicle.substructures, by_body, strict=True)
     ]
     augmented = [
-        named_matrix(summed([undeformed, *(d.inertia for d in found)]), f"J_{part.name}")
+        named_matrix(matrix_sum(undeformed, *(d.inertia for d in found)), f"J_{part.name}")
         if found
         else undeformed
         for undeformed, found, part in zip(fixed.augmented, by_body, vehicle.substructures, strict=True)
@@ -91,7 +95,7 @@ def assembled(vehicle: Vehicle) -> Assembled:
     forces = []
     for m, (k, part) in enumerate(parts):
         others = [a for i, (_, a) in enumerate(swings) if i != m]
-        V = add(_pull(blocks, loads, others, k), negative(centripetal(part.spin, fixed.D[k][k])))
+        V = add(_pull(blocks, loads, others, k), negative(double_cross(part.spin, fixed.D[k][k])))
         forces.append(_modal_force(part, columns[m], V, _spin(blocks, k)))
     return modal.assembled(blocks, rows, columns, forces)
 
@@ -107,7 +111,7 @@ def _swing(turned: Attitude, d: Deformation, k: int) -> Triple:
     """a = M_k (2 w_k × ċ_k + w_k × (w_k × c_k)) of one appendage."""
     w = turned.w[k]
     moving = scaled(cross_triples(w, turned.into(k, d.shift_rate)), 2)
-    return named(add(moving, centripetal(w, turned.into(k, d.shift))), f"a_{k}")
+    return named(add(moving, double_cross(w, turned.into(k, d.shift))), f"a_{k}")
 
 
 def _moment(
@@ -124,7 +128,7 @@ def _moment(
     spin = add(matrix_vector(blocks.phi[k], w), *(turned.into(k, d.spin) for d in deformed))
     terms.append(negative(cross_triples(w, spin)))
     own = _spin(blocks, k)
-    changing = summed([d.inertia_rate for d in deformed])
+    changing = matrix_sum(*(d.inertia_rate for d in deformed))
     terms.append(negative(turned.into(k, matrix_vector(changing, own))))
     terms.append(negative(blocks.gyration(k, turned.S)))
     return named(add(loaded(blocks, loads, k), *terms), f"E_{k}")

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.triples import ZEROS, add, cross_triples, inner, minus, named, scaled, total
-from armillary.algebra.vectors import Triple
+from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, inner, minus, named, scaled, total
 from armillary.mechanics.formalisms.jpl.blocks import Blocks
 from armillary.mechanics.formalisms.jpl.equations import Assembled
 from armillary.mechanics.formalisms.jpl.vehicle import Modes, Square, Vehicle

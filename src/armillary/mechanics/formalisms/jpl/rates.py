@@ -12,12 +12,20 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
-from armillary.algebra.triples import ZEROS, add, cross_triples, named, negative
-from armillary.algebra.vectors import Triple, direction_cosines, matrix_vector
+from armillary.algebra.triples import (
+    ZEROS,
+    Triple,
+    add,
+    cross_triples,
+    double_cross,
+    matrix_vector,
+    named,
+    negative,
+)
+from armillary.algebra.vectors import direction_cosines
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.formalisms.jpl.appendages import appendage
-from armillary.mechanics.formalisms.jpl.arithmetic import centripetal
 from armillary.mechanics.formalisms.jpl.loads import Loading, loading
 from armillary.mechanics.formalisms.jpl.solution import FORMULATIONS, Solution, solve
 from armillary.mechanics.formalisms.jpl.spinning_appendages import Spun, spinning_appendage, spun
@@ -175,7 +183,7 @@ def _root_rates(
     arm = negative(group.centre)
     a = add(solution.origin, cross_triples(solution.spin, arm))
     if formulation != "mbdyfl":
-        a = add(a, centripetal(w, arm))
+        a = add(a, double_cross(w, arm))
     a = named(a, f"a_{group.head.name}")
     if drift.velocity == "body":
         v: Triple = tuple(read(drift.linear[i]) for i in range(3))

@@ -17,9 +17,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from armillary.algebra.triples import add, cross_triples, inner, minus, named, negative, plus, scaled, times
-from armillary.algebra.vectors import Matrix, Triple
-from armillary.mechanics.formalisms.jpl.arithmetic import summed
+from armillary.algebra.triples import (
+    Matrix,
+    Triple,
+    add,
+    cross_triples,
+    inner,
+    matrix_sum,
+    minus,
+    named,
+    negative,
+    plus,
+    scaled,
+    times,
+)
 from armillary.mechanics.formalisms.jpl.attitude import Attitude
 from armillary.mechanics.formalisms.jpl.vehicle import Rotor, Vehicle
 
@@ -32,7 +43,7 @@ def with_rotors(vehicle: Vehicle, turned: Attitude) -> Vehicle:
         inertias = [along(r.axis, r.inertia) for r in part.rotors if r.acceleration is not None]
         torques = [_reaction(rotor, own) for rotor in part.rotors]
         parts.append(
-            replace(part, inertia=summed([part.inertia, *inertias]), torque=add(part.torque, *torques))
+            replace(part, inertia=matrix_sum(part.inertia, *inertias), torque=add(part.torque, *torques))
         )
     return replace(vehicle, substructures=tuple(parts))
 

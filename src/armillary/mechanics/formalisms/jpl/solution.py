@@ -6,10 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.triples import ZEROS, add, cross_triples, named, negative, scaled
-from armillary.algebra.vectors import Triple, combined
+from armillary.algebra.triples import (
+    ZEROS,
+    Triple,
+    add,
+    combined,
+    cross_triples,
+    double_cross,
+    named,
+    negative,
+    scaled,
+)
 from armillary.mechanics.formalisms.jpl import mbdyfl, mbdyfn, mbdyfr
-from armillary.mechanics.formalisms.jpl.arithmetic import centripetal
 from armillary.mechanics.formalisms.jpl.attitude import Attitude, attitude
 from armillary.mechanics.formalisms.jpl.barycentres import barycentres
 from armillary.mechanics.formalisms.jpl.deformation import coupling, deformation
@@ -103,7 +111,7 @@ def _origin(
         terms += [cross_triples(dw[k], arm), turned.into(k, scaled(gained, 1 / M))]
         if rates:
             w = turned.w[k]
-            terms.append(centripetal(w, arm))
+            terms.append(double_cross(w, arm))
             terms.append(scaled(cross_triples(w, turned.into(k, scaled(moving, 1 / M))), 2))
     return add(*terms)
 

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.triples import add, inner, negative
-from armillary.algebra.vectors import IDENTITY, Matrix, matrix_vector
+from armillary.algebra.triples import IDENTITY, Matrix, add, inner, matrix_vector, negative
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.appendages import Pairs, columns
 from armillary.mechanics.formalisms.jpl.substructures import Group, Place, Reader, numbers

@@ -18,23 +18,32 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.triples import ZEROS, add, inner, is_zero, minus, negative, plus, scaled, times
-from armillary.algebra.vectors import (
+from armillary.algebra.triples import (
     IDENTITY,
-    Frame,
+    ZERO_MATRIX,
+    ZEROS,
     Matrix,
     Triple,
-    Vector,
+    add,
+    inner,
+    is_zero,
     matrix_product,
+    matrix_sum,
     matrix_vector,
+    minus,
+    negative,
+    plus,
+    scaled,
+    scaled_matrix,
+    times,
     transposed,
 )
+from armillary.algebra.vectors import Frame, Vector
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
-from armillary.mechanics.formalisms.jpl.arithmetic import NONE, scaled_matrix, summed
 from armillary.mechanics.formalisms.jpl.rotors import along
 from armillary.mechanics.tree.rotation import General
-from armillary.mechanics.tree.tree import matrix_sum, point_mass_inertia
+from armillary.mechanics.tree.tree import point_mass_inertia
 from armillary.model.body import Body
 from armillary.model.flexible.attachment import Nodal
 from armillary.model.joints import Drift, Turn
@@ -64,7 +73,7 @@ class Group:
     turned: Matrix = IDENTITY
     mass: Any = 0
     first: Triple = ZEROS
-    inertia: Matrix = NONE
+    inertia: Matrix = ZERO_MATRIX
     flexible: list[Body] = field(default_factory=list)
     rotors: list[int] = field(default_factory=list)  # groups that are its rotors
     axial: Any = None  # of a rotor: its inertia about its axis
@@ -89,7 +98,7 @@ class Group:
         """More mass, at a place, with an inertia about that place."""
         self.mass = plus(self.mass, mass)
         self.first = add(self.first, scaled(centre, mass))
-        self.inertia = summed([self.inertia, inertia, point_mass_inertia(mass, centre)])
+        self.inertia = matrix_sum(self.inertia, inertia, point_mass_inertia(mass, centre))
 
     @property
     def centre(self) -> Triple:

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.triples import ZEROS, total
-from armillary.algebra.vectors import IDENTITY, Matrix, Triple
+from armillary.algebra.triples import IDENTITY, ZEROS, Matrix, Triple, total
 
 Modes = Sequence[Triple]  # one triple per mode: the columns of a 3 × N matrix
 Square = Sequence[Sequence[Any]]

@@ -23,8 +23,20 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.triples import ZEROS, add, inner, minus, named, plus, times
-from armillary.algebra.vectors import Triple, combination, combined, cross_triples, matrix_vector
+from armillary.algebra.triples import (
+    ZEROS,
+    Triple,
+    add,
+    combination,
+    combined,
+    cross_triples,
+    inner,
+    matrix_vector,
+    minus,
+    named,
+    plus,
+    times,
+)
 from armillary.mechanics.tree.loads import AppliedLoads, Wrench, along_modes, twist_dot
 from armillary.mechanics.tree.tree import Link, Tree
 

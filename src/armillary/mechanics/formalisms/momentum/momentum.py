@@ -27,8 +27,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import ZEROS, add, minus, named, plus, scaled, times
-from armillary.algebra.vectors import Triple, cross_triples
+from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, minus, named, plus, scaled, times
 from armillary.mechanics.formalisms import recursive
 from armillary.mechanics.formalisms.kane import Composite, ImplicitEquations, mass_matrix
 from armillary.mechanics.formalisms.momentum.modes import (

@@ -26,8 +26,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.triples import ZEROS, add, is_zero, named, scaled, unit
-from armillary.algebra.vectors import Triple, cross_triples, sum_of_products
+from armillary.algebra.triples import (
+    ZEROS,
+    Triple,
+    add,
+    cross_triples,
+    is_zero,
+    named,
+    scaled,
+    sum_of_products,
+    unit,
+)
 from armillary.mechanics.formalisms.momentum.momentum import Weight
 from armillary.mechanics.tree.loads import AppliedLoads, Wrench, along
 from armillary.mechanics.tree.tree import LINEAR, Tree

@@ -28,25 +28,23 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.triples import (
+    AXES,
+    IDENTITY,
     ZEROS,
+    Matrix,
+    Triple,
     add,
+    cross_triples,
     inner,
     is_zero,
+    matrix_product,
+    matrix_vector,
     minus,
     named,
     scaled,
     times,
-    unit,
-)
-from armillary.algebra.vectors import (
-    AXES,
-    IDENTITY,
-    Matrix,
-    Triple,
-    cross_triples,
-    matrix_product,
-    matrix_vector,
     transposed,
+    unit,
 )
 from armillary.algebra.walk import substitute
 from armillary.mechanics.formalisms.redundant.modes import NodeFrame

@@ -6,8 +6,20 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.triples import ZEROS, add, inner, minus, named, plus, scaled, sum_of_products
-from armillary.algebra.vectors import Triple, cross_triples, matrix_vector, transposed
+from armillary.algebra.triples import (
+    ZEROS,
+    Triple,
+    add,
+    cross_triples,
+    inner,
+    matrix_vector,
+    minus,
+    named,
+    plus,
+    scaled,
+    sum_of_products,
+    transposed,
+)
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.mechanics.formalisms.redundant.modes import pushed
 from armillary.mechanics.formalisms.redundant.parts import GROUND, Parts, inertia_remainder

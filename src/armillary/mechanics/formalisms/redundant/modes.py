@@ -21,8 +21,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.triples import add, cross_triples, inner, minus, named, plus, scaled, times
-from armillary.algebra.vectors import Matrix, Triple, combined, matrix_product, matrix_vector, transposed
+from armillary.algebra.triples import (
+    Matrix,
+    Triple,
+    add,
+    combined,
+    cross_triples,
+    inner,
+    matrix_product,
+    matrix_vector,
+    minus,
+    named,
+    plus,
+    scaled,
+    times,
+    transposed,
+)
 from armillary.algebra.walk import Undimensioned
 from armillary.model.flexible.deformation import Deformation, weighted
 from armillary.model.flexible.kinematics import node_step

@@ -18,19 +18,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.triples import ZEROS, add, named, scaled, sum_of_products, times
-from armillary.algebra.vectors import (
+from armillary.algebra.triples import (
     IDENTITY,
-    Frame,
+    ZEROS,
     Matrix,
     Triple,
-    Vector,
+    add,
     cross_triples,
-    direction_cosines,
     matrix_product,
+    matrix_sum,
     matrix_vector,
+    named,
+    scaled,
+    sum_of_products,
+    times,
     transposed,
 )
+from armillary.algebra.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.redundant.modes import (
@@ -41,7 +45,7 @@ from armillary.mechanics.formalisms.redundant.modes import (
     node_frame,
 )
 from armillary.mechanics.tree.rotation import General
-from armillary.mechanics.tree.tree import Placement, matrix_sum, point_mass_inertia
+from armillary.mechanics.tree.tree import Placement, point_mass_inertia
 from armillary.model.body import Body
 from armillary.model.flexible.attachment import Nodal
 from armillary.model.flexible.deformation import deformation

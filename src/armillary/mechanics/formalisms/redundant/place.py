@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.triples import add, inner, scaled
-from armillary.algebra.vectors import Matrix, Triple, direction_cosines
+from armillary.algebra.triples import Matrix, Triple, add, inner, scaled
+from armillary.algebra.vectors import direction_cosines
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.formalisms.redundant.joints import duals
 from armillary.mechanics.formalisms.redundant.parts import GROUND, Parts
