@@ -47,13 +47,15 @@ class System(description.System, Fmus):
         small: bool = True,
         keep: int = 1,
         axes: str = "ground",
+        check: bool = False,
     ) -> Equations:
         """The equations of motion by the cheapest formalism ("auto"), or by the one named. small=False
         ignores what is declared small or large; else sums keep their leading order and ``keep`` above it.
-        With "momentum", ``axes`` ("ground" or "body") are those of a free body's angular momentum."""
+        With "momentum", ``axes`` ("ground" or "body") are those of a free body's angular momentum.
+        check=True tests the program after every pass, for work on Armillary itself."""
         from armillary.program.derive import derive
 
-        return derive(self, formalism, regroup=regroup, small=small, keep=keep, axes=axes)
+        return derive(self, formalism, regroup=regroup, small=small, keep=keep, axes=axes, check=check)
 
     def compare_formalisms(self) -> Costs:
         """Operations of one evaluation by every formalism, side by side; where one refuses, why."""

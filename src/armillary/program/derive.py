@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -112,6 +112,7 @@ def derive(
     axes: str = "ground",
     configuration: Configuration | None = None,
     named: bool = False,
+    check: bool = False,
 ) -> Equations:
     """The equations of motion of a system, by the named formalism or the cheapest of those worth trying.
 
@@ -119,8 +120,10 @@ def derive(
     What is declared small or large is used, unless ``small`` is False: sums keep their leading order and
     ``keep`` orders above it. ``axes`` are those of angular momenta as states.
     With ``named`` the speeds of the description are states, whatever Free(velocity="auto") leaves open.
+    With ``check`` the program is tested after every pass; see checker.py.
     """
     regroup, small = flag(regroup, "regroup=", ModelError), flag(small, "small=", ModelError)
+    check = flag(check, "check=", ModelError)
     text(axes, "axes=", ModelError)
     system = snapshot(system)
     declared = system.judgements() if small else {}
@@ -132,13 +135,13 @@ def derive(
         held = check_masses(system, configuration or initial_configuration(system))
         clock.stage("check masses")
         if formalism == "redundant":
-            return _redundant(system, units, clock)
+            return _redundant(system, units, clock, check)
         if formalism == "momentum":
             from armillary.program.momentum import check_momentum
 
             check_momentum(system, declared, axes)
             return _momentum(
-                system, units, clock, configuration or initial_configuration(system), regroup, axes
+                system, units, clock, configuration or initial_configuration(system), regroup, axes, check
             )
         if axes != "ground":
             raise ModelError(f"axes={axes!r} is for formalism='momentum', not for '{formalism}'")
@@ -147,7 +150,7 @@ def derive(
 
             check_appendages(formalism, declared)
             return _appendages(
-                system, formalism, units, clock, configuration or initial_configuration(system)
+                system, formalism, units, clock, configuration or initial_configuration(system), check
             )
         plain = reader(declared, keep)
         with truncated(plain.truncation):
@@ -176,7 +179,7 @@ def derive(
             best.targets,
             lambda: derive(system, best.formalism, small=False, configuration=configuration).targets,
         )
-        program, gains = program_of(system, best.targets, plain)
+        program, gains = program_of(system, best.targets, plain, check=check)
         clock.stage("improve", program.derivatives.operations)
     made: dict[str, Any] = {}
     kind = Equations
@@ -203,14 +206,14 @@ def derive(
     )
 
 
-def _redundant(system: System, units: dict[str, str], clock: _Clock) -> Equations:
+def _redundant(system: System, units: dict[str, str], clock: _Clock, check: bool) -> Equations:
     """Equations in absolute coordinates with multipliers; see program/redundant.py."""
     from armillary.program.redundant import RedundantEquations, redundant_targets
 
     plain = Undimensioned()
     wanted, redundant = redundant_targets(system, plain)
     clock.stage("redundant")
-    program, gains = program_of(system, wanted, plain)
+    program, gains = program_of(system, wanted, plain, check=check)
     clock.stage("improve", program.derivatives.operations)
     stages = tuple(clock.stages)
     reduction = Reduction(Tree((), (0, 0, 0), {}), plain, system.prescriptions)
@@ -227,6 +230,7 @@ def _momentum(
     configuration: Configuration,
     regrouped: bool,
     axes: str,
+    check: bool,
 ) -> Equations:
     """Equations in coordinates and momenta; see program/momentum.py."""
     from armillary.program.momentum import MomentumEquations, momentum_targets
@@ -236,7 +240,7 @@ def _momentum(
     clock.stage("plant")
     wanted, more = momentum_targets(system, reduction, configuration, regrouped=regrouped, axes=axes)
     clock.stage("momentum")
-    program, gains = program_of(system, wanted, plain)
+    program, gains = program_of(system, wanted, plain, check=check)
     clock.stage("improve", program.derivatives.operations)
     stages, options = tuple(clock.stages), {"regroup": regrouped, "small": False, "axes": axes}
     return MomentumEquations(
@@ -254,7 +258,12 @@ def _momentum(
 
 
 def _appendages(
-    system: System, formalism: str, units: dict[str, str], clock: _Clock, configuration: Configuration
+    system: System,
+    formalism: str,
+    units: dict[str, str],
+    clock: _Clock,
+    configuration: Configuration,
+    check: bool,
 ) -> Equations:
     """Equations by one of JPL's formulations; see program/jpl.py."""
     from armillary.program.jpl import appendage_targets
@@ -390,21 +399,40 @@ def _check(system: System, formalism: str) -> None:
             )
 
 
-def program_of(system: System, wanted: Targets, plain: Undimensioned) -> tuple[Program, list[Gain]]:
-    """All sections, improved one by one over shared constants."""
+def program_of(
+    system: System, wanted: Targets, plain: Undimensioned, *, check: bool = False
+) -> tuple[Program, list[Gain]]:
+    """All sections, improved one by one over shared constants; with ``check``, tested after every pass."""
     constants = Constants(taken=system.parameters)
-    rates, gains = improve(wanted.rates, constants, search=wanted.search)
-    outputs = hoist(Graph([c.expression for c in wanted.columns]), constants).roots
-    events = hoist(Graph(wanted.events), constants).roots
-    updates = hoist(Graph(wanted.updates), constants).roots
-    fires = [hoist(Graph(f), constants).roots for f in wanted.fires]
+    parameters = tuple(plain(p) for p in system.parameters.values())
+    checker = None
+    if check:
+        from armillary.program.checker import PassChecker
+
+        checker = PassChecker(wanted, parameters, constants)
+
+    def improved(name: str, roots: Sequence[Expr], *, search: bool) -> tuple[list[Expr], list[Gain]]:
+        after = checker.section(name, roots) if checker is not None else None
+        return improve(roots, constants, search=search, check=after)
+
+    def hoisted(name: str, roots: Sequence[Expr]) -> list[Expr]:
+        graph = hoist(Graph(roots), constants)
+        if checker is not None:
+            checker.section(name, roots)("hoist", graph)
+        return graph.roots
+
+    rates, gains = improved("derivatives", wanted.rates, search=wanted.search)
+    outputs = hoisted("outputs", [c.expression for c in wanted.columns])
+    events = hoisted("events", wanted.events)
+    updates = hoisted("update", wanted.updates)
+    fires = [hoisted(f"fire {event.name}", f) for event, f in zip(wanted.watched, wanted.fires, strict=True)]
     state = (*wanted.integrated, *wanted.carried)
     state_labels = [s.data.name for s in state]
     memory_labels = [m.data.name for m in wanted.memory]
-    corrections = hoist(Graph(wanted.corrections), constants).roots
-    geometry = hoist(Graph(wanted.geometry), constants).roots
-    sizes = hoist(Graph(wanted.sizes), constants).roots
-    stepping = [improve(s.results, constants, search=False)[0] for s in wanted.stepping]
+    corrections = hoisted("correct", wanted.corrections)
+    geometry = hoisted("geometry", wanted.geometry)
+    sizes = hoisted("sizes", wanted.sizes)
+    stepping = [improved(s.name, s.results, search=False)[0] for s in wanted.stepping]
     everything = [
         *rates,
         *outputs,
@@ -418,7 +446,6 @@ def program_of(system: System, wanted: Targets, plain: Undimensioned) -> tuple[P
     ]
     used = _constants_used(everything)
     defined = [constants.definitions.get(c, c) for c in used]
-    parameters = tuple(plain(p) for p in system.parameters.values())
     rest = [
         section("outputs", [c.name for c in wanted.columns], outputs),
         section("events", [e.name for e in wanted.watched], events),
@@ -456,6 +483,10 @@ def program_of(system: System, wanted: Targets, plain: Undimensioned) -> tuple[P
             section(s.name, s.labels, results) for s, results in zip(wanted.stepping, stepping, strict=True)
         ),
     )
+    if check:
+        from armillary.program.checker import check_program
+
+        check_program(program)
     return program, gains
 
 

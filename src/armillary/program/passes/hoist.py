@@ -57,23 +57,24 @@ def hoist(graph: Graph, constants: Constants) -> Graph:
 
     Sums that open into others as they are made anew bring constants of their own: then it goes round again.
     """
-    while any([_is_unnamed(r) for r in graph.roots]) or any([_holds_unnamed(n) for n in graph.order]):
+    while any([is_unnamed(r) for r in graph.roots]) or any([holds_unnamed(n) for n in graph.order]):
         graph = _hoisted(graph, constants)
     return graph
 
 
-def _is_unnamed(node: Expr) -> bool:
+def is_unnamed(node: Expr) -> bool:
+    """Whether a node is a constant that has no name yet."""
     return node.constant and node.kind != "number" and node.kind != "symbol"
 
 
-def _holds_unnamed(node: Expr) -> bool:
+def holds_unnamed(node: Expr) -> bool:
     """Whether a variable node holds constants that one name could replace."""
     if node.constant:
         return False
     fixed = [i for i, a in enumerate(node.args) if a.constant]
     if not fixed:
         return False
-    if any([_is_unnamed(node.args[i]) for i in fixed]):
+    if any([is_unnamed(node.args[i]) for i in fixed]):
         return True
     if node.kind == "sum" or node.kind == "product":
         factors = node.data[1]
@@ -90,7 +91,7 @@ def _hoisted(graph: Graph, constants: Constants) -> Graph:
             return _hoisted_sum(node, args, constants)
         if node.kind == "product":
             return hoisted_product(node, args, constants)
-        if not any([_is_unnamed(a) for a in args]):
+        if not any([is_unnamed(a) for a in args]):
             return None
         return rebuild(node, [constants.whole(a) if a.constant else a for a in args])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
@@ -38,13 +38,18 @@ class Gain:
 
 
 def improve(
-    roots: Sequence[Expr], constants: Constants, *, search: bool = True
+    roots: Sequence[Expr],
+    constants: Constants,
+    *,
+    search: bool = True,
+    check: Callable[[str, Graph], None] | None = None,
 ) -> tuple[list[Expr], list[Gain]]:
     """The roots after all passes, and the record of what each gained.
 
     ``inline`` and ``hoist`` always stay, as the later ones build on them; a search for factors or pairs
     that finds nothing is undone, as is writing out that saves nothing; without ``search`` there is none. The
-    last ``hoist`` names constants that the others brought together.
+    last ``hoist`` names constants that the others brought together. ``check`` is called with the name and
+    the result of each pass, of those that are undone too.
     """
     gains: list[Gain] = []
     graph = Graph(roots)
@@ -81,6 +86,8 @@ def improve(
         changed = apply(graph)
         if changed is graph:
             continue
+        if check is not None:
+            check(name, changed)
         if stays or changed.operations.weight < graph.operations.weight:
             gains.append(Gain(name, graph.operations, changed.operations))
             graph = changed
