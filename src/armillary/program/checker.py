@@ -256,6 +256,13 @@ def _check_results(program: Program) -> None:
         **{s.name: (s, (memories + states,)) for s in program.fire},
     }
     where = f"program '{program.name}'"
+    quaternions = [q + i for q in program.quaternions for i in range(4)]
+    for name, places in (("quaternions", quaternions), ("corrected", list(program.corrected))):
+        outside = [p for p in places if not 0 <= p < states]
+        if outside:
+            raise IllegalProgram(f"{where}: {name} has the place {outside[0]}, outside of {states} states")
+        if len(set(places)) != len(places):
+            raise IllegalProgram(f"{where}: two places of {name} overlap")
     for name, (section, counts) in expected.items():
         if len(section.results) not in counts:
             wanted = " or ".join(map(str, counts))
@@ -264,13 +271,6 @@ def _check_results(program: Program) -> None:
         raise IllegalProgram(
             f"{where}: {len(program.events.results)} events, and {len(program.fire)} sections for them"
         )
-    quaternions = [q + i for q in program.quaternions for i in range(4)]
-    for name, places in (("quaternions", quaternions), ("corrected", list(program.corrected))):
-        outside = [p for p in places if not 0 <= p < states]
-        if outside:
-            raise IllegalProgram(f"{where}: {name} has the place {outside[0]}, outside of {states} states")
-        if len(set(places)) != len(places):
-            raise IllegalProgram(f"{where}: two places of {name} overlap")
     if len(program.correction_sizes) not in (0, len(program.corrected)):
         raise IllegalProgram(
             f"{where}: {len(program.correction_sizes)} sizes of {len(program.corrected)} coordinates"
@@ -285,10 +285,16 @@ def _fault(where: str, nodes: Sequence[Expr], line: int, message: str) -> Illega
     if not 0 <= line < len(nodes):
         return IllegalProgram(f"{where}: {message}")
     names = {node: f"v{i + 1}" for i, node in enumerate(nodes) if node.kind not in ("number", "symbol")}
-    first, last = max(line - CONTEXT, 0), min(line + CONTEXT + 1, len(nodes))
     lines = [f"{where}, line {line + 1}: {message}"]
-    for i in range(first, last):
-        mark = ">" if i == line else " "
-        shown = text(nodes[i], {n: v for n, v in names.items() if n is not nodes[i]}, limit=_WIDTH)
-        lines.append(f"{mark}{i + 1:6d}  {names.get(nodes[i], 'input')} = {shown}")
+    for i in range(max(line - CONTEXT, 0), min(line + CONTEXT + 1, len(nodes))):
+        mark, name = ">" if i == line else " ", names.get(nodes[i], "input")
+        lines.append(f"{mark}{i + 1:6d}  {name} = {_line_text(nodes[i], names)}")
     return IllegalProgram("\n".join(lines))
+
+
+def _line_text(node: Expr, names: dict[Expr, str]) -> str:
+    """A node over the names of its operands; in plain words where it is not a legal expression."""
+    if _node_fault(node):
+        operands = [names.get(a) or text(a, limit=_WIDTH) for a in node.args]
+        return f"{node.kind} {node.data!r} of {', '.join(operands)}"
+    return text(node, {n: name for n, name in names.items() if n is not node}, limit=_WIDTH)
