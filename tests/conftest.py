@@ -38,7 +38,7 @@ OPTIMISED = tuple(
     f"tests/{place}"
     for place in (
         *("llvm/test_backend", "llvm/test_jit", "llvm/test_vector", "llvm/test_wide"),
-        *("ensembles/test_batch", "ensembles/test_gpu", "ensembles/test_metrics", "verification_command/"),
+        *("ensembles/test_batch", "ensembles/test_gpu", "ensembles/test_metrics", "verification/test_cases"),
         *("runtime/test_compiled", "runtime/test_integrators", "test_readme.py"),
     )
 )

@@ -1,4 +1,4 @@
-"""The four-bar linkage against Sayers (1990), section 9.3: rates, runs, assembly, drift and cost."""
+"""The four-bar linkage of Sayers (1990), section 9.3: assembly, and a long run with fixed steps."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from typing import Any
 import pytest
 
 from armillary.errors import ParameterError
-from armillary.runtime.models.compiled import CompiledModel
-from examples.four_bar import system
+from armillary.verification.reference import equations
 from tests.verification.common import (
-    ACCELERATIONS,
     TIGHT,
     assert_near,
-    assert_same,
-    counts,
     reference,
 )
 
@@ -24,20 +20,8 @@ ASSEMBLED = REFERENCE["displaced"]["q"]
 
 
 @cache
-def model() -> CompiledModel:
-    return system().derive().compile()
-
-
-@pytest.mark.parametrize("regroup", [True, False], ids=["regrouped", "as given"])
-def test_derivatives(regroup: bool) -> None:
-    eom = system().derive(regroup=regroup)
-    assert eom.speeds == ("A.u1",)
-    compiled = eom.compile()
-    states = REFERENCE["states"]
-    found = [compiled.derivatives(0.0, [*state["q"], *state["u"]]) for state in states]
-    assert_same(found, [state["qdot"] + state["udot"] for state in states], ACCELERATIONS, "derivatives")
-    pulls = [-compiled.outputs(0.0, [*state["q"], *state["u"]])["pull"] for state in states]
-    assert_same(pulls, [state["strut_force_magnitude"] for state in states], ACCELERATIONS, "strut")
+def model() -> Any:
+    return equations("four_bar").compile()
 
 
 @pytest.mark.parametrize(
@@ -53,7 +37,8 @@ def test_derivatives(regroup: bool) -> None:
     ids=str,
 )
 def test_assembly(rough: dict[str, float]) -> None:
-    """One angle tells the others, whichever it is; of three that disagree the crank's stays."""
+    """One angle determines the others, whichever it is; of three that disagree the crank's stays."""
+    assert model().equations.speeds == ("A.u1",)
     state = model().state(rough)
     assert_near(state[:3], ASSEMBLED, 1e-12, "assembled angles")
     assert state[3] == 0.0
@@ -76,8 +61,3 @@ def test_loop_stays_closed_over_a_long_run(how: dict[str, Any]) -> None:
         assert_near(run[f"gap along ground.{axis}"], 0.0, 1e-10, f"gap along {axis}")
     if "method" in how:
         assert_near(run["energy"] / run["energy"][0], 1.0, 1e-10, "energy over 1000 s")
-
-
-def test_cost_is_the_documented_one() -> None:
-    """The table of docs/verification; a change for the better is welcome, and entered here and there."""
-    assert counts(system().derive()) == (44, 86, 6)

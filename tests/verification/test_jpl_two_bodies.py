@@ -7,79 +7,17 @@ tight run differs from them: about 1e-3 of amplitude in the modes near 19 rad/s,
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.verification.cases.jpl import COLUMNS, PRINTED
-from armillary.verification.reference import largest
-from examples.jpl_two_bodies import system
-from tests.verification.common import ACCELERATIONS, TIGHT, TRAJECTORIES, assert_near, reference
+from armillary.verification.cases.jpl import COLUMNS
+from tests.verification.common import ACCELERATIONS, assert_near, reference
 
 CASES = {"jpl_mbdyfn": ("mbdyfn", False), "jpl_mbdyfl": ("mbdyfl", False), "jpl_frozen": ("mbdyfn", True)}
 EVERY = pytest.mark.parametrize("case", CASES)
-
-
-@cache
-def run(case: str) -> arm.Run:
-    formalism, frozen = CASES[case]
-    s = system(frozen)
-    base = s.bodies["base"]
-    for i, axis in enumerate((base.x, base.y, base.z), start=1):
-        s.output(f"W{i}D", arm.dot(arm.angular_acceleration(base), axis))
-    times = np.unique([*np.arange(101) / 10, *PRINTED.values()])
-    return s.derive(formalism).compile().simulate(10.0, sample=times, **TIGHT)
-
-
-def at(case: str, column: str, times: Any) -> np.ndarray:
-    found = run(case)
-    places = [int(np.argmin(np.abs(found.time - t))) for t in times]
-    return found[COLUMNS[column]][places]
-
-
-@EVERY
-def test_ten_seconds(case: str) -> None:
-    """All states and the momentum; accelerations jump where the pulses do."""
-    record = reference(case)["trajectory"]
-    rows = np.array(record["rows"])
-    compared = [c for c in record["columns"] if c in COLUMNS and c not in ("W1D", "W2D", "W3D")]
-    assert len(compared) == 22
-    for column in compared:
-        expected = rows[:, record["columns"].index(column)]
-        assert_near(at(case, column, rows[:, 0]), expected, TRAJECTORIES, f"{case}, {column}")
-
-
-@EVERY
-def test_printout(case: str) -> None:
-    """Scaled by each variable's largest printed value: median 3e-4, worst 1.34e-3 (a rate of the stiffest
-    modes).
-    """
-    printed = reference(case)["printed"]["values"]
-    worst = {}
-    for column in printed["2.2"]:
-        values = np.array([printed[t][column] for t in PRINTED])
-        if np.any(values):
-            found = at(case, column, PRINTED.values())
-            worst[column] = np.abs(found - values).max() / np.abs(values).max()
-    assert len(worst) >= 21
-    assert np.median(list(worst.values())) < 4e-4
-    assert sum(w > 1e-3 for w in worst.values()) <= 2, worst
-    assert largest(*worst.values()) < 1.4e-3
-    print(f"{case}: median {np.median(list(worst.values())):.1e}, worst {max(worst.values()):.1e}")
-
-
-@EVERY
-def test_momenta_of_the_text(case: str) -> None:
-    """The report's text: 0.17 after the thrust, 14.25 at the end."""
-    checks = reference(case)["text_checks"]
-    after, final = at(case, "ANGM", (2.5, 10.0))
-    assert after == pytest.approx(checks["momentum_after_force_pulse_computed"], rel=1e-6)
-    assert final == pytest.approx(checks["momentum_final_computed"], rel=1e-6)
-    assert round(after, 2) == checks["momentum_after_force_pulse_text"]
-    assert round(final, 2) == checks["momentum_final_text"]
 
 
 def loaded(case: str, prescribed: Any) -> arm.System:
@@ -106,6 +44,16 @@ def loaded(case: str, prescribed: Any) -> arm.System:
                 s.parameter(f"{letter}{i}", 0.0, units=units)
             s.prescribe(f"platform.q{i + 1}", f"a{i} + v{i}*t + 0.5*w{i}*t^2")
     return s
+
+
+@EVERY
+def test_the_data_have_all_variables_of_the_report(case: str) -> None:
+    """The case compares those that it finds there, but for accelerations, which jump with the pulses."""
+    data = reference(case)
+    smooth = [c for c in data["trajectory"]["columns"] if c in COLUMNS and c not in ("W1D", "W2D", "W3D")]
+    assert len(smooth) == 22
+    printed = data["printed"]["values"]
+    assert sum(any(row[column] for row in printed.values()) for column in printed["2.2"]) >= 21
 
 
 @EVERY

@@ -27,7 +27,7 @@ from armillary.mechanics.formalisms.momentum.momentum import (
 from armillary.mechanics.tree.loads import applied_loads
 from armillary.mechanics.tree.tree import build_tree
 from armillary.verification.momentum_systems import MomentumSystem as Case
-from tests.verification.common import ACCELERATIONS, TIGHT, assert_close, assert_near
+from tests.verification.common import TIGHT, assert_close, assert_near
 
 NAMES = pytest.mark.parametrize("name", ["tree5", "sliders_locked", "flexible"])
 # Both are integrated to 1e-12 or better; the data repeat themselves to 9e-12, 3e-10 and 9e-10 in speeds.
@@ -94,16 +94,6 @@ def test_momenta_their_matrix_and_their_rates_are_those_of_the_data(name: str) -
         assert_close(numbers[:n, None].T, [state["momenta"]], 1e-10, f"{name}, momenta")
         size = np.max(np.abs(state["momentum_rates"]))
         assert_near(numbers[n : 2 * n] / size, np.array(state["momentum_rates"]) / size, 1e-13, f"{name}, p'")
-
-
-@pytest.mark.parametrize("formalism", ["momentum", "kane", "recursive"])
-@NAMES
-def test_accelerations(name: str, formalism: str) -> None:
-    found, model = case(name), compiled(name, formalism=formalism)
-    for state in found.data["random_states"]:
-        a = in_order(found, model, model.accelerations(0.0, *split(found, model, state)))
-        size = np.max(np.abs(state["accelerations"]))
-        assert_near(a / size, np.array(state["accelerations"]) / size, ACCELERATIONS, f"{name}, {formalism}")
 
 
 @NAMES

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from importlib import resources
 from typing import Any
 
 import numpy as np
 
+from armillary.program.equations import Equations
 from armillary.run_files.models import example_module
 
 # References are integrated to 1e-12 and repeat themselves to 1e-11; ours runs at the same tolerance.
@@ -28,6 +30,12 @@ def reference(name: str) -> dict[str, Any]:
 def example(name: str) -> Any:
     """The module of an example."""
     return example_module(name)
+
+
+@cache
+def equations(name: str, **options: Any) -> Any:
+    """The equations of an example by the formalism that `derive` chooses, derived once."""
+    return example(name).system(**options).derive()
 
 
 def columns(record: Mapping[str, Any], rows: str = "data") -> dict[str, np.ndarray]:
@@ -64,7 +72,7 @@ def drift(values: np.ndarray, scale: float | None = None) -> float:
     return largest(np.abs(values - values[0])) / float(abs(values[0]) if scale is None else scale)
 
 
-def counts(eom: Any) -> tuple[int, int, int]:
+def counts(eom: Equations) -> tuple[int, int, int]:
     """(additions, multiplications and divisions, functions) of one derivative evaluation."""
     made = eom.operations
     return made.additions, made.multiplications + made.divisions, made.functions

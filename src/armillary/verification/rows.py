@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from armillary.errors import ArmillaryError
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.stages import System
 
 
 class Check(NamedTuple):
@@ -56,8 +58,28 @@ def differs(
     return Check(quantity, "differs", published, tolerance, source, remark, ours)
 
 
+TREES = (("kane", True), ("kane", False), ("recursive", True), ("recursive", False))
+AS_GIVEN = (("auto", False),)  # for closed loops: only the regrouping of inertia is varied
+
+
+class States(NamedTuple):
+    """Reference data that equations of one system must meet, whichever way they are derived.
+
+    `measure` yields what is found with a compiled model, one number for each of the case's first
+    checks. The case measures the formalism that `derive` chooses; `ways` are further pairs (formalism,
+    regroup), for tests.
+    """
+
+    system: Callable[[], System]
+    measure: Callable[[CompiledModel], Iterator[float]]
+    ways: tuple[tuple[str, bool], ...] = TREES
+
+
 class Case(NamedTuple):
-    """A published system: `measure` yields what is found, one number for each check in turn."""
+    """A published system: `measure` yields what is found, one number for each check in turn.
+
+    The first of these numbers come from `states`, where the case has reference states.
+    """
 
     name: str
     title: str
@@ -65,6 +87,7 @@ class Case(NamedTuple):
     checks: tuple[Check, ...]
     measure: Callable[[], Iterator[float]]
     page: str  # in docs/verification, without .md
+    states: tuple[States, ...] = ()
 
     def rows(self) -> list[Row]:
         """The case, computed; a check for which nothing is found fails, and says why."""
@@ -126,14 +149,28 @@ def expected_text(check: Check | Row) -> str:
 
 
 def found_text(row: Row) -> str:
-    """What is found, with the digits that the tolerance makes meaningful."""
+    """What is found: a number with the digits of its tolerance, a difference with one digit."""
     if not math.isfinite(row.found):
         return str(row.found)
     if row.kind == "count":
         return f"{row.found:.0f}"
     if row.kind == "difference":
-        return _power(f"{row.found:.1e}") if row.found else "0"
+        return _power(f"{row.found:.0e}") if row.found else "0"
     return _long(float(f"{row.found:.12g}")) if not row.tolerance else _to_tolerance(row.found, row.tolerance)
+
+
+def agrees(row: Row, text: str) -> bool:
+    """Whether a text, perhaps of another machine, still shows what is found.
+
+    Rounding changes a difference by some factor, which is less than ten, and a value by less than half of its
+    tolerance.
+    """
+    if row.kind == "count" or not row.tolerance or not row.found or not text:
+        return text == found_text(row)
+    shown = float(text.replace("−", "-"))
+    if row.kind == "difference":
+        return row.passed and 0.1 <= shown / row.found <= 10.0
+    return abs(shown - row.found) <= 0.5 * row.tolerance
 
 
 def _to_tolerance(found: float, tolerance: float) -> str:

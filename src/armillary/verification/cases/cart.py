@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from armillary.runtime.models.compiled import CompiledModel
 from armillary.verification.reference import (
     ACCELERATIONS,
     TIGHT,
@@ -14,13 +15,14 @@ from armillary.verification.reference import (
     apart,
     columns,
     counts,
+    equations,
     example,
     largest,
     of_size,
     reference,
     relative,
 )
-from armillary.verification.rows import Case, at_most, difference
+from armillary.verification.rows import AS_GIVEN, Case, States, at_most, difference
 
 COORDINATES = ("B.q1", "B.q2", "B.q3", "FA.q1", "LFW.q1", "RFW.q1", "LRW.q1", "RRW.q1")
 START = {"FA.q1": 0.25}
@@ -38,12 +40,20 @@ def in_our_speeds(q: Any, u: Any) -> np.ndarray:
     return np.array([*q, u[0], u[1] / lever()])
 
 
+def _rates(model: CompiledModel) -> Iterator[float]:
+    states = reference("cart")["states"]
+    found = [model.derivatives(0.0, in_our_speeds(state["q"], state["u"])) for state in states]
+    yield relative(found, [in_our_speeds(state["qdot"], state["udot"]) for state in states])
+
+
+_STATES = States(lambda: example("cart").system(), _rates, AS_GIVEN)
+
+
 def measure() -> Iterator[float]:
     data = reference("cart")
-    eom = example("cart").system().derive()
+    eom = equations("cart")
     model = eom.compile()
-    found = [model.derivatives(0.0, in_our_speeds(state["q"], state["u"])) for state in data["states"]]
-    yield relative(found, [in_our_speeds(state["qdot"], state["udot"]) for state in data["states"]])
+    yield from _STATES.measure(model)
     expected = columns(data["trajectory"])
     run = model.simulate(3.0, sample=expected["t"], initial=START, **TIGHT)
     yield largest([of_size(run[name], expected[f"q{i}"]) for i, name in enumerate(COORDINATES, start=1)])
@@ -75,5 +85,6 @@ CASES = (
         ),
         measure,
         "cart",
+        (_STATES,),
     ),
 )

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.verification.reference import TIGHT, apart, drift, example, largest
-from armillary.verification.rows import Case, difference, value
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.verification.reference import TIGHT, apart, drift, equations, example, largest
+from armillary.verification.rows import Case, States, difference, value
 
 
 def measure_pendulum() -> Iterator[float]:
@@ -17,30 +18,63 @@ def measure_pendulum() -> Iterator[float]:
 
     model = example("pendulum").system().derive().compile()
     frequency = math.sqrt(9.81 / 0.5)
+    energies = []
     for start in (0.01, 1.0, 3.0):
         k = math.sin(start / 2)
         run = model.simulate(5.0, sample=0.05, initial={"bob.q1": start}, **TIGHT)
         sn = ellipj(ellipk(k * k) - frequency * run.time, k * k)[0]
         yield apart(run["bob.q1"], 2 * np.arcsin(k * sn))
+        energies.append(apart(run["energy"], -2.0 * 9.81 * 0.5 * math.cos(start)))
+    yield largest(energies)
     yield drift(model.simulate(5.0, step=1e-3, method="rk4", initial={"bob.q1": 1.0})["energy"])
 
 
 def measure_ball() -> Iterator[float]:
     ball = example("bouncing_ball")
     run = ball.system().derive().compile().simulate(3.0, sample=0.01, initial={"ball.q1": 1.0}, **TIGHT)
-    yield len(run.events)
+    yield sum(event.name == "bounce" for event in run.events)
     times = ball.bounce_times(len(run.events))
     yield apart([event.time for event in run.events], times)
     yield apart(run["energy"], 0.1 * 9.81 * 0.64 ** np.searchsorted(times, run.time))
 
 
-def measure_top() -> Iterator[float]:
-    top, angle = example("spinning_top"), math.radians(30.0)
-    model = top.system().derive().compile()
+_TILT = math.radians(30.0)
+
+
+def _nutation(model: CompiledModel) -> Iterator[float]:
+    """Elliptic functions, from slow tops that swing deep to fast ones that tremble."""
+    top, drifts = example("spinning_top"), []
     for spin in (60.0, 125.0, 400.0):
-        run = model.simulate(2.0, sample=0.005, initial=top.tilted(angle) | {"top.u3": spin}, **TIGHT)
-        yield apart(run["z"], top.height(run.time, angle, spin))
-    yield largest([drift(run[name]) for name in ("energy", "hz", "norm")])
+        run = model.simulate(2.0, sample=0.005, initial=top.tilted(_TILT) | {"top.u3": spin}, **TIGHT)
+        yield apart(run["z"], top.height(run.time, _TILT, spin))
+        drifts += [drift(run[name]) for name in ("energy", "hz", "norm")]
+    yield largest(drifts)
+
+
+_STATES = States(lambda: example("spinning_top").system(), _nutation)
+
+
+def measure_top() -> Iterator[float]:
+    model = equations("spinning_top").compile()
+    yield from _STATES.measure(model)
+    yield from _precession(model)
+
+
+def _precession(model: CompiledModel) -> Iterator[float]:
+    """I₁ Ω² cos θ − I₃ ω₃ Ω + m g l = 0: the axis goes round at Ω without nodding."""
+    top, spin = example("spinning_top"), 125.0
+    across, weight = top.ACROSS + top.MASS * top.LENGTH**2, top.MASS * top.GRAVITY * top.LENGTH
+    heights, paths = [], []
+    for rate in np.roots([across * math.cos(_TILT), -top.ALONG * spin, weight]).real:
+        # The vertical in the body's axes is (0, sin θ, cos θ) for a tilt about x.
+        start = top.tilted(_TILT) | {"top.u2": rate * math.sin(_TILT), "top.u3": spin}
+        run = model.simulate(1.0, sample=0.005, initial=start, **TIGHT)
+        # Tilted about x the axis points to (0, −sin θ, cos θ).
+        heights.append(apart(run["z"], math.cos(_TILT)))
+        x, y = math.sin(_TILT) * np.sin(rate * run.time), -math.sin(_TILT) * np.cos(rate * run.time)
+        paths += [apart(run["x"], x), apart(run["y"], y)]
+    yield largest(heights)
+    yield largest(paths)
 
 
 CASES = (
@@ -50,6 +84,7 @@ CASES = (
         "elliptic functions",
         (
             *(difference(f"angle over 5 s, released at {start} rad", 1e-9) for start in ("0.01", "1", "3")),
+            difference("energy of the same (J)", 1e-10, "closed form"),
             difference("energy over 5 s with RK4 at 1 ms", 1e-10, "conservation"),
         ),
         measure_pendulum,
@@ -74,8 +109,11 @@ CASES = (
         (
             *(difference(f"height of the axis over 2 s at {spin} rad/s", 1e-9) for spin in (60, 125, 400)),
             difference("energy, vertical angular momentum, unit quaternion", 1e-10, "conservation"),
+            difference("steady precession, slow and fast: height of the axis", 1e-10, "closed form"),
+            difference("the same: path of the axis", 1e-9, "closed form"),
         ),
         measure_top,
         "closed-forms",
+        (_STATES,),
     ),
 )

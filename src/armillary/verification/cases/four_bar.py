@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from armillary.runtime.models.compiled import CompiledModel
 from armillary.verification.reference import (
     ACCELERATIONS,
     TIGHT,
@@ -13,12 +14,13 @@ from armillary.verification.reference import (
     apart,
     columns,
     counts,
+    equations,
     example,
     largest,
     reference,
     relative,
 )
-from armillary.verification.rows import Case, at_most, difference, value
+from armillary.verification.rows import AS_GIVEN, Case, States, at_most, difference, value
 
 NAMES = {
     "q1": "A.q1", "q2": "B.q1", "q3": "C.q1", "u1": "A.u1",
@@ -27,15 +29,22 @@ NAMES = {
 _LISTING = "Sayers (1990), Appendix C"
 
 
+def _rates_and_force(model: CompiledModel) -> Iterator[float]:
+    states = reference("four_bar")["states"]
+    rates = [model.derivatives(0.0, [*state["q"], *state["u"]]) for state in states]
+    yield relative(rates, [state["qdot"] + state["udot"] for state in states])
+    pulls = [-model.outputs(0.0, [*state["q"], *state["u"]])["pull"] for state in states]
+    yield relative(pulls, [state["strut_force_magnitude"] for state in states])
+
+
+_STATES = States(lambda: example("four_bar").system(), _rates_and_force, AS_GIVEN)
+
+
 def measure() -> Iterator[float]:
     data = reference("four_bar")
-    eom = example("four_bar").system().derive()
+    eom = equations("four_bar")
     model = eom.compile()
-    states = [[*state["q"], *state["u"]] for state in data["states"]]
-    rates = [model.derivatives(0.0, state) for state in states]
-    yield relative(rates, [state["qdot"] + state["udot"] for state in data["states"]])
-    pulls = [-model.outputs(0.0, state)["pull"] for state in states]
-    yield relative(pulls, [state["strut_force_magnitude"] for state in data["states"]])
+    yield from _STATES.measure(model)
     worst = 0.0
     for record in data["trajectories"]:
         expected = columns(record)
@@ -74,5 +83,6 @@ CASES = (
         ),
         measure,
         "four-bar",
+        (_STATES,),
     ),
 )  # fmt: skip

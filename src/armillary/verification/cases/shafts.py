@@ -9,11 +9,11 @@ import numpy as np
 from armillary.model.flexible.beam import Beam
 from armillary.model.joints import Revolute
 from armillary.stages import System
+from armillary.verification.cases.beams import FLAPPING
 from armillary.verification.rows import Case, value
 
 _WRIGHT = "Wright et al. (1982) for flapping, and ω² = ω_flap² − Ω² sin²θ"
-# Published first flapping frequencies, EI = μ = L = 1.
-_FLAPPING = {4: 5.5850, 10: 11.2023}
+_FLAPPING = {spin: FLAPPING[spin] for spin in (4, 10)}
 _PITCHES = (0, 30, 60, 90)
 
 _HARTOG = "Den Hartog, Mechanical Vibrations, sections 6.5 and 6.6"
