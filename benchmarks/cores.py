@@ -73,10 +73,12 @@ def measure_threads(rounds: int = 10, seconds: float = SECONDS, name: str = "sta
 def _batch(name: str, seconds: float) -> tuple[Callable[[int], object], int]:
     """A batch that takes about so long with one thread, and its number of runs."""
     from armillary.ensembles.batch import Prepared
+    from armillary.runtime.settings import RunSettings
 
     compiled = compiled_example(name)
-    how: dict[str, Any] = {"step": STEP, "metrics": {"last": f"final({compiled.output_names[0]})"}}
-    prepared = Prepared(compiled, STEPS * STEP, **how, **spread(compiled, 1024))
+    metrics = {"last": f"final({compiled.output_names[0]})"}
+    settings = RunSettings(STEPS * STEP, step=STEP)
+    prepared = Prepared(compiled, settings, metrics=metrics, **spread(compiled, 1024))
     few = spread(compiled, 1024)
     took = min(_seconds(lambda: prepared(**few, threads=1)) for _ in range(3))
     runs = max(1024, 64 * round(16 * seconds / took))

@@ -27,6 +27,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "src"), str(HERE.parent / "e
 
 from armillary.ensembles.batch import Prepared  # noqa: E402
 from armillary.ensembles.plan import FINISHED  # noqa: E402
+from armillary.runtime.settings import RunSettings  # noqa: E402
 from benchmarks.gpu_ceilings import ceilings  # noqa: E402
 from benchmarks.gpu_models import MODELS, Case, Scattered  # noqa: E402
 from benchmarks.gpu_mujoco import mujoco_batches  # noqa: E402
@@ -94,10 +95,8 @@ def engine_of(model: Any, case: Case, steps: int, sample: int, precision: str | 
     """The engine for all outputs at every ``sample`` steps, or one output where those are the ends alone."""
     outputs = None if sample < steps else [model.output_names[0]]
     device = {"device": "gpu", "precision": precision} if precision else {}
-    prepared = Prepared(
-        model, steps * case.step, step=case.step, sample=sample * case.step, outputs=outputs, runs=2, **device
-    )
-    return prepared.work
+    settings = RunSettings(steps * case.step, step=case.step, sample=sample * case.step)
+    return Prepared(model, settings, outputs=outputs, runs=2, **device).work
 
 
 def checked(case: Case, model: Any, precision: str, random: np.random.Generator) -> float:

@@ -55,9 +55,15 @@ def measure_lanes(names: tuple[str, ...] = EXAMPLES, rounds: int = 30) -> list[d
 
 def _fixed(name: str, rounds: int) -> dict[str, Any]:
     from armillary.ensembles.request import plan
+    from armillary.runtime.settings import RunSettings
 
     compiled = compiled_example(name)
-    made = plan(compiled, STEPS * STEP, step=STEP, outputs=[], sample=STEPS * STEP, **spread(compiled, RUNS))
+    made = plan(
+        compiled,
+        RunSettings(STEPS * STEP, step=STEP, sample=STEPS * STEP),
+        outputs=[],
+        **spread(compiled, RUNS),
+    )
     engines = _engines(made)
     candidates = {label: _whole(engine, made.starts) for label, engine in engines.items()}
     candidates |= {"single": _single(compiled, RUNS * STEPS), "its start": _single(compiled, 2)}
@@ -75,9 +81,10 @@ def measure_adaptive(names: tuple[str, ...] = EXAMPLES, rounds: int = 10) -> lis
 
 def _adaptive(name: str, rounds: int) -> dict[str, Any]:
     from armillary.ensembles.request import plan
+    from armillary.runtime.settings import RunSettings
 
     compiled = compiled_example(name)
-    made = plan(compiled, DURATION, outputs=[], sample=DURATION, **spread(compiled, RUNS))
+    made = plan(compiled, RunSettings(DURATION, sample=DURATION), outputs=[], **spread(compiled, RUNS))
     engines = _engines(made)
     candidates = {label: _whole(engine, made.starts) for label, engine in engines.items()}
     seconds = best_in_turns(candidates, rounds)

@@ -34,10 +34,12 @@ AGREEMENT = 1e-9
 def measure_rollouts(environment: Environment, *, with_peer: bool, rounds: int = 5) -> list[dict[str, Any]]:
     """A record with one thread and one with all; where MuJoCo is not to be had, `missing` says why."""
     from armillary.ensembles.batch import Prepared
+    from armillary.runtime.settings import RunSettings
 
     compiled = system(MODELS[MODEL]).derive().compile()
     starts = np.random.default_rng(7).uniform(-0.5, 0.5, (RUNS_OF_OURS, 2 * MODELS[MODEL].nv))
-    prepared = Prepared(compiled, STEPS * STEP, step=STEP, outputs=[], sample=STEPS * STEP, initial=starts)
+    settings = RunSettings(STEPS * STEP, step=STEP, sample=STEPS * STEP)
+    prepared = Prepared(compiled, settings, outputs=[], initial=starts)
     return [
         _measure(prepared, starts, threads, environment, with_peer, rounds)
         for threads in sorted({1, len(processors())})

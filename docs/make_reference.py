@@ -91,7 +91,8 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
 )
 # Methods that other parts of the runtime call, and no user.
 INTERNAL = {
-    "place_at_start", "inside", "ends_a_leg", "run_functions", "second_half", "mass_centre_starts",
+    "place_at_start", "inside", "ends_a_leg", "run_functions", "run_with", "second_half",
+    "mass_centre_starts",
     "all_gravities", "all_loads", "modal_forces", "composites", "felt", "further_states", "along", "in_mode",
     "start_tail", "refused", "may_refuse",
 }  # fmt: skip

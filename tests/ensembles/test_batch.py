@@ -15,6 +15,7 @@ from armillary.ensembles.batch import _Crew
 from armillary.ensembles.engines.lanes import Lanes
 from armillary.ensembles.request import plan
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.settings import RunSettings
 from tests.ensembles.batch_systems import everything, example, stopping, worst_difference
 from tests.runtime.compiled_systems import escaping, oscillator, pendulum_model, spinning
 from tests.runtime.test_modes import five_bar
@@ -149,7 +150,7 @@ def test_batch_size_threads_and_chunks_leave_no_trace() -> None:
 def test_vectors_of_every_width_give_the_same_bits() -> None:
     model = everything()
     p = plan(
-        model, 0.5, step=0.01, initial={"A.q1": np.linspace(-1, 1, 16)},
+        model, RunSettings(0.5, step=0.01), initial={"A.q1": np.linspace(-1, 1, 16)},
         metrics=["mean(reach)", "crossing(A.q1, 0.1)"],
     )  # fmt: skip
     found = [Lanes(p, width)(p.starts, 0, 16) for width in (2, 4, 8, 16)]

@@ -21,6 +21,7 @@ from armillary.ensembles.request import plan
 from armillary.errors import ArmillaryError, MissingExtraError
 from armillary.export.cuda.ensemble import kernel
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.settings import RunSettings
 from armillary.verification.reference import largest
 from tests.ensembles.batch_systems import everything, example, stopping
 from tests.ensembles.fake_cupy import CXX, Module, compiled
@@ -317,13 +318,16 @@ def test_code_that_cuda_refuses_is_told(card: Module, monkeypatch: pytest.Monkey
     with pytest.raises(
         ArmillaryError, match=r"CUDA cannot take the code of 'car': .*identifier is undefined"
     ):
-        Gpu(plan(small_car(), 1.0, step=0.1, runs=2))
+        Gpu(plan(small_car(), RunSettings(1.0, step=0.1), runs=2))
 
 
 @pytest.mark.skipif(NVCC is None, reason="no CUDA compiler (nvcc)")
 @pytest.mark.parametrize("precision", ["double", "single", "fast"])
 def test_nvcc_takes_the_source(precision: str, tmp_path: Path) -> None:
-    p = plan(everything(), 1.0, step=0.1, parameters={"k": np.ones(2)}, metrics=["histogram(reach, 0, 1, 3)"])
+    p = plan(
+        everything(), RunSettings(1.0, step=0.1), parameters={"k": np.ones(2)},
+        metrics=["histogram(reach, 0, 1, 3)"],
+    )  # fmt: skip
     text = kernel(p.program, p.starts.varying, 4, precision, (0,)).text
     (tmp_path / "kernel.cu").write_text(text)
     command = [str(NVCC), "-std=c++14", "-ptx", "-arch=sm_80", "kernel.cu", "-o", "kernel.ptx"]

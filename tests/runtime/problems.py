@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 from math import pi, sqrt
+from typing import Any
 
 import numpy as np
 
+from armillary.runtime.integrators.integrate import integrate as integrate_with
+from armillary.runtime.integrators.records import Functions, Integration
+from armillary.runtime.settings import RunSettings
 from tests.runtime import traced
 from tests.runtime.traced import Model, compile_model
 
@@ -17,6 +21,17 @@ SCIPY = ("scipy:RK45", "scipy:DOP853", "scipy:LSODA", "scipy:Radau", "scipy:BDF"
 
 ARENSTORF_START = (0.994, 0.0, 0.0, -2.00158510637908252240537862224)
 ARENSTORF_PERIOD = 17.0652165601579625588917206249
+
+
+def settings(method: str, **given: Any) -> RunSettings:
+    """Settings by name, with tolerances of 1e-8 and 1e-10 by default."""
+    return RunSettings(**{"rtol": 1e-8, "atol": 1e-10, "method": method} | given).completed()
+
+
+def integrate(functions: Functions, method: str, *, state: Any, **given: Any) -> Integration:
+    """The motion with settings by name."""
+    others = {name: given.pop(name) for name in ("memory", "constants", "progress") if name in given}
+    return integrate_with(functions, settings(method, **given), state=state, **others)
 
 
 @cache

@@ -7,8 +7,8 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError, SimulationError
-from armillary.runtime.integrators import integrate, sampling
-from tests.runtime.problems import oscillator
+from armillary.runtime.integrators import sampling
+from tests.runtime.problems import integrate, oscillator
 
 
 def _ball():

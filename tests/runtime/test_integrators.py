@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.integrate._ivp import dop853_coefficients as published
 
-from armillary.runtime.integrators import METHODS, dop853, integrate
+from armillary.runtime.integrators import METHODS, dop853
 from tests.runtime.problems import (
     ADAPTIVE,
     ARENSTORF_PERIOD,
@@ -19,6 +19,7 @@ from tests.runtime.problems import (
     SCIPY,
     arenstorf,
     arenstorf_python,
+    integrate,
     kepler,
     kepler_position,
     kepler_python,

@@ -8,9 +8,9 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from armillary.runtime.integrators import METHODS, integrate
+from armillary.runtime.integrators import METHODS
 from tests.runtime import traced
-from tests.runtime.problems import COMPILED, FIXED, ball
+from tests.runtime.problems import COMPILED, FIXED, ball, integrate
 from tests.runtime.traced import Model, compile_model
 
 

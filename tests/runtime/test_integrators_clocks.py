@@ -7,8 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from armillary.runtime.integrators import integrate
-from tests.runtime.problems import COMPILED, FIXED
+from tests.runtime.problems import COMPILED, FIXED, integrate
 from tests.runtime.traced import Model, compile_model
 
 PERIOD, END = 0.01, 5.0

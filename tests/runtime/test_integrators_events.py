@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from armillary.runtime.integrators import METHODS, integrate
+from armillary.runtime.integrators import METHODS
 from tests.runtime import traced
-from tests.runtime.problems import ADAPTIVE, COMPILED, FIXED, SCIPY, ball, bounces
+from tests.runtime.problems import ADAPTIVE, COMPILED, FIXED, SCIPY, ball, bounces, integrate
 from tests.runtime.traced import Model, compile_model
 
 EXACT = (*COMPILED, "scipy:RK45", "scipy:DOP853", "scipy:Radau")  # exact on parabolas, up to rounding

@@ -14,12 +14,22 @@ import numpy as np
 import pytest
 
 from armillary.errors import ArmillaryError
-from armillary.runtime.integrators import METHODS, integrate
+from armillary.runtime.integrators import METHODS
 from armillary.runtime.integrators.driving import CompiledRun
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.loop.layout import Reason
 from armillary.runtime.loop.machine_code import Loop, _kept
-from tests.runtime.problems import COMPILED, FIXED, SCIPY, ball, modulated, oscillator, van_der_pol
+from tests.runtime.problems import (
+    COMPILED,
+    FIXED,
+    SCIPY,
+    ball,
+    integrate,
+    modulated,
+    oscillator,
+    settings,
+    van_der_pol,
+)
 from tests.runtime.traced import compile_model
 
 
@@ -144,14 +154,11 @@ def test_a_run_of_no_length_is_one_row(method):
 def test_chunks_leave_no_trace(method, sample, model):
     """A run taken one, then seven steps at a time is bit for bit the run taken at once."""
     functions = model().functions
-    tableau = METHODS[method].tableau
 
     def run(chunk: int):
-        whole = CompiledRun(
-            functions, tableau, t0=0.0, t_end=3.0, state=np.array([1.0, 0.5]), memory=np.empty(0),
-            constants=np.array([0.8]), samples=SampleTimes(sample, 0.0, 3.0),
-            step=_step(method, 0.01).get("step"), rtol=1e-6, atol=np.array(1e-8), max_step=np.inf,
-        )  # fmt: skip
+        how = settings(method, t_end=3.0, sample=sample, rtol=1e-6, atol=1e-8, **_step(method, 0.01))
+        state, memory, constants = np.array([1.0, 0.5]), np.empty(0), np.array([0.8])
+        whole = CompiledRun(functions, how, state=state, memory=memory, constants=constants)
         while whole.advance(chunk) is Reason.PAUSED:
             pass
         return whole.result("finished")
@@ -205,8 +212,7 @@ def test_ctrl_c_ends_a_run_within_a_second():
     """
     code = """
 import os, signal, threading, time
-from armillary.runtime.integrators import integrate
-from tests.runtime.problems import oscillator
+from tests.runtime.problems import integrate, oscillator
 signal.signal(signal.SIGINT, signal.default_int_handler)
 functions = oscillator().functions
 integrate(functions, "rk4", t0=0, t_end=1, state=[1, 0], step=1e-3, sample=1.0)
@@ -338,11 +344,9 @@ def test_one_loop_serves_all_models_of_a_shape():
 
 
 def test_a_loop_no_longer_needed_is_freed():
-    run = CompiledRun(
-        oscillator().functions, METHODS["rk4"].tableau, t0=0.0, t_end=1.0, state=np.ones(2),
-        memory=np.empty(0), constants=np.empty(0), samples=SampleTimes(None, 0.0, 1.0), step=0.1,
-        rtol=0.0, atol=np.array(0.0), max_step=np.inf,
-    )  # fmt: skip
+    none = np.empty(0)
+    how = settings("rk4", t_end=1.0, step=0.1)
+    run = CompiledRun(oscillator().functions, how, state=np.ones(2), memory=none, constants=none)
     loop = Loop(run.shape)
     engine = weakref.ref(loop._engine)
     del loop

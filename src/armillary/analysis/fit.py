@@ -26,8 +26,8 @@ from armillary.columns import counted
 from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.options import StepOptions
 from armillary.runtime.progress import shown_line
+from armillary.runtime.settings import StepOptions
 
 if TYPE_CHECKING:
     from typing import Unpack

@@ -15,7 +15,7 @@ from armillary.program.sensitivity import derivative_name
 from armillary.runtime.models.sensitive import SensitiveModel
 
 if TYPE_CHECKING:
-    from armillary.runtime.options import StepOptions
+    from armillary.runtime.settings import StepOptions
 
 
 @dataclass(eq=False)

@@ -22,6 +22,7 @@ from armillary.ensembles.starts import Starts
 from armillary.ensembles.weak_runs import mark_weak_runs
 from armillary.errors import ArmillaryError
 from armillary.runtime.progress import left, shown_line
+from armillary.runtime.settings import RunSettings
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
@@ -40,7 +41,8 @@ def simulate_batch(
     **how: Any,
 ) -> Batch:
     """Many runs from ``t0`` to ``t_end``; see ``CompiledModel.simulate_batch``."""
-    prepared = Prepared(model, t_end, **how)
+    settings, others = RunSettings.among({"t_end": t_end, **how})
+    prepared = Prepared(model, settings, **others)
     prepared.plan.starts.check_possible()
     return prepared.made(prepared.plan.starts, threads, progress)
 
@@ -51,16 +53,16 @@ class Prepared:
     def __init__(
         self,
         model: CompiledModel,
-        t_end: float,
+        settings: RunSettings,
         *,
         device: str = "cpu",
         precision: str = "double",
         **how: Any,
     ) -> None:
-        """``how`` are the arguments of ``simulate_batch``, with some values of all that will differ."""
+        """``how`` are further arguments of ``simulate_batch``, with some values of all that will differ."""
         check_device(device, precision)
         began = time.perf_counter()
-        self.plan = planned(model, t_end, **how)
+        self.plan = planned(model, settings, **how)
         self.device, self.precision = device, precision
         self.again: Singly | None = None
         self.work: Engine
@@ -84,7 +86,7 @@ class Prepared:
     ) -> Batch:
         """Runs with these values; what differs between them must be what differed at the preparation."""
         known = self.plan.starts
-        starts = Starts(self.plan.model, parameters, initial, memory, runs, self.plan.t0, known)
+        starts = Starts(self.plan.model, parameters, initial, memory, runs, self.plan.settings.t0, known)
         if set(starts.varying) != set(known.varying):
             raise ArmillaryError(
                 f"prepared for runs that differ in {', '.join(known.varying) or 'no parameter'}, "

@@ -16,6 +16,7 @@ from armillary.ensembles.starts import Starts
 from armillary.program.program import Program
 from armillary.runtime.integrators import Method
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.settings import RunSettings
 
 # How a run ended, by number.
 STATUS = (
@@ -50,14 +51,7 @@ class Plan:
     model: CompiledModel
     program: Program  # of the model, with just ``columns`` as outputs
     columns: tuple[str, ...]
-    method: Method
-    t0: float
-    t_end: float
-    step: float | None
-    rtol: float
-    atol: np.ndarray  # one number, or one per state
-    max_step: float
-    max_steps: int
+    settings: RunSettings
     times: np.ndarray
     kept: np.ndarray
     looked: np.ndarray
@@ -73,6 +67,10 @@ class Plan:
         return self.starts.runs
 
     @property
+    def method(self) -> Method:
+        return self.settings.integrator
+
+    @property
     def samples(self) -> np.ndarray:
         """The times of histories."""
         return self.times[self.kept] if self.history else self.times[:0]
@@ -81,7 +79,7 @@ class Plan:
     def t_look(self) -> float:
         """The time of the first row that metrics see."""
         seen = self.times[self.looked]
-        return float(seen[0]) if seen.size else self.t0
+        return float(seen[0]) if seen.size else self.settings.t0
 
     @property
     def slots(self) -> np.ndarray:

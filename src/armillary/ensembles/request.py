@@ -7,22 +7,20 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import inf
 from typing import Any
 
 import numpy as np
 
 from armillary.algebra.arguments import several
-from armillary.algebra.arithmetic import positive_whole
 from armillary.ensembles.metrics import Metrics, read_metrics
 from armillary.ensembles.plan import Look, Plan
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.program import Program, section
-from armillary.runtime.integrators import METHODS, check_kind, check_run, check_tolerances
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.settings import RunSettings
 
 _ROWS = 1000  # that metrics see of an adaptive run whose sampling was not said
 _MOST_STEPS = 2e7  # of fixed size in a run: their times are kept, in a gigabyte by then
@@ -31,35 +29,21 @@ _LISTED = 10  # names in a message
 
 def plan(
     model: CompiledModel,
-    t_end: float,
+    settings: RunSettings,
     *,
-    step: float | None = None,
-    method: str | None = None,
     parameters: Any = None,
     initial: Any = None,
     memory: Any = None,
-    t0: float = 0.0,
-    sample: float | Sequence[float] | None = None,
     watch: float | None = None,
     outputs: Sequence[str] | None = None,
     metrics: Metrics | None = None,
     runs: int | None = None,
-    rtol: float = 1e-9,
-    atol: float | Sequence[float] = 1e-11,
-    max_step: float = inf,
-    max_steps: int = 1_000_000_000,
 ) -> Plan:
     """The plan of a batch; see ``simulate_batch`` for what the arguments mean."""
-    stepped = "rk4" if step is not None else "dop853"
-    usual = "staggered" if model.equations.formalism == "redundant" else stepped
-    chosen = usual if method is None else method
-    check_run(chosen, t0, t_end, step)
-    found = METHODS[chosen]
-    check_kind(found, model.equations.formalism == "redundant")
-    most = positive_whole(max_steps)
-    if most is None:
-        raise ArmillaryError(f"max_steps must be a positive whole number, not {max_steps!r}")
-    tolerances = check_tolerances(rtol, model.tolerances(atol), max_step, len(model.equations.program.state))
+    settings = settings.completed(redundant=model.equations.formalism == "redundant")
+    settings = replace(settings, atol=model.tolerances(settings.atol))
+    settings.tolerances(len(model.equations.program.state))  # as many as there are states
+    t0, t_end, sample, fixed = settings.t0, settings.t_end, settings.sample, settings.fixed_step
     asked = read_metrics(metrics)
     history = _history(model, outputs, bool(asked))
     for name, metric in asked.items():
@@ -67,12 +51,11 @@ def plan(
         if name in history:
             raise ArmillaryError(f"metric '{name}' has the name of an output whose history is kept")
     columns = tuple(dict.fromkeys([*history, *(m.output for m in asked.values())]))
-    starts = Starts(model, parameters, initial, memory, runs, float(t0))
+    starts = Starts(model, parameters, initial, memory, runs, t0)
     _check_names(asked, starts)
-    fixed = None if found.adaptive else step
     if fixed and (t_end - t0) / fixed > _MOST_STEPS:
         raise ArmillaryError(
-            f"step={step:g} means {(t_end - t0) / fixed:.3g} steps per run, more than {_MOST_STEPS:g}: use "
+            f"step={fixed:g} means {(t_end - t0) / fixed:.3g} steps per run, more than {_MOST_STEPS:g}: use "
             "a larger step or an adaptive method"
         )
     program = model.equations.program
@@ -81,20 +64,13 @@ def plan(
     _check_size(starts.runs, _samples(t0, t_end, sample, fixed), len(history), others)
     if watch is not None:
         _check_size(1, _samples(t0, t_end, watch, fixed), len(asked), 0)
-    times, kept, looked = _rows(float(t0), float(t_end), sample, watch, fixed, bool(history), bool(asked))
-    grid, steps, row_at = _grid(float(t0), float(t_end), fixed, times) if fixed else (None, None, None)
+    times, kept, looked = _rows(t0, t_end, sample, watch, fixed, bool(history), bool(asked))
+    grid, steps, row_at = _grid(t0, t_end, fixed, times) if fixed else (None, None, None)
     return Plan(
         model=model,
         program=_restricted(model.equations.program, model.output_names, columns),
         columns=columns,
-        method=found,
-        t0=float(t0),
-        t_end=float(t_end),
-        step=step,
-        rtol=float(rtol),
-        atol=tolerances,
-        max_step=float(max_step),
-        max_steps=most,
+        settings=settings,
         times=times,
         kept=kept,
         looked=looked,

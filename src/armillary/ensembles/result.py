@@ -266,7 +266,7 @@ def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
         units=units,
         definitions={look.name: look.metric for look in plan.looks},
         messages=outcome.messages,
-        info={"method": plan.method.name, **({"step": plan.step} if plan.step else {}), **info},
+        info={"method": plan.method.name, **({"step": step} if (step := plan.settings.step) else {}), **info},
     )
 
 

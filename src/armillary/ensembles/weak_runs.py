@@ -8,6 +8,7 @@ their numbers. Of runs that failed on the way the first ones are made again too,
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -79,22 +80,17 @@ def _suspect(plan: Plan, i: int, state: np.ndarray, kinds: list[list[int]]) -> b
     """Whether the speeds at the end are enormous beside what the start lets expect."""
     _, start, memory = plan.starts.block(i, i + 1)
     instance = Instance(plan.model, plan.starts.single(i)["parameters"])
-    rates = instance.derivatives(plan.t0, start[:, 0], memory[:, 0])
-    expected = np.abs(start[:, 0]) + np.abs(rates) * (plan.t_end - plan.t0)
+    rates = instance.derivatives(plan.settings.t0, start[:, 0], memory[:, 0])
+    expected = np.abs(start[:, 0]) + np.abs(rates) * (plan.settings.t_end - plan.settings.t0)
     return any(np.max(np.abs(state[own])) > _ENORMOUS * np.max(expected[own]) for own in kinds)
 
 
 def _why_stopped(plan: Plan, i: int) -> str:
     """What a single run says of a place without mass, "" where it says nothing of the kind."""
-    span = plan.t_end - plan.t0
-    how: dict[str, Any] = {"method": plan.method.name, "step": plan.step, "max_steps": plan.max_steps}
-    if plan.method.adaptive:
-        atol = plan.atol if plan.atol.ndim else float(plan.atol)
-        how |= {"rtol": plan.rtol, "atol": atol, "max_step": plan.max_step}
-    elif plan.step is not None:
-        how["sample"] = plan.step * max(1.0, np.ceil(span / plan.step / _ROWS))
+    settings, step = plan.settings, plan.settings.fixed_step
+    rows = max(1.0, np.ceil((settings.t_end - settings.t0) / step / _ROWS)) * step if step else None
     try:
-        plan.model.simulate(plan.t_end, t0=plan.t0, progress=False, **plan.starts.single(i), **how)
+        plan.model.run_with(replace(settings, sample=rows), **plan.starts.single(i))
     except SimulationError as error:
         return str(error) if SINGULAR_THERE in str(error) else ""
     except ArmillaryError:

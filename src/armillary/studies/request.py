@@ -17,6 +17,7 @@ from armillary.errors import ArmillaryError, ParameterError
 from armillary.model.unit_system import state_factor
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table, plain_number
+from armillary.runtime.settings import RunSettings
 from armillary.runtime.start.initial import state_number
 from armillary.studies.definition import Definition, make_definition
 from armillary.studies.identity import identity
@@ -57,8 +58,9 @@ def define(
     def tried(values: Values) -> tuple[dict[str, Any], Plan]:
         """How runs are made, and the plan of one, which tells what is wrong with either."""
         run = _plain_run(model, how, vary, {name: float(each[0]) for name, each in values.items()})
-        given = {key: value for key, value in arguments(run, vary, values).items() if key != "precision"}
-        found = planned(model, metrics=asked, outputs=outputs, runs=1, **given)
+        settings, others = RunSettings.among(arguments(run, vary, values))
+        others.pop("precision", None)
+        found = planned(model, settings, metrics=asked, outputs=outputs, runs=1, **others)
         found.starts.check_possible()
         return run, found
 

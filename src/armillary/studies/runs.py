@@ -18,6 +18,7 @@ from armillary.errors import ParameterError, nearest
 from armillary.results.files import netcdf_label
 from armillary.results.record import distinct
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.settings import RunSettings
 from armillary.studies.definition import Definition
 from armillary.studies.layout import METRIC, RUN, STATUS, STOP, VARIED, Array, Column, Layout, Made
 from armillary.studies.work import Values
@@ -165,9 +166,9 @@ class ModelRuns:
         return batch
 
     def _prepare(self, values: Values) -> Prepared:
+        settings, others = RunSettings.among(self._arguments(values))
         kept = {"metrics": self._content["metrics"], "outputs": self._content["outputs"]}
-        given = {"runs": _length(values), **kept, **self._arguments(values)}
-        return Prepared(self._model, device=self._device, **given)
+        return Prepared(self._model, settings, device=self._device, runs=_length(values), **kept, **others)
 
     def _arguments(self, values: Values) -> dict[str, Any]:
         return arguments(self._content["run"], self._content["vary"], values)

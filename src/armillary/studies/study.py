@@ -10,14 +10,13 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from armillary.algebra.arithmetic import positive_whole
 from armillary.atomic import reason
 from armillary.ensembles.batch import check_device, thread_count
 from armillary.ensembles.metrics import Metrics
 from armillary.errors import ArmillaryError, ModelError, require
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.settings import RunSettings
 from armillary.studies.consolidate import consolidate, is_consolidated
 from armillary.studies.definition import (
     Definition,
@@ -107,11 +106,11 @@ class Study(StudyResults):
             vary, design, runs, seed, levels=levels, second_order=second_order, units=units_of(model)
         )
         how = {
-            "t_end": t_end, "step": step, "method": method, "parameters": parameters, "initial": initial,
-            "memory": memory, "t0": t0, "sample": sample, "watch": watch, "rtol": rtol, "atol": atol,
-            "max_step": max_step, "max_steps": max_steps, "precision": precision,
+            "parameters": parameters, "initial": initial, "memory": memory, "watch": watch,
+            "precision": None if precision == "double" else precision,
         }  # fmt: skip
-        given = {key: value for key, value in how.items() if not _usual(key, value)}
+        settings = RunSettings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
+        given = settings.changed() | {key: value for key, value in how.items() if value is not None}
         folder = Folder.at(path)
         there = definition_for_writing(folder)
         definition = define(model, chosen, given, metrics, outputs, block)
@@ -358,18 +357,3 @@ def _opened(
     study = Study.__new__(Study)
     study._be(folder, definition, design, model, build, trust=trust)
     return study
-
-
-_USUAL = {
-    "t0": 0.0,
-    "rtol": 1e-9,
-    "atol": 1e-11,
-    "max_step": inf,
-    "max_steps": 1_000_000_000,
-    "precision": "double",
-}
-
-
-def _usual(key: str, value: Any) -> bool:
-    """Whether an argument is as it is by default: it is not told then."""
-    return value is None or (np.ndim(value) == 0 and key in _USUAL and value == _USUAL[key])

@@ -94,7 +94,7 @@ class Lanes(Engine):
         slots = np.ascontiguousarray(np.tile(plan.slots[:, None], (1, stride)))
         status, stops, rows = np.empty(stride), np.empty(stride), outcome.rows
         assert plan.grid is not None and plan.steps is not None
-        last = min(len(plan.steps), plan.max_steps)
+        last = min(len(plan.steps), plan.settings.max_steps)
         self._loop(
             blocks, stride, last, plan.grid, plan.steps, self._due, self.halt,
             parameters, state, memory, rows, slots, status, stops,
@@ -119,11 +119,11 @@ class AdaptiveLanes(Engine):
         # After the last row there is one that never comes.
         places = np.cumsum(plan.kept) - 1.0
         self._rows = (np.append(plan.times, np.inf), np.append(plan.uses, 0.0), np.append(places, 0.0))
-        settings = (plan.t0, plan.t_end, plan.step or 0.0, plan.rtol, plan.max_step, float(plan.max_steps))
-        self._settings, self._atol = (
-            np.array(settings),
-            np.broadcast_to(plan.atol, len(plan.program.state)).copy(),
+        s, states = plan.settings, len(plan.program.state)
+        self._settings = np.array(
+            [s.t0, s.t_end, s.step or 0.0, s.rtol, s.max_step, s.max_steps], dtype=float
         )
+        self._atol = np.broadcast_to(s.tolerances(states), states).copy()
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         plan, n = self.plan, i1 - i0

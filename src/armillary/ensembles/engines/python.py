@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,7 +33,8 @@ class Singly(Engine):
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
-        self.times = plan.times if plan.times[-1:] == plan.t_end else np.append(plan.times, plan.t_end)
+        end = plan.settings.t_end
+        self.times = plan.times if plan.times[-1:] == end else np.append(plan.times, end)
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         outcome = Outcome.empty(self.plan, i1 - i0)
@@ -46,18 +47,10 @@ class Singly(Engine):
     def one(self, starts: Starts, i: int, column: int, outcome: Outcome) -> None:
         """Run ``i`` into a column."""
         plan = self.plan
-        how: dict[str, Any] = {
-            "sample": self.times,
-            "step": plan.step,
-            "method": plan.method.name,
-            "max_steps": plan.max_steps,
-        }
-        if plan.method.adaptive:
-            atol = plan.atol if plan.atol.ndim else float(plan.atol)
-            how |= {"rtol": plan.rtol, "atol": atol, "max_step": plan.max_step}
+        settings = replace(plan.settings, sample=self.times)
         run: Run | None
         try:
-            run = plan.model.simulate(plan.t_end, t0=plan.t0, progress=False, **starts.single(i), **how)
+            run = plan.model.run_with(settings, **starts.single(i))
             status = EVENT if run.info["status"] == "event" else FINISHED
         except SimulationError as error:
             run, status = error.run, FAILED

@@ -13,7 +13,6 @@ from armillary.llvm.jit import Compiled, Passes, engine
 from armillary.llvm.sections import llvm_text
 from armillary.program.roots import WATCHMEN
 from armillary.runtime.integrators.driving import CompiledRun
-from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.loop.layout import Control
 from armillary.runtime.loop.machine_code import compiled_loop
 from armillary.runtime.models.configurations import changes_configuration
@@ -33,7 +32,6 @@ class Scalar(Engine):
     def __init__(self, plan: Plan) -> None:
         from armillary.ensembles.engines.scalar_loop import ARGUMENTS, scalar_modules
 
-        assert plan.method.tableau is not None
         super().__init__(plan)
         model, program = plan.model, plan.program
         functions = model.run_functions()
@@ -51,17 +49,10 @@ class Scalar(Engine):
         size = max(len(program.constants), 1)
         self._first = CompiledRun(
             functions,
-            plan.method.tableau,
-            t0=plan.t0,
-            t_end=plan.t_end,
+            replace(plan.settings, sample=plan.times),
             state=np.zeros(functions.n_states),
             memory=np.zeros(functions.n_memory),
             constants=np.zeros(size),
-            samples=SampleTimes(plan.times, plan.t0, plan.t_end),
-            step=plan.step,
-            rtol=plan.rtol,
-            atol=plan.atol,
-            max_step=plan.max_step,
         )
         self._drive = compiled_loop(self._first.shape, functions.ir)
         loop, metrics = scalar_modules(plan, self._first.shape, AGAIN)
@@ -87,7 +78,7 @@ class Scalar(Engine):
         fresh = Control.from_buffer_copy(self._first.control)
         fresh.times, fresh.rows, fresh.capacity = times.ctypes.data, rows.ctypes.data, len(times)
         fresh.log, fresh.log_capacity = log.ctypes.data, len(log)
-        fresh.constants, fresh.budget = constants.ctypes.data, min(plan.max_steps, AT_ONCE)
+        fresh.constants, fresh.budget = constants.ctypes.data, min(plan.settings.max_steps, AT_ONCE)
         control = Control()
         status, stops, ended = np.empty(n), np.empty(n), np.empty(n)
         room = np.empty_like(self._first.workspace)

@@ -130,7 +130,11 @@ class _Runs(Code):
 
     def left(self) -> Value:
         """Steps that may still be tried."""
-        return self.whole(self.plan.max_steps) - self.field("steps", WHOLE) - self.field("rejected", WHOLE)
+        return (
+            self.whole(self.plan.settings.max_steps)
+            - self.field("steps", WHOLE)
+            - self.field("rejected", WHOLE)
+        )
 
     def halted(self) -> Value:
         return self.array("halt")[0].differs(0.0)

@@ -13,10 +13,10 @@ from math import inf
 import numpy as np
 
 from armillary.runtime.integrators.records import Functions, Integration, Status, Stepping
-from armillary.runtime.integrators.sampling import SampleTimes, most_rows
+from armillary.runtime.integrators.sampling import most_rows
 from armillary.runtime.loop.event_thresholds import LANDING
 from armillary.runtime.loop.layout import FUNCTIONS, Control, Phase, Reason, Shape
-from armillary.runtime.loop.tableau import Tableau
+from armillary.runtime.settings import RunSettings
 
 CHUNK_SECONDS = 0.1
 _FIRST_CHUNK = 200
@@ -40,24 +40,18 @@ class CompiledRun:
     def __init__(
         self,
         functions: Functions,
-        tableau: Tableau,
+        settings: RunSettings,
         *,
-        t0: float,
-        t_end: float,
         state: np.ndarray,
         memory: np.ndarray,
         constants: np.ndarray,
-        samples: SampleTimes,
-        step: float | None,
-        rtol: float,
-        atol: np.ndarray,
-        max_step: float,
         stepping: Stepping | None = None,
     ) -> None:
-        from armillary.runtime.loop.machine_code import (
-            compiled_loop,  # needs llvmlite, which is slow to import
-        )
+        from armillary.runtime.loop.machine_code import compiled_loop  # llvmlite is slow to import
 
+        tableau, samples, step = settings.integrator.tableau, settings.samples, settings.step
+        assert tableau is not None
+        tolerances = settings.tolerances(functions.n_states)
         adaptive = tableau.control is not None
         inside = adaptive or functions.n_events > 0 or not samples.on_grid(step or inf)
         self.shape = Shape(
@@ -87,7 +81,7 @@ class CompiledRun:
         if stepping:
             self._put("settings", np.array([stepping.epsilon, stepping.softness]))
         if adaptive:
-            self._put("atol", np.broadcast_to(atol, state.shape))
+            self._put("atol", np.broadcast_to(tolerances, state.shape))
         self._put("direction", np.array(functions.event_directions or [0.0] * functions.n_events))
         terminal = np.array(functions.event_terminal or [0.0] * functions.n_events, dtype=float)
         terminal[list(functions.event_landing)] = LANDING
@@ -96,8 +90,9 @@ class CompiledRun:
         self._put("gap", np.full(functions.n_events, inf))
 
         self.control = Control(
-            t=t0, t0=t0, t_end=t_end, step=step or 0.0, max_step=max_step, rtol=rtol,
-            h=min(step or 0.0, max_step), t_old=t0, error_old=1e-4,
+            t=settings.t0, t0=settings.t0, t_end=settings.t_end, step=step or 0.0,
+            max_step=settings.max_step, rtol=settings.rtol,
+            h=min(step or 0.0, settings.max_step), t_old=settings.t0, error_old=1e-4,
             shortest=inf, phase=Phase.ARRIVED, failed=-1, failed_event=-1, at_grid=1, restart=1,
             choose_step=step is None,
             every_step=samples.every_step, constants=constants.ctypes.data,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import floor, inf, log10
 
 import numpy as np
@@ -57,7 +58,7 @@ class SampleTimes:
     the end.
     """
 
-    def __init__(self, sample: float | np.ndarray | None, t0: float, t_end: float) -> None:
+    def __init__(self, sample: float | Sequence[float] | np.ndarray | None, t0: float, t_end: float) -> None:
         self.t0 = t0
         self.t_end = t_end
         self.every_step = sample is None

@@ -22,6 +22,7 @@ import numpy as np
 from armillary.runtime.integrators.records import Functions, Integration, Status
 from armillary.runtime.integrators.sampling import SampleTimes, most_rows
 from armillary.runtime.integrators.scipy_events import Events
+from armillary.runtime.settings import RunSettings
 
 SECONDS_BETWEEN_REPORTS = 0.1
 
@@ -177,41 +178,35 @@ class _Run:
 
 def integrate_with_scipy(
     functions: Functions,
-    solver: str,
+    settings: RunSettings,
     *,
-    t0: float,
-    t_end: float,
     state: np.ndarray,
     memory: np.ndarray,
     constants: np.ndarray,
-    samples: SampleTimes,
-    step: float | None,
-    rtol: float,
-    atol: np.ndarray,
-    max_step: float,
-    max_steps: int,
     progress: Callable[[float], None] | None,
 ) -> Integration:
     """The motion by one of SciPy's solvers; arguments as for `integrate`. Rejected steps are not known."""
     import scipy.integrate
 
+    solver, t_end = getattr(scipy.integrate, settings.integrator.solver), settings.t_end
+    tolerances = {"rtol": settings.rtol, "atol": settings.tolerances(functions.n_states)}
     model = _Model(functions, constants)
-    run = _Run(model, _Rows(model, samples), t0, t_end, state, memory)
+    run = _Run(model, _Rows(model, settings.samples), settings.t0, t_end, state, memory)
     method: Any = None
-    first = step  # the step to begin with: a change of memory alone keeps the last one's size
+    first = settings.step  # the step to begin with: a change of memory alone keeps the last one's size
     shown = time.monotonic()
     try:
         while True:
             begin = run.settle()
             if run.status:
                 break
-            if run.steps >= max_steps or run.rows.full:
+            if run.steps >= settings.max_steps or run.rows.full:
                 run.status = "too many rows" if run.rows.full else "too many steps"
                 break
             if begin:
-                method = getattr(scipy.integrate, solver)(
+                method = solver(
                     lambda t, y: model.derivatives(t, y, run.memory), run.t, run.state, t_end,
-                    rtol=rtol, atol=atol, max_step=max_step,
+                    **tolerances, max_step=settings.max_step,
                     first_step=min(first, t_end - run.t) if first else None,
                 )  # fmt: skip
             run.step(method)

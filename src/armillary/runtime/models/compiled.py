@@ -6,13 +6,14 @@ import ctypes
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arguments import count, several
+from armillary.algebra.arguments import several
 from armillary.errors import ArmillaryError, ParameterError, SimulationError, nearest
 from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import llvm_text
@@ -21,7 +22,7 @@ from armillary.model.records import Event
 from armillary.program.derive import derive
 from armillary.program.equations import NOT_PICKLED, Equations
 from armillary.program.roots import WATCHMEN
-from armillary.runtime.integrators import METHODS, Functions, Integration, check_run
+from armillary.runtime.integrators import Functions, Integration
 from armillary.runtime.models.configurations import Configurations, changes_configuration
 from armillary.runtime.models.failure import raise_for
 from armillary.runtime.models.instance import Instance
@@ -29,6 +30,7 @@ from armillary.runtime.models.legs import Journey, Traveller, straight
 from armillary.runtime.models.parameters import check_physical, parameter_table, with_these
 from armillary.runtime.models.weak_masses import sound_part
 from armillary.runtime.progress import progress_line
+from armillary.runtime.settings import RunSettings
 from armillary.runtime.start.hooks import OnStart, started
 from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, vector
 from armillary.runtime.start.mass_centres import with_mass_centres, with_started_memory
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from armillary.ensembles.result import Batch
     from armillary.results import Run
     from armillary.runtime.models.sensitive import SensitiveModel
-    from armillary.runtime.options import RunOptions
+    from armillary.runtime.settings import RunOptions
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 _SAMPLES = 1000  # rows of an adaptive run whose sampling was not said
@@ -315,9 +317,25 @@ class CompiledModel:
         A run that diverges, or an event of which comes faster and faster without end, raises a
         SimulationError whose ``run`` holds the data so far; Ctrl-C returns what was computed.
         """
-        chosen = method if method is not None else "rk4" if step is not None else "dop853"
-        check_run(chosen, t0, t_end, step)
-        max_steps = count(max_steps, "max_steps")
+        settings = RunSettings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
+        return self.run_with(
+            settings, parameters=parameters, initial=initial, memory=memory, progress=progress,
+            on_start=on_start,
+        )  # fmt: skip
+
+    def run_with(
+        self,
+        settings: RunSettings,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        initial: Mapping[str, float] | Sequence[float] | None = None,
+        memory: Mapping[str, float] | None = None,
+        progress: bool | Callable[[float], None] = False,
+        on_start: OnStart | None = None,
+    ) -> Run:
+        """The motion with the settings of a record; see ``simulate``."""
+        settings = settings.completed()
+        t0, adaptive = settings.t0, settings.integrator.adaptive
         values = self._table.values(parameters)
         check_physical(self.equations.system, self._table, values)
         if parameters and (why := self.refused(self.inside(parameters))):
@@ -325,26 +343,22 @@ class CompiledModel:
         instance = Instance(self, parameters)
         initial, memory = started(self, on_start, values, initial, memory, t0)
         start = self.place_at_start(instance, initial, t0, initial_memory(self.equations, memory, t0))
-        adaptive = chosen in METHODS and METHODS[chosen].adaptive
-        if sample is None and adaptive and t_end > t0:
-            sample = (t_end - t0) / _SAMPLES
-        how: dict[str, Any] = {
-            "step": step, "sample": sample, "rtol": rtol, "atol": self.tolerances(atol),
-            "max_step": max_step, "max_steps": max_steps,
-        }  # fmt: skip
-        with progress_line(progress, t0, t_end) as report:
-            how["progress"] = report
+        if settings.sample is None and adaptive and settings.t_end > t0:
+            settings = replace(settings, sample=(settings.t_end - t0) / _SAMPLES)
+        inside = replace(settings, atol=self.tolerances(settings.atol))
+        with progress_line(progress, t0, settings.t_end) as report:
             if self._changes_mode:
                 configurations = Configurations(
                     self._configuration_models, self.equations.configuration, parameters
                 )
-                journey = Traveller(configurations, start, t_end, method=chosen, **how).travel()
+                journey = Traveller(configurations, start, inside, report).travel()
             else:
-                journey = straight(instance, start, t_end, chosen, how)
+                journey = straight(instance, start, inside, report)
         result, weakness = sound_part(journey.instance, journey.result(), adaptive)
         journey.failure = journey.failure or weakness
-        tolerances = {"rtol": rtol, "atol": str(atol)} if adaptive else {}
-        run = self._run(result, values, {"method": chosen, "step": step or 0.0, **tolerances}, journey, start)
+        tolerances = {"rtol": settings.rtol, "atol": str(settings.atol)} if adaptive else {}
+        how = {"method": settings.method, "step": settings.step or 0.0, **tolerances}
+        run = self._run(result, values, how, journey, start)
         if journey.failure:
             raise SimulationError(f"{journey.failure}; the data so far are in the error's .run", run)
         raise_for(result, run, journey.instance, adaptive)

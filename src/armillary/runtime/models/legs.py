@@ -7,8 +7,8 @@ the run goes on. All configurations have the same outputs, so nobody sees the se
 from __future__ import annotations
 
 from bisect import bisect
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.records import Event
 from armillary.program.roots import FLIP, LOST, RANK, WATCHMEN
-from armillary.runtime.integrators import METHODS, Integration, integrate
+from armillary.runtime.integrators import Integration
+from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.sampling import SampleTimes
 from armillary.runtime.loop.formulas import EPSILON
 from armillary.runtime.models.configurations import Configurations, changes_configuration
@@ -30,7 +31,10 @@ from armillary.runtime.models.rank_loss import (
     horizon,
     leap,
 )
+from armillary.runtime.settings import RunSettings
 from armillary.runtime.start.place import Place
+
+Report = Callable[[float], None] | None  # called with the time reached
 
 _SHORTEST = 0.05  # of the usual steps across, the least that is tried
 _LOOK = 0.03  # radians or lengths of motion after which a forecast that was not confirmed is made anew
@@ -65,9 +69,9 @@ class Journey:
         )
 
 
-def straight(instance: Instance, start: Place, t_end: float, method: str, how: dict[str, Any]) -> Journey:
+def straight(instance: Instance, start: Place, settings: RunSettings, report: Report) -> Journey:
     """A run through one program alone."""
-    result = _integrated(instance, start, t_end, method, **how)
+    result = _integrated(instance, start, settings, report)
     watched = instance.equations.targets.watched
     events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
     journey = Journey(instance, [result], events)
@@ -80,17 +84,15 @@ def straight(instance: Instance, start: Place, t_end: float, method: str, how: d
     return journey
 
 
-def _integrated(instance: Instance, place: Place, t_end: float, method: str, **how: Any) -> Integration:
+def _integrated(instance: Instance, place: Place, settings: RunSettings, report: Report) -> Integration:
     """The motion of one program from a place."""
     return integrate(
         instance.model.run_functions(),
-        method,
-        t0=place.t,
-        t_end=t_end,
+        settings,
         state=instance.packed(place),
         memory=place.memory,
         constants=instance.constants,
-        **how,
+        progress=report,
     )
 
 
@@ -109,24 +111,12 @@ class Traveller:
     """A run under way: where it is, in what configuration, and how it goes on from there."""
 
     def __init__(
-        self,
-        configurations: Configurations,
-        place: Place,
-        t_end: float,
-        *,
-        method: str,
-        step: float | None,
-        sample: Any,
-        max_steps: int,
-        max_step: float,
-        **how: Any,
+        self, configurations: Configurations, place: Place, settings: RunSettings, report: Report
     ) -> None:
-        self.configurations, self.place, self.t_end = configurations, place, t_end
-        self.method, self.how = method, how
-        self.step, self.max_steps, self.max_step = step, max_steps, max_step
-        self.grid = step if step and not METHODS[method].adaptive else None
-        self.t0, self.shown = place.t, -np.inf
-        self.times = _all_times(sample, place.t, t_end, step)
+        self.configurations, self.place, self.settings, self.report = configurations, place, settings, report
+        self.t0, self.t_end, self.grid = settings.t0, settings.t_end, settings.fixed_step
+        self.shown = -np.inf
+        self.times = _all_times(settings)
         self.configuration = configurations.suitable(place, configurations.first)
         self.journey = Journey(configurations[self.configuration])
         self.stride = 0.0
@@ -230,23 +220,21 @@ class Traveller:
         return min(ends)
 
     def _run(self, instance: Instance, end: float, due: np.ndarray) -> Integration:
-        step, max_step = self.step, self.max_step
+        step, max_step = self.settings.step, self.settings.max_step
         if self.slow is not None and self.place.t >= self.slow.begin:
             step = min(self.grid, self.slow.step) if self.grid else None
             max_step = min(max_step, self.slow.step)
-        result = _integrated(
-            instance,
-            self.place,
-            end,
-            self.method,
+        tried = sum(p.steps + p.rejected for p in self.journey.parts)
+        leg = replace(
+            self.settings,
+            t0=self.place.t,
+            t_end=end,
             step=step,
-            sample=np.maximum(
-                due, self.place.t
-            ),  # the first may be at the time of an event, by rounding before
+            sample=np.maximum(due, self.place.t),  # an event's time may be before its row's, by rounding
             max_step=max_step,
-            max_steps=self.max_steps - sum(p.steps + p.rejected for p in self.journey.parts),
-            **self.how,
+            max_steps=self.settings.max_steps - tried,
         )
+        result = _integrated(instance, self.place, leg, self.report)
         return replace(result, time=due[: len(result.time)])
 
     def _go_back(self, result: Integration, instance: Instance) -> None:
@@ -331,11 +319,13 @@ def _deeds(event: Event) -> str:
     return " and ".join(f"{verb} {', '.join(u.data.name for u in us)}" for verb, us in both if us)
 
 
-def _all_times(sample: Any, t0: float, t_end: float, step: float | None) -> np.ndarray:
+def _all_times(settings: RunSettings) -> np.ndarray:
     """Times of all rows; without ``sample`` the ends of steps."""
-    times = SampleTimes(step if sample is None else sample, t0, t_end)
-    found = np.asarray(times.times(0, times.count), dtype=float)
-    return np.append(found, t_end) if sample is None and found[-1] < t_end else found
+    if not settings.samples.every_step:
+        return settings.samples.times(0, settings.samples.count)
+    times = SampleTimes(settings.step, settings.t0, settings.t_end)
+    found = times.times(0, times.count)
+    return np.append(found, settings.t_end) if found[-1] < settings.t_end else found
 
 
 def _check_progress(stops: list[float], changing: list[Event]) -> None:

@@ -17,7 +17,8 @@ from armillary.llvm.jit import Compiled
 from armillary.model.records import Event
 from armillary.program.derive import derive
 from armillary.program.redundant import EXACT, RedundantEquations
-from armillary.runtime.integrators import Stepping, integrate
+from armillary.runtime.integrators import Stepping
+from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.loop.redundant_layout import Scheme
 from armillary.runtime.models.compiled import CompiledModel, machine_code
 from armillary.runtime.models.failure import raise_for
@@ -26,6 +27,7 @@ from armillary.runtime.models.legs import Journey
 from armillary.runtime.models.parameters import check_physical
 from armillary.runtime.models.weak_masses import sound_part
 from armillary.runtime.progress import progress_line
+from armillary.runtime.settings import RunSettings
 from armillary.runtime.start.hooks import OnStart, started
 from armillary.runtime.start.initial import initial_memory, vector
 from armillary.runtime.start.place import Place
@@ -193,6 +195,28 @@ class RedundantModel(CompiledModel):
         (central differences) or "implicit" (mid-point rule). Method "projected" is rk4 with a projection onto
         all constraints after each step. Sampling, events, memory and errors are those of other models.
         """
+        settings = RunSettings(t_end, t0, step, method, sample, max_steps=max_steps)
+        return self.run_with(
+            settings, parameters=parameters, initial=initial, memory=memory, epsilon=epsilon, passes=passes,
+            translation=translation, progress=progress, on_start=on_start,
+        )  # fmt: skip
+
+    def run_with(
+        self,
+        settings: RunSettings,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        initial: Initial = None,
+        memory: Mapping[str, float] | None = None,
+        epsilon: float | None = None,
+        passes: int = 1,
+        translation: str = "implicit",
+        progress: bool | Callable[[float], None] = False,
+        on_start: OnStart | None = None,
+    ) -> Run:
+        """The motion with the settings of a record; see ``simulate``."""
+        settings = settings.completed(redundant=True)
+        t0, method = settings.t0, settings.integrator.name
         if translation not in ("explicit", "implicit"):
             raise ArmillaryError(f"translation='{translation}' is neither 'explicit' nor 'implicit'")
         if not isinstance(passes, int) or passes < 0:
@@ -206,25 +230,20 @@ class RedundantModel(CompiledModel):
         initial, memory = started(self, on_start, values, initial, memory, t0)
         stored = initial_memory(self.equations, memory, t0)
         y = Start(self, parameters, t0, stored).state(initial)
-        how: dict[str, Any] = {"method": method, "step": step or 0.0}
+        how: dict[str, Any] = {"method": method, "step": settings.step or 0.0}
         if method == "staggered":
             how |= {"epsilon": slip, "passes": passes, "translation": translation}
         elif self.equations.system.constraints:
             dependent = self.dependent_constraints(y, parameters, t0)
             how |= {"dependent constraints": "; ".join(dependent)} if dependent else {}
         scheme = self._scheme(method, passes, translation == "implicit")
-        with progress_line(progress, t0, t_end) as report:
+        with progress_line(progress, t0, settings.t_end) as report:
             result = integrate(
                 self.run_functions(),
-                method,
-                t0=t0,
-                t_end=t_end,
+                settings,
                 state=y,
                 memory=stored,
                 constants=self.constants(parameters),
-                step=step,
-                sample=sample,
-                max_steps=max_steps,
                 progress=report,
                 stepping=Stepping(scheme, slip, EXACT / mass),
             )

@@ -1,0 +1,55 @@
+"""One integration: settings and a start, to the compiled loop or one of SciPy's solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from armillary.errors import ArmillaryError
+from armillary.runtime.integrators.driving import CompiledRun, drive
+from armillary.runtime.integrators.records import Functions, Integration, Stepping
+from armillary.runtime.integrators.sampling import check_rows
+from armillary.runtime.integrators.scipy import integrate_with_scipy
+from armillary.runtime.settings import RunSettings
+
+
+def integrate(
+    functions: Functions,
+    settings: RunSettings,
+    *,
+    state: Any,
+    memory: Any = (),
+    constants: Any = (),
+    progress: Callable[[float], None] | None = None,
+    stepping: Stepping | None = None,
+) -> Integration:
+    """The motion with some settings (completed ones: see `RunSettings.completed`).
+
+    Without ``sample`` there is a row at the end of every step. ``max_steps`` counts rejected steps too.
+    ``progress`` is called about ten times a second with the time reached; ``stepping`` is for redundant
+    coordinates, whose methods are "staggered" and "projected".
+
+    A last step that does not fit is shortened. Memory is updated at the start of every step. A row shows the
+    state and memory as the next step begins with them, so at an event the ones after it. Divergence and
+    Ctrl-C end the run with a status, and so do events that come faster and faster and more rows than memory
+    should hold (Ctrl-C while its loop is still being compiled is raised: there is nothing to keep); nothing
+    is raised but errors of the input.
+    """
+    check_rows(settings.samples, settings.fixed_step, functions.n_outputs)
+    start: dict[str, np.ndarray] = {
+        "state": _vector("state", state, functions.n_states),
+        "memory": _vector("memory", memory, functions.n_memory),
+        "constants": np.ascontiguousarray(constants, dtype=float),
+    }
+    if settings.integrator.tableau is None:
+        return integrate_with_scipy(functions, settings, **start, progress=progress)
+    return drive(CompiledRun(functions, settings, **start, stepping=stepping), settings.max_steps, progress)
+
+
+def _vector(name: str, values: Any, length: int) -> np.ndarray:
+    vector = np.array(values, dtype=float)
+    if vector.shape != (length,):
+        raise ArmillaryError(f"the {name} must be {length} numbers, not an array of shape {vector.shape}")
+    return vector
