@@ -19,8 +19,9 @@ from armillary.algebra.calculus import (
     gradient,
     solve_for,
 )
-from armillary.algebra.expression import UNIT, ZERO, Expr, let, number, symbol
+from armillary.algebra.expression import UNIT, ZERO, Expr, number, symbol
 from armillary.algebra.functions import cos, maximum, minimum, sin
+from armillary.algebra.intermediate import let
 from armillary.algebra.walk import operands_first, symbols
 from armillary.errors import ExpressionError
 from tests.algebra.random_expressions import NAMES, SYMBOLS, build, plain_value, smooth_trees

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from armillary.algebra.expression import Expr, let, symbol, total
+from armillary.algebra.expression import Expr, symbol, total
+from armillary.algebra.intermediate import let
 from armillary.algebra.notation.parsing import parse
 from armillary.algebra.tables import Table
 from armillary.algebra.units.deduction import deduce

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import evaluate, evaluate_all
-from armillary.algebra.expression import Expr, judged, let, number, power, symbol
+from armillary.algebra.expression import Expr, number, power, symbol
+from armillary.algebra.intermediate import judged, let
 from armillary.algebra.node import truncated
 from armillary.algebra.small import Truncation
 from armillary.algebra.walk import Undimensioned, substitute

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.algebra.expression import Expr, let
+from armillary.algebra.expression import Expr
+from armillary.algebra.intermediate import let
 from armillary.algebra.walk import Undimensioned
 from armillary.runtime.models.compiled import CompiledModel
 

@@ -12,8 +12,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from armillary.algebra.calculus import evaluate_all
-from armillary.algebra.expression import Expr, let, number, symbol, total
+from armillary.algebra.expression import Expr, number, symbol, total
 from armillary.algebra.functions import cos, sin, sqrt
+from armillary.algebra.intermediate import let
 from armillary.algebra.walk import operands_first, symbols
 from armillary.program.cost import count
 from armillary.program.equations import Equations

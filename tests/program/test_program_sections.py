@@ -222,3 +222,19 @@ def test_a_named_load_has_the_sign_that_the_user_gave_it() -> None:
         lines["spring"], {"C": C, "K": K, "b_u1": u, "b_q1": q}
     )
     assert written == pytest.approx(expected["spring"], rel=1e-14)
+
+
+def test_what_was_derived_before_does_not_matter() -> None:
+    """Intermediate values of earlier derivations may still live, under names that other formalisms gave."""
+    formalisms = ("kane", "mbdyfn", "recursive", "momentum")
+
+    def listings(order: tuple[str, ...]) -> dict[str, str]:
+        s = arm.System("satellite")
+        bus = s.body("bus", joint=arm.Free(), mass=300.0, inertia=(70.0, 60.0, 50.0))
+        boom = s.body("boom", parent=bus, at=(0, 0, 0.4))
+        boom.flexible(arm.Beam(6.0, EI=150.0, mass_per_length=0.3, along="z", tip_mass=1.0), modes=2)
+        arm.panels(s, bus, 1, at=(0.5, 0, 0), length=1.0, mass=3.0, inertia=(0.25, 0.25, 0.5), stiffness=60.0)
+        kept = {name: s.derive(name) for name in order}
+        return {name: kept[name].show() for name in formalisms}
+
+    assert listings(formalisms) == listings(formalisms[::-1])

@@ -10,8 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from armillary.algebra.calculus import evaluate_all
-from armillary.algebra.expression import Expr, let, power, symbol, total
+from armillary.algebra.expression import Expr, power, symbol, total
 from armillary.algebra.functions import sqrt
+from armillary.algebra.intermediate import let
 from armillary.algebra.walk import operands_first
 from armillary.program.cost import count
 from armillary.program.passes import Constants, Graph, hoist, reciprocals, share, spread

@@ -195,35 +195,6 @@ def symbol(
     return _node("symbol", (), record, dimension, key)
 
 
-class Signed(str):
-    """The name of an intermediate value that a user has given: it stands for that value, sign and all."""
-
-
-def let(definition: Expr, name: str = "z") -> Expr:
-    """An intermediate value: opaque to simplification, computed once. Trivial definitions pass through.
-
-    The value of a negative product is that of the positive one, with the sign outside, unless its name is
-    ``Signed``.
-    """
-    if definition.constant or definition.kind in ("number", "symbol", "let", "call"):
-        return definition
-    if definition.kind == "product":
-        coefficient, exponents = definition.data
-        if coefficient < 0 and not isinstance(name, Signed):
-            return scale(let(scale(definition, -1), name), -1)
-        if coefficient == 1 and exponents == (1,) and definition.unit is ONE:
-            return let(definition.args[0], name)
-        if len(exponents) == 1 and exponents[0] == 1 and definition.args[0].kind != "sum":
-            return definition  # a number times an atom: leave the number visible to later folding
-    return _node("let", (definition,), name, definition.dimension, ("let", definition))
-
-
-def judged(definition: Expr, smallness: float, name: str = "z") -> Expr:
-    """An intermediate value of a declared order of smallness, whatever the order of its definition."""
-    key = ("let", definition, smallness)
-    return intern(Expr, "let", (definition,), name, definition.dimension, key, smallness)
-
-
 def _operand(value: Any) -> Expr | None:
     """An operand that a user wrote.
 

@@ -22,13 +22,12 @@ from armillary.algebra.expression import (
     compare,
     divide_exactly,
     general_power,
-    let,
     number,
     of_unknown_dimension,
     power,
     scale,
 )
-from armillary.algebra.intermediate import shown
+from armillary.algebra.intermediate import let, shown
 from armillary.algebra.node import TRUNCATION
 from armillary.algebra.terms import common_dimension
 from armillary.algebra.units.dimension import ONE, TIME, Dimension

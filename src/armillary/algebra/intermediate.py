@@ -1,11 +1,70 @@
-"""Intermediate values with a purpose beyond ``let``: shown in listings, measured in units, settled."""
+"""Intermediate values: computed once and opaque to simplification; shown in listings, measured, settled."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
-from armillary.algebra.expression import Expr, _node, number
-from armillary.algebra.units.dimension import Dimension
+from armillary.algebra.expression import Expr, _node, number, scale
+from armillary.algebra.node import intern
+from armillary.algebra.units.dimension import ONE, Dimension
+
+
+class Signed(str):
+    """The name of an intermediate value that a user has given: it stands for that value, sign and all."""
+
+
+def let(definition: Expr, name: str = "z") -> Expr:
+    """An intermediate value: opaque to simplification, computed once. Trivial definitions pass through.
+
+    The value of a negative product is that of the positive one, with the sign outside, unless its name is
+    ``Signed``.
+    """
+    if definition.constant or definition.kind in ("number", "symbol", "let", "call"):
+        return definition
+    if definition.kind == "product":
+        coefficient, exponents = definition.data
+        if coefficient < 0 and not isinstance(name, Signed):
+            return scale(let(scale(definition, -1), name), -1)
+        if coefficient == 1 and exponents == (1,) and definition.unit is ONE:
+            return let(definition.args[0], name)
+        if len(exponents) == 1 and exponents[0] == 1 and definition.args[0].kind != "sum":
+            return definition  # a number times an atom: leave the number visible to later folding
+    return _intermediate(definition, name, None)
+
+
+def judged(definition: Expr, smallness: float, name: str = "z") -> Expr:
+    """An intermediate value of a declared order of smallness, whatever the order of its definition."""
+    return _intermediate(definition, name, smallness)
+
+
+# Within one derivation a value has one name, the first that it was given. The names of other derivations do
+# not matter: what is derived must not depend on what was derived before.
+_Names = dict[tuple["Expr", float | None], "Expr"]
+_INTERMEDIATES: ContextVar[_Names | None] = ContextVar("intermediates", default=None)
+
+
+@contextmanager
+def own_intermediates() -> Iterator[None]:
+    """Meanwhile every intermediate value keeps the first name that it is given."""
+    before = _INTERMEDIATES.set({})
+    try:
+        yield
+    finally:
+        _INTERMEDIATES.reset(before)
+
+
+def _intermediate(definition: Expr, name: str, smallness: float | None) -> Expr:
+    known = _INTERMEDIATES.get()
+    found = None if known is None else known.get((definition, smallness))
+    if found is None:
+        key = ("let", definition, name, smallness)
+        found = intern(Expr, "let", (definition,), name, definition.dimension, key, smallness)
+        if known is not None:
+            known[definition, smallness] = found
+    return found
 
 
 class Shown(str):
@@ -23,11 +82,11 @@ def measured(x: Any, dimension: Dimension, name: str) -> Expr:
     """An intermediate value of this dimension, where the numbers in it hide what units they have."""
     if not isinstance(x, Expr) or x.kind == "number":
         return number(x.data if isinstance(x, Expr) else x, dimension)
-    return _node("let", (x,), name, dimension, ("let", x, dimension))
+    return _node("let", (x,), name, dimension, ("let", x, name, dimension))
 
 
 def settled(definition: Expr, name: str = "k", length: int = 24) -> Expr:
     """A constant sum that has grown long, closed to further opening, so that chains stay linear."""
     if definition.kind != "sum" or len(definition.args) <= length:
         return definition
-    return _node("let", (definition,), name, definition.dimension, ("let", definition))
+    return _intermediate(definition, name, None)

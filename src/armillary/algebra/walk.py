@@ -6,21 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
-from armillary.algebra.expression import (
-    Expr,
-    as_expr,
-    call,
-    general_power,
-    judged,
-    let,
-    number,
-    power,
-    symbol,
-    total,
-)
+from armillary.algebra.expression import Expr, as_expr, call, general_power, number, power, symbol, total
 from armillary.algebra.expression import multiply as times
 from armillary.algebra.functions import rebuild_call
-from armillary.algebra.intermediate import Shown, shown
+from armillary.algebra.intermediate import Shown, judged, let, shown
 from armillary.algebra.node import truncated
 from armillary.algebra.notation import printing
 from armillary.errors import ExpressionError, nearest

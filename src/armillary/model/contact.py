@@ -12,7 +12,8 @@ from dataclasses import fields
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import Expr, Signed, as_expr
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.intermediate import Signed
 from armillary.algebra.triples import Triple, cross_triples, is_zero
 from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, ONE, SPEED, TIME, Dimension
 from armillary.algebra.vectors import Vector, cross, dot

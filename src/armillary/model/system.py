@@ -12,8 +12,9 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra import vectors as vec
 from armillary.algebra.arguments import flag, text
-from armillary.algebra.expression import UNIT, ZERO, Expr, Signed, number, symbol
+from armillary.algebra.expression import UNIT, ZERO, Expr, number, symbol
 from armillary.algebra.functions import CONDITIONS
+from armillary.algebra.intermediate import Signed
 from armillary.algebra.triples import Matrix, Triple
 from armillary.algebra.units.dimension import ACCELERATION, FORCE, MOMENT, ONE, TIME, Dimension
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.arguments import flag, text
 from armillary.algebra.expression import Expr
+from armillary.algebra.intermediate import own_intermediates
 from armillary.algebra.neglected import NeglectedTerms
 from armillary.algebra.node import truncated
 from armillary.algebra.walk import Undimensioned, symbols
@@ -127,7 +128,7 @@ def derive(
     text(axes, "axes=", ModelError)
     system = snapshot(system)
     declared = system.judgements() if small else {}
-    with without_collector():
+    with derivation():
         clock = _Clock()
         _check(system, formalism)
         units = parameter_units(system)
@@ -509,14 +510,15 @@ class _Clock:
 
 
 @contextmanager
-def without_collector() -> Iterator[None]:
-    """No cyclic garbage collection meanwhile: expressions hold no cycles, and scanning them took a third of
-    the time.
+def derivation() -> Iterator[None]:
+    """Intermediate values of its own, and no cyclic garbage collection meanwhile: expressions hold no cycles,
+    and scanning them took a third of the time.
     """
     was_on = gc.isenabled()
     gc.disable()
     try:
-        yield
+        with own_intermediates():
+            yield
     finally:
         if was_on:
             gc.enable()

@@ -25,14 +25,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, let, symbol
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
+from armillary.algebra.intermediate import let
 from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import symbols, transform
 from armillary.errors import ArmillaryError, ExpressionError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.model.system import System
 from armillary.model.unit_system import default_value
-from armillary.program.derive import program_of, without_collector
+from armillary.program.derive import derivation, program_of
 from armillary.program.directions import Direction, directions, outputs_of, quotient
 from armillary.program.equations import Equations
 from armillary.program.jumps import JumpSearch
@@ -88,7 +89,7 @@ def sensitive_equations(
     found = directions(equations, to)
     names = outputs_of(equations, of)
     try:
-        with without_collector():
+        with derivation():
             wanted, more = _targets(equations, found, names, ignore_jumps)
             program, gains = program_of(equations.system, wanted, equations.reduction.plain)
     except ExpressionError as error:

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import Signed
+from armillary.algebra.intermediate import Signed
 from armillary.algebra.triples import ZEROS, Triple, add, minus, named, plus, times
 from armillary.mechanics.formalisms.contribution import HUB, NOTHING, Contribution, contribution, hub_rows
 from armillary.mechanics.formalisms.kane import (

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import Signed
+from armillary.algebra.intermediate import Signed
 from armillary.algebra.triples import ZEROS, Matrix, Triple, is_zero, minus, named, plus, times, total
 from armillary.mechanics.constraints.gears import Gears
 from armillary.mechanics.formalisms.clusters import Block

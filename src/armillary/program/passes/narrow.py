@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from armillary.algebra.expression import Expr, let, number, power, total
+from armillary.algebra.expression import Expr, number, power, total
+from armillary.algebra.intermediate import let
 from armillary.algebra.walk import product_of
 from armillary.program.passes.graph import Graph, same_or_rebuilt
 

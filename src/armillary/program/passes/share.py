@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from armillary.algebra.expression import Expr, let, multiply, number, power, total
+from armillary.algebra.expression import Expr, multiply, number, power, total
+from armillary.algebra.intermediate import let
 from armillary.program.passes.graph import Graph, lone_number
 
 
