@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.ensembles.metrics import KINDS, Crossing, Histogram, Maximum, Metric, read_metric, read_metrics
+from armillary.ensembles.engines.gpu.metric_slots import looking
+from armillary.ensembles.metrics import (
+    KINDS,
+    LARGEST,
+    SMALLEST,
+    Crossing,
+    Histogram,
+    Maximum,
+    Mean,
+    Metric,
+    Minimum,
+    Row,
+    Slot,
+    read_metric,
+    read_metrics,
+)
+from armillary.ensembles.plan import Look
+from tests.ensembles.batch_systems import everything
 
 TIME = np.array([0.0, 0.5, 2.0, 3.0])
 VALUES = np.array([1.0, 3.0, -1.0, 0.0])
@@ -80,3 +99,32 @@ def test_names_of_metrics() -> None:
 def test_bad_texts(text: str, message: str) -> None:
     with pytest.raises(arm.ArmillaryError, match=message):
         read_metric(text)
+
+
+class Swing(Metric):
+    """A metric of its own: the largest value less the smallest."""
+
+    kind = "swing"
+
+    def own_slots(self, row: Row) -> tuple[Slot, ...]:
+        return Slot(SMALLEST, row.y), Slot(LARGEST, row.y)
+
+    def result(self, slots: Any, t_first: float) -> Any:
+        return slots[1] - slots[0]
+
+
+@pytest.mark.parametrize(
+    "how, engine", [({"step": 0.01}, "lanes"), ({}, "scalar"), ({"method": "scipy:RK45"}, "singly")]
+)
+def test_a_metric_is_one_class_for_every_engine(how: dict[str, Any], engine: str) -> None:
+    metrics = {"swing": Swing("A.u1"), "low": Minimum("A.u1"), "high": Maximum("A.u1")}
+    starts = {"A.q1": np.linspace(0.1, 0.5, 3)}
+    batch = everything().simulate_batch(1.0, initial=starts, metrics=metrics, progress=False, **how)
+    assert batch.info["engine"].startswith(engine)
+    np.testing.assert_array_equal(batch["swing"], batch["high"] - batch["low"])
+
+
+def test_a_metric_is_one_class_for_cuda_too() -> None:
+    text = looking([Look("swing", Swing("A.u1"), 3), Look("mean", Mean("A.u1"), 3)]).text
+    assert "slot[1] = (y > slot[1] || " in text
+    assert "if (slot[3] == slot[3])" in text and "slot[3] = t;" in text  # the mean: not at the first row

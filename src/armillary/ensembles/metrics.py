@@ -1,27 +1,80 @@
-"""Numbers that sum up a run: what a batch keeps of a motion instead of its history.
+"""Metrics: numbers that a batch keeps of a motion instead of its history.
 
-A metric looks at one output, at rows (t, y) one after another, and keeps a few numbers ("slots") from row to
-row: every engine, on lanes of a processor or threads of a GPU, keeps the same ones. ``of`` computes the
-metric from a whole history instead, with NumPy.
+A metric is written once, as formulas for the rows (t, y) of one output:
 
-A text says a metric too: ``"maximum(tip height)"``, ``"crossing(tip height, 0.2, falling)"``,
+    slots    numbers kept from row to row: values of rows reduced to one number, by the last, the first, the
+             smallest, the largest or the sum, over the rows at which a condition holds
+    result   the metric from its slots
+
+The same formulas serve every engine: symbols give expressions, which the engines print as LLVM or CUDA code;
+arrays with all rows of a history give numbers (``of``). A new metric is a class here and an entry of
+``KINDS``.
+
+Metrics have a text form: ``"maximum(tip height)"``, ``"crossing(tip height, 0.2, falling)"``,
 ``"histogram(tip height, 0, 1, 20)"``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import inf, isfinite, nan
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from armillary.algebra import functions as fn
 from armillary.algebra.arguments import text
 from armillary.algebra.arithmetic import plain_float, positive_whole
 from armillary.errors import ArmillaryError, nearest
 
 DIRECTIONS = {"rising": 1, "falling": -1, "either": 0}
+
+
+class Row(NamedTuple):
+    """Time and value of a row and of the row before: symbols, or arrays with a number per row."""
+
+    t: Any
+    y: Any
+    t_before: Any = nan  # NaN at the first row
+    y_before: Any = nan
+
+    @property
+    def has_predecessor(self) -> Any:
+        """Whether there is a row before: NaN does not equal itself."""
+        return fn.equal(self.t_before, self.t_before)
+
+
+class Reduction(NamedTuple):
+    """A way to reduce values to one number: row by row from a start, or all values at once."""
+
+    start: float
+    step: Callable[[Any, Any], Any]  # of the number so far and the next value
+    whole: Callable[[np.ndarray], Any]
+
+
+# The smallest and the largest value are NaN once a value is.
+LAST = Reduction(nan, lambda old, new: new, lambda values: values[-1])
+FIRST = Reduction(nan, lambda old, new: fn.select(fn.equal(old, old), old, new), lambda values: values[0])
+SMALLEST = Reduction(
+    inf, lambda old, new: fn.select(fn.or_(new < old, fn.not_equal(new, new)), new, old), np.min
+)
+LARGEST = Reduction(
+    -inf, lambda old, new: fn.select(fn.or_(new > old, fn.not_equal(new, new)), new, old), np.max
+)
+SUM = Reduction(0.0, lambda old, new: old + new, np.sum)
+
+
+class Slot(NamedTuple):
+    """A number kept from row to row: a value, reduced over the rows at which a condition holds."""
+
+    reduction: Reduction
+    value: Any
+    where: Any = None  # None: at every row
+
+    def renewed(self, old: Any) -> Any:
+        """The number after a row at which the condition holds."""
+        return self.reduction.step(old, self.value)
 
 
 @dataclass(frozen=True)
@@ -30,39 +83,87 @@ class Metric:
 
     output: str
     kind: ClassVar[str] = ""
+    keeps_row: ClassVar[bool] = False  # whether its formulas use the row before: two more slots
+    several: ClassVar[bool] = False  # whether it is an array of numbers
 
     def __post_init__(self) -> None:
         text(self.output, "the output of a metric")
 
+    # ------------------------------------------------------------ formulas
+
+    def observed(self, y: Any) -> Any:
+        """The value of a row, from the output."""
+        return y
+
+    def own_slots(self, row: Row) -> tuple[Slot, ...]:
+        """The slots, by formulas for a row."""
+        raise NotImplementedError
+
+    def result(self, slots: Any, t_first: float) -> Any:
+        """The metric from its slots, those of the last row among them; ``t_first``: time of the first row."""
+        return slots[0]
+
+    def units(self, of_output: str) -> str:
+        """The units of the metric, from those of its output."""
+        return of_output
+
+    # ------------------------------------------------------------ what follows from them
+
+    def slots(self, row: Row) -> tuple[Slot, ...]:
+        """All slots; time and value of the row are the last ones where the next row needs them."""
+        kept = (Slot(LAST, row.t), Slot(LAST, row.y)) if self.keeps_row else ()
+        return (*self.own_slots(row), *kept)
+
+    def row(self, t: Any, y: Any, slots: Sequence[Any]) -> Row:
+        """A row with the one before, as the slots have it."""
+        return Row(t, self.observed(y), *(slots[-2:] if self.keeps_row else ()))
+
     @property
     def start(self) -> tuple[float, ...]:
         """The slots before the first row."""
-        raise NotImplementedError
+        return tuple(slot.reduction.start for slot in self.slots(Row(nan, nan)))
 
     @property
     def size(self) -> int:
-        """How many numbers the metric is; 1 for all but histograms."""
+        """The number of numbers that the metric has."""
         return 1
 
     def value(self, slots: np.ndarray, t_first: float) -> np.ndarray:
-        """The metric of many runs from their slots, one column per run; ``t_first``: of the first row."""
-        return slots[0]
+        """The metric of many runs from their slots, one column per run."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.result(slots, t_first))
 
-    def seen(self, time: np.ndarray, values: np.ndarray) -> list[float]:
+    def slots_of(self, time: np.ndarray, values: np.ndarray) -> list[float]:
         """The slots after all rows of a history."""
-        raise NotImplementedError
+        seen = self.observed(values)
+        before = (np.concatenate([[nan], a[:-1]]) for a in (time, seen))
+        found = []
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slots = self.slots(Row(time, seen, *before))
+        for reduction, value, where in slots:
+            every = np.broadcast_to(value, time.shape)
+            kept = every if where is None else every[where]
+            found.append(reduction.whole(kept) if kept.size else reduction.start)
+        return found
 
     def of(self, time: Any, values: Any) -> Any:
         """The metric of a history: a number, or an array for a histogram."""
         t, y = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
         if not len(t):
-            return np.full(self.size, nan) if isinstance(self, Histogram) else nan
-        found = self.value(np.array(self.seen(t, y))[:, None], float(t[0]))[0]
-        return found if isinstance(self, Histogram) else float(found)
+            return np.full(self.size, nan) if self.several else nan
+        found = self.value(np.array(self.slots_of(t, y))[:, None], float(t[0]))[0]
+        return found if self.several else float(found)
+
+    # ------------------------------------------------------------ text
 
     def __str__(self) -> str:
         others = [getattr(self, f.name) for f in fields(self)[1:]]
         return f"{self.kind}({', '.join(map(str, [self.output, *others]))})"
+
+    @classmethod
+    def read(cls, arguments: str, text: str) -> Metric:
+        """The metric from the arguments in its text; names of outputs may hold commas and brackets."""
+        return cls(_name(arguments, text))
 
 
 class Final(Metric):
@@ -70,12 +171,8 @@ class Final(Metric):
 
     kind = "final"
 
-    @property
-    def start(self) -> tuple[float, ...]:
-        return (nan,)
-
-    def seen(self, time: np.ndarray, values: np.ndarray) -> list[float]:
-        return [values[-1]]
+    def own_slots(self, row: Row) -> tuple[Slot, ...]:
+        return (Slot(LAST, row.y),)
 
 
 class Minimum(Metric):
@@ -83,12 +180,8 @@ class Minimum(Metric):
 
     kind = "minimum"
 
-    @property
-    def start(self) -> tuple[float, ...]:
-        return (inf,)
-
-    def seen(self, time: np.ndarray, values: np.ndarray) -> list[float]:
-        return [np.min(values)]
+    def own_slots(self, row: Row) -> tuple[Slot, ...]:
+        return (Slot(SMALLEST, row.y),)
 
 
 class Maximum(Metric):
@@ -96,58 +189,48 @@ class Maximum(Metric):
 
     kind = "maximum"
 
-    @property
-    def start(self) -> tuple[float, ...]:
-        return (-inf,)
-
-    def seen(self, time: np.ndarray, values: np.ndarray) -> list[float]:
-        return [np.max(values)]
+    def own_slots(self, row: Row) -> tuple[Slot, ...]:
+        return (Slot(LARGEST, row.y),)
 
 
 class Mean(Metric):
-    """The mean over time, by the trapezoidal rule between rows.
-
-    Slots: ∫ y dt so far, and t and y of the row before.
-    """
+    """The mean over time, by the trapezoidal rule between rows."""
 
     kind = "mean"
+    keeps_row = True
 
-    @property
-    def start(self) -> tuple[float, ...]:
-        return (0.0, nan, nan)
+    def own_slots(self, row: Row) -> tuple[Slot, ...]:
+        area = 0.5 * (row.t - row.t_before) * (row.y + row.y_before)
+        return (Slot(SUM, area, row.has_predecessor),)
 
-    def value(self, slots: np.ndarray, t_first: float) -> np.ndarray:
+    def result(self, slots: Any, t_first: float) -> Any:
         total, t, y = slots
-        elapsed = t - t_first
-        return np.where(elapsed > 0.0, total / np.where(elapsed > 0.0, elapsed, 1.0), y)
-
-    def seen(self, time: np.ndarray, values: np.ndarray) -> list[float]:
-        total = 0.5 * np.sum(np.diff(time) * (values[1:] + values[:-1]))
-        return [total, time[-1], values[-1]]
+        return fn.select(t - t_first > 0.0, total / (t - t_first), y)
 
 
 class Rms(Mean):
-    """The root of the mean square over time; slots as of the mean, with y² for y."""
+    """The root of the mean square over time."""
 
     kind = "rms"
 
-    def value(self, slots: np.ndarray, t_first: float) -> np.ndarray:
-        return np.sqrt(super().value(slots, t_first))
+    def observed(self, y: Any) -> Any:
+        return y * y
 
-    def seen(self, time: np.ndarray, values: np.ndarray) -> list[float]:
-        return super().seen(time, np.square(values))
+    def result(self, slots: Any, t_first: float) -> Any:
+        return fn.sqrt(super().result(slots, t_first))
 
 
 @dataclass(frozen=True)
 class Crossing(Metric):
     """The time at which a value first crosses a level, linear between rows; NaN where it never does.
 
-    Slots: that time, and t and y of the row before. A value that starts on the level has not crossed it.
+    A value that starts on the level has not crossed it.
     """
 
     level: float = 0.0
     direction: str = "either"
     kind: ClassVar[str] = "crossing"
+    keeps_row: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -159,16 +242,32 @@ class Crossing(Metric):
         if plain_float(self.level) is None or not isfinite(self.level):
             raise ArmillaryError(f"the level of a crossing must be a finite number, not {self.level!r}")
 
-    @property
-    def start(self) -> tuple[float, ...]:
-        return (nan, nan, nan)
+    def own_slots(self, row: Row) -> tuple[Slot, ...]:
+        # Named values are computed as they are written: sums and quotients would be put together otherwise.
+        above = fn.named(row.y - self.level, "above")
+        before = fn.named(row.y_before - self.level, "above_before")
+        part = fn.named(before / (before - above), "part")
+        rising, falling = fn.and_(before < 0.0, above >= 0.0), fn.and_(before > 0.0, above <= 0.0)
+        crossed = {1: rising, -1: falling, 0: fn.or_(rising, falling)}[DIRECTIONS[self.direction]]
+        return (Slot(FIRST, row.t_before + (row.t - row.t_before) * part, crossed),)
 
-    def seen(self, time: np.ndarray, values: np.ndarray) -> list[float]:
-        z, sign = values - self.level, DIRECTIONS[self.direction]
-        rising, falling = (z[:-1] < 0) & (z[1:] >= 0), (z[:-1] > 0) & (z[1:] <= 0)
-        hits = np.flatnonzero((rising & (sign >= 0)) | (falling & (sign <= 0)))[:1]
-        when = time[hits] + (time[hits + 1] - time[hits]) * (z[hits] / (z[hits] - z[hits + 1]))
-        return [*when, *[nan] * (1 - len(when)), time[-1], values[-1]]
+    def units(self, of_output: str) -> str:
+        return "s"
+
+    @classmethod
+    def read(cls, arguments: str, text: str) -> Metric:
+        parts, direction = arguments.rsplit(",", 2), "either"
+        if len(parts) == 3 and _is_number(parts[1]) and not _is_number(parts[2]):
+            direction = parts.pop().strip()  # checked by the metric
+        elif parts[-1].strip() in DIRECTIONS:
+            direction = parts.pop().strip()
+        else:
+            parts = arguments.rsplit(",", 1)
+        if len(parts) != 2:
+            raise ArmillaryError(
+                f"'{text}': write crossing(output, level) or crossing(output, level, rising)"
+            )
+        return cls(_name(parts[0], text), _number(parts[1], text), direction)
 
 
 @dataclass(frozen=True)
@@ -179,6 +278,7 @@ class Histogram(Metric):
     high: float = 1.0
     bins: int = 10
     kind: ClassVar[str] = "histogram"
+    several: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -200,18 +300,27 @@ class Histogram(Metric):
         return np.linspace(self.low, self.high, self.bins + 1)
 
     @property
-    def start(self) -> tuple[float, ...]:
-        return (0.0,) * self.bins
-
-    @property
     def size(self) -> int:
         return self.bins
 
-    def value(self, slots: np.ndarray, t_first: float) -> np.ndarray:
+    def own_slots(self, row: Row) -> tuple[Slot, ...]:
+        y, edges, last = row.y, self.edges.tolist(), self.bins - 1
+        below = [y <= edge if i == last else y < edge for i, edge in enumerate(edges[1:])]
+        return tuple(Slot(SUM, 1.0, fn.and_(y >= edges[i], below[i])) for i in range(self.bins))
+
+    def result(self, slots: Any, t_first: float) -> Any:
         return slots.T
 
-    def seen(self, time: np.ndarray, values: np.ndarray) -> list[float]:
-        return np.histogram(values, self.edges)[0].astype(float).tolist()
+    def units(self, of_output: str) -> str:
+        return ""
+
+    @classmethod
+    def read(cls, arguments: str, text: str) -> Metric:
+        parts = arguments.rsplit(",", 3)
+        if len(parts) != 4:
+            raise ArmillaryError(f"'{text}': write histogram(output, low, high, bins)")
+        low, high, bins = (_number(part, text) for part in parts[1:])
+        return cls(_name(parts[0], text), low, high, bins)  # type: ignore[arg-type]
 
 
 KINDS: dict[str, type[Metric]] = {
@@ -221,10 +330,7 @@ _SHORT = {"min": "minimum", "max": "maximum", "last": "final", "average": "mean"
 
 
 def read_metric(text: str) -> Metric:
-    """A metric from its text: kind(output) or kind(output, number, …).
-
-    Names of outputs may hold commas and brackets themselves: further arguments are read from the end.
-    """
+    """A metric from its text: kind(output) or kind(output, number, …)."""
     kind, bracket, rest = text.strip().partition("(")
     kind = _SHORT.get(kind.strip(), kind.strip())
     if kind not in KINDS:
@@ -234,29 +340,7 @@ def read_metric(text: str) -> Metric:
         raise ArmillaryError(f"'{text}' is no metric{hint or f'; write one of {known}'}")
     if not bracket or not rest.endswith(")"):
         raise ArmillaryError(f"'{text}' is no metric; write {kind}(output), with nothing behind the bracket")
-    chosen, inside = KINDS[kind], rest[:-1]
-    if chosen is Crossing:
-        return _crossing(text, inside)
-    if chosen is Histogram:
-        parts = inside.rsplit(",", 3)
-        if len(parts) != 4:
-            raise ArmillaryError(f"'{text}': write histogram(output, low, high, bins)")
-        low, high, bins = (_number(part, text) for part in parts[1:])
-        return Histogram(_name(parts[0], text), low, high, bins)  # type: ignore[arg-type]
-    return chosen(_name(inside, text))
-
-
-def _crossing(text: str, inside: str) -> Crossing:
-    parts, direction = inside.rsplit(",", 2), "either"
-    if len(parts) == 3 and _is_number(parts[1]) and not _is_number(parts[2]):
-        direction = parts.pop().strip()  # whose own check tells what it may be
-    elif parts[-1].strip() in DIRECTIONS:
-        direction = parts.pop().strip()
-    else:
-        parts = inside.rsplit(",", 1)
-    if len(parts) != 2:
-        raise ArmillaryError(f"'{text}': write crossing(output, level) or crossing(output, level, rising)")
-    return Crossing(_name(parts[0], text), _number(parts[1], text), direction)
+    return KINDS[kind].read(rest[:-1], text)
 
 
 def _name(part: str, text: str) -> str:

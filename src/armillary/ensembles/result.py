@@ -12,7 +12,7 @@ import numpy as np
 
 from armillary.algebra.arguments import unsigned_zeros
 from armillary.atomic import replacing
-from armillary.ensembles.metrics import Crossing, Histogram, Metric
+from armillary.ensembles.metrics import Histogram, Metric
 from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, STATUS, Outcome, Plan
 from armillary.errors import ArmillaryError, nearest, require
 from armillary.version import VERSION
@@ -240,7 +240,7 @@ def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
         values = np.array(look.metric.value(slots, plan.t_look), dtype=float)
         values[~good] = np.nan
         metrics[look.name] = unsigned_zeros(values)
-        units[look.name] = _metric_units(look.metric, units[look.metric.output])
+        units[look.name] = look.metric.units(units[look.metric.output])
     given = plan.starts.given()
     units |= {name: model.equations.parameter_units.get(name, "") for name in given["parameters"]}
     units |= {name: columns[name].units for name in given["initial"] if name in columns}
@@ -268,9 +268,3 @@ def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
         messages=outcome.messages,
         info={"method": plan.method.name, **({"step": step} if (step := plan.settings.step) else {}), **info},
     )
-
-
-def _metric_units(metric: Metric, units: str) -> str:
-    if isinstance(metric, Histogram):
-        return ""
-    return "s" if isinstance(metric, Crossing) else units

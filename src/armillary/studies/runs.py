@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from armillary.ensembles.batch import Prepared
-from armillary.ensembles.metrics import Crossing, Histogram
+from armillary.ensembles.metrics import Histogram
 from armillary.ensembles.plan import NOT_RUN, Plan
 from armillary.ensembles.plan import STATUS as ENDS
 from armillary.ensembles.result import Batch
@@ -84,7 +84,7 @@ def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> Lay
             unit = outputs[metric.output].units
             arrays.append(Array(name, name, f"{name} bin", metric.size, "1", str(metric), edges, unit))
         else:
-            unit = "s" if isinstance(metric, Crossing) else outputs[metric.output].units
+            unit = metric.units(outputs[metric.output].units)
             columns.append(Column(name, name, METRIC, unit, str(metric)))
     ends = ", ".join(f"{number} {word}" for number, word in enumerate(ENDS))
     columns.append(Column(STATUS, STATUS, STATUS, "1", f"how the run ended: {ends}"))

@@ -85,7 +85,7 @@ class Singly(Engine):
         for look in plan.looks:
             size = len(look.metric.start)
             if np.any(seen):
-                slots = look.metric.seen(run.time[seen], values[seen, look.column])
+                slots = look.metric.slots_of(run.time[seen], values[seen, look.column])
                 outcome.slots[place : place + size, column] = slots
             place += size
         outcome.t_stop[column] = run.time[-1]
