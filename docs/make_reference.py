@@ -13,7 +13,6 @@ import inspect
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,8 @@ import armillary
 from armillary.mechanics.formalisms.contribution import Contribution
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.cost import Operations
-from armillary.program.equations import Equations
-from armillary.program.momentum import MomentumEquations
-from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.converted import MomentumModel
+from armillary.stages.equations import Equations, MomentumEquations
+from armillary.stages.model import Model, MomentumModel
 from armillary.studies.screening import Sensitivity
 
 FOLDER = Path(__file__).parent / "reference"
@@ -33,7 +30,7 @@ EXAMPLES = FOLDER / "examples.md"
 
 # Titles of the public names, by the place in which they are defined.
 GROUPS = {
-    "armillary.stages.System": "Description",
+    "armillary.stages.system.System": "Description",
     "armillary.model.body": "Description",
     "armillary.model.joints": "Joints",
     "armillary.model.motion": "Motion of points and bodies",
@@ -49,7 +46,7 @@ GROUPS = {
     "armillary.algebra.notation.latex": "Expressions",
     "armillary.algebra.tables": "User functions",
     "armillary.algebra.foreign": "User functions",
-    "armillary.stages.load": "Models and runs in files",
+    "armillary.stages.system.load": "Models and runs in files",
     "armillary.files.model": "Models and runs in files",
     "armillary.files.robots": "Models and runs in files",
     "armillary.files.fmu": "Models and runs in files",
@@ -72,21 +69,21 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (Contribution, "Found in `Equations.contributions`.", ()),
     (Operations, "Found in `Equations.operations`.", ()),
     (
-        CompiledModel,
+        Model,
         "Made by `Equations.compile`.",
         ("equations", "coordinate_names", "speed_names", "output_names", "compile_seconds"),
     ),
     (
         MomentumModel,
-        "Made by `MomentumEquations.compile`; all that `CompiledModel` has, and:",
+        "Made by `MomentumEquations.compile`; all that `Model` has, and:",
         ("momentum_names",),
     ),
-    (armillary.Run, "Made by `CompiledModel.simulate`.", ()),
-    (armillary.Batch, "Made by `CompiledModel.simulate_batch`.", ()),
+    (armillary.Run, "Made by `Model.simulate`.", ()),
+    (armillary.Batch, "Made by `Model.simulate_batch`.", ()),
     (armillary.Study, "", ()),
     (armillary.Design, "", ("kind", "seed", "runs", "names", "distributions")),
     (Sensitivity, "Made by `Study.sensitivity`.", ()),
-    (armillary.Sensitivities, "Made by `CompiledModel.sensitivities`.", ()),
+    (armillary.Sensitivities, "Made by `Model.sensitivities`.", ()),
     (armillary.Fit, "Made by `fit`.", ()),
 )
 # Methods that other parts of the runtime call, and no user.
@@ -114,13 +111,14 @@ def reference() -> str:
     parts = [HEAD]
     for title, names in _grouped().items():
         parts += [f"## {title}\n", _table([(_call(name, getattr(armillary, name)), name) for name in names])]
+    documented = [cls for cls, _, _ in IN_DETAIL]
     for cls, origin, attributes in IN_DETAIL:
         parts += [f"## {cls.__name__}\n", f"{_first_paragraph(cls)} {origin}".rstrip() + "\n"]
         if dataclasses.is_dataclass(cls):
             known = {
                 f.name
                 for base in cls.__mro__[1:]
-                if dataclasses.is_dataclass(base)
+                if dataclasses.is_dataclass(base) and base in documented
                 for f in dataclasses.fields(base)
             }
             attributes = tuple(
@@ -160,8 +158,9 @@ def _table(rows: list[tuple[str, str]]) -> str:
 def members(cls: type) -> Iterator[tuple[str, Any]]:
     """Public methods and properties as they are written, in the order of the source."""
     seen: set[str] = set()
-    told = {other for other, _, _ in IN_DETAIL} - {cls}
-    for owner in takewhile(lambda base: base not in told, cls.__mro__[:-1]):
+    others = [other for other, _, _ in IN_DETAIL if other is not cls and issubclass(cls, other)]
+    listed = {base for other in others for base in other.__mro__} | {object}
+    for owner in (base for base in cls.__mro__ if base not in listed):
         for name, member in vars(owner).items():
             if name.startswith("_") or name in seen or name in INTERNAL or not inspect.getdoc(member):
                 continue

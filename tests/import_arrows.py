@@ -14,17 +14,6 @@ ORDER = (
     "run_files", "studies", "verification", "cli",
 )  # fmt: skip
 
-# Arrows that point back, each with its reason; allowed only inside a function or for type hints.
-ALLOWED_BACK = {
-    ("armillary.program.equations", "export"): "eom.export(): equations hand themselves to the next stage",
-    ("armillary.program.equations", "runtime"): "eom.compile(): equations hand themselves to the next stage",
-    ("armillary.program.redundant", "runtime"): "eom.compile(), in redundant coordinates",
-    ("armillary.program.momentum", "runtime"): "eom.compile(), with momenta as states",
-    ("armillary.program.sensitivity", "runtime"): "eom.compile(), with derivatives of the motion",
-    ("armillary.runtime.models.compiled", "analysis"): "model.sensitivities(): the derivatives of a run",
-    ("armillary.runtime.models.compiled", "ensembles"): "model.simulate_batch(): many runs of one model",
-}
-
 
 class Import(NamedTuple):
     """One import statement: who, whom, where, and whether it runs when the module is loaded."""
@@ -93,8 +82,6 @@ def backward(found: list[Import]) -> list[Import]:
     def points_back(arrow: Import) -> bool:
         source, target = package(arrow.source), package(arrow.target)
         if source not in ORDER:  # the public root, which gathers everything
-            return False
-        if (arrow.source, target) in ALLOWED_BACK and arrow.when != "load":
             return False
         return target not in ORDER or ORDER.index(target) > ORDER.index(source)
 

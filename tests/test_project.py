@@ -109,14 +109,6 @@ def test_a_wrong_arrow_is_seen(text: str, verdict: str, tmp_path: Path) -> None:
     assert bool(cycle(found)) == (verdict == "circle")
 
 
-def test_the_allowed_arrow_back_must_be_lazy() -> None:
-    lazy, eager = (
-        Import("armillary.program.equations", "armillary.runtime.models", 1, when)
-        for when in ("call", "load")
-    )
-    assert backward([lazy, eager]) == [eager]
-
-
 def test_import_leaves_heavy_libraries_alone_and_does_little() -> None:
     """Calls of Python functions while a fresh interpreter imports Armillary after NumPy.
 

@@ -62,10 +62,11 @@ def bench(
     if also is not None:
         from armillary.cli.exported import exported_function
         from armillary.export.text.source import exported_equations
+        from armillary.runtime.models.compiling import compile_equations
 
         written = exported_equations(equations)
         if written is not equations:
-            start = _start(same := written.compile(), given)
+            start = _start(same := compile_equations(written), given)
             beside = _per_call(same.address("derivatives"), *start, outputs)
             found["evaluation, speeds as named"] = beside
         with exported_function(written, "derivatives") as address:

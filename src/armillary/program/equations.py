@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.neglected import NeglectedTerms
@@ -20,7 +18,6 @@ from armillary.program.small_quantities import Judged
 
 if TYPE_CHECKING:
     from armillary.mechanics.formalisms.contribution import Contribution
-    from armillary.runtime.models.compiled import CompiledModel
 
 
 NOT_PICKLED = (
@@ -131,18 +128,6 @@ class Equations:
     def report(self) -> str:
         """Bodies, coordinates, operations and what each stage took."""
         return report(self)
-
-    def compile(self, backend: str = "llvm", **options: Any) -> CompiledModel:
-        """The equations as compiled code in this process."""
-        from armillary.runtime.models.compiled import compile_equations
-
-        return compile_equations(self, backend, **options)
-
-    def export(self, language: str, path: str | os.PathLike[str], **options: Any) -> Path:
-        """The equations as a program of its own in another language ("c", "fortran", "python", "fmu", …)."""
-        from armillary.export.languages import export
-
-        return export(self, language, path, **options)
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise ArmillaryError(NOT_PICKLED.format(what="equations", name=self.system.name))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra.calculus import directional_derivatives, gradient
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
@@ -43,10 +43,6 @@ from armillary.program.equations import Equations
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.roots import Column, Stepping, Targets, targets
 
-if TYPE_CHECKING:
-    from armillary.runtime.models.converted import ConvertedModel, MomentumModel
-
-
 # Speeds up to which a matrix may be cheaper than the recursion. The Stanford arm (6 speeds) takes 173 + and
 # 237 × with the one and 200 + and 271 × with the other, hub and panels (12 speeds) 561 + and 727 ×, or 429 +
 # and 547 ×.
@@ -63,12 +59,6 @@ class ConvertedEquations(Equations):
     def speeds(self) -> tuple[str, ...]:
         """Names of the speeds that are solved for; a run starts from their values."""
         return tuple(u.data.name for u in self.solved)
-
-    def compile(self, backend: str = "llvm", **options: Any) -> ConvertedModel:
-        """The equations as compiled code in this process."""
-        from armillary.runtime.models.converted import compile_converted
-
-        return compile_converted(self, backend, **options)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,12 +80,6 @@ class MomentumEquations(ConvertedEquations):
         momenta being conjugate.
         """
         return tuple(tuple(gradient(p, self.solved)) for p in self.conjugate)
-
-    def compile(self, backend: str = "llvm", **options: Any) -> MomentumModel:
-        """The equations as compiled code in this process."""
-        from armillary.runtime.models.converted import compile_momentum
-
-        return compile_momentum(self, backend, **options)
 
 
 AXES = ("ground", "body")

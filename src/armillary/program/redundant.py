@@ -17,7 +17,6 @@ and σ of constraints with and without a position form.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
 from armillary.algebra.functions import absolute, sqrt
@@ -27,9 +26,6 @@ from armillary.mechanics.formalisms.redundant.equations import Redundant, redund
 from armillary.model.system import System
 from armillary.program.equations import Equations
 from armillary.program.roots import Column, Stepping, Targets, columns, normalised
-
-if TYPE_CHECKING:
-    from armillary.runtime.models.redundant import RedundantModel
 
 # σ of the exact equations, in units of 1/(total mass): far above rounding, so that redundant constraints
 # share their force in a definite way, and far below anything that a result shows.
@@ -52,12 +48,6 @@ class RedundantEquations(Equations):
     def freedom(self) -> str:
         """How much can move, in words."""
         return f"{len(self.speeds)} speeds under {len(self.constraints)} constraints"
-
-    def compile(self, backend: str = "llvm", **options: Any) -> RedundantModel:
-        """The equations as compiled code in this process."""
-        from armillary.runtime.models.redundant import compile_redundant
-
-        return compile_redundant(self, backend, **options)
 
 
 def redundant_targets(system: System, plain: Undimensioned) -> tuple[Targets, Redundant]:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.intermediate import let
@@ -38,10 +38,6 @@ from armillary.program.directions import Direction, directions, outputs_of, quot
 from armillary.program.equations import Equations
 from armillary.program.jumps import JumpSearch
 from armillary.program.roots import WATCHMEN, Column, Targets
-
-if TYPE_CHECKING:
-    from armillary.runtime.models.compiled import CompiledModel
-    from armillary.runtime.models.sensitive import SensitiveModel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,14 +56,6 @@ class SensitiveEquations(Equations):
         """Names of the speeds from whose values a run starts."""
         assert self.plain is not None
         return self.plain.speeds
-
-    def compile(
-        self, backend: str = "llvm", *, base: CompiledModel | None = None, **options: Any
-    ) -> SensitiveModel:
-        """The equations as compiled code in this process; ``base``: the same without derivatives."""
-        from armillary.runtime.models.sensitive import compile_sensitive
-
-        return compile_sensitive(self, backend, base, **options)
 
 
 def derivative_name(of: str, to: str) -> str:

@@ -26,9 +26,9 @@ from armillary.stages import System
 from armillary.toml_text import toml_key
 
 if TYPE_CHECKING:
-    from armillary.program.equations import Equations
-    from armillary.runtime.models.compiled import CompiledModel
     from armillary.runtime.start.hooks import OnStart
+    from armillary.stages.equations import Equations
+    from armillary.stages.model import Model
 
 SUFFIXES = tuple(FORMATS)
 _LONGEST = 200  # characters of a file name; most systems take 255, and the echo's has 10 more
@@ -105,7 +105,7 @@ class Simulation:
         return made
 
     @cached_property
-    def model(self) -> CompiledModel:
+    def model(self) -> Model:
         equations = self.equations
         with self._stage("compile"):
             return equations.compile()

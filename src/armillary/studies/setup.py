@@ -22,7 +22,7 @@ from armillary.studies.study import Study
 from armillary.studies.study_file import StudyFile
 
 if TYPE_CHECKING:
-    from armillary.program.equations import Equations
+    from armillary.stages.equations import Equations
 
 _DESIGN = ("runs", "seed", "levels", "second_order")  # keys of [study] that are arguments of Design
 _OTHERS = ("block", "watch", "precision")  # and of Study

@@ -17,6 +17,7 @@ from armillary.export.fmi.dependencies import dependencies
 from armillary.export.text.source import Source
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import Equations
+from armillary.runtime.models.compiling import compile_equations
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: A
     values = _values(source, parameters)
     state, memory = [s.initial for s in description.states], [m.initial for m in description.memory]
     if parameters or initial is not None:
-        state = equations.compile().state(initial, values).tolist()
+        state = compile_equations(equations).state(initial, values).tolist()
     first_guess = loops.first if (loops := source.assembly) and initial is None else tuple(state)
     n_parameters, n_memory, n_states = len(values), len(memory), len(state)
     first_memory = 1 + n_parameters
@@ -188,7 +189,7 @@ def _values(source: Source, given: Mapping[str, float] | None) -> dict[str, floa
             "in the description, or parameters={…} to export"
         )
     if given:
-        source.equations.compile().inside(given)  # which says what is wrong with a value
+        compile_equations(source.equations).inside(given)  # which says what is wrong with a value
     defaults = {p.name: p.default for p in source.description.parameters if p.default is not None}
     return {name: float((defaults | given)[name]) for name in known}
 

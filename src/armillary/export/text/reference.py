@@ -15,6 +15,7 @@ import numpy as np
 
 from armillary.errors import SimulationError
 from armillary.program.equations import Equations
+from armillary.runtime.models.compiling import compile_equations
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
@@ -76,7 +77,7 @@ def example_parameters(equations: Equations) -> dict[str, float]:
 
 def reference(equations: Equations) -> Reference:
     """The reference numbers of a system."""
-    model = equations.compile()
+    model = compile_equations(equations)
     parameters = example_parameters(equations)
     start = model.state(None, parameters)
     memory = start_memory(model, parameters)

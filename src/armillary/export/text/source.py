@@ -21,6 +21,7 @@ from armillary.program.equations import Equations
 from armillary.program.free_speeds import FreeSpeedEquations
 from armillary.program.momentum import MomentumEquations
 from armillary.program.program import Program, Section
+from armillary.runtime.models.compiling import compile_equations
 
 # Names of arguments and locals that generated functions have besides those of the model.
 ARGUMENTS = (
@@ -116,7 +117,7 @@ def source(equations: Equations) -> Source:
     """The equations checked and described; an error names what cannot be exported."""
     _check(equations)
     written = exported_equations(equations)
-    model = written.compile()
+    model = compile_equations(written)
     given = example_parameters(written)
     state = model.state(None, given)
     memory = start_memory(model, given)

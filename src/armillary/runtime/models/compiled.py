@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -38,24 +38,13 @@ from armillary.runtime.start.place import Place
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
-    from armillary.analysis.sensitivities import Sensitivities
-    from armillary.ensembles.metrics import Metrics
-    from armillary.ensembles.result import Batch
     from armillary.results import Run
     from armillary.runtime.models.sensitive import SensitiveModel
-    from armillary.runtime.settings import RunOptions
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 _SAMPLES = 1000  # rows of an adaptive run whose sampling was not said
 
 BACKENDS = ("llvm",)
-
-
-def compile_equations(equations: Equations, backend: str = "llvm") -> CompiledModel:
-    """Equations compiled by a backend."""
-    return CompiledModel(equations, *machine_code(equations, backend))
 
 
 def machine_code(equations: Equations, backend: str) -> tuple[Compiled, float]:
@@ -68,11 +57,18 @@ def machine_code(equations: Equations, backend: str) -> tuple[Compiled, float]:
     return Compiled(llvm_text(equations.program)), time.perf_counter() - start
 
 
+class Compiler(Protocol):
+    """What makes a model of equations: other equations of the same system are compiled as the first were."""
+
+    def __call__(self, equations: Equations, *, base: CompiledModel | None = None) -> CompiledModel: ...
+
+
 class CompiledModel:
     """One system's equations as machine code, freed with this object."""
 
-    def __init__(self, equations: Equations, code: Compiled, seconds: float) -> None:
+    def __init__(self, equations: Equations, code: Compiled, seconds: float, compiler: Compiler) -> None:
         self.equations = equations
+        self._compiler = compiler
         self.compile_seconds = seconds
         self._code = code
         self._table = parameter_table(equations)
@@ -188,9 +184,9 @@ class CompiledModel:
     def in_configuration(self, configuration: Configuration) -> CompiledModel:
         """The same system's model in another configuration."""
         equations = self.equations
-        return derive(
-            equations.system, equations.formalism, configuration=configuration, **equations.options
-        ).compile()
+        return self._compiler(
+            derive(equations.system, equations.formalism, configuration=configuration, **equations.options)
+        )
 
     def _state_vector(self, state: Any) -> np.ndarray:
         return vector(state, len(self.equations.program.state), "state")
@@ -263,26 +259,8 @@ class CompiledModel:
         key = (names, outputs, ignore_jumps)
         if key not in self._sensitive:
             found = sensitive_equations(self.equations, names, outputs, ignore_jumps=ignore_jumps)
-            self._sensitive[key] = found.compile(base=self)
+            self._sensitive[key] = cast("SensitiveModel", self._compiler(found, base=self))
         return self._sensitive[key]
-
-    def sensitivities(
-        self,
-        t_end: float,
-        to: Sequence[Any],
-        of: Sequence[str] | None = None,
-        *,
-        ignore_jumps: bool = False,
-        **how: Unpack[RunOptions],
-    ) -> Sensitivities:
-        """The derivatives of a run by parameters and initial values, over time; and the run.
-
-        ``to``, ``of`` and ``ignore_jumps`` are those of ``with_sensitivities``, all else is as for
-        ``simulate``. Tolerances hold for the motion and for its change per relative change of a parameter.
-        """
-        from armillary.analysis.sensitivities import sensitivities
-
-        return sensitivities(self, t_end, to, of, ignore_jumps, **how)
 
     # ------------------------------------------------------------ runs
 
@@ -363,60 +341,6 @@ class CompiledModel:
             raise SimulationError(f"{journey.failure}; the data so far are in the error's .run", run)
         raise_for(result, run, journey.instance, adaptive)
         return run
-
-    def simulate_batch(
-        self,
-        t_end: float,
-        *,
-        step: float | None = None,
-        method: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        initial: Mapping[str, Any] | Any = None,
-        memory: Mapping[str, Any] | None = None,
-        t0: float = 0.0,
-        sample: float | Sequence[float] | None = None,
-        watch: float | None = None,
-        outputs: Sequence[str] | None = None,
-        metrics: Metrics | None = None,
-        runs: int | None = None,
-        rtol: float = 1e-9,
-        atol: float | Sequence[float] = 1e-11,
-        max_step: float = float("inf"),
-        max_steps: int = 1_000_000_000,
-        threads: int | None = None,
-        device: str = "cpu",
-        precision: str = "double",
-        progress: bool | Callable[[int], None] = True,
-        on_start: None = None,
-    ) -> Batch:
-        """Many runs from ``t0`` to ``t_end`` at once.
-
-        ``parameters``, ``initial`` and ``memory`` hold numbers or texts with units, shared by all runs, and
-        arrays of them, one per run; ``initial`` may also be whole states, a row per run. ``metrics`` are
-        reduced on the fly, by name: "final(x)", "minimum(x)", "maximum(x)", "mean(x)", "rms(x)", "crossing(x,
-        level, rising)", "histogram(x, low, high, bins)" of outputs x. They see every fixed step, or 1000
-        intervals of an adaptive method; ``watch`` is another time between two looks. ``outputs`` are those
-        whose histories are kept, at the times of ``sample``: all where no metrics are asked for, else none
-        unless named. Steps, methods and tolerances are those of ``simulate``, and so are the numbers, to
-        rounding, whatever the number of runs and ``threads`` (all cores by default).
-
-        A run that diverges does not disturb the others: ``batch.status`` tells, its metrics are NaN.
-        ``device="gpu"`` makes the runs on a CUDA GPU, with ``precision`` "double" or "single".
-        """
-        from armillary.ensembles.batch import simulate_batch
-
-        if on_start is not None:
-            raise ArmillaryError(
-                "simulate_batch calls no function of Python at the start of its runs, so it has no "
-                "on_start=: give the initial values of all runs as arrays, initial={'name': […]}, or call "
-                "simulate(on_start=…) run by run"
-            )
-        return simulate_batch(
-            self, t_end, step=step, method=method, parameters=parameters, initial=initial, memory=memory,
-            t0=t0, sample=sample, watch=watch, outputs=outputs, metrics=metrics, runs=runs, rtol=rtol,
-            atol=atol, max_step=max_step, max_steps=max_steps, threads=threads, device=device,
-            precision=precision, progress=progress,
-        )  # fmt: skip
 
     def tolerances(self, atol: float | Sequence[float]) -> float | Sequence[float]:
         """Tolerances of all states, from those of coordinates and speeds."""

@@ -12,19 +12,9 @@ import numpy as np
 
 from armillary.llvm.jit import Compiled
 from armillary.program.momentum import ConvertedEquations, MomentumEquations
-from armillary.runtime.models.compiled import CompiledModel, machine_code
+from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import initial_memory, vector
-
-
-def compile_momentum(equations: MomentumEquations, backend: str = "llvm") -> MomentumModel:
-    """Equations in momenta compiled by a backend."""
-    return MomentumModel(equations, *machine_code(equations, backend))
-
-
-def compile_converted(equations: ConvertedEquations, backend: str = "llvm") -> ConvertedModel:
-    """Equations in other states than speeds compiled by a backend."""
-    return ConvertedModel(equations, *machine_code(equations, backend))
 
 
 class ConvertedModel(CompiledModel):
@@ -78,8 +68,10 @@ class MomentumModel(ConvertedModel):
 
     equations: MomentumEquations
 
-    def __init__(self, equations: MomentumEquations, code: Compiled, seconds: float) -> None:
-        super().__init__(equations, code, seconds)
+    def __init__(
+        self, equations: MomentumEquations, code: Compiled, seconds: float, compiler: Compiler
+    ) -> None:
+        super().__init__(equations, code, seconds, compiler)
         self.momentum_names = equations.momenta
 
     def momenta(

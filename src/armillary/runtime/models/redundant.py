@@ -20,7 +20,7 @@ from armillary.program.redundant import EXACT, RedundantEquations
 from armillary.runtime.integrators import Stepping
 from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.loop.redundant_layout import Scheme
-from armillary.runtime.models.compiled import CompiledModel, machine_code
+from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.failure import raise_for
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.legs import Journey
@@ -41,11 +41,6 @@ if TYPE_CHECKING:
 EPSILON = 1e-10
 
 
-def compile_redundant(equations: RedundantEquations, backend: str = "llvm") -> RedundantModel:
-    """Equations in redundant coordinates compiled by a backend."""
-    return RedundantModel(equations, *machine_code(equations, backend))
-
-
 class RedundantModel(CompiledModel):
     """One system's equations in redundant coordinates as machine code.
 
@@ -57,8 +52,10 @@ class RedundantModel(CompiledModel):
 
     equations: RedundantEquations
 
-    def __init__(self, equations: RedundantEquations, code: Compiled, seconds: float) -> None:
-        super().__init__(equations, code, seconds)
+    def __init__(
+        self, equations: RedundantEquations, code: Compiled, seconds: float, compiler: Compiler
+    ) -> None:
+        super().__init__(equations, code, seconds, compiler)
         assert equations.redundant is not None
         self._redundant = equations.redundant
         self.layout = self._scheme("staggered", 1, False)
@@ -132,7 +129,7 @@ class RedundantModel(CompiledModel):
     @cached_property
     def minimal(self) -> CompiledModel:
         """The same system in minimal coordinates."""
-        return derive(self.equations.system).compile()
+        return self._compiler(derive(self.equations.system))
 
     def total_mass(self, parameters: Mapping[str, Any] | None) -> float:
         """Mass of all moving bodies; 1 where they have none."""

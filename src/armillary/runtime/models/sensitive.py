@@ -21,21 +21,11 @@ from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.unit_system import state_factor
 from armillary.program.sensitivity import JumpCheck, SensitiveEquations, jump_check, sensitive_equations
-from armillary.runtime.models.compiled import CompiledModel, machine_code
+from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.derivatives import Along, StartDerivatives
 from armillary.runtime.start.initial import initial_memory, vector
 from armillary.runtime.start.place import Place
-
-
-def compile_sensitive(
-    equations: SensitiveEquations, backend: str = "llvm", base: CompiledModel | None = None
-) -> SensitiveModel:
-    """Equations with derivatives compiled by a backend."""
-    assert equations.plain is not None
-    return SensitiveModel(
-        equations, *machine_code(equations, backend), base or equations.plain.compile(backend)
-    )
 
 
 class SensitiveModel(CompiledModel):
@@ -44,9 +34,16 @@ class SensitiveModel(CompiledModel):
     equations: SensitiveEquations
 
     def __init__(
-        self, equations: SensitiveEquations, code: Compiled, seconds: float, base: CompiledModel
+        self,
+        equations: SensitiveEquations,
+        code: Compiled,
+        seconds: float,
+        compiler: Compiler,
+        base: CompiledModel | None = None,
     ) -> None:
-        super().__init__(equations, code, seconds)
+        super().__init__(equations, code, seconds, compiler)
+        assert equations.plain is not None
+        base = base or compiler(equations.plain)
         self._base = base
         self.speed_names = base.speed_names
         self.directions = tuple(d.name for d in equations.directions)
@@ -213,7 +210,7 @@ class SensitiveModel(CompiledModel):
         """The same system's model in another configuration, with the same derivatives."""
         base = self.base.in_configuration(configuration)
         found = sensitive_equations(base.equations, self.directions, self.equations.of, ignore_jumps=True)
-        return found.compile(base=base)
+        return self._compiler(found, base=base)
 
     def __repr__(self) -> str:
         return f"SensitiveModel({self.equations.system.name!r}, to {', '.join(self.directions)})"

@@ -1,8 +1,4 @@
-"""The objects that users hold, with the verbs that lead from one stage to the next.
-
-The packages below do not import from the later ones: a description does not derive itself. The classes here
-add these verbs to theirs.
-"""
+"""The description that users hold, and how it is loaded, saved and derived."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from armillary.model import system as description
 if TYPE_CHECKING:
     from armillary.files.robots.import_notes import Imported
     from armillary.program.compare import Costs
-    from armillary.program.equations import Equations
+    from armillary.stages.equations import Equations
 
 
 class System(description.System, Fmus):
@@ -54,8 +50,11 @@ class System(description.System, Fmus):
         With "momentum", ``axes`` ("ground" or "body") are those of a free body's angular momentum.
         check=True tests the program after every pass, for work on Armillary itself."""
         from armillary.program.derive import derive
+        from armillary.stages.equations import with_verbs
 
-        return derive(self, formalism, regroup=regroup, small=small, keep=keep, axes=axes, check=check)
+        return with_verbs(
+            derive(self, formalism, regroup=regroup, small=small, keep=keep, axes=axes, check=check)
+        )
 
     def compare_formalisms(self) -> Costs:
         """Operations of one evaluation by every formalism, side by side; where one refuses, why."""

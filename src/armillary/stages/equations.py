@@ -1,0 +1,92 @@
+"""The equations that users hold, which can be compiled and exported."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from armillary.program import equations as derived
+from armillary.program import free_speeds, momentum, redundant, sensitivity
+
+if TYPE_CHECKING:
+    from armillary.runtime.models.compiled import CompiledModel
+    from armillary.stages.model import ConvertedModel, Model, MomentumModel, RedundantModel, SensitiveModel
+
+
+class Equations(derived.Equations):
+    """The derived equations of a system, as a program."""
+
+    def compile(self, backend: str = "llvm") -> Model:
+        """The equations as compiled code in this process."""
+        return _compiled(self, backend)
+
+    def export(self, language: str, path: str | os.PathLike[str], **options: Any) -> Path:
+        """The equations as a program of its own in another language ("c", "fortran", "python", "fmu", …)."""
+        from armillary.export.languages import export
+
+        return export(self, language, path, **options)
+
+
+class FreeSpeedEquations(Equations, free_speeds.FreeSpeedEquations):
+    """Equations of motion in coordinates and velocities of free bodies that the derivation chose."""
+
+    def compile(self, backend: str = "llvm") -> ConvertedModel:
+        """The equations as compiled code in this process."""
+        return cast("ConvertedModel", super().compile(backend))
+
+
+class MomentumEquations(Equations, momentum.MomentumEquations):
+    """Equations of motion in coordinates and momenta."""
+
+    def compile(self, backend: str = "llvm") -> MomentumModel:
+        """The equations as compiled code in this process."""
+        return cast("MomentumModel", super().compile(backend))
+
+
+class RedundantEquations(Equations, redundant.RedundantEquations):
+    """Equations of motion in redundant coordinates."""
+
+    def compile(self, backend: str = "llvm") -> RedundantModel:
+        """The equations as compiled code in this process."""
+        return cast("RedundantModel", super().compile(backend))
+
+
+class SensitiveEquations(Equations, sensitivity.SensitiveEquations):
+    """Equations of motion with the derivatives of the motion as further states."""
+
+    def compile(self, backend: str = "llvm") -> SensitiveModel:
+        """The equations as compiled code in this process."""
+        return cast("SensitiveModel", super().compile(backend))
+
+
+KINDS: dict[type[derived.Equations], type[Equations]] = {
+    derived.Equations: Equations,
+    free_speeds.FreeSpeedEquations: FreeSpeedEquations,
+    momentum.MomentumEquations: MomentumEquations,
+    redundant.RedundantEquations: RedundantEquations,
+    sensitivity.SensitiveEquations: SensitiveEquations,
+}
+
+
+def with_verbs(equations: derived.Equations) -> Equations:
+    """Equations as a user holds them."""
+    if isinstance(equations, Equations):
+        return equations
+    return KINDS[type(equations)](**{f.name: getattr(equations, f.name) for f in fields(equations)})
+
+
+def _compiled(
+    equations: derived.Equations, backend: str = "llvm", *, base: CompiledModel | None = None
+) -> Model:
+    """Equations as a model that a user holds, and with it all others that are made of the same system."""
+    from armillary.runtime.models.compiling import compile_equations
+    from armillary.stages.model import KINDS as MODELS
+    from armillary.stages.model import Model
+
+    compiler = partial(_compiled, backend=backend)
+    found = compile_equations(with_verbs(equations), backend, kinds=MODELS, compiler=compiler, base=base)
+    assert isinstance(found, Model)
+    return found

@@ -1,0 +1,157 @@
+"""The compiled models that users hold, with the analyses and batches of runs that are made with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from armillary.errors import ArmillaryError
+from armillary.program import equations as derived
+from armillary.program import momentum, redundant, sensitivity
+from armillary.runtime.models import compiled, compiling, converted
+from armillary.runtime.models import redundant as redundant_models
+from armillary.runtime.models import sensitive as sensitive_models
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from armillary.analysis.sensitivities import Sensitivities
+    from armillary.ensembles.metrics import Metrics
+    from armillary.ensembles.result import Batch
+    from armillary.runtime.settings import RunOptions
+    from armillary.stages.equations import Equations
+
+
+class Model(compiled.CompiledModel):
+    """One system's equations as machine code, freed with this object."""
+
+    equations: Equations
+
+    def with_sensitivities(
+        self, to: Sequence[Any], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
+    ) -> SensitiveModel:
+        """The model with derivatives of its outputs ``to`` parameters and initial values as further outputs.
+
+        ``to`` are names of parameters, coordinates, speeds, states or memories, ``of`` those of outputs
+        (left out: coordinates, speeds, states and the outputs of the description). The derivative of output y
+        by p is the column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or
+        in batches.
+        Jumps of loads where a condition changes are not part of this and are refused, unless
+        ``ignore_jumps`` says that no run comes there; what events do is.
+        """
+        return cast("SensitiveModel", super().with_sensitivities(to, of, ignore_jumps=ignore_jumps))
+
+    def sensitivities(
+        self,
+        t_end: float,
+        to: Sequence[Any],
+        of: Sequence[str] | None = None,
+        *,
+        ignore_jumps: bool = False,
+        **how: Unpack[RunOptions],
+    ) -> Sensitivities:
+        """The derivatives of a run by parameters and initial values, over time; and the run.
+
+        ``to``, ``of`` and ``ignore_jumps`` are those of ``with_sensitivities``, all else is as for
+        ``simulate``. Tolerances hold for the motion and for its change per relative change of a parameter.
+        """
+        from armillary.analysis.sensitivities import sensitivities
+
+        return sensitivities(self, t_end, to, of, ignore_jumps, **how)
+
+    def simulate_batch(
+        self,
+        t_end: float,
+        *,
+        step: float | None = None,
+        method: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        initial: Mapping[str, Any] | Any = None,
+        memory: Mapping[str, Any] | None = None,
+        t0: float = 0.0,
+        sample: float | Sequence[float] | None = None,
+        watch: float | None = None,
+        outputs: Sequence[str] | None = None,
+        metrics: Metrics | None = None,
+        runs: int | None = None,
+        rtol: float = 1e-9,
+        atol: float | Sequence[float] = 1e-11,
+        max_step: float = float("inf"),
+        max_steps: int = 1_000_000_000,
+        threads: int | None = None,
+        device: str = "cpu",
+        precision: str = "double",
+        progress: bool | Callable[[int], None] = True,
+        on_start: None = None,
+    ) -> Batch:
+        """Many runs from ``t0`` to ``t_end`` at once.
+
+        ``parameters``, ``initial`` and ``memory`` hold numbers or texts with units, shared by all runs, and
+        arrays of them, one per run; ``initial`` may also be whole states, a row per run. ``metrics`` are
+        reduced on the fly, by name: "final(x)", "minimum(x)", "maximum(x)", "mean(x)", "rms(x)", "crossing(x,
+        level, rising)", "histogram(x, low, high, bins)" of outputs x. They see every fixed step, or 1000
+        intervals of an adaptive method; ``watch`` is another time between two looks. ``outputs`` are those
+        whose histories are kept, at the times of ``sample``: all where no metrics are asked for, else none
+        unless named. Steps, methods and tolerances are those of ``simulate``, and so are the numbers, to
+        rounding, whatever the number of runs and ``threads`` (all cores by default).
+
+        A run that diverges does not disturb the others: ``batch.status`` tells, its metrics are NaN.
+        ``device="gpu"`` makes the runs on a CUDA GPU, with ``precision`` "double" or "single".
+        """
+        from armillary.ensembles.batch import simulate_batch
+
+        if on_start is not None:
+            raise ArmillaryError(
+                "simulate_batch calls no function of Python at the start of its runs, so it has no "
+                "on_start=: give the initial values of all runs as arrays, initial={'name': […]}, or call "
+                "simulate(on_start=…) run by run"
+            )
+        return simulate_batch(
+            self, t_end, step=step, method=method, parameters=parameters, initial=initial, memory=memory,
+            t0=t0, sample=sample, watch=watch, outputs=outputs, metrics=metrics, runs=runs, rtol=rtol,
+            atol=atol, max_step=max_step, max_steps=max_steps, threads=threads, device=device,
+            precision=precision, progress=progress,
+        )  # fmt: skip
+
+
+class ConvertedModel(Model, converted.ConvertedModel):
+    """One system's equations as machine code; a state is [coordinates, what the speeds are converted to], and
+    ``derivatives`` are their rates.
+    """
+
+    equations: Any
+
+
+class MomentumModel(Model, converted.MomentumModel):
+    """One system's equations as machine code; a state is [coordinates, momenta], and ``derivatives`` are
+    their rates.
+    """
+
+    equations: Any
+
+
+class RedundantModel(Model, redundant_models.RedundantModel):
+    """One system's equations in redundant coordinates as machine code.
+
+    A state is [coordinates, speeds, states] by the names of ``coordinate_names``, ``speed_names`` and
+    ``state_names``: absolute coordinates and those of the joints, then absolute speeds, then the user's own.
+    ``state(initial)`` makes one from the joints' values; accelerations and multipliers may follow, as runs
+    hand them on.
+    """
+
+    equations: Any
+
+
+class SensitiveModel(Model, sensitive_models.SensitiveModel):
+    """One system's equations and their derivatives as machine code."""
+
+    equations: Any
+
+
+KINDS: compiling.ModelKinds = {
+    derived.Equations: Model,
+    momentum.ConvertedEquations: ConvertedModel,
+    momentum.MomentumEquations: MomentumModel,
+    redundant.RedundantEquations: RedundantModel,
+    sensitivity.SensitiveEquations: SensitiveModel,
+}
