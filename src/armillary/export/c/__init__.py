@@ -1,8 +1,8 @@
 """C99: a program of its own for one system, without globals, allocation or warnings.
 
-model.py writes <name>.h and <name>.c from the sections; the solver, the main program and the Makefile are
-the same for all systems but for names (the templates beside this file); selftest.py stores the numbers to
-compare.
+model.py writes <name>.h and <name>.c from the sections, solver.py the solver from export/solver; the main
+program and the Makefile are the same for all systems but for names (the templates beside this file);
+selftest.py stores the numbers to compare.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from armillary.export.c.assembly import assembly_code
 from armillary.export.c.model import Model
 from armillary.export.c.selftest import test_code
+from armillary.export.c.solver import solver_texts
 from armillary.export.c.text import counts
 from armillary.export.text.folder import write_folder
 from armillary.export.text.runfile import example_run
@@ -42,29 +43,19 @@ def program_files(src: Source) -> dict[str, str]:
 def model_files(model: Model) -> dict[str, str]:
     """The equations and the solver, without a main program."""
     stem = model.stem
+    header, code = solver_texts(model)
     loops = {f"{stem}_assembly.c": assembly_code(model.source)} if "loops" in model.has else {}
     return {
         f"{stem}.h": model.header(),
         f"{stem}.c": model.code(),
         **loops,
-        f"{stem}_solver.h": _filled(model, "solver.h.txt"),
-        f"{stem}_solver.c": solver_code(model),
+        f"{stem}_solver.h": header,
+        f"{stem}_solver.c": code,
     }
 
 
 def _filled(model: Model, name: str) -> str:
     return fill(template(__package__, name), model.values, model.has)
-
-
-def solver_code(model: Model) -> str:
-    """<name>_solver.c"""
-    events = model.description.events
-    values = model.values | {
-        "directions": ", ".join(str(e.direction) for e in events),
-        "terminal": ", ".join(str(int(e.stop)) for e in events),
-    }
-    code = fill(template(__package__, "events.c.txt"), values, model.has)
-    return fill(template(__package__, "solver.c.txt"), values | {"events_code": code}, model.has)
 
 
 def readme(model: Model) -> str:

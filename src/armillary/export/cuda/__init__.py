@@ -10,11 +10,11 @@ import os
 import re
 from pathlib import Path
 
-from armillary.export.c import solver_code
 from armillary.export.c.assembly import PlainPrinter, assembly_code
 from armillary.export.c.model import Model, roadmap
 from armillary.export.c.printer import helpers
 from armillary.export.c.selftest import stored_numbers
+from armillary.export.c.solver import solver_texts
 from armillary.export.c.text import block, quoted
 from armillary.export.text.folder import write_folder
 from armillary.export.text.source import Source, source
@@ -75,10 +75,9 @@ def device_code(model: CudaModel) -> str:
 
 def _solver(model: CudaModel) -> str:
     """The run's record and the solver's functions."""
-    header = fill(template("armillary.export.c", "solver.h.txt"), model.values, model.has)
+    header, code = solver_texts(model)
     record = header[header.index("/* Methods") : header.index("/* Rooms")]
     record += header[header.index("typedef struct") : header.index("/* A run from parameters")]
-    code = solver_code(model)
     code = code[code.index("#define N ") :]
     code = code.replace(
         "= 2.220446049250313e-16", "= sizeof(real) == 4 ? 1.1920928955078125e-07 : 2.220446049250313e-16"

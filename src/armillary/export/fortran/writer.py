@@ -15,6 +15,7 @@ from armillary.export.fortran.program import (
     parameter_fields,
     program_text,
 )
+from armillary.export.fortran.solver import solver_values
 from armillary.export.text.body import Body
 from armillary.export.text.description import State, Stored
 from armillary.export.text.features import features
@@ -50,6 +51,7 @@ def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = 
     sections = Sections(made, FortranPrinter(), RESERVED)
     values = {"module": stem, "title": d.name, "version": d.version, "parameters": str(len(d.parameters))}
     values["set_parameters"] = parameter_assignments(made)
+    values |= solver_values(has)
 
     def filled(name: str) -> str:
         return fill(template(__package__, name), values, has)

@@ -1,7 +1,7 @@
 """Exported JAX: one module of pure functions for one system, to be compiled, mapped and differentiated.
 
 The layout is that of exported Python (python/module.py); module.py says what differs, ``solver.txt`` is the
-rollout by `lax.scan`.
+rollout by `lax.scan`, for which solver.py prints the methods.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from armillary.errors import ArmillaryError
 from armillary.export.jax.printer import JaxPrinter
+from armillary.export.jax.solver import solver_values
 from armillary.export.python.module import Module
 from armillary.export.text.printer import Printer
 from armillary.export.text.source import Source
@@ -45,6 +46,9 @@ class JaxModule(Module):
 
     def printer(self) -> Printer:
         return JaxPrinter()
+
+    def solver(self) -> str:
+        return self.filled("solver.txt", solver_values())
 
     def given(self, name: str) -> str:
         return f"real(parameters.{name})"

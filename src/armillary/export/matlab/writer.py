@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from armillary.export.matlab.printer import KEYWORDS, MatlabPrinter, table_function
+from armillary.export.matlab.solver import solver_values
 from armillary.export.text.assembly import Assembly
 from armillary.export.text.body import Body
 from armillary.export.text.description import State, Stored
@@ -40,6 +41,7 @@ def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = 
         "version": d.version,
         "duration": f"{duration:g}",
         "step": f"{step:g}",
+        **solver_values(has, package),
     }
 
     def filled(name: str) -> str:

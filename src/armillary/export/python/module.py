@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.export.python.printer import PythonPrinter
+from armillary.export.python.solver import solver_values
 from armillary.export.text.assembly import Assembly
 from armillary.export.text.body import Body
 from armillary.export.text.features import features
@@ -51,6 +52,10 @@ class Module:
         """A template of this dialect."""
         return fill(template(self.package, file), values or {}, self.has)
 
+    def solver(self) -> str:
+        """Integration."""
+        return self.filled("solver.txt", solver_values(self.has))
+
     def text(self) -> str:
         """The whole module."""
         functions = "\n\n".join(self.functions())
@@ -60,7 +65,7 @@ class Module:
             "imports.txt", {"bisect": "from bisect import bisect_right\n" if tables else ""}
         )
         program = fill(template(Module.package, "program.txt"), {}, self.has)
-        parts = [self.data(), called, tables, functions, self.filled("solver.txt"), program]
+        parts = [self.data(), called, tables, functions, self.solver(), program]
         texts = [f"{self.head()}\n\n{imports}", *(part for part in parts if part.strip("\n"))]
         return "\n\n\n".join(text.strip("\n") for text in texts) + "\n"
 

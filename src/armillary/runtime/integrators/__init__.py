@@ -17,9 +17,16 @@ from armillary.runtime.integrators.records import Functions, Integration, Method
 __all__ = ["METHODS", "Functions", "Integration", "Method", "Status", "Stepping", "check_kind"]
 
 _METHODS = (
-    Method("rk4", 4, False, "classical Runge–Kutta, fixed step", rk4.TABLEAU),
-    Method("midpoint", 2, False, "explicit midpoint, two evaluations per fixed step", midpoint.TABLEAU),
-    Method("dopri5", 5, True, "Dormand–Prince 5(4), adaptive, dense output", dopri5.TABLEAU),
+    Method("rk4", 4, False, "classical Runge–Kutta, fixed step", rk4.TABLEAU, exported=True),
+    Method(
+        "midpoint",
+        2,
+        False,
+        "explicit midpoint, two evaluations per fixed step",
+        midpoint.TABLEAU,
+        exported=True,
+    ),
+    Method("dopri5", 5, True, "Dormand–Prince 5(4), adaptive, dense output", dopri5.TABLEAU, exported=True),
     Method("dop853", 8, True, "Dormand–Prince 8(5,3), adaptive, dense output", dop853.TABLEAU),
     Method("staggered", 2, False, "staggered stabilised constraints", staggered.TABLEAU, redundant=True),
     Method("projected", 4, False, "rk4 and projection onto constraints", projected.TABLEAU, redundant=True),

@@ -62,7 +62,7 @@ class Stepping:
 @dataclass(frozen=True)
 class Method:
     """A way to integrate: a tableau for the compiled loops, or the name of a SciPy solver; ``redundant`` ones
-    are for redundant coordinates, and only those.
+    are for redundant coordinates, and only those. Exported programs have the ``exported`` ones.
     """
 
     name: str
@@ -72,6 +72,7 @@ class Method:
     tableau: Tableau | None = None
     solver: str = ""
     redundant: bool = False
+    exported: bool = False
 
 
 @dataclass

@@ -1,0 +1,168 @@
+"""The solver in C: the record of a run and the functions of export/solver."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from armillary.columns import aligned
+from armillary.export.c.model import Model
+from armillary.export.solver.methods import exported_methods
+from armillary.export.solver.printer import SolverPrinter
+from armillary.export.solver.translator import Field, Function, Solver, read_solver
+from armillary.export.text.template import fill, template
+
+_TYPES = {"real": "double", "whole": "int", "count": "long long", "truth": "int", "index": "int"}
+_ELEMENTS = {"Wholes": "int", "Truths": "int"}  # of vectors; others are of reals
+_FEATURES = {"events": "EVENTS", "update": "UPDATE", "normalise": "NORMALISE"}
+# Functions that the fixed text of solver.c.txt calls.
+_WANTED = ("probe", "settle", "advance", "turn", "start_run")
+
+
+def solver_texts(model: Model) -> tuple[str, str]:
+    """<name>_solver.h and <name>_solver.c"""
+    features = {"ADAPTIVE", *(word for feature, word in _FEATURES.items() if feature in model.has)}
+    methods = exported_methods(adaptive=True)
+    printer = CSolverPrinter(read_solver(features, methods, _WANTED), model.stem)
+    events = model.description.events
+    values = model.values | {
+        "methods": ", ".join(f"{model.upper}_{m.name.upper()}" for m in methods),
+        "adaptive": " || ".join(f"method == {model.upper}_{m.name.upper()}" for m in methods if m.adaptive),
+        "fields": "\n".join(printer.record()),
+        "solver_constants": "\n".join(printer.constants()),
+        "solver": printer.text().rstrip("\n"),
+        "directions": ", ".join(str(e.direction) for e in events),
+        "terminal": ", ".join(str(int(e.stop)) for e in events),
+    }
+    header, code = (fill(template(__package__, f"solver.{kind}.txt"), values, model.has) for kind in "hc")
+    return header, code
+
+
+class CSolverPrinter(SolverPrinter):
+    """Functions of C."""
+
+    remark = "/* {} */"
+    spelled = {"and": "&&", "or": "||", "not": "!", "break": "break;", "continue": "continue;"}  # noqa: RUF012
+    functions = {  # noqa: RUF012
+        "abs": "fabs", "min": "smaller", "max": "larger", "power": "pow", "is_finite": "finite_all",
+        "float": "(double)({})", "isnan": "{0} != {0}", "differs": "{} != {}",
+    }  # fmt: skip
+    compared = ("isnan", "differs")
+
+    def __init__(self, solver: Solver, stem: str) -> None:
+        upper = stem.upper()
+        names = {
+            "N_STATES": "N", "N_MEMORY": f"{upper}_MEMORY", "N_EVENTS": f"{upper}_EVENTS", "NONE": "-1",
+            "DIRECTION": "direction", "STOPS": "terminal",
+        }  # fmt: skip
+        for status in ("RUNNING", "FINISHED", "EVENT", "DIVERGED", "TOO_SMALL", "ACCUMULATES"):
+            names[status] = f"{upper}_{status}"
+        for method in exported_methods(adaptive=True):
+            names[f"METHOD_{method.name.upper()}"] = f"{upper}_{method.name.upper()}"
+        names |= {name: name.lower() for name in solver.constants}
+        super().__init__(solver, names)
+        self.stem, self.upper = stem, upper
+
+    def statement(self, node: ast.stmt, last: bool) -> list[str]:
+        lines = super().statement(node, last)
+        if len(lines) == 3 and lines[0].endswith(" {") and lines[2] == "}":
+            return [lines[0][:-2], lines[1]]
+        return lines
+
+    def extent(self, kind: str, room: bool = False) -> str:
+        """The length of a vector; with ``room``, at least one."""
+        if kind == "States":
+            return f"{self.upper}_STATES" if room else "N"
+        if kind in ("Memory", "Outputs"):
+            return f"{self.upper}_{kind.upper()}" + ("_ROOM" if room else "")
+        return f"{self.upper}_EVENTS"
+
+    def record(self) -> list[str]:
+        """The members of the structure."""
+
+        def member(f: Field) -> str:
+            if f.type in _TYPES:
+                return f"    {_TYPES[f.type]} {f.name};"
+            return f"    {_ELEMENTS.get(f.type, 'double')} {f.name}[{self.extent(f.type, True)}];"
+
+        rows = [(member(f), f"/* {f.about} */" if f.about else "") for f in self.solver.fields]
+        return aligned(rows)
+
+    def constants(self) -> list[str]:
+        """Numbers by name."""
+        lines = []
+        for name, value in self.solver.constants.items():
+            kind = "int" if isinstance(value, int) else "double"
+            lines.append(f"static const {kind} {name.lower()} = {value!r};")
+        return lines
+
+    def field(self, name: str) -> str:
+        return f"run->{name}"
+
+    def truth(self, value: bool) -> str:
+        return str(int(value))
+
+    def declare(self, name: str, kind: str, value: str) -> str:
+        return f"{_TYPES[kind]} {name} = {value};"
+
+    def assign(self, target: str, value: str) -> str:
+        return f"{target} = {value};"
+
+    def conditional(self, name: str, declared: str, value: ast.IfExp) -> list[str]:
+        test, yes, no = (self.expression(part, 3) for part in (value.test, value.body, value.orelse))
+        return self.lines(self.set(name, declared, f"{test} ? {yes} : {no}"))
+
+    def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
+        count = self.extent(kind)
+        if isinstance(value, ast.Attribute):
+            one = "_whole" if kind in _ELEMENTS else ""
+            return [f"copy{one}({count}, {self.expression(value)}, {target});"]
+        self.element = "i"
+        lines = self.lines(f"{target}[i] = {self.expression(value)};")
+        self.element = ""
+        return [f"for (int i = 0; i < {count}; i++)", *self.indented(lines)]
+
+    def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        if name == "derivatives":
+            return self.lines(f"rates(run, {', '.join(arguments)}, {targets[0]});")
+        function = f"{self.stem}_{name}"
+        if name == "normalise":
+            return [f"{function}({', '.join(arguments)}, run->constants, run->memory);"]
+        if name == "fire":
+            given = f"{', '.join(arguments)}, run->constants, run->memory"
+            return [
+                f"{function}({given}, run->new_memory, run->stage);",
+                f"copy({self.upper}_MEMORY, run->new_memory, run->memory);",
+                "copy(N, run->stage, run->state);",
+            ]
+        t, state, *memory = arguments
+        given = f"{t}, {state}, run->constants, {memory[0] if memory else 'run->memory'}"
+        return self.lines(f"{function}({given}, {targets[0]});")
+
+    def report(self, k: str) -> list[str]:
+        return [f"run->fired[{k}] = 1;"]
+
+    def call(self, function: Function, arguments: Sequence[str], target: str = "") -> str:
+        call = f"{function.name}({', '.join(['run', *arguments])});"
+        return f"{target} = {call}" if target else call
+
+    def block(self, head: str, *parts: str) -> tuple[str, str]:
+        what = parts[0]
+        heads = {
+            "if": f"if ({what}) {{", "elif": f"}} else if ({what}) {{", "else": "} else {",
+            "while": f"while ({what}) {{", "loop": "for (;;) {",
+            "for": f"for (int {what} = 0; {what} < {parts[-1]}; {what}++) {{",
+        }  # fmt: skip
+        return heads[head], "}"
+
+    def result(self, value: str | None, last: bool) -> list[str]:
+        return self.lines(f"return {value};") if value else ["return;"]
+
+    def function(self, function: Function) -> list[str]:
+        run = f"{'' if function.changes_run else 'const '}{self.stem}_run *run"
+        arguments = [run] if function.takes_run else []
+        for name, kind in function.arguments.items():
+            arguments.append(f"const double *{name}" if kind == "States" else f"{_TYPES[kind]} {name}")
+        kind = _TYPES[function.result] if function.result else "void"
+        head = f"static {kind} {function.name}({', '.join(arguments)})"
+        return [f"/* {function.about} */", head, "{", *self.body(function), "}"]

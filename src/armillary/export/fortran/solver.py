@@ -1,0 +1,154 @@
+"""The solver in Fortran: the derived type of a run and the procedures of export/solver."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Sequence
+
+from armillary.export.python.solver import FEATURES
+from armillary.export.solver.methods import exported_methods
+from armillary.export.solver.printer import SolverPrinter
+from armillary.export.solver.translator import Function, Solver, read_solver
+
+_TYPES = {
+    "real": "real(dp)", "whole": "integer", "index": "integer", "count": "integer(int64)", "truth": "logical"
+}  # fmt: skip
+_ELEMENTS = {"Wholes": "integer", "Truths": "logical"}
+_SIZES = {"States": "n_states", "Memory": "n_memory", "Outputs": "n_outputs"}
+
+
+def solver_values(has: Collection[str]) -> dict[str, str]:
+    """What the template puts in: the methods, the components of a run, the constants and the procedures."""
+    features = {"ALWAYS_DENSE", *(word for feature, word in FEATURES.items() if feature in has)}
+    methods = exported_methods(adaptive=False)
+    printer = FortranSolverPrinter(read_solver(features, methods, ("start_run", "find_row")))
+    return {
+        "methods": ", ".join(f"{m.name} = {number}" for number, m in enumerate(methods, 1)),
+        "fields": "\n".join(printer.components()),
+        "solver_constants": "\n".join(printer.constants()),
+        "solver": "\n".join(f"  {line}".rstrip() for line in printer.text().splitlines()),
+    }
+
+
+class FortranSolverPrinter(SolverPrinter):
+    """Pure procedures of Fortran, with whole arrays for vectors; indices begin with one."""
+
+    indent = "  "
+    continued = " &"
+    remark = "! {}"
+    spelled = {  # noqa: RUF012
+        "and": ".and.", "or": ".or.", "not": ".not. ", "!=": "/=", "break": "exit", "continue": "cycle"
+    }  # fmt: skip
+    functions = {  # noqa: RUF012
+        "is_finite": "all(ieee_is_finite({}))", "floor": "aint", "float": "real({}, dp)",
+        "isnan": "ieee_is_nan", "differs": ".not. ({0} <= {1} .and. {0} >= {1})",
+    }  # fmt: skip
+    compared = ("differs",)
+
+    def __init__(self, solver: Solver) -> None:
+        names = {
+            "DIRECTION": "event_direction", "STOPS": "event_stops", "INFINITY": "infinity()", "NONE": "0",
+            "EVENT": "stopped_by_event", "ROW": "row_found", "STEP": "step_taken", "END": "end_reached",
+        }  # fmt: skip
+        sizes = ("N_STATES", "N_MEMORY", "N_EVENTS")
+        words = ("RUNNING", "FINISHED", "DIVERGED", "ACCUMULATES", "READY", "SETTLED", "ARRIVED")
+        names |= {name: name.lower() for name in (*sizes, *words, *solver.constants)} | {
+            "EPSILON": "epsilon_1"
+        }
+        for method in exported_methods(adaptive=False):
+            names[f"METHOD_{method.name.upper()}"] = method.name
+        super().__init__(solver, names)
+
+    def components(self) -> list[str]:
+        """The components of the derived type."""
+        lines = []
+        for f in self.solver.fields:
+            size = "" if f.type in _TYPES else f"({_SIZES.get(f.type, 'n_events')})"
+            kind = _TYPES.get(f.type) or _ELEMENTS.get(f.type, "real(dp)")
+            lines.append(f"    {kind} :: {f.name}{size}" + (f"  ! {f.about}" if f.about else ""))
+        return lines
+
+    def constants(self) -> list[str]:
+        """Numbers by name."""
+        lines = []
+        for name, value in self.solver.constants.items():
+            kind, text = ("integer", str(value)) if isinstance(value, int) else ("real(dp)", f"{value!r}_dp")
+            lines.append(f"  {kind}, parameter :: {self.names[name]} = {text}")
+        return lines
+
+    def run(self) -> str:
+        return "r"
+
+    def field(self, name: str) -> str:
+        return f"r%{name}"
+
+    def item(self, array: str, index: str) -> str:
+        return f"{array}({index})"
+
+    def number(self, value: float) -> str:
+        return f"{value!r}_dp"
+
+    def truth(self, value: bool) -> str:
+        return ".true." if value else ".false."
+
+    def conditional(self, name: str, declared: str, value: ast.IfExp) -> list[str]:
+        yes, no, test = (self.expression(part) for part in (value.body, value.orelse, value.test))
+        return self.lines(f"{name} = merge({yes}, {no}, {test})")
+
+    def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
+        return self.lines(f"{target} = {self.expression(value)}")
+
+    def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        if name == "fire":
+            given = f"{', '.join(arguments)}, r%constants, r%memory, r%new_memory, r%stage"
+            return [f"call fire({given})", "r%memory = r%new_memory", "r%state = r%stage"]
+        t, state, *memory = arguments
+        given = f"{t}, {state}, r%constants, {memory[0] if memory else 'r%memory'}"
+        return self.lines(
+            f"call {name}({given})" if name == "normalise" else f"call {name}({given}, {targets[0]})"
+        )
+
+    def report(self, k: str) -> list[str]:
+        return [f"r%happened({k}) = r%happened({k}) + 1"]
+
+    def call(self, function: Function, arguments: Sequence[str], target: str = "") -> str:
+        # A component in brackets is a value: it must not be the same variable as a part of the run.
+        given = [f"({a})" if a.startswith("r%") else a for a in arguments]
+        return f"call {function.name}({', '.join(['r', *given, *([target] if target else [])])})"
+
+    def block(self, head: str, *parts: str) -> tuple[str, str]:
+        what = parts[0]
+        heads = {
+            "if": f"if ({what}) then", "elif": f"else if ({what}) then", "else": "else",
+            "while": f"do while ({what})", "loop": "do", "for": f"do {what} = 1, {parts[-1]}",
+        }  # fmt: skip
+        return heads[head], "end if" if head in ("if", "elif") else "end do"
+
+    def result(self, value: str | None, last: bool) -> list[str]:
+        lines = self.lines(f"value = {value}") if value else []
+        return lines if last else [*lines, "return"]
+
+    def function(self, function: Function) -> list[str]:
+        is_subroutine = function.changes_run or function.result is None
+        given = ["r"] if function.takes_run else []
+        given += function.arguments
+        intent = "inout" if function.changes_run else "in"
+        lines = [f"type(run_t), intent({intent}) :: r"] if function.takes_run else []
+        for name, kind in function.arguments.items():
+            lines.append(f"{_TYPES[kind]}, intent(in) :: {name}")
+        if function.result:
+            lines.append(f"{_TYPES[function.result]}{', intent(out)' if is_subroutine else ''} :: value")
+        by_type: dict[str, list[str]] = {}
+        for name, kind in function.locals.items():
+            by_type.setdefault(_TYPES[kind], []).append(name)
+        lines += [f"{kind} :: {', '.join(names)}" for kind, names in by_type.items()]
+        kind = "subroutine" if is_subroutine else "function"
+        if is_subroutine and function.result:
+            given = [*given, "value"]
+        head = f"pure {kind} {function.name}({', '.join(given)})" + (
+            "" if is_subroutine else " result(value)"
+        )
+        return [
+            *(f"! {function.about}",),
+            *(head, *self.indented(lines), *self.body(function), f"end {kind} {function.name}"),
+        ]

@@ -1,0 +1,144 @@
+"""The solver in MATLAB: the structure of a run and the local functions of export/solver."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Sequence
+
+from armillary.export.python.solver import FEATURES
+from armillary.export.solver.methods import exported_methods
+from armillary.export.solver.printer import SolverPrinter
+from armillary.export.solver.translator import Function, Solver, read_solver
+from armillary.export.text.layout import wrapped
+
+_ZEROS = {"real": "0", "whole": "0", "count": "0", "truth": "false"}
+_SIZES = {"States": "numel(r.state)", "Memory": "numel(r.memory)", "Outputs": "numel(about.outputs)"}
+_STATUSES = ("running", "finished", "event", "diverged", "accumulates")
+# Names of values that the functions compare with: components of r.is.
+_VALUES = (*_STATUSES, "ready", "settled", "arrived", "step", "row", "end_reached")
+
+
+def solver_values(has: Collection[str], package: str) -> dict[str, str]:
+    """What the template puts in: the methods, the fields of a run, the constants and the functions."""
+    features = {"ALWAYS_DENSE", *(word for feature, word in FEATURES.items() if feature in has)}
+    methods = exported_methods(adaptive=False)
+    printer = MatlabSolverPrinter(read_solver(features, methods, ("start_run", "find_row")), package)
+    values = {name: number for number, name in enumerate((*_VALUES, *(m.name for m in methods)))}
+    return {
+        "method_names": ", ".join(f"'{m.name}'" for m in methods),
+        "method_words": " or ".join(f"'{m.name}'" for m in methods),
+        "method_list": ", ".join(m.name for m in methods),
+        "values": _struct({name: str(number) for name, number in values.items()}),
+        "rules": _struct({name.lower(): repr(v) for name, v in printer.solver.constants.items()}),
+        "fields": "\n".join(printer.fields()),
+        "solver": printer.text().rstrip("\n"),
+    }
+
+
+def _struct(values: dict[str, str]) -> str:
+    pairs = ", ".join(f"'{name}', {value}" for name, value in values.items())
+    return "\n".join(wrapped(f"struct({pairs})", 100, "", " " * 13, " ..."))
+
+
+class MatlabSolverPrinter(SolverPrinter):
+    """Functions of MATLAB, which take the run and return it changed; indices begin with one."""
+
+    indent = "  "
+    continued = " ..."
+    remark = "% {}"
+    spelled = {  # noqa: RUF012
+        "and": "&&", "or": "||", "not": "~", "!=": "~=", "break": "break", "continue": "continue"
+    }  # fmt: skip
+    functions = {  # noqa: RUF012
+        "is_finite": "all(isfinite({}))", "first_nonfinite": "find(~isfinite({}), 1)", "float": "({})",
+        "differs": "{} ~= {}",
+    }  # fmt: skip
+    compared = ("differs",)
+
+    def __init__(self, solver: Solver, package: str) -> None:
+        names = {
+            "N_STATES": "numel(r.state)", "N_MEMORY": "numel(r.memory)", "N_EVENTS": "numel(r.direction)",
+            "DIRECTION": "r.direction", "STOPS": "r.stops", "INFINITY": "Inf", "NONE": "0",
+            "END": "r.is.end_reached",
+        }  # fmt: skip
+        names = {name.upper(): f"r.is.{name}" for name in _VALUES} | names
+        names |= {name: f"r.rules.{name.lower()}" for name in solver.constants}
+        for method in exported_methods(adaptive=False):
+            names[f"METHOD_{method.name.upper()}"] = f"r.is.{method.name}"
+        super().__init__(solver, names)
+        self.package = package
+
+    def text(self) -> str:
+        return "\n\n".join("\n".join([*self.function(f), ""]) for f in self.solver.functions.values())
+
+    def fields(self) -> list[str]:
+        """The fields of a run, as they are made."""
+        lines = []
+        for f in self.solver.fields:
+            if f.name in ("state", "memory", "method", "sample", "step", "t0", "t_end", "every_step"):
+                continue
+            size = _SIZES.get(f.type, "numel(about.event_direction)") if f.type not in _ZEROS else ""
+            value = _ZEROS.get(f.type) or f"{'false' if f.type == 'Truths' else 'zeros'}({size}, 1)"
+            lines.append(f"r.{f.name} = {value};" + (f"  % {f.about}" if f.about else ""))
+        return lines
+
+    def run(self) -> str:
+        return "r"
+
+    def field(self, name: str) -> str:
+        return f"r.{name}"
+
+    def item(self, array: str, index: str) -> str:
+        return f"{array}({index})"
+
+    def truth(self, value: bool) -> str:
+        return str(value).lower()
+
+    def assign(self, target: str, value: str) -> str:
+        return f"{target} = {value};"
+
+    def conditional(self, name: str, declared: str, value: ast.IfExp) -> list[str]:
+        yes, no = (self.assign(name, self.expression(part)) for part in (value.body, value.orelse))
+        test = self.expression(value.test)
+        return [f"if {test}", *self.indented(self.lines(yes)), "else", *self.indented(self.lines(no)), "end"]
+
+    def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
+        return self.lines(f"{target} = {self.expression(value)};")
+
+    def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        *given, memory = arguments if name == "outputs" else [*arguments, "r.memory"]
+        target = f"[{', '.join(targets)}]" if len(targets) > 1 else targets[0]
+        call = f"{self.package}.{name}({', '.join(given)}, r.constants, {memory})"
+        return self.lines(f"{target} = {call};")
+
+    def report(self, k: str) -> list[str]:
+        return [f"if ~r.hidden({k})", f"  r.log(end + 1, :) = {{r.t, r.event_names{{{k}}}}};", "end"]
+
+    def call(self, function: Function, arguments: Sequence[str], target: str = "") -> str:
+        call = f"{function.name}({', '.join(['r', *arguments])});"
+        return f"[r, {target}] = {call}" if target else f"r = {call}"
+
+    def block(self, head: str, *parts: str) -> tuple[str, str]:
+        what = parts[0]
+        heads = {
+            "if": f"if {what}", "elif": f"elseif {what}", "else": "else", "while": f"while {what}",
+            "loop": "while true", "for": f"for {what} = 1:{parts[-1]}",
+        }  # fmt: skip
+        return heads[head], "end"
+
+    def result(self, value: str | None, last: bool) -> list[str]:
+        lines = self.lines(f"value = {value};") if value else []
+        return lines if last else [*lines, "return"]
+
+    def function(self, function: Function) -> list[str]:
+        given = [*(["r"] if function.takes_run else []), *function.arguments]
+        found = [*(["r"] if function.changes_run else []), *(["value"] if function.result else [])]
+        result = f"[{', '.join(found)}]" if len(found) > 1 else found[0]
+        head = f"function {result} = {function.name}({', '.join(given)})"
+        body = self.statements_of(function)
+        return [head, f"% {function.about}", *body, "end"]
+
+    def statements_of(self, function: Function) -> list[str]:
+        """The statements of a function, which MATLAB does not indent."""
+        self.current = function
+        return self.statements(function.body, True)

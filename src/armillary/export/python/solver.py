@@ -1,0 +1,138 @@
+"""The solver in Python: the class of a run and the functions of export/solver."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Sequence
+
+from armillary.export.solver.methods import exported_methods
+from armillary.export.solver.printer import SolverPrinter
+from armillary.export.solver.translator import Function, Solver, read_solver
+from armillary.export.text.layout import wrapped
+
+FEATURES = {"events": "EVENTS", "update": "UPDATE", "normalise": "NORMALISE"}
+_TYPES = {"real": "float", "whole": "int", "count": "int", "truth": "bool"}
+_ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
+_ELEMENTS = {"Wholes": "int", "Truths": "bool"}
+_SIZES = {"States": "len(STATES)", "Memory": "len(MEMORY)", "Outputs": "len(OUTPUTS)"}
+
+
+def solver_values(has: Collection[str]) -> dict[str, str]:
+    """What the template puts in: the methods, the fields of a run, the constants and the functions."""
+    features = {"ALWAYS_DENSE", *(word for feature, word in FEATURES.items() if feature in has)}
+    methods = exported_methods(adaptive=False)
+    printer = PythonSolverPrinter(read_solver(features, methods, ("start_run", "find_row")))
+    names = [m.name.upper() for m in methods]
+    return {
+        "methods": f"{', '.join(names)} = range({len(names)})",
+        "method_names": ", ".join(f'"{m.name}": {m.name.upper()}' for m in methods),
+        "fields": "\n".join(printer.fields()),
+        "solver_constants": "\n".join(f"{k} = {v!r}" for k, v in printer.solver.constants.items()),
+        "solver": printer.text().rstrip("\n"),
+    }
+
+
+class PythonSolverPrinter(SolverPrinter):
+    """Functions of Python, with vectors as lists."""
+
+    spelled = {"not": "not "}  # noqa: RUF012
+    functions = {  # noqa: RUF012
+        "is_finite": "finite", "floor": "math.floor", "sqrt": "math.sqrt", "isnan": "{0} != {0}",
+        "differs": "{} != {}",
+    }  # fmt: skip
+    compared = ("isnan", "differs")
+
+    def __init__(self, solver: Solver) -> None:
+        names = {
+            "N_STATES": "len(STATES)", "N_MEMORY": "len(MEMORY)", "N_EVENTS": "len(EVENTS)",
+            "INFINITY": "math.inf", "NONE": "-1",
+        }  # fmt: skip
+        for method in exported_methods(adaptive=False):
+            names[f"METHOD_{method.name.upper()}"] = method.name.upper()
+        super().__init__(solver, names)
+
+    def text(self) -> str:
+        return "\n\n".join("\n".join([*self.function(f), ""]) for f in self.solver.functions.values())
+
+    def fields(self) -> list[str]:
+        """The attributes of a run, as they are made."""
+        lines = []
+        for f in self.solver.fields:
+            if f.type in _TYPES:
+                kind, value = _TYPES[f.type], _ZEROS[_TYPES[f.type]]
+            else:
+                element = _ELEMENTS.get(f.type, "float")
+                kind, value = f"list[{element}]", f"[{_ZEROS[element]}] * {_SIZES.get(f.type, 'len(EVENTS)')}"
+            lines.append(f"        self.{f.name}: {kind} = {value}" + (f"  # {f.about}" if f.about else ""))
+        return lines
+
+    def field(self, name: str) -> str:
+        return f"run.{name}"
+
+    def item(self, array: str, index: str) -> str:
+        if index == "*":  # an element of a comprehension
+            return array.removeprefix("run.")
+        if array in ("DIRECTION", "STOPS"):
+            return f"EVENTS[{index}].{'direction' if array == 'DIRECTION' else 'stop'}"
+        return f"{array}[{index}]"
+
+    def truth(self, value: bool) -> str:
+        return str(value)
+
+    def conditional(self, name: str, declared: str, value: ast.IfExp) -> list[str]:
+        yes, test, no = (self.expression(part) for part in (value.body, value.test, value.orelse))
+        return self.lines(f"{name} = {yes} if {test} else {no}")
+
+    def lines(self, text: str) -> list[str]:
+        if len(text) <= self.width - 12:
+            return [text]
+        target, _, value = text.partition(" = ")
+        if not value:
+            target, value = text.split(" ", 1)  # return
+            return [f"{target} (", *wrapped(value, self.width - 16, "    ", "    "), ")"]
+        return [f"{target} = (", *wrapped(value, self.width - 16, "    ", "    "), ")"]
+
+    def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
+        if isinstance(value, ast.Attribute):
+            return [f"{target} = {self.expression(value)}"]
+        parts = [n for n in ast.walk(value) if isinstance(n, ast.Attribute) and self.types[n.attr] == kind]
+        used = dict.fromkeys(n.attr for n in sorted(parts, key=lambda n: n.col_offset))
+        self.element = "*"
+        each = self.expression(value)
+        self.element = ""
+        names, lists = ", ".join(used), ", ".join(f"run.{name}" for name in used)
+        over = f"zip({lists})" if len(used) > 1 else lists
+        whole = f"{target} = [{each} for {names} in {over}]"
+        if len(whole) <= self.width - 12:
+            return [whole]
+        lines = wrapped(each, self.width - 16, "    ", "    ")
+        return [f"{target} = [", *lines, f"    for {names} in {over}", "]"]
+
+    def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        *given, memory = arguments if name == "outputs" else [*arguments, "run.memory"]
+        return self.lines(f"{', '.join(targets)} = {name}({', '.join(given)}, run.constants, {memory})")
+
+    def report(self, k: str) -> list[str]:
+        return [f"if not EVENTS[{k}].hidden:", f"    run.log.append((run.t, EVENTS[{k}].name))"]
+
+    def call(self, function: Function, arguments: Sequence[str], target: str = "") -> str:
+        call = f"{function.name}({', '.join(['run', *arguments])})"
+        return f"{target} = {call}" if target else call
+
+    def block(self, head: str, *parts: str) -> tuple[str, str]:
+        what = parts[0]
+        heads = {
+            "if": f"if {what}:", "elif": f"elif {what}:", "else": "else:", "while": f"while {what}:",
+            "loop": "while True:", "for": f"for {what} in range({parts[-1]}):",
+        }  # fmt: skip
+        return heads[head], ""
+
+    def result(self, value: str | None, last: bool) -> list[str]:
+        return self.lines(f"return {value}") if value else ["return"]
+
+    def function(self, function: Function) -> list[str]:
+        arguments = ["run: Run"] if function.takes_run else []
+        arguments += [f"{name}: {_TYPES[kind]}" for name, kind in function.arguments.items()]
+        result = _TYPES[function.result] if function.result else "None"
+        head = f"def {function.name}({', '.join(arguments)}) -> {result}:"
+        return [head, f'    """{function.about}"""', *self.body(function)]

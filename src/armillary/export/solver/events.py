@@ -1,0 +1,308 @@
+"""Events of exported runs, in the small language of language.py; the ideas are in runtime/loop/events.py.
+
+Each event keeps the sign that its function last had. A step that ends with the other sign, or on zero, holds
+an event if its direction is wanted; it is located inside the step, and the step is cut there. All events that
+have changed sign by then happen together. An event as close to a grid point as rounding can bring it happens
+there. An event that has just fired has no sign, unless firing has put its function clearly back, and takes
+the first one met; in that first step the functions are evaluated early and often, for a bounce may be shorter
+than a step.
+
+Events that come faster and faster, such as the bounces of a ball that comes to rest, have a limit that no
+sequence of events leads across. Firings of one event are a streak while the gap between two neither doubles
+nor drops below 1e-3 of the one before. The run ends where a gap is down to 1e-9 of the longest in its
+streak, where a hundred gaps in a row are as short as rounding, or where a function goes back after firing and
+is found beyond zero all the same: it has crossed unseen.
+"""
+
+from __future__ import annotations
+
+from armillary.export.solver.dense import probe
+from armillary.export.solver.language import (
+    ACCUMULATES,
+    ADAPTIVE,
+    DIRECTION,
+    EPSILON,
+    EVENT,
+    INFINITY,
+    N_EVENTS,
+    NONE,
+    READY,
+    STOPS,
+    adaptive,
+    differs,
+    events,
+    fire,
+    isnan,
+    real,
+    report,
+    truth,
+    whole,
+)
+from armillary.export.solver.record import Run
+from armillary.runtime.loop.event_thresholds import (
+    CLEAR,
+    FIRST_LOOK,
+    LEAST_RATIO,
+    LONGEST_STREAK,
+    MOST_RATIO,
+    MOST_STUCK,
+    PILED_UP,
+    STUCK,
+    STUCK_ULPS,
+    SUSPECT,
+)
+from armillary.runtime.loop.layout import SNAP
+
+
+def sign_of(x: real) -> whole:
+    """-1, 0 or 1; 0 where x is not a number."""
+    found: whole = 0
+    if x > 0.0:
+        found = 1
+    if x < 0.0:
+        found = -1
+    return found
+
+
+def events_inside(run: Run, x: real) -> None:
+    """The event functions at t_old + x."""
+    probe(run, x)
+    run.g = events(run.t_old + x, run.point)
+
+
+def closeness(run: Run) -> real:
+    """How close two times near the end of the step just taken must be to count as one."""
+    ulp: real = EPSILON * max(abs(run.t_old), abs(run.t))
+    step: real = run.h_taken if adaptive(run) else run.step
+    return max(16.0 * ulp, min(float(run.firings + 16) * ulp, SNAP * step))
+
+
+def locate(run: Run, k: whole, left: real, right: real) -> real:
+    """How far into the step event k happens: regula falsi (Illinois), every third turn a bisection."""
+    low: real = left
+    high: real = right
+    tolerance: real = 4.0 * EPSILON * max(abs(run.t_old), abs(run.t_old + run.h_taken))
+    kept: whole = 0
+    third: whole = 0
+    events_inside(run, low)
+    g_low: real = run.g[k]
+    events_inside(run, high)
+    g_high: real = run.g[k]
+    while high - low > tolerance:
+        x: real = low + 0.5 * (high - low)
+        if third != 2 and differs(g_high, g_low):
+            x = high - g_high * (high - low) / (g_high - g_low)
+            x = min(max(x, low + 0.5 * tolerance), high - 0.5 * tolerance)
+        third = 0 if third == 2 else third + 1
+        events_inside(run, x)
+        if sign_of(run.g[k]) != run.sign[k]:
+            high = x
+            g_high = run.g[k]
+            if kept < 0:
+                g_low = 0.5 * g_low
+            kept = -1
+        else:
+            low = x
+            g_low = run.g[k]
+            if kept > 0:
+                g_high = 0.5 * g_high
+            kept = 1
+    return high
+
+
+def record(run: Run) -> None:
+    """The times of the events that happen now, and the end of the run for one that accumulates."""
+    run.shortest = INFINITY
+    for k in range(N_EVENTS):
+        if run.crossed[k] <= 0:
+            continue
+        gap: real = run.t - run.last[k]
+        goes_on: truth = gap < MOST_RATIO * run.gap[k] and gap > LEAST_RATIO * run.gap[k]
+        run.streak[k] = run.streak[k] + 1 if goes_on else 0
+        run.longest[k] = max(gap, run.longest[k]) if goes_on else gap
+        falling: truth = run.streak[k] >= 1 and run.streak[k] <= LONGEST_STREAK
+        brief: truth = gap <= STUCK_ULPS * EPSILON * abs(run.t) or (falling and gap <= STUCK * run.longest[k])
+        run.stuck[k] = run.stuck[k] + 1 if brief else 0
+        run.last[k] = run.t
+        run.gap[k] = gap
+        run.shortest = min(gap, run.shortest)
+        piling: truth = run.streak[k] >= 1 and gap <= PILED_UP * run.longest[k]
+        if piling or run.stuck[k] > MOST_STUCK:
+            run.status = ACCUMULATES
+            run.failed = k
+
+
+def cut(run: Run, high: real) -> None:
+    """The step shortened to its first event; crossed is left at those that happen there."""
+    near: real = closeness(run)
+    place: real = high
+    first: whole = NONE
+    for k in range(N_EVENTS):
+        if run.crossed[k] <= 0:
+            continue
+        x: real = high
+        if run.crossed[k] == 1:
+            x = locate(run, k, run.low[k], high)
+        if adaptive(run) and run.crossed[k] == 2:
+            x = locate(run, k, run.h_taken, run.h_taken + near)
+        if x < place or first == NONE:
+            place = x
+            first = k
+    # A time to be met: the end of the run, and with a fixed step every grid point.
+    goal: real = run.t_end if adaptive(run) else run.t
+    t_event: real = run.t_old + place
+    met: truth = abs(goal - t_event) <= near
+    if met:
+        t_event = goal
+        place = goal - run.t_old
+    if differs(t_event, run.t):
+        probe(run, place)
+        run.state = run.point
+        run.t = t_event
+        if not adaptive(run):
+            run.index = run.index - 1
+            run.at_grid = False
+    run.near = near
+    run.blind = 0.0
+    run.g = events(run.t, run.state)
+    for k in range(N_EVENTS):
+        now: truth = run.crossed[k] > 0 and (sign_of(run.g[k]) != run.sign[k] or k == first)
+        early: truth = run.crossed[k] == 2 and met
+        if early:
+            run.blind = 2.0 * near
+        if early or now:
+            run.side[k] = run.sign[k]
+        run.crossed[k] = 1 if early or now else 0
+    run.pending = True
+    run.restart = True
+    if ADAPTIVE:
+        run.choose_step = True
+    record(run)
+
+
+def look_beyond(run: Run) -> truth:
+    """Whether a function that would, at its mean rate, cross right after the step does so."""
+    near: real = closeness(run)
+    maybe: truth = False
+    found: truth = False
+    for k in range(N_EVENTS):
+        hardly: truth = abs(run.g[k]) * run.h_taken <= 4.0 * near * abs(run.g[k] - run.g_start[k])
+        wanted: truth = run.sign[k] != 0 and DIRECTION[k] * run.sign[k] <= 0
+        if run.crossed[k] == 0 and wanted and hardly:
+            run.crossed[k] = -1
+            maybe = True
+    if not maybe:
+        return False
+    events_inside(run, run.h_taken + near)
+    for k in range(N_EVENTS):
+        if run.crossed[k] >= 0:
+            continue
+        crosses: truth = sign_of(run.g[k]) != run.sign[k] and not isnan(run.g[k])
+        run.crossed[k] = 2 if crosses else 0
+        found = found or crosses
+    run.g = events(run.t, run.finish)
+    return found
+
+
+def first_place(run: Run) -> real:
+    """Where in the first step after an event its functions are evaluated first."""
+    least: real = max(FIRST_LOOK * run.shortest, 16.0 * EPSILON * abs(run.t))
+    x: real = FIRST_LOOK * run.h_taken
+    while x > least:
+        x = 0.5 * x
+    while x < run.blind and x < run.h_taken:
+        x = 2.0 * x
+    run.shortest = INFINITY
+    run.blind = 0.0
+    return x
+
+
+def scan(run: Run) -> None:
+    """The step just taken, searched for events; if there are any, it is cut at the first of them."""
+    signless: truth = False
+    for k in range(N_EVENTS):
+        run.low[k] = 0.0
+        run.crossed[k] = 0
+        signless = signless or run.sign[k] == 0
+    x: real = run.h_taken
+    if signless:
+        x = first_place(run)
+    found: truth = False
+    unseen: whole = NONE
+    while True:
+        at_end: truth = x >= run.h_taken
+        early: truth = x < FIRST_LOOK * run.h_taken
+        if at_end:
+            run.g = events(run.t, run.finish)
+        else:
+            events_inside(run, x)
+        for k in range(N_EVENTS):
+            now: whole = sign_of(run.g[k])
+            before: whole = run.sign[k]
+            changed: truth = now != before and not isnan(run.g[k])
+            if changed and before != 0 and DIRECTION[k] * before <= 0:
+                run.crossed[k] = 1
+                found = True
+                continue
+            if changed and (before != 0 or not early or now == run.side[k]):
+                if before == 0 and run.returning[k] and now != run.side[k]:
+                    unseen = k
+                run.sign[k] = now
+            run.low[k] = x
+        if found or at_end:
+            break
+        x = 2.0 * x
+    if unseen != NONE:  # the step led past an event: it is taken back
+        run.state = run.base
+        run.t = run.t_old
+        run.status = ACCUMULATES
+        run.failed = unseen
+        run.phase = READY
+        return
+    beyond: truth = False
+    if x >= run.h_taken:
+        beyond = look_beyond(run)
+    if found or beyond:
+        cut(run, x)
+    else:
+        run.g_start = run.g
+
+
+def fire_pending(run: Run) -> None:
+    """The events that happen now, with the state and memory that follow them."""
+    run.pending = False
+    for k in range(N_EVENTS):
+        if run.crossed[k] <= 0:
+            continue
+        run.firings = run.firings + 1
+        report(run, k)
+        run.memory, run.state = fire(k, run.t, run.state)
+        if STOPS[k]:
+            run.status = EVENT
+            run.failed = k
+
+
+def adopt_signs(run: Run) -> None:
+    """The signs from which the next step's changes are counted."""
+    run.g = events(run.t, run.state)
+    for k in range(N_EVENTS):
+        now: whole = sign_of(run.g[k])
+        back: truth = now == run.side[k] and abs(run.g[k]) > CLEAR * abs(run.g_start[k])
+        run.sign[k] = 0 if run.crossed[k] > 0 and not back else now
+        run.crossed[k] = 0
+    run.g_start = run.g
+
+
+def mark_returning(run: Run) -> None:
+    """Events whose function, after one of ever shorter gaps, goes back to the side it came from."""
+    suspects: truth = False
+    for k in range(N_EVENTS):
+        run.returning[k] = run.sign[k] == 0 and run.streak[k] >= 1 and run.gap[k] <= SUSPECT * run.longest[k]
+        suspects = suspects or run.returning[k]
+    if not suspects:
+        return
+    ahead: real = FIRST_LOOK * run.h_taken
+    run.stage = run.state + ahead * run.k0
+    run.g = events(run.t + ahead, run.stage)
+    for k in range(N_EVENTS):
+        run.returning[k] = run.returning[k] and (run.g[k] - run.g_start[k]) * float(run.side[k]) > 0.0

@@ -1,0 +1,139 @@
+"""The names of the small language in which the exported solver is written, for readers and type checkers.
+
+The solver (record.py, steps.py, events.py, rows.py) is a subset of Python that translator.py reads and that a
+printer of each language writes. None of it runs here. The subset:
+
+    types        real, whole, truth; vectors over states, memory, outputs (reals) and over events
+    statements   assignment (a local with its type where it first appears), if, while, for k in range(…),
+                 break, continue, return, a call; conditions on the features below are decided while printing
+    vectors      v = a + h * b works element by element; single elements are v[k]
+    functions    abs, min, max, floor, sqrt, power, isnan, differs (of two reals), is_finite, first_nonfinite
+    the model    a vector that a section of the program gives is assigned: run.k0 = derivatives(t, run.state)
+    choices      `a if c else b` is the whole right-hand side of an assignment
+
+A function that changes the run is called in a statement of its own, so that languages without references can
+return the run. Conditions do not rely on the order of `and` and `or`, for Fortran may evaluate both sides.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from armillary.export.solver.record import Run
+
+real = float
+whole = int
+count = int  # of what may exceed two thousand million
+truth = bool
+States = np.ndarray
+Memory = np.ndarray
+Outputs = np.ndarray
+Reals = np.ndarray  # one of each per event
+Wholes = np.ndarray
+Truths = np.ndarray
+
+# Sizes, and what the program says of its events.
+N_STATES = N_MEMORY = N_EVENTS = 0
+DIRECTION: Wholes = np.zeros(0, dtype=int)
+STOPS: Truths = np.zeros(0, dtype=bool)
+
+# Features: which parts of the solver a program needs.
+EVENTS = UPDATE = ADAPTIVE = True
+
+INFINITY, NAN = np.inf, np.nan
+EPSILON = 2.0**-52
+NONE = -1  # in place of the number of an event or state
+
+# How a run stands, the phase of its loop, and what a turn of the loop found.
+RUNNING, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES = range(6)
+READY, SETTLED, ARRIVED = range(3)
+STEP, ROW, END = range(3)
+
+
+def floor(x: real) -> real:
+    raise NotImplementedError
+
+
+def sqrt(x: real) -> real:
+    raise NotImplementedError
+
+
+def power(x: real, exponent: real) -> real:
+    raise NotImplementedError
+
+
+def isnan(x: real) -> truth:
+    raise NotImplementedError
+
+
+def differs(a: real, b: real) -> truth:
+    raise NotImplementedError
+
+
+def is_finite(values: States) -> truth:
+    raise NotImplementedError
+
+
+def first_nonfinite(values: States) -> whole:
+    raise NotImplementedError
+
+
+def report(run: Run, k: whole) -> None:
+    """The event k for the user: a language counts, logs or marks it."""
+
+
+# The sections of the program, at a time and a state; fire gives memory and state after an event.
+
+
+def derivatives(t: real, state: States) -> States:
+    raise NotImplementedError
+
+
+def outputs(t: real, state: States, memory: Memory) -> Outputs:
+    raise NotImplementedError
+
+
+def events(t: real, state: States) -> Reals:
+    raise NotImplementedError
+
+
+def update(t: real, state: States) -> Memory:
+    raise NotImplementedError
+
+
+def normalise(t: real, state: States) -> States:
+    raise NotImplementedError
+
+
+def fire(k: whole, t: real, state: States) -> tuple[Memory, States]:
+    raise NotImplementedError
+
+
+# Written from the tableaux of the exported methods; see methods.py.
+
+
+def adaptive(run: Run) -> truth:
+    raise NotImplementedError
+
+
+def stages(run: Run, t: real, h: real) -> None:
+    raise NotImplementedError
+
+
+def error_ratios(run: Run, h: real) -> None:
+    raise NotImplementedError
+
+
+def set_control(run: Run) -> None:
+    raise NotImplementedError
+
+
+def dense_terms(run: Run) -> None:
+    raise NotImplementedError
+
+
+def dense_state(run: Run, theta: real) -> None:
+    raise NotImplementedError

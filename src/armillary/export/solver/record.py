@@ -1,0 +1,99 @@
+"""Everything that a run of an exported program keeps: printed as a structure, a derived type or a class.
+
+A field has a type of the small language (language.py) and a comment. The vectors of a method's stages (k1, …)
+and of its dense output (nest3, …) are added by methods.py.
+"""
+
+from __future__ import annotations
+
+from armillary.export.solver.language import (
+    ADAPTIVE,
+    EVENTS,
+    UPDATE,
+    Memory,
+    Outputs,
+    Reals,
+    States,
+    Truths,
+    Wholes,
+    count,
+    real,
+    truth,
+    whole,
+)
+
+
+class Run:
+    t0: real
+    t_end: real
+    step: real  # of a fixed-step method
+    sample: real  # seconds between rows
+    every_step: truth  # a row at the end of every step instead
+    method: whole
+    dense: truth  # values inside a step are needed
+    t: real
+    state: States
+    memory: Memory
+    status: whole
+    failed: whole  # the event or state to blame
+    steps: count
+    rows: count  # rows given so far
+    row_time: real  # the row found last
+    row: Outputs
+    phase: whole
+    index: count  # number of the grid point last reached
+    at_grid: truth  # false where an event has split a step
+    restart: truth  # the derivative kept for the next step is not valid
+    due: real  # time of the next row
+    near: real  # rows this close to the time of an event show the state after it
+    # The step just taken, whole even where an event cuts it short: both ends and their derivatives.
+    t_old: real
+    h_taken: real
+    base: States
+    finish: States
+    k0: States
+    k_end: States
+    stage: States
+    trial: States
+    point: States  # the state inside the step that was asked for last
+    prepared: truth
+    nest0: States
+    nest1: States
+    nest2: States
+    if ADAPTIVE:
+        h: real  # the step to try next
+        max_step: real
+        rtol: real
+        atol: real
+        error_old: real
+        ratio: States
+        rejected: count
+        choose_step: truth
+        after_rejection: truth
+        # Step-size control of the method.
+        order: real
+        exponent: real
+        beta: real
+        safety: real
+        least: real
+        most: real
+    if UPDATE or EVENTS:
+        new_memory: Memory
+    if EVENTS:
+        firings: count  # events so far
+        pending: truth  # events found in the last step, to happen now
+        blind: real  # so long after an event taken early its function may still not have crossed
+        shortest: real  # of the gaps between the last firings
+        g: Reals  # the event functions
+        g_start: Reals  # at the start of the step
+        low: Reals  # how far into the step the event had certainly not happened
+        sign: Wholes  # the sign last seen, 0: none yet
+        side: Wholes  # the sign before the last firing
+        crossed: Wholes  # 1: happens in this step, 2: a little after it
+        # For events that come faster and faster without end.
+        last: Reals
+        gap: Reals
+        longest: Reals
+        streak: Wholes
+        stuck: Wholes
+        returning: Truths

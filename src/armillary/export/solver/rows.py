@@ -1,0 +1,140 @@
+"""Rows of exported runs, in the small language of language.py. At each time it reaches, a run
+
+1. gives the rows asked for inside the step just taken, from its dense output,
+2. settles: events happen, memory is updated (at grid points t0 + i*step only), the derivative found,
+3. gives the row at this time: it shows the state and memory that the next step begins with,
+4. takes the next step.
+"""
+
+from __future__ import annotations
+
+from armillary.export.solver.dense import probe
+from armillary.export.solver.language import (
+    ADAPTIVE,
+    ARRIVED,
+    END,
+    EPSILON,
+    EVENTS,
+    INFINITY,
+    N_EVENTS,
+    READY,
+    ROW,
+    RUNNING,
+    SETTLED,
+    STEP,
+    UPDATE,
+    floor,
+    outputs,
+    real,
+    set_control,
+    truth,
+    update,
+    whole,
+)
+from armillary.export.solver.record import Run
+from armillary.export.solver.steps import advance, settle
+
+
+def start_run(run: Run) -> None:
+    """The beginning of a run: its times, step, state and memory are set."""
+    run.t = run.t0
+    run.t_old = run.t0
+    run.h_taken = 0.0
+    run.near = 0.0
+    run.due = INFINITY
+    run.steps = 0
+    run.index = 0
+    run.rows = 0
+    run.phase = ARRIVED
+    run.at_grid = True
+    run.restart = True
+    run.prepared = False
+    if ADAPTIVE:
+        set_control(run)
+        run.h = min(run.step, run.max_step)
+        run.error_old = 1e-4
+        run.choose_step = not (run.step > 0.0)
+        run.after_rejection = False
+    if EVENTS:
+        run.firings = 0
+        run.pending = False
+        run.blind = 0.0
+        run.shortest = INFINITY
+        for k in range(N_EVENTS):
+            run.g_start[k] = 0.0
+            run.sign[k] = 0
+            run.side[k] = 0
+            run.crossed[k] = 0
+            run.last[k] = -INFINITY
+            run.gap[k] = INFINITY
+            run.longest[k] = 0.0
+            run.streak[k] = 0
+            run.stuck[k] = 0
+            run.returning[k] = False
+
+
+def next_due(run: Run) -> real:
+    """The time of the next row; infinity where rows follow steps or the last is given."""
+    if run.every_step:
+        return INFINITY
+    intervals: real = (run.t_end - run.t0) / run.sample
+    nearest: real = floor(intervals + 0.5)
+    on_end: truth = abs(intervals - nearest) <= 1e-9 + 4.0 * EPSILON * intervals
+    last: real = nearest if on_end else floor(intervals)
+    row: real = float(run.rows)
+    if row > last:
+        return INFINITY
+    if on_end and row >= last:
+        return run.t_end
+    return run.t0 + row * run.sample
+
+
+def row_here(run: Run, shown: real) -> None:
+    """The row at the present time; the last one shows the memory that a further step would begin with."""
+    run.row_time = shown
+    run.rows = run.rows + 1
+    if UPDATE and run.status != RUNNING:
+        run.new_memory = update(run.t, run.state)
+        run.row = outputs(run.t, run.state, run.new_memory)
+        return
+    run.row = outputs(run.t, run.state, run.memory)
+
+
+def turn(run: Run) -> whole:
+    """A row, a step, or the end of the run: what comes next, done."""
+    run.due = next_due(run)
+    if run.phase == ARRIVED:
+        if run.dense and run.due < run.t - run.near:
+            probe(run, run.due - run.t_old)
+            run.row = outputs(run.due, run.point, run.memory)
+            run.row_time = run.due
+            run.rows = run.rows + 1
+            return ROW
+        settle(run)
+        run.phase = SETTLED
+    ended: truth = run.status != RUNNING
+    if run.phase == SETTLED:
+        near: real = 0.0 if ended else run.near
+        if run.due <= run.t + near:
+            row_here(run, run.due)
+            return ROW
+        run.phase = READY
+        if run.every_step and (run.at_grid or ended):
+            row_here(run, run.t)
+            return ROW
+        return STEP
+    if ended:
+        return END
+    advance(run)
+    return STEP
+
+
+def find_row(run: Run) -> truth:
+    """The run up to its next row; false where it has ended."""
+    while True:
+        found: whole = STEP
+        found = turn(run)
+        if found == ROW:
+            return True
+        if found == END:
+            return False

@@ -1,0 +1,216 @@
+"""Steps of exported runs, in the small language of language.py: of fixed size, or under error control.
+
+The formulas are those of runtime/loop/formulas.py and runtime/loop/steps.py.
+"""
+
+from __future__ import annotations
+
+from armillary.export.solver.events import adopt_signs, fire_pending, mark_returning, scan
+from armillary.export.solver.language import (
+    ADAPTIVE,
+    ARRIVED,
+    DIVERGED,
+    EPSILON,
+    EVENTS,
+    FINISHED,
+    INFINITY,
+    N_MEMORY,
+    N_STATES,
+    NAN,
+    RUNNING,
+    TOO_SMALL,
+    UPDATE,
+    States,
+    adaptive,
+    derivatives,
+    differs,
+    error_ratios,
+    first_nonfinite,
+    is_finite,
+    normalise,
+    power,
+    real,
+    sqrt,
+    stages,
+    update,
+)
+from armillary.export.solver.record import Run
+from armillary.runtime.loop.layout import SNAP
+
+
+def accept_step(run: Run, t_new: real, h: real) -> None:
+    """The trial state becomes the state, normalised; a derivative that the error estimate needed is kept."""
+    if run.dense:
+        run.base = run.state
+    run.state = run.trial
+    run.state = normalise(t_new, run.state)
+    if run.dense:
+        run.finish = run.state
+        if not adaptive(run):
+            run.k_end = derivatives(t_new, run.state)
+    run.t_old = run.t
+    run.t = t_new
+    run.h_taken = h
+    run.prepared = False
+    run.near = 0.0
+    run.steps = run.steps + 1
+    run.phase = ARRIVED
+    if EVENTS:
+        scan(run)
+
+
+def fixed_step(run: Run) -> None:
+    """A step to the next grid point, or to the end where that comes first."""
+    target: real = run.t0 + float(run.index + 1) * run.step
+    if abs(target - run.due) <= SNAP * run.step:
+        target = run.due
+    if target > run.t_end - SNAP * run.step:
+        target = run.t_end
+    h: real = target - run.t
+    if abs(h - run.step) <= 4.0 * EPSILON * abs(target):
+        h = run.step  # all whole steps are equal
+    if not run.dense:
+        run.k0 = derivatives(run.t, run.state)
+    stages(run, run.t, h)
+    if not is_finite(run.trial):
+        run.status = DIVERGED
+        run.failed = first_nonfinite(run.trial)
+        return
+    run.index = run.index + 1
+    run.at_grid = True
+    accept_step(run, target, h)
+
+
+def error_norm(run: Run, h: real) -> real:
+    """Root mean square of the error over what is tolerated; not a number for a trial that is not finite."""
+    error_ratios(run, h)
+    total: real = 0.0
+    for i in range(N_STATES):
+        size: real = max(abs(run.state[i]), abs(run.trial[i]))
+        run.ratio[i] = run.ratio[i] / (run.atol + run.rtol * size)
+        total = total + run.ratio[i] * run.ratio[i]
+    norm: real = sqrt(total / float(N_STATES))
+    if not is_finite(run.trial):
+        norm = NAN
+    return norm
+
+
+def end_at_small_step(run: Run) -> None:
+    """The end of a run whose step has become too small, and the state to blame."""
+    if not is_finite(run.trial):
+        run.status = DIVERGED
+        run.failed = first_nonfinite(run.trial)
+        return
+    if not is_finite(run.ratio):
+        run.status = DIVERGED
+        run.failed = first_nonfinite(run.ratio)
+        return
+    largest: real = -1.0
+    for i in range(N_STATES):
+        if abs(run.ratio[i]) > largest:
+            largest = abs(run.ratio[i])
+            run.failed = i
+    run.status = TOO_SMALL
+
+
+def adaptive_step(run: Run) -> None:
+    """A trial of step h: accepted if its error norm is at most one, else left with a smaller h to try."""
+    h: real = run.h
+    if not (h > 16.0 * EPSILON * abs(run.t)):
+        end_at_small_step(run)
+        return
+    # A remainder little longer than the step is taken with it, so that no sliver is left.
+    t_new: real = run.t + h
+    if run.t_end - run.t <= min(1.01 * h, (1.0 + 1e-9) * run.max_step):
+        h = run.t_end - run.t
+        t_new = run.t_end
+    stages(run, run.t, h)
+    run.k_end = derivatives(t_new, run.trial)
+    error: real = NAN
+    error = error_norm(run, h)
+    grown: real = power(error, run.exponent)
+    if not (error <= 1.0):
+        run.rejected = run.rejected + 1
+        run.after_rejection = True
+        run.h = 0.1 * h
+        if error < INFINITY:
+            run.h = h / min(grown / run.safety, 1.0 / run.least)
+        return
+    factor: real = grown / run.safety / power(run.error_old, run.beta)
+    proposal: real = h / max(1.0 / run.most, min(1.0 / run.least, factor))
+    if run.after_rejection:
+        proposal = min(proposal, h)
+    run.h = min(proposal, run.max_step)
+    run.error_old = max(error, 1e-4)
+    run.after_rejection = False
+    accept_step(run, t_new, h)
+
+
+def scaled_size(run: Run, values: States) -> real:
+    """The root mean square of some values over what is tolerated."""
+    total: real = 0.0
+    for i in range(N_STATES):
+        ratio: real = values[i] / (run.atol + run.rtol * abs(run.state[i]))
+        total = total + ratio * ratio
+    return sqrt(total / float(N_STATES))
+
+
+def first_step(run: Run) -> None:
+    """The first step, from the sizes of y, of f and of a difference of f (HNW I, II.4)."""
+    size_y: real = scaled_size(run, run.state)
+    size_f: real = scaled_size(run, run.k0)
+    guess: real = 1e-6
+    if size_y >= 1e-5 and size_f >= 1e-5:
+        guess = 0.01 * size_y / size_f
+    guess = min(min(guess, run.max_step), run.t_end - run.t)
+    run.stage = run.state + guess * run.k0
+    run.k_end = derivatives(run.t + guess, run.stage)
+    run.stage = run.k_end - run.k0
+    largest: real = max(scaled_size(run, run.stage) / guess, size_f)
+    other: real = max(1e-6, 1e-3 * guess)
+    if not (largest <= 1e-15):
+        other = power(0.01 / largest, 1.0 / run.order)
+    run.h = min(min(other, 100.0 * guess), run.max_step)
+    run.error_old = 1e-4
+    run.after_rejection = False
+    run.choose_step = False
+
+
+def settle(run: Run) -> None:
+    """What happens at the time just reached: events, the end, the update of memory, the next derivative."""
+    if EVENTS and run.pending:
+        fire_pending(run)
+    if run.status == RUNNING and run.t >= run.t_end:
+        run.status = FINISHED
+    if run.status != RUNNING:
+        return
+    if UPDATE and run.at_grid:
+        run.new_memory = update(run.t, run.state)
+        for i in range(N_MEMORY):
+            if differs(run.new_memory[i], run.memory[i]):
+                run.restart = True  # the derivative kept from the step before is stale
+            run.memory[i] = run.new_memory[i]
+    if run.dense and not run.restart:
+        run.k0 = run.k_end
+    if run.dense and run.restart:
+        run.k0 = derivatives(run.t, run.state)
+        if not is_finite(run.k0):
+            run.status = DIVERGED
+            run.failed = first_nonfinite(run.k0)
+        if not is_finite(run.state):
+            run.status = DIVERGED
+            run.failed = first_nonfinite(run.state)
+    if EVENTS and run.restart:
+        adopt_signs(run)
+        mark_returning(run)
+    if ADAPTIVE and run.choose_step and adaptive(run):
+        first_step(run)
+    run.restart = False
+
+
+def advance(run: Run) -> None:
+    """The next step; under error control, one trial of it."""
+    if adaptive(run):
+        adaptive_step(run)
+    else:
+        fixed_step(run)

@@ -1,0 +1,214 @@
+"""The solver of exported programs, read from the files beside this one.
+
+`read_solver` takes the functions that a program needs, decides what depends on its features, and finds what
+printers must know: the types of locals, which functions change the run, and an order in which every function
+stands before those that call it.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from armillary.export.solver.methods import fields, source
+from armillary.runtime.integrators.records import Method
+from armillary.runtime.loop import event_thresholds, layout
+
+MODEL = ("derivatives", "outputs", "events", "update", "normalise", "fire")
+FEATURES = ("EVENTS", "UPDATE", "ADAPTIVE", "NORMALISE", "ALWAYS_DENSE")
+VECTORS = ("States", "Memory", "Outputs", "Reals", "Wholes", "Truths")
+_FILES = ("dense.py", "events.py", "steps.py", "rows.py")
+# Constants, as numbers of the same names in other places.
+CONSTANTS: dict[str, float] = {"EPSILON": 2.0**-52, "SNAP": layout.SNAP} | {
+    name: value for name, value in vars(event_thresholds).items() if name.isupper()
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """A part of the run, its type, and what it is."""
+
+    name: str
+    type: str
+    about: str
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the solver: arguments (without the run) and locals by name, with their types."""
+
+    name: str
+    about: str
+    arguments: Mapping[str, str]
+    result: str | None
+    takes_run: bool
+    changes_run: bool
+    locals: Mapping[str, str]
+    body: Sequence[ast.stmt]
+
+
+@dataclass(frozen=True)
+class Solver:
+    """The solver of one program: the record of a run, the functions in order, the constants they use."""
+
+    fields: Sequence[Field]
+    functions: Mapping[str, Function]
+    constants: Mapping[str, float]
+    comments: Mapping[ast.stmt, str]
+
+
+def read_solver(features: Collection[str], methods: Sequence[Method], wanted: Sequence[str]) -> Solver:
+    """The functions `wanted` and those that they call, for a program with these features and methods."""
+    fold = _Fold(features)
+    comments: dict[ast.stmt, str] = {}
+    definitions: dict[str, ast.FunctionDef] = {}
+    texts = [files(__package__).joinpath(name).read_text(encoding="utf-8") for name in _FILES]
+    for text in (*texts, source(methods)):
+        tree = ast.parse(text)
+        comments |= _comments(tree, text)
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef):
+                definitions[node.name] = node
+    folded: dict[str, ast.FunctionDef] = {}
+    order = list(_ordered(wanted, definitions, fold, folded))
+    changing = _changing({name: folded[name] for name in order})
+    functions = {name: _function(folded[name], name in changing) for name in order}
+    dropped = {"dense"} if "ALWAYS_DENSE" in features else set()
+    record = [f for f in _record(fold) if f.name not in dropped]
+    record += [Field(name, kind, "") for name, kind in fields(methods).items()]
+    used = {n.id for name in order for n in ast.walk(folded[name]) if isinstance(n, ast.Name)}
+    return Solver(record, functions, {k: v for k, v in CONSTANTS.items() if k in used}, comments)
+
+
+class _Fold(ast.NodeTransformer):
+    """Conditions on features decided, and what they exclude left out."""
+
+    def __init__(self, features: Collection[str]) -> None:
+        self.features = features
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Constant(node.id in self.features) if node.id in FEATURES else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        dense = node.attr == "dense" and "ALWAYS_DENSE" in self.features
+        return ast.Constant(True) if dense else node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        fixed = isinstance(node.func, ast.Name) and node.func.id == "adaptive"
+        return ast.Constant(False) if fixed and "ADAPTIVE" not in self.features else node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not) and isinstance(node.operand, ast.Constant):
+            return ast.Constant(not node.operand.value)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        self.generic_visit(node)
+        decisive = isinstance(node.op, ast.Or)
+        left = [v for v in node.values if not (isinstance(v, ast.Constant) and v.value is not decisive)]
+        if any(isinstance(v, ast.Constant) for v in left):
+            return ast.Constant(decisive)
+        if len(left) <= 1:
+            return left[0] if left else ast.Constant(not decisive)
+        node.values = left
+        return node
+
+    def visit_If(self, node: ast.If) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Constant):
+            return node.body if node.test.value else node.orelse
+        return node if node.body else None
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Constant):
+            return node.body if node.test.value else node.orelse
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+        self.generic_visit(node)
+        call = called(node.value)
+        return None if call == "normalise" and "NORMALISE" not in self.features else node
+
+
+def called(node: ast.expr | None) -> str:
+    """The name of the function that an expression calls, or nothing."""
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+
+
+def _ordered(
+    wanted: Sequence[str],
+    definitions: Mapping[str, ast.FunctionDef],
+    fold: _Fold,
+    folded: dict[str, ast.FunctionDef],
+) -> Iterator[str]:
+    """Functions that are needed, each after those that it calls."""
+    for name in wanted:
+        if name in folded or name not in definitions:
+            continue
+        folded[name] = fold.visit(definitions[name])
+        calls = [called(node) for node in ast.walk(folded[name]) if isinstance(node, ast.Call)]
+        yield from _ordered(calls, definitions, fold, folded)
+        yield name
+
+
+def _changing(definitions: Mapping[str, ast.FunctionDef]) -> set[str]:
+    """Functions that change the run, themselves or through others; those that they call come before them."""
+    found: set[str] = set()
+    for name, definition in definitions.items():
+        for node in ast.walk(definition):
+            stored = isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
+            if stored or (isinstance(node, ast.Call) and called(node) in found | {"report"}):
+                found.add(name)
+    return found
+
+
+def _function(node: ast.FunctionDef, changes: bool) -> Function:
+    arguments = {a.arg: ast.unparse(a.annotation) for a in node.args.args if a.annotation}
+    takes_run = arguments.pop("run", None) is not None
+    local: dict[str, str] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
+            local[inner.target.id] = ast.unparse(inner.annotation)
+        if isinstance(inner, ast.For) and isinstance(inner.target, ast.Name):
+            local[inner.target.id] = "index"
+    result = ast.unparse(node.returns) if node.returns else "None"
+    about = " ".join((ast.get_docstring(node) or "").split())
+    kind = None if result == "None" else result
+    return Function(node.name, about, arguments, kind, takes_run, changes, local, node.body[1:])
+
+
+def _comments(tree: ast.Module, text: str) -> dict[ast.stmt, str]:
+    """Comments by the statement on whose line they stand, or before which."""
+    by_line = {
+        t.start[0]: t.string.lstrip("# ")
+        for t in tokenize.generate_tokens(io.StringIO(text).readline)
+        if t.type == tokenize.COMMENT
+    }
+    found: dict[ast.stmt, str] = {}
+    statements = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.col_offset]
+    for node in sorted(statements, key=lambda n: n.lineno):
+        here = by_line.pop(node.lineno, "") or by_line.pop(node.lineno - 1, "")
+        if here:
+            found[node] = here
+    return found
+
+
+def _record(fold: _Fold) -> list[Field]:
+    """The fields of the run that a program with these features needs."""
+    text = files(__package__).joinpath("record.py").read_text(encoding="utf-8")
+    lines = text.splitlines()
+    record = next(n for n in ast.parse(text).body if isinstance(n, ast.ClassDef))
+    found = []
+    for node in fold.visit(record).body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            about = lines[node.lineno - 1].partition("#")[2].strip()
+            found.append(Field(node.target.id, ast.unparse(node.annotation), about))
+    return found
