@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from armillary.columns import aligned
 from armillary.export.c.printer import CPrinter, helpers, lookup_function, trigonometry
 from armillary.export.c.text import Signature, block, comment, counts, function, heading, quoted
+from armillary.export.solver.methods import exported_methods, method_names
 from armillary.export.text.description import Description
 from armillary.export.text.features import features
 from armillary.export.text.source import Sections, Source
@@ -53,6 +54,11 @@ class Model:
             "outputs": str(len(d.outputs)),
             "events": str(len(d.events)),
             "coordinates": str(len(self.source.equations.coordinates)),
+            "method_count": str(len(exported_methods(adaptive=True))),
+            "method_names": ", ".join(f'"{m.name}"' for m in exported_methods(adaptive=True)),
+            "method_words": method_names(True, '"'),
+            "method_list": method_names(True, joint="and"),
+            "fixed_methods": method_names(False, joint="and"),
             "gaps": str(len(loops.gaps) if (loops := self.source.assembly) else 0),
         }
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from armillary.export.fortran.printer import literal
+from armillary.export.solver.methods import exported_methods, method_names
 from armillary.export.text.features import features
 from armillary.export.text.heading import note
 from armillary.export.text.layout import listed
@@ -81,6 +82,7 @@ def program_text(made: Source) -> str:
         "module": made.stem,
         "title": made.description.name,
         "version": made.description.version,
+        "method_words": method_names(False, "'"),
         "groups": ", ".join(f"&{name}" for name in titles),
         "quoted": ", ".join(f"'{name}'" for name in titles),
         "reads": "\n".join(f"  call read_{name}()" for name in found),
@@ -126,7 +128,9 @@ def example_namelist(made: Source) -> str:
     """A run file with all defaults."""
     duration, step = example_timing(made)
     lines = [f"! A run of {made.description.name}. What is left out keeps its default.", "&run"]
-    lines += [f"  duration = {duration!r}", f"  step = {step!r}", "  method = 'rk4'  ! or 'midpoint'"]
+    first, *others = [f"'{m.name}'" for m in exported_methods(adaptive=False)]
+    method = f"  method = {first}  ! or {' or '.join(others)}"
+    lines += [f"  duration = {duration!r}", f"  step = {step!r}", method]
     lines += ["  sample = 0.0  ! seconds between rows; 0: a row at the end of each step", "/"]
     for group, entries in groups(made).items():
         lines += ["", f"&{group}", *_lines(entries), "/"]

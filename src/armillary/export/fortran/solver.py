@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Sequence
 
 from armillary.export.python.solver import FEATURES
-from armillary.export.solver.methods import exported_methods
+from armillary.export.solver.methods import exported_methods, method_names
 from armillary.export.solver.printer import SolverPrinter
 from armillary.export.solver.translator import Function, Solver, read_solver
 
@@ -24,6 +24,8 @@ def solver_values(has: Collection[str]) -> dict[str, str]:
     printer = FortranSolverPrinter(read_solver(features, methods, ("start_run", "find_row")))
     return {
         "methods": ", ".join(f"{m.name} = {number}" for number, m in enumerate(methods, 1)),
+        "method_list": method_names(False),
+        "method_cases": "\n".join(f"    case ('{m.name}')\n      number = {m.name}" for m in methods),
         "fields": "\n".join(printer.components()),
         "solver_constants": "\n".join(printer.constants()),
         "solver": "\n".join(f"  {line}".rstrip() for line in printer.text().splitlines()),
@@ -46,18 +48,18 @@ class FortranSolverPrinter(SolverPrinter):
     compared = ("differs",)
 
     def __init__(self, solver: Solver) -> None:
-        names = {
+        spelled = {
             "DIRECTION": "event_direction", "STOPS": "event_stops", "INFINITY": "infinity()", "NONE": "0",
             "EVENT": "stopped_by_event", "ROW": "row_found", "STEP": "step_taken", "END": "end_reached",
         }  # fmt: skip
         sizes = ("N_STATES", "N_MEMORY", "N_EVENTS")
         words = ("RUNNING", "FINISHED", "DIVERGED", "ACCUMULATES", "READY", "SETTLED", "ARRIVED")
-        names |= {name: name.lower() for name in (*sizes, *words, *solver.constants)} | {
+        spelled |= {name: name.lower() for name in (*sizes, *words, *solver.constants)} | {
             "EPSILON": "epsilon_1"
         }
         for method in exported_methods(adaptive=False):
-            names[f"METHOD_{method.name.upper()}"] = method.name
-        super().__init__(solver, names)
+            spelled[f"METHOD_{method.name.upper()}"] = method.name
+        super().__init__(solver, spelled)
 
     def components(self) -> list[str]:
         """The components of the derived type."""

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Sequence
 
 from armillary.export.python.solver import FEATURES
-from armillary.export.solver.methods import exported_methods
+from armillary.export.solver.methods import exported_methods, method_names
 from armillary.export.solver.printer import SolverPrinter
 from armillary.export.solver.translator import Function, Solver, read_solver
 from armillary.export.text.layout import wrapped
@@ -26,8 +26,9 @@ def solver_values(has: Collection[str], package: str) -> dict[str, str]:
     values = {name: number for number, name in enumerate((*_VALUES, *(m.name for m in methods)))}
     return {
         "method_names": ", ".join(f"'{m.name}'" for m in methods),
-        "method_words": " or ".join(f"'{m.name}'" for m in methods),
-        "method_list": ", ".join(m.name for m in methods),
+        "method_words": method_names(False, "'"),
+        "method_list": method_names(False),
+        "method_commas": ", ".join(m.name for m in methods),
         "values": _struct({name: str(number) for name, number in values.items()}),
         "rules": _struct({name.lower(): repr(v) for name, v in printer.solver.constants.items()}),
         "fields": "\n".join(printer.fields()),
@@ -56,16 +57,16 @@ class MatlabSolverPrinter(SolverPrinter):
     compared = ("differs",)
 
     def __init__(self, solver: Solver, package: str) -> None:
-        names = {
+        spelled = {
             "N_STATES": "numel(r.state)", "N_MEMORY": "numel(r.memory)", "N_EVENTS": "numel(r.direction)",
             "DIRECTION": "r.direction", "STOPS": "r.stops", "INFINITY": "Inf", "NONE": "0",
             "END": "r.is.end_reached",
         }  # fmt: skip
-        names = {name.upper(): f"r.is.{name}" for name in _VALUES} | names
-        names |= {name: f"r.rules.{name.lower()}" for name in solver.constants}
+        spelled = {name.upper(): f"r.is.{name}" for name in _VALUES} | spelled
+        spelled |= {name: f"r.rules.{name.lower()}" for name in solver.constants}
         for method in exported_methods(adaptive=False):
-            names[f"METHOD_{method.name.upper()}"] = f"r.is.{method.name}"
-        super().__init__(solver, names)
+            spelled[f"METHOD_{method.name.upper()}"] = f"r.is.{method.name}"
+        super().__init__(solver, spelled)
         self.package = package
 
     def text(self) -> str:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from armillary.export.python.module import Module
+from armillary.export.solver.methods import method_names
 from armillary.export.text.folder import write_folder
 from armillary.export.text.heading import readme_tables
 from armillary.export.text.numbers import reference_text
@@ -38,6 +39,7 @@ def write_module(module: Module, path: str | os.PathLike[str], *, force: bool = 
         "version": d.version,
         "duration": f"{duration:g}",
         "step": f"{step:g}",
+        "method_list": method_names(False),
     }
     test = fill(template(Module.package, "test.txt"), values, module.has)
     readme = module.filled("readme.txt", values)

@@ -19,6 +19,12 @@ def exported_methods(adaptive: bool) -> list[Method]:
     return [m for m in METHODS.values() if m.exported and (adaptive or not m.adaptive)]
 
 
+def method_names(adaptive: bool, quote: str = "", joint: str = "or") -> str:
+    """The names of the exported methods in a sentence."""
+    *first, last = [f"{quote}{m.name}{quote}" for m in exported_methods(adaptive)]
+    return f"{', '.join(first)} {joint} {last}" if first else last
+
+
 def tableau(method: Method) -> Tableau:
     assert method.tableau is not None
     return method.tableau
@@ -27,18 +33,18 @@ def tableau(method: Method) -> Tableau:
 def fields(methods: Sequence[Method]) -> dict[str, str]:
     """Vectors of the run that the methods need beside those of record.py: stages and dense output."""
     tableaux = [tableau(m) for m in methods]
-    names = [f"k{i}" for i in range(1, max(t.stages for t in tableaux))]
-    names += [f"nest{3 + i}" for i in range(max(len(t.dense) for t in tableaux))]
-    return dict.fromkeys(names, "States")
+    found = [f"k{i}" for i in range(1, max(t.stages for t in tableaux))]
+    found += [f"nest{3 + i}" for i in range(max(len(t.dense) for t in tableaux))]
+    return dict.fromkeys(found, "States")
 
 
 def source(methods: Sequence[Method]) -> str:
     """The functions of the methods, as text of the small language."""
     parts = [_stages(m) for m in methods]
-    names = [m.name for m in methods]
+    chosen = [m.name for m in methods]
     about = "The stages of a step and the trial state."
-    calls = {name: [f"{name}_stages(run, t, h)"] for name in names}
-    parts.append(_function("stages(run: Run, t: real, h: real)", about, _cases(names, calls)))
+    calls = {name: [f"{name}_stages(run, t, h)"] for name in chosen}
+    parts.append(_function("stages(run: Run, t: real, h: real)", about, _cases(chosen, calls)))
     own = [m for m in methods if m.adaptive]
     terms = max(len(tableau(m).dense) for m in methods)
     if own:

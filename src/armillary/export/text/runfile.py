@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
+from armillary.export.solver.methods import exported_methods
 from armillary.export.text.heading import note
 from armillary.export.text.source import Source
 from armillary.toml_text import toml_key, toml_value
@@ -33,7 +34,9 @@ def example_run(source: Source) -> str:
     duration, step = example_timing(source)
     parameters = zip(d.parameters, source.values, strict=True)
     lines = [f"# A run of {d.name}. What is left out keeps its default.", ""]
-    lines += ["[run]", f"duration = {duration!r}", f"step = {step!r}", 'method = "rk4"  # or "midpoint"']
+    first, *others = [f'"{m.name}"' for m in exported_methods(adaptive=False)]
+    method = f"method = {first}  # or {' or '.join(others)}"
+    lines += ["[run]", f"duration = {duration!r}", f"step = {step!r}", method]
     lines.append("# sample = …   seconds between rows; left out: a row at the end of each step")
     lines += _group("parameters", ((p.name, v, note(p.units, p.about)) for p, v in parameters))
     states = _group("initial", ((s.name, s.initial / s.factor, note(s.units, s.about)) for s in d.states))
