@@ -73,7 +73,7 @@ def measure_threads(rounds: int = 10, seconds: float = SECONDS, name: str = "sta
 def _batch(name: str, seconds: float) -> tuple[Callable[[int], object], int]:
     """A batch that takes about so long with one thread, and its number of runs."""
     from armillary.ensembles.batch import Prepared
-    from armillary.runtime.settings import RunSettings
+    from armillary.settings import RunSettings
 
     compiled = compiled_example(name)
     metrics = {"last": f"final({compiled.output_names[0]})"}

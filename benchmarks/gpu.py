@@ -27,7 +27,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "src"), str(HERE.parent / "e
 
 from armillary.ensembles.batch import Prepared  # noqa: E402
 from armillary.ensembles.plan import FINISHED  # noqa: E402
-from armillary.runtime.settings import RunSettings  # noqa: E402
+from armillary.settings import RunSettings  # noqa: E402
 from benchmarks.gpu_ceilings import ceilings  # noqa: E402
 from benchmarks.gpu_models import MODELS, Case, Scattered  # noqa: E402
 from benchmarks.gpu_mujoco import mujoco_batches  # noqa: E402

@@ -55,7 +55,7 @@ def measure_lanes(names: tuple[str, ...] = EXAMPLES, rounds: int = 30) -> list[d
 
 def _fixed(name: str, rounds: int) -> dict[str, Any]:
     from armillary.ensembles.request import plan
-    from armillary.runtime.settings import RunSettings
+    from armillary.settings import RunSettings
 
     compiled = compiled_example(name)
     made = plan(
@@ -81,7 +81,7 @@ def measure_adaptive(names: tuple[str, ...] = EXAMPLES, rounds: int = 10) -> lis
 
 def _adaptive(name: str, rounds: int) -> dict[str, Any]:
     from armillary.ensembles.request import plan
-    from armillary.runtime.settings import RunSettings
+    from armillary.settings import RunSettings
 
     compiled = compiled_example(name)
     made = plan(compiled, RunSettings(DURATION, sample=DURATION), outputs=[], **spread(compiled, RUNS))

@@ -34,7 +34,7 @@ AGREEMENT = 1e-9
 def measure_rollouts(environment: Environment, *, with_peer: bool, rounds: int = 5) -> list[dict[str, Any]]:
     """A record with one thread and one with all; where MuJoCo is not to be had, `missing` says why."""
     from armillary.ensembles.batch import Prepared
-    from armillary.runtime.settings import RunSettings
+    from armillary.settings import RunSettings
 
     compiled = system(MODELS[MODEL]).derive().compile()
     starts = np.random.default_rng(7).uniform(-0.5, 0.5, (RUNS_OF_OURS, 2 * MODELS[MODEL].nv))

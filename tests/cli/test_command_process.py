@@ -41,14 +41,14 @@ import functools, os, signal, threading
 from armillary.cli import main
 from armillary.runtime.models.compiled import CompiledModel
 
-simulate = CompiledModel.simulate
+run_with = CompiledModel.run_with
 
-@functools.wraps(simulate)
+@functools.wraps(run_with)
 def interrupted(*args, **options):
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
-    return simulate(*args, **options)
+    return run_with(*args, **options)
 
-CompiledModel.simulate = interrupted
+CompiledModel.run_with = interrupted
 main(["run", "push.toml", "--set", "run.duration=1e5", "--set", "run.step=1e-5", "--set", "run.sample=1"])
 """
 

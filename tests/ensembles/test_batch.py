@@ -15,7 +15,7 @@ from armillary.ensembles.batch import _Crew
 from armillary.ensembles.engines.lanes import Lanes
 from armillary.ensembles.request import plan
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.settings import RunSettings
+from armillary.settings import RunSettings
 from tests.ensembles.batch_systems import everything, example, stopping, worst_difference
 from tests.runtime.compiled_systems import escaping, oscillator, pendulum_model, spinning
 from tests.runtime.test_modes import five_bar

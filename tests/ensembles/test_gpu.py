@@ -21,7 +21,7 @@ from armillary.ensembles.request import plan
 from armillary.errors import ArmillaryError, MissingExtraError
 from armillary.export.cuda.ensemble import kernel
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.settings import RunSettings
+from armillary.settings import RunSettings
 from armillary.verification.reference import largest
 from tests.ensembles.batch_systems import everything, example, stopping
 from tests.ensembles.fake_cupy import CXX, Module, compiled

@@ -10,7 +10,8 @@ import numpy as np
 
 from armillary.runtime.integrators.integrate import integrate as integrate_with
 from armillary.runtime.integrators.records import Functions, Integration
-from armillary.runtime.settings import RunSettings
+from armillary.runtime.integrators.settings import IntegrationSettings, completed
+from armillary.settings import RunSettings
 from tests.runtime import traced
 from tests.runtime.traced import Model, compile_model
 
@@ -23,9 +24,9 @@ ARENSTORF_START = (0.994, 0.0, 0.0, -2.00158510637908252240537862224)
 ARENSTORF_PERIOD = 17.0652165601579625588917206249
 
 
-def settings(method: str, **given: Any) -> RunSettings:
+def settings(method: str, **given: Any) -> IntegrationSettings:
     """Settings by name, with tolerances of 1e-8 and 1e-10 by default."""
-    return RunSettings(**{"rtol": 1e-8, "atol": 1e-10, "method": method} | given).completed()
+    return completed(RunSettings(**{"rtol": 1e-8, "atol": 1e-10, "method": method} | given))
 
 
 def integrate(functions: Functions, method: str, *, state: Any, **given: Any) -> Integration:

@@ -27,7 +27,7 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.progress import shown_line
-from armillary.runtime.settings import StepOptions
+from armillary.settings import StepOptions
 
 if TYPE_CHECKING:
     from typing import Unpack

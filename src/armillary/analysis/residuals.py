@@ -15,7 +15,7 @@ from armillary.program.sensitivity import derivative_name
 from armillary.runtime.models.sensitive import SensitiveModel
 
 if TYPE_CHECKING:
-    from armillary.runtime.settings import StepOptions
+    from armillary.settings import StepOptions
 
 
 @dataclass(eq=False)

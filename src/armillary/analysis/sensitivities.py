@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from armillary.runtime.models.compiled import CompiledModel
-    from armillary.runtime.settings import RunOptions
+    from armillary.settings import RunOptions
 
 _SHOWN = 8  # outputs that a summary lists
 

@@ -73,7 +73,7 @@ def _examine(opened: Callable[[], Any], derive: bool, warnings: list[str]) -> st
         warnings += [item.strip(" -") for item in items] or [head]
     complete = bool(simulation.file.source)  # a run file, not a model alone
     if complete:
-        simulation.arguments()
+        simulation.run_settings()
         simulation.check_places()
     warnings += _parameter_doubts(simulation)
     if derive:

@@ -24,18 +24,6 @@ class NameType(click.ParamType):
         return [CompletionItem(name) for name in self.known() if name.startswith(incomplete)]
 
 
-def _methods() -> Iterable[str]:
-    from armillary.runtime.integrators import METHODS
-
-    return METHODS
-
-
-def _formalisms() -> Iterable[str]:
-    from armillary.program.derive import formalisms
-
-    return ["auto", *formalisms()]
-
-
 class Command(click.Command):
     """A command with the options that all have: --json and --debug."""
 
@@ -131,14 +119,14 @@ class SettingType(click.ParamType):
 def _setting_names(source: str) -> dict[str, str]:
     from armillary.model.parameter_descriptions import parameter_descriptions
     from armillary.run_files.models import open_model
-    from armillary.run_files.run_file import RUN_KEYS
+    from armillary.settings import RUN_TABLE
 
     file = run_file(source)
     system = open_model(file.model, file.folder)
     names = parameter_descriptions(system)
     names |= {f"initial.{s.data.name}": s.data.about for s in system.moving()}
     names |= {f"inputs.{name}": m.about for name, m in system.memories.items() if m.input}
-    return names | dict.fromkeys((f"run.{key}" for key in RUN_KEYS), "")
+    return names | {f"run.{key}": setting.help for key, setting in RUN_TABLE.items()}
 
 
 def names_study(source: str) -> bool:
@@ -200,12 +188,40 @@ def _loading(trust: bool, importing: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-method_option = click.option(
-    "--method", type=NameType("method", _methods), help="rk4, midpoint, dopri5, dop853, scipy:Radau, …"
-)
-formalism_option = click.option(
-    "--formalism", type=NameType("formalism", _formalisms), help="kane, recursive, …; else the best is found."
-)
+def _run_option(key: str, setting: Any) -> Any:
+    """The option for a setting of the table [run]."""
+
+    def names() -> Iterable[str]:
+        from armillary.run_files.resolve import known_names
+
+        return known_names(key)
+
+    return click.option(f"--{key}", type=NameType(key, names), help=setting.help)
+
+
+def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options for the settings of a run that have one; the command gets them as ``settings``, by the names
+    that `RunFile.setting` takes.
+    """
+    from armillary.settings import RUN_TABLE
+
+    own = {key: setting for key, setting in RUN_TABLE.items() if setting.option}
+
+    @wraps(function)
+    def with_settings(*args: Any, **others: Any) -> Any:
+        given = {f"run.{key}": others.pop(key) for key in own}
+        return function(*args, settings=given, **others)
+
+    made: Any = with_settings
+    for key, setting in reversed(own.items()):
+        made = _run_option(key, setting)(made)
+    return made
+
+
+def formalism_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    from armillary.settings import FORMALISM
+
+    return _run_option("formalism", FORMALISM)(function)
 
 
 def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -218,25 +234,25 @@ def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:
 def simulation(
     source: str, loading: Mapping[str, Any], settings: Mapping[str, Any], assignments: tuple[str, ...] = ()
 ) -> Any:
-    """The run file or model at a path, with what the command line says in place of its own."""
+    """The run file or model at a path, with the values of the command line in place of its own."""
     from armillary.run_files.execute import Simulation
-    from armillary.run_files.run_file import COMMAND_LINE, parse_setting
 
-    given = {name: value for name, value in settings.items() if value not in (None, [])}
-    given |= dict(parse_setting(text) for text in assignments)
-    file = run_file(source)
-    return Simulation(file.setting(given, COMMAND_LINE) if given else file, **loading)
+    return Simulation(_overridden(run_file(source), settings, assignments), **loading)
 
 
 def study_setup(
     source: str, loading: Mapping[str, Any], settings: Mapping[str, Any], assignments: tuple[str, ...] = ()
 ) -> Any:
-    """The study file at a path, with what the command line says in place of its own."""
-    from armillary.run_files.run_file import COMMAND_LINE, parse_setting
+    """The study file at a path, with the values of the command line in place of its own."""
     from armillary.studies.setup import StudySetup
     from armillary.studies.study_file import StudyFile
 
-    given = {name: value for name, value in settings.items() if value is not None}
+    return StudySetup(_overridden(StudyFile.read(source), settings, assignments), **loading)
+
+
+def _overridden(file: Any, settings: Mapping[str, Any], assignments: tuple[str, ...]) -> Any:
+    from armillary.run_files.run_file import COMMAND_LINE, parse_setting
+
+    given = {name: value for name, value in settings.items() if value not in (None, [])}
     given |= dict(parse_setting(text) for text in assignments)
-    file = StudyFile.read(source)
-    return StudySetup(file.setting(given, COMMAND_LINE) if given else file, **loading)
+    return file.setting(given, COMMAND_LINE) if given else file

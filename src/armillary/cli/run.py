@@ -25,11 +25,7 @@ _PATIENCE = 1.0  # seconds before a bar appears, derivation and compilation amon
     """
 )
 @options.model_argument
-@click.option("--duration", help="Length of the run: seconds, or text such as '2 min'.")
-@click.option("--step", help="Step of a fixed-step method, first step of an adaptive one.")
-@options.method_option
-@click.option("--sample", help="Time between rows of the results.")
-@options.formalism_option
+@options.run_options
 @options.settings_option
 @click.option("--select", multiple=True, help="Output to keep, by name or pattern; may be repeated.")
 @click.option("-o", "--output", type=click.Path(), help="Results: .csv, .nc, .parquet or .erd.")
@@ -40,11 +36,7 @@ _PATIENCE = 1.0  # seconds before a bar appears, derivation and compilation amon
 def run(
     source: str,
     loading: dict[str, Any],
-    duration: str | None,
-    step: str | None,
-    method: str | None,
-    sample: str | None,
-    formalism: str | None,
+    settings: dict[str, Any],
     assignments: tuple[str, ...],
     select: tuple[str, ...],
     output: str | None,
@@ -61,14 +53,11 @@ def run(
     """
     from armillary.errors import SimulationError
 
-    settings = {
-        "run.duration": duration, "run.step": step, "run.method": method, "run.sample": sample,
-        "run.formalism": formalism, "output.file": output, "output.select": list(select),
-    }  # fmt: skip
+    settings |= {"output.file": output, "output.select": list(select)}
     if quiet:
         warnings.simplefilter("ignore")  # until the command ends
     simulation = options.simulation(source, loading, settings, assignments)
-    simulation.arguments()
+    simulation.run_settings()
     if save:
         simulation.check_places()
     failure = None
@@ -145,8 +134,8 @@ def _progress(simulation: Any, quiet: bool) -> Iterator[bool | Callable[[float],
     if quiet or not sys.stderr.isatty():
         yield False
         return
-    arguments = simulation.arguments()
-    start, end = arguments["t0"], arguments["t_end"]
+    settings = simulation.run_settings()
+    start, end = settings.t0, settings.t_end
     called = time.monotonic()
     with ExitStack() as stack:
         bars: list[Any] = []

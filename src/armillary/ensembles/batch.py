@@ -22,7 +22,7 @@ from armillary.ensembles.starts import Starts
 from armillary.ensembles.weak_runs import mark_weak_runs
 from armillary.errors import ArmillaryError
 from armillary.runtime.progress import left, shown_line
-from armillary.runtime.settings import RunSettings
+from armillary.settings import RunSettings
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
@@ -34,15 +34,14 @@ _PRECISIONS = ("double", "single", "fast")  # fast: single, with the card's own 
 
 def simulate_batch(
     model: CompiledModel,
-    t_end: float,
+    settings: RunSettings,
     *,
     threads: int | None = None,
     progress: bool | Callable[[int], None] = True,
     **how: Any,
 ) -> Batch:
-    """Many runs from ``t0`` to ``t_end``; see ``CompiledModel.simulate_batch``."""
-    settings, others = RunSettings.among({"t_end": t_end, **how})
-    prepared = Prepared(model, settings, **others)
+    """Many runs with some settings; see ``Model.simulate_batch``."""
+    prepared = Prepared(model, settings, **how)
     prepared.plan.starts.check_possible()
     return prepared.made(prepared.plan.starts, threads, progress)
 

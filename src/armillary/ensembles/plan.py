@@ -15,8 +15,8 @@ from armillary.ensembles.metrics import Metric
 from armillary.ensembles.starts import Starts
 from armillary.program.program import Program
 from armillary.runtime.integrators import Method
+from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.settings import RunSettings
 
 # How a run ended, by number.
 STATUS = (
@@ -51,7 +51,7 @@ class Plan:
     model: CompiledModel
     program: Program  # of the model, with just ``columns`` as outputs
     columns: tuple[str, ...]
-    settings: RunSettings
+    settings: IntegrationSettings
     times: np.ndarray
     kept: np.ndarray
     looked: np.ndarray

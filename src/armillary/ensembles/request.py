@@ -18,9 +18,10 @@ from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.program import Program, section
 from armillary.runtime.integrators.sampling import SampleTimes
+from armillary.runtime.integrators.settings import completed
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.settings import RunSettings
+from armillary.settings import RunSettings
 
 _ROWS = 1000  # that metrics see of an adaptive run whose sampling was not said
 _MOST_STEPS = 2e7  # of fixed size in a run: their times are kept, in a gigabyte by then
@@ -29,7 +30,7 @@ _LISTED = 10  # names in a message
 
 def plan(
     model: CompiledModel,
-    settings: RunSettings,
+    given: RunSettings,
     *,
     parameters: Any = None,
     initial: Any = None,
@@ -40,7 +41,7 @@ def plan(
     runs: int | None = None,
 ) -> Plan:
     """The plan of a batch; see ``simulate_batch`` for what the arguments mean."""
-    settings = settings.completed(redundant=model.equations.formalism == "redundant")
+    settings = completed(given, redundant=model.equations.formalism == "redundant")
     settings = replace(settings, atol=model.tolerances(settings.atol))
     settings.tolerances(len(model.equations.program.state))  # as many as there are states
     t0, t_end, sample, fixed = settings.t0, settings.t_end, settings.sample, settings.fixed_step

@@ -57,6 +57,19 @@ class Plain(Kind):
         return made | ({"enum": list(self.choices)} if self.choices else {})
 
 
+class WholeNumber(Kind):
+    """A whole number with a lower bound."""
+
+    def __init__(self, least: int) -> None:
+        self.least, self.words = least, f"a whole number, at least {least}"
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool) and value >= self.least
+
+    def schema(self) -> Schema:
+        return {"type": "integer", "minimum": self.least}
+
+
 class Written(Kind):
     """A text in the model's names, or a number where ``number`` allows one.
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from armillary.atomic import replacing
 from armillary.results.run import Run
 from armillary.run_files.resolve import Resolved, Value
-from armillary.run_files.run_file import RUN_KEYS, RunFile
+from armillary.run_files.run_file import RunFile
+from armillary.settings import RUN_TABLE
 from armillary.stages import System
 from armillary.toml_text import toml_key, toml_value
 
@@ -82,10 +83,10 @@ def _settings(values: Resolved, run: Run) -> list[str]:
     lines = ["", "[run]"]
     chosen = {key: run.info[key] for key in ("method", "formalism", "rtol", "atol") if key in run.info}
     rows = []
-    for name in RUN_KEYS:
+    for name, setting in RUN_TABLE.items():
         if name in values.settings:
             value, source = values.settings[name]
-            unit = "s; " if name in ("duration", "start", "step", "sample", "max_step") else ""
+            unit = f"{setting.units}; " if setting.units else ""
             became = f"{chosen[name]}; " if value == "auto" else ""
             rows.append((f"{name} = {toml_value(value)}", f"{unit}{became}{Path(source).name}"))
         elif name in chosen:

@@ -18,10 +18,11 @@ from armillary.model.kinds import shown
 from armillary.results.files import FORMATS
 from armillary.results.run import Run
 from armillary.run_files.echo import echo_text, write_echo
-from armillary.run_files.hooks import OnEcho, OnInput, user_echo, user_input, watched, with_changes
+from armillary.run_files.hooks import OnEcho, OnInput, recording, user_echo, user_input, with_changes
 from armillary.run_files.models import NoSuchModelError, open_model
 from armillary.run_files.resolve import Resolved, chosen, resolve
 from armillary.run_files.run_file import COMMAND_LINE, RunFile, RunFileError
+from armillary.settings import FILE_KEYS, RunSettings
 from armillary.stages import System
 from armillary.toml_text import toml_key
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 SUFFIXES = tuple(FORMATS)
 _LONGEST = 200  # characters of a file name; most systems take 255, and the echo's has 10 more
-_SIMULATE = {"step", "method", "sample", "rtol", "atol", "max_step", "max_steps"}
 
 
 def run(
@@ -112,17 +112,17 @@ class Simulation:
 
     def run(self, *, progress: bool | Callable[[float], None] = True, on_start: OnStart | None = None) -> Run:
         """The run with all its outputs."""
-        arguments = self.arguments()
+        settings = self.run_settings()
         self.check_values()
         model = self.model
         accepted = inspect.signature(model.simulate).parameters
-        for name in arguments:
-            if name not in accepted:
-                source = self.values.settings[name].source
-                raise RunFileError([f"{source}: formalism '{model.formalism}' has no use for {name}"])
+        for name, key in FILE_KEYS.items():
+            if key in self.values.settings and name not in accepted:
+                source = self.values.settings[key].source
+                raise RunFileError([f"{source}: formalism '{model.formalism}' has no use for {key}"])
+        recorded = None if on_start is None else recording(on_start, self.changes)
         with self._stage("simulate"):
-            told = None if on_start is None else watched(on_start, self.changes)
-            made = model.simulate(**arguments, progress=progress, on_start=told)
+            made = model.run_with(settings, **self.given(), progress=progress, on_start=recorded)
         return replace(made, info={**made.info, "title": self.file.title}) if self.file.title else made
 
     @cached_property
@@ -143,15 +143,13 @@ class Simulation:
                 f"no value for parameter{'s' * (len(names) > 1)} {', '.join(names)}: give {told}"
             )
 
-    def arguments(self) -> dict[str, Any]:
-        """What ``CompiledModel.simulate`` is called with: only what is given, so that its defaults hold."""
-        settings = self.values.settings
-        if "duration" not in settings:
+    def run_settings(self) -> RunSettings:
+        """The settings of the run; an error where its length is not given."""
+        given = {key: entry.value for key, entry in self.values.settings.items()}
+        if "duration" not in given:
             place = f"{self.file.source}: " if self.file.source else ""
             raise RunFileError([f"{place}how long is the run? give [run] duration, or --duration"])
-        start = settings["start"].value if "start" in settings else 0.0
-        arguments: dict[str, Any] = {"t_end": start + settings["duration"].value, "t0": start}
-        return arguments | {n: settings[n].value for n in settings if n in _SIMULATE} | self.given()
+        return RunSettings.from_file(given)
 
     def given(self) -> dict[str, dict[str, Any]]:
         """The values that are not the model's own: parameters, initial values, and memories with inputs."""

@@ -44,16 +44,16 @@ def user_input(file: RunFile, function: OnInput | None) -> RunFile:
     return made.under(file)
 
 
-def watched(on_start: Any, changes: dict[str, Any]) -> Any:
-    """The same function, which leaves in ``changes`` what it returns."""
+def recording(on_start: Any, changes: dict[str, Any]) -> Any:
+    """The same function, with what it returns recorded in ``changes``."""
 
-    def seen(values: dict[str, float]) -> Any:
+    def recorded(values: dict[str, float]) -> Any:
         found = on_start(values)
         if isinstance(found, Mapping):
             changes.update({str(name): value for name, value in found.items()})
         return found
 
-    return seen
+    return recorded
 
 
 def with_changes(values: Resolved, changes: Mapping[str, Any], run: Run) -> Resolved:

@@ -6,21 +6,21 @@ Nothing is derived here, so that a run file is checked in milliseconds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.dimension import TIME
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.deduced_units import parameter_units
 from armillary.model.kinds import shown
 from armillary.model.parameter_descriptions import parameter_descriptions
 from armillary.model.records import Memory
-from armillary.model.unit_system import SYSTEMS, state_factor
-from armillary.run_files.run_file import Entry, RunFile, RunFileError
-from armillary.runtime.values import BadValueError, finite, read_number
+from armillary.model.unit_system import state_factor
+from armillary.model.values import BadValueError, read_number
+from armillary.run_files.run_file import Entry, RunFile, RunFileError, instead
+from armillary.settings import RUN_TABLE
 from armillary.stages import System
 
 MODEL = "model default"
@@ -191,7 +191,7 @@ class _Resolver:
         found: dict[str, Entry] = {}
         for name, entry in given.items():
             try:
-                found[name] = Entry(_SETTINGS[name](entry.value), entry.source)
+                found[name] = Entry(_setting(name, entry.value), entry.source)
             except ArmillaryError as error:
                 self._problem(entry, name, error)
         return found
@@ -224,84 +224,23 @@ def _is_input(memory: Memory) -> bool:
     return memory.input
 
 
-# ------------------------------------------------------------------------------------ the kinds of settings
+def known_names(key: str) -> Iterable[str]:
+    """The names that a setting of [run] may have; none where it is no name."""
+    if key == "method":
+        from armillary.runtime.integrators import METHODS
+
+        return METHODS
+    if key == "formalism":
+        from armillary.program.derive import formalisms
+
+        return ["auto", *formalisms()]
+    return ()
 
 
-def _seconds(value: Any) -> float:
-    return read_number(value, "s", SYSTEMS["SI"], TIME)
-
-
-def _positive_seconds(value: Any) -> float:
-    seconds = _seconds(value)
-    if seconds <= 0.0:
-        raise BadValueError(f"must be positive, not {shown(value)}")
-    return seconds
-
-
-def _duration(value: Any) -> float:
-    seconds = _seconds(value)
-    if seconds < 0.0:
-        raise BadValueError(f"must not be negative, not {shown(value)}")
-    return seconds
-
-
-def _largest_step(value: Any) -> float:
-    return math.inf if value == math.inf else _positive_seconds(value)
-
-
-def _sample(value: Any) -> float | list[float]:
-    return [_seconds(v) for v in value] if isinstance(value, list) else _positive_seconds(value)
-
-
-def _tolerance(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadValueError(f"needs a number, not {shown(value)}")
-    number = finite(value)
-    if number < 0.0:
-        raise BadValueError(f"must not be negative, not {number}")
-    return number
-
-
-def _tolerances(value: Any) -> float | list[float]:
-    return [_tolerance(v) for v in value] if isinstance(value, list) else _tolerance(value)
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise BadValueError(f"needs a whole number, at least 1, not {shown(value)}")
-    return value
-
-
-def _method(value: Any) -> str:
-    from armillary.runtime.integrators import METHODS
-
-    return _one_of(value, METHODS, "method")
-
-
-def _formalism(value: Any) -> str:
-    from armillary.program.derive import formalisms
-
-    return _one_of(value, ["auto", *formalisms()], "formalism")
-
-
-def _one_of(value: Any, known: Iterable[str], kind: str) -> str:
-    if not isinstance(value, str):
-        raise BadValueError(f"must be the name of a {kind}, not {shown(value)}")
-    if value not in known:
-        near = nearest(value, known) or f"; there are {', '.join(known)}"
-        raise ArmillaryError(f"there is no {kind} '{value}'{near}")
-    return value
-
-
-_SETTINGS: dict[str, Callable[[Any], Any]] = {
-    "duration": _duration,
-    "start": _seconds,
-    "step": _positive_seconds,
-    "method": _method,
-    "sample": _sample,
-    "rtol": _tolerance,
-    "atol": _tolerances,
-    "max_step": _largest_step,
-    "max_steps": _count,
-    "formalism": _formalism,
-}
+def _setting(key: str, value: Any) -> Any:
+    """A value of [run], read and checked."""
+    found = RUN_TABLE[key].read(value)
+    known = known_names(key)
+    if known and found not in known:
+        raise ArmillaryError(f"there is no {key} '{found}'{instead(found, known)}")
+    return found

@@ -39,11 +39,10 @@ from typing import Any, NamedTuple
 from armillary.errors import ArmillaryError, nearest, shortened
 from armillary.files.model.documents import Document, read_document
 from armillary.model.kinds import shown
+from armillary.settings import RUN_TABLE
 
 TABLES = ("parameters", "initial", "inputs", "memory", "user", "run", "output")
-RUN_KEYS = (
-    "duration", "start", "step", "method", "sample", "rtol", "atol", "max_step", "max_steps", "formalism",
-)  # fmt: skip
+RUN_KEYS = tuple(RUN_TABLE)
 OUTPUT_KEYS = ("file", "select")
 _KNOWN: dict[str, tuple[str, ...]] = {"run": RUN_KEYS, "output": OUTPUT_KEYS}  # tables of fixed keys
 _TOP = ("model", "title", *TABLES)

@@ -4,30 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-_VALUE = {"type": ["number", "string"]}
-_TIME = {**_VALUE, "examples": [0.01, "10 ms", "2 min"]}
-_SETTINGS: dict[str, dict[str, Any]] = {
-    "duration": {**_TIME, "description": "length of the run; seconds, or text with units"},
-    "start": {**_TIME, "description": "time at which it starts; 0 where left out"},
-    "step": {**_TIME, "description": "step of a fixed-step method, first step of an adaptive one"},
-    "method": {
-        "type": "string",
-        "description": "integration method; rk4 with a step, dop853 without",
-        "examples": ["rk4", "midpoint", "dopri5", "dop853", "scipy:Radau"],
-    },
-    "sample": {
-        "anyOf": [_TIME, {"type": "array", "items": _TIME}],
-        "description": "time between rows of the results, or the times of rows",
-    },
-    "rtol": {"type": "number", "description": "relative error that an adaptive method tolerates"},
-    "atol": {
-        "anyOf": [{"type": "number"}, {"type": "array", "items": {"type": "number"}}],
-        "description": "absolute error that it tolerates; one number, or one per state",
-    },
-    "max_step": {**_TIME, "description": "largest step of an adaptive method"},
-    "max_steps": {"type": "integer", "minimum": 1, "description": "number of steps that ends the run"},
-    "formalism": {"type": "string", "description": "how the equations are derived; auto where left out"},
-}
+from armillary.files.model.schema import SCHEMA_VERSION
+from armillary.model.kinds import QUANTITY
+from armillary.settings import RUN_TABLE
+
+_VALUE = QUANTITY.schema()
 
 
 def run_schema() -> dict[str, Any]:
@@ -41,8 +22,9 @@ def run_schema() -> dict[str, Any]:
             "additionalProperties": {"anyOf": [_VALUE, {"type": "object"}]},
         }
 
+    settings = {key: setting.schema() for key, setting in RUN_TABLE.items()}
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$schema": SCHEMA_VERSION,
         "title": "Armillary run file",
         "type": "object",
         "required": ["model"],
@@ -55,7 +37,7 @@ def run_schema() -> dict[str, Any]:
             "inputs": values("signals from outside"),
             "memory": values("memories at the start"),
             "user": {"type": "object", "description": "data for the user's own function on_input"},
-            "run": {"type": "object", "additionalProperties": False, "properties": _SETTINGS},
+            "run": {"type": "object", "additionalProperties": False, "properties": settings},
             "output": {
                 "type": "object",
                 "additionalProperties": False,

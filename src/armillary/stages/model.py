@@ -11,6 +11,7 @@ from armillary.program import momentum, redundant, sensitivity
 from armillary.runtime.models import compiled, compiling, converted
 from armillary.runtime.models import redundant as redundant_models
 from armillary.runtime.models import sensitive as sensitive_models
+from armillary.settings import RunSettings
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Metrics
     from armillary.ensembles.result import Batch
-    from armillary.runtime.settings import RunOptions
+    from armillary.settings import RunOptions
     from armillary.stages.equations import Equations
 
 
@@ -106,10 +107,10 @@ class Model(compiled.CompiledModel):
                 "on_start=: give the initial values of all runs as arrays, initial={'name': […]}, or call "
                 "simulate(on_start=…) run by run"
             )
+        settings = RunSettings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
         return simulate_batch(
-            self, t_end, step=step, method=method, parameters=parameters, initial=initial, memory=memory,
-            t0=t0, sample=sample, watch=watch, outputs=outputs, metrics=metrics, runs=runs, rtol=rtol,
-            atol=atol, max_step=max_step, max_steps=max_steps, threads=threads, device=device,
+            self, settings, parameters=parameters, initial=initial, memory=memory, watch=watch,
+            outputs=outputs, metrics=metrics, runs=runs, threads=threads, device=device,
             precision=precision, progress=progress,
         )  # fmt: skip
 

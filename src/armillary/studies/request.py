@@ -17,8 +17,8 @@ from armillary.errors import ArmillaryError, ParameterError
 from armillary.model.unit_system import state_factor
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table, plain_number
-from armillary.runtime.settings import RunSettings
 from armillary.runtime.start.initial import state_number
+from armillary.settings import RunSettings
 from armillary.studies.definition import Definition, make_definition
 from armillary.studies.identity import identity
 from armillary.studies.layout import Layout

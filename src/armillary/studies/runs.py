@@ -18,7 +18,7 @@ from armillary.errors import ParameterError, nearest
 from armillary.results.files import netcdf_label
 from armillary.results.record import distinct
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.settings import RunSettings
+from armillary.settings import RunSettings
 from armillary.studies.definition import Definition
 from armillary.studies.layout import METRIC, RUN, STATUS, STOP, VARIED, Array, Column, Layout, Made
 from armillary.studies.work import Values

@@ -44,7 +44,7 @@ class StudySetup(Simulation):
 
         Where the folder's is the same with fewer runs, it is extended, if its design allows that.
         """
-        arguments = self.arguments()
+        settings = self.run_settings()
         self.check_places()
         self.check_values()
         model = self.model  # by which names of outputs are known
@@ -54,7 +54,8 @@ class StudySetup(Simulation):
             "metrics": self.metrics or None,
             "outputs": self.names if self.values.select else None,
             **{name: given[name] for name in ("design", *_DESIGN, *_OTHERS) if name in given},
-            **arguments,
+            **settings.changed(),
+            **self.given(),
         }
         wanted, there = self.design, read_definition(Folder(self.folder))
         if there is not None and there.runs < wanted.runs and wanted.open_ended:

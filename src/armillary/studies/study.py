@@ -16,7 +16,7 @@ from armillary.ensembles.batch import check_device, thread_count
 from armillary.ensembles.metrics import Metrics
 from armillary.errors import ArmillaryError, ModelError, require
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.settings import RunSettings
+from armillary.settings import RunSettings
 from armillary.studies.consolidate import consolidate, is_consolidated
 from armillary.studies.definition import (
     Definition,

@@ -14,9 +14,9 @@ import numpy as np
 
 from armillary.runtime.integrators.records import Functions, Integration, Status, Stepping
 from armillary.runtime.integrators.sampling import most_rows
+from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.event_thresholds import LANDING
 from armillary.runtime.loop.layout import FUNCTIONS, Control, Phase, Reason, Shape
-from armillary.runtime.settings import RunSettings
 
 CHUNK_SECONDS = 0.1
 _FIRST_CHUNK = 200
@@ -40,7 +40,7 @@ class CompiledRun:
     def __init__(
         self,
         functions: Functions,
-        settings: RunSettings,
+        settings: IntegrationSettings,
         *,
         state: np.ndarray,
         memory: np.ndarray,

@@ -12,12 +12,12 @@ from armillary.runtime.integrators.driving import CompiledRun, drive
 from armillary.runtime.integrators.records import Functions, Integration, Stepping
 from armillary.runtime.integrators.sampling import check_rows
 from armillary.runtime.integrators.scipy import integrate_with_scipy
-from armillary.runtime.settings import RunSettings
+from armillary.runtime.integrators.settings import IntegrationSettings
 
 
 def integrate(
     functions: Functions,
-    settings: RunSettings,
+    settings: IntegrationSettings,
     *,
     state: Any,
     memory: Any = (),
@@ -25,7 +25,7 @@ def integrate(
     progress: Callable[[float], None] | None = None,
     stepping: Stepping | None = None,
 ) -> Integration:
-    """The motion with some settings (completed ones: see `RunSettings.completed`).
+    """The motion with some settings (see `completed`).
 
     Without ``sample`` there is a row at the end of every step. ``max_steps`` counts rejected steps too.
     ``progress`` is called about ten times a second with the time reached; ``stepping`` is for redundant

@@ -22,7 +22,7 @@ import numpy as np
 from armillary.runtime.integrators.records import Functions, Integration, Status
 from armillary.runtime.integrators.sampling import SampleTimes, most_rows
 from armillary.runtime.integrators.scipy_events import Events
-from armillary.runtime.settings import RunSettings
+from armillary.runtime.integrators.settings import IntegrationSettings
 
 SECONDS_BETWEEN_REPORTS = 0.1
 
@@ -178,7 +178,7 @@ class _Run:
 
 def integrate_with_scipy(
     functions: Functions,
-    settings: RunSettings,
+    settings: IntegrationSettings,
     *,
     state: np.ndarray,
     memory: np.ndarray,

@@ -23,6 +23,7 @@ from armillary.program.derive import derive
 from armillary.program.equations import NOT_PICKLED, Equations
 from armillary.program.roots import WATCHMEN
 from armillary.runtime.integrators import Functions, Integration
+from armillary.runtime.integrators.settings import completed
 from armillary.runtime.models.configurations import Configurations, changes_configuration
 from armillary.runtime.models.failure import raise_for
 from armillary.runtime.models.instance import Instance
@@ -30,11 +31,11 @@ from armillary.runtime.models.legs import Journey, Traveller, straight
 from armillary.runtime.models.parameters import check_physical, parameter_table, with_these
 from armillary.runtime.models.weak_masses import sound_part
 from armillary.runtime.progress import progress_line
-from armillary.runtime.settings import RunSettings
 from armillary.runtime.start.hooks import OnStart, started
 from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, vector
 from armillary.runtime.start.mass_centres import with_mass_centres, with_started_memory
 from armillary.runtime.start.place import Place
+from armillary.settings import RunSettings
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
@@ -303,7 +304,7 @@ class CompiledModel:
 
     def run_with(
         self,
-        settings: RunSettings,
+        given: RunSettings,
         *,
         parameters: Mapping[str, Any] | None = None,
         initial: Mapping[str, float] | Sequence[float] | None = None,
@@ -312,7 +313,7 @@ class CompiledModel:
         on_start: OnStart | None = None,
     ) -> Run:
         """The motion with the settings of a record; see ``simulate``."""
-        settings = settings.completed()
+        settings = completed(given)
         t0, adaptive = settings.t0, settings.integrator.adaptive
         values = self._table.values(parameters)
         check_physical(self.equations.system, self._table, values)

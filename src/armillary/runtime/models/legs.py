@@ -19,6 +19,7 @@ from armillary.program.roots import FLIP, LOST, RANK, WATCHMEN
 from armillary.runtime.integrators import Integration
 from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.sampling import SampleTimes
+from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.formulas import EPSILON
 from armillary.runtime.models.configurations import Configurations, changes_configuration
 from armillary.runtime.models.instance import Instance
@@ -31,7 +32,6 @@ from armillary.runtime.models.rank_loss import (
     horizon,
     leap,
 )
-from armillary.runtime.settings import RunSettings
 from armillary.runtime.start.place import Place
 
 Report = Callable[[float], None] | None  # called with the time reached
@@ -69,7 +69,7 @@ class Journey:
         )
 
 
-def straight(instance: Instance, start: Place, settings: RunSettings, report: Report) -> Journey:
+def straight(instance: Instance, start: Place, settings: IntegrationSettings, report: Report) -> Journey:
     """A run through one program alone."""
     result = _integrated(instance, start, settings, report)
     watched = instance.equations.targets.watched
@@ -84,7 +84,9 @@ def straight(instance: Instance, start: Place, settings: RunSettings, report: Re
     return journey
 
 
-def _integrated(instance: Instance, place: Place, settings: RunSettings, report: Report) -> Integration:
+def _integrated(
+    instance: Instance, place: Place, settings: IntegrationSettings, report: Report
+) -> Integration:
     """The motion of one program from a place."""
     return integrate(
         instance.model.run_functions(),
@@ -111,7 +113,7 @@ class Traveller:
     """A run under way: where it is, in what configuration, and how it goes on from there."""
 
     def __init__(
-        self, configurations: Configurations, place: Place, settings: RunSettings, report: Report
+        self, configurations: Configurations, place: Place, settings: IntegrationSettings, report: Report
     ) -> None:
         self.configurations, self.place, self.settings, self.report = configurations, place, settings, report
         self.t0, self.t_end, self.grid = settings.t0, settings.t_end, settings.fixed_step
@@ -319,7 +321,7 @@ def _deeds(event: Event) -> str:
     return " and ".join(f"{verb} {', '.join(u.data.name for u in us)}" for verb, us in both if us)
 
 
-def _all_times(settings: RunSettings) -> np.ndarray:
+def _all_times(settings: IntegrationSettings) -> np.ndarray:
     """Times of all rows; without ``sample`` the ends of steps."""
     if not settings.samples.every_step:
         return settings.samples.times(0, settings.samples.count)

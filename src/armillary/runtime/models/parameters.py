@@ -21,8 +21,8 @@ from armillary.mechanics.masses.run_masses import RunMasses
 from armillary.model.body import Body
 from armillary.model.system import System
 from armillary.model.unit_system import UnitSystem
+from armillary.model.values import BadValueError, read_number
 from armillary.program.equations import Equations
-from armillary.runtime.values import BadValueError, read_number
 
 
 @dataclass(frozen=True)

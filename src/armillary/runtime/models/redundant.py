@@ -19,6 +19,7 @@ from armillary.program.derive import derive
 from armillary.program.redundant import EXACT, RedundantEquations
 from armillary.runtime.integrators import Stepping
 from armillary.runtime.integrators.integrate import integrate
+from armillary.runtime.integrators.settings import completed
 from armillary.runtime.loop.redundant_layout import Scheme
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.failure import raise_for
@@ -27,11 +28,11 @@ from armillary.runtime.models.legs import Journey
 from armillary.runtime.models.parameters import check_physical
 from armillary.runtime.models.weak_masses import sound_part
 from armillary.runtime.progress import progress_line
-from armillary.runtime.settings import RunSettings
 from armillary.runtime.start.hooks import OnStart, started
 from armillary.runtime.start.initial import initial_memory, vector
 from armillary.runtime.start.place import Place
 from armillary.runtime.start.redundant import Initial, Start
+from armillary.settings import RunSettings
 
 if TYPE_CHECKING:
     from armillary.results import Run
@@ -200,7 +201,7 @@ class RedundantModel(CompiledModel):
 
     def run_with(
         self,
-        settings: RunSettings,
+        given: RunSettings,
         *,
         parameters: Mapping[str, Any] | None = None,
         initial: Initial = None,
@@ -212,7 +213,7 @@ class RedundantModel(CompiledModel):
         on_start: OnStart | None = None,
     ) -> Run:
         """The motion with the settings of a record; see ``simulate``."""
-        settings = settings.completed(redundant=True)
+        settings = completed(given, redundant=True)
         t0, method = settings.t0, settings.integrator.name
         if translation not in ("explicit", "implicit"):
             raise ArmillaryError(f"translation='{translation}' is neither 'explicit' nor 'implicit'")

@@ -1,0 +1,47 @@
+"""The record of run settings, and all that is made from it."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import MISSING, fields
+from typing import Any
+
+import pytest
+
+import armillary as arm
+from armillary.run_files.schema import run_schema
+from armillary.settings import FILE_KEYS, SETTINGS, RunOptions, RunSettings
+from armillary.stages.model import Model
+from tests.runtime.compiled_systems import oscillator
+
+DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(RunSettings)}
+
+
+@pytest.mark.parametrize("verb", [Model.simulate, Model.simulate_batch, arm.Study])
+def test_signatures_have_all_settings_with_their_defaults(verb: Any) -> None:
+    known = inspect.signature(verb).parameters
+    for name, default in DEFAULTS.items():
+        assert known[name].default == (inspect.Parameter.empty if default is MISSING else default), name
+
+
+def test_verbs_that_hand_options_on_name_all_settings() -> None:
+    assert set(DEFAULTS) - {"t_end"} <= set(RunOptions.__annotations__)
+
+
+def test_files_have_a_key_with_a_description_for_each_setting() -> None:
+    table = run_schema()["properties"]["run"]["properties"]
+    assert [*FILE_KEYS.values(), "formalism"] == list(table)
+    assert all(table[FILE_KEYS[name]]["description"] == setting.help for name, setting in SETTINGS.items())
+
+
+def test_settings_in_a_file_are_those_of_a_call() -> None:
+    made = RunSettings.from_file({"duration": 2.0, "start": 1.0, "step": 0.1, "method": "rk4"})
+    assert made.changed() == {"t_end": 3.0, "t0": 1.0, "step": 0.1, "method": "rk4"}
+
+
+def test_a_record_and_keywords_give_the_same_run() -> None:
+    model = oscillator()
+    keywords: dict[str, Any] = {"step": 0.01, "method": "midpoint", "sample": 0.1}
+    first = model.simulate(0.5, **keywords)
+    again = model.run_with(RunSettings(0.5, **keywords))
+    assert (first.values == again.values).all() and first.info["method"] == again.info["method"]
