@@ -170,15 +170,17 @@ def members(cls: type) -> Iterator[tuple[str, Any]]:
             elif isinstance(member, classmethod):
                 yield _call(f"{cls.__name__}.{name}", getattr(cls, name)), member
             elif callable(member):
-                yield _call(name, member), member
+                yield _call(name, member, method=not isinstance(member, type | staticmethod)), member
 
 
-def _call(name: str, thing: Any) -> str:
+def _call(name: str, thing: Any, *, method: bool = False) -> str:
     """The name with its arguments, without types; errors and what users do not construct stand alone."""
     built = (armillary.Expr, armillary.Vector, armillary.Dyadic)
     if dataclasses.is_dataclass(thing) or thing in built or _is_error(thing):
         return f"`{name}`"
-    arguments = [p for p in inspect.signature(thing).parameters.values() if p.name != "self"]
+    arguments = list(inspect.signature(thing).parameters.values())
+    if method:  # its first argument is the object
+        arguments = arguments[1:]
     return f"`{name}{inspect.Signature([p.replace(annotation=p.empty) for p in arguments])}`"
 
 

@@ -14,9 +14,12 @@ from pathlib import Path
 import armillary
 from armillary.files.model.objects import BEAMS, PLATES
 from armillary.files.model.objects import SECTIONS as CROSS_SECTIONS
-from armillary.files.model.sections import FLEXIBLE, LAYOUT, SECTIONS, TOP, Verb
+from armillary.files.model.sections import FLEXIBLE, LAYOUT, SECTIONS, TOP, entry_form, entry_kind, verbs_of
+from armillary.model.joints.text_forms import JOINTS
 from armillary.model.kinds import Either, Form, Kind, Maker, TableOf
-from armillary.model.text_objects import FRICTIONS, JOINTS, ORBITS
+from armillary.model.laws import FRICTIONS
+from armillary.model.space.orbit import ORBITS
+from armillary.model.verbs import Verb
 
 FOLDER = Path(__file__).parent / "reference"
 PAGE = FOLDER / "text-models.md"
@@ -69,7 +72,7 @@ def page() -> str:
     for key in LAYOUT:
         if key in SECTIONS:
             lines += [f"## {key}", "", ABOUT[key], ""]
-            for verb in SECTIONS[key]:
+            for verb in verbs_of(key):
                 lines += list(_verb(key, verb))
         elif key in ABOUT:
             lines += [f"## {key}", "", ABOUT[key], ""]
@@ -86,11 +89,11 @@ def page() -> str:
 
 
 def _verb(section: str, verb: Verb) -> Iterator[str]:
-    yield f"### {verb.key or verb.method}"
+    yield f"### {entry_form(verb).key or verb.name}"
     yield ""
-    yield f"`[{section}.NAME]` says `System.{verb.method}`."
+    yield f"`[{section}.NAME]` says `System.{verb.name}`."
     yield ""
-    yield from _table({**verb.fields, **verb.extra}, verb.form.needs)
+    yield from _table(entry_kind(verb).fields, entry_form(verb).needs)
 
 
 def _kind(kind: Kind) -> Iterator[str]:

@@ -9,11 +9,13 @@ import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from armillary.model.verbs import VERBS
 from tests.export.fmi import host
 from tests.pages import run_page
 
@@ -23,6 +25,16 @@ PAGES = [*SITE, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
+@pytest.fixture
+def known_verbs() -> Iterator[None]:
+    """Verbs that a page adds are forgotten after it."""
+    before = dict(VERBS)
+    yield
+    VERBS.clear()
+    VERBS.update(before)
+
+
+@pytest.mark.usefixtures("known_verbs")
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = page.read_text(encoding="utf-8")

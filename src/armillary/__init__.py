@@ -83,7 +83,9 @@ from armillary.model.public import (
     time_derivative,
     velocity,
 )
-from armillary.model.space import Gyro, Orbit, attitude
+from armillary.model.space.attitude import attitude
+from armillary.model.space.orbit import Orbit
+from armillary.model.space.wheels import Gyro
 from armillary.stages import System, load
 from armillary.version import VERSION
 

@@ -35,9 +35,9 @@ def described() -> arm.System:
 
 
 def contents(s: arm.System) -> dict[str, Any]:
-    """All that a description holds, in copies: its tables, its journal, and what its bodies hold."""
+    """All that a description holds, in copies: its tables, its records, and what its bodies hold."""
     found: dict[str, Any] = {k: v.copy() for k, v in vars(s).items() if isinstance(v, dict | list)}
-    found["journal"] = list(s.telling.entries)
+    found["records"] = list(s.recorder.records)
     for body in (s.ground, *s.bodies.values()):
         found[body.name] = {k: v.copy() if isinstance(v, dict) else v for k, v in vars(body).items()}
     for name, flex in s.flexibles.items():
@@ -115,10 +115,7 @@ def calls_of(action: Callable[[], Any], stop_at: int | None = None) -> int:
         code = frame.f_code
         if event == "call" and "/armillary/model/" in code.co_filename.replace("\\", "/"):
             # An error in a generator that is closed unread would be lost.
-            if (
-                code.co_filename.endswith(("journal.py", "undoing.py"))
-                or code.co_flags & inspect.CO_GENERATOR
-            ):
+            if code.co_filename.endswith(("verbs.py", "recorder.py")) or code.co_flags & inspect.CO_GENERATOR:
                 return
             count += 1
             if count == stop_at:

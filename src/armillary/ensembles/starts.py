@@ -19,6 +19,7 @@ from armillary.algebra.expression import as_expr
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
+from armillary.model.space.initial_motion import mass_centre_starts
 from armillary.model.unit_system import state_factor
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
@@ -268,7 +269,7 @@ class Starts:
         ordinary = self.model.start_tail is not None and kind.place_at_start is CompiledModel.place_at_start
         ordinary = ordinary and kind.second_half is CompiledModel.second_half
         started = any(m.start is not None for m in equations.system.memories.values())
-        return ordinary and not (equations.reduction.rows or started or equations.system.mass_centre_starts())
+        return ordinary and not (equations.reduction.rows or started or mass_centre_starts(equations.system))
 
     @cached_property
     def _alike(self) -> bool:
@@ -284,7 +285,7 @@ class Starts:
         expression = dict(zip(program.constants, program.precompute.results, strict=True))
         used = symbols(*program.geometry.results)
         entering = set(symbols(*[expression.get(s, s) for s in used]))
-        for start in system.mass_centre_starts():
+        for start in mass_centre_starts(system):
             entering |= set(symbols(*[as_expr(x) for x in (*start.places, *start.rates)]))
         entering |= set(symbols(*[m.start for m in system.memories.values() if m.start is not None]))
         names = {s.data.name for s in entering}

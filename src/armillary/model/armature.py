@@ -12,50 +12,48 @@ carries along, without a speed of its own, feels nothing of it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import ENERGY
 from armillary.errors import ModelError
-from armillary.model.constraints import Constraints
-from armillary.model.flexible.attachment import Flexible
 from armillary.model.joints import Drift
-from armillary.model.journal import recorded
+from armillary.model.kinds import EXPRESSION
+from armillary.model.references import constant_reader, find_speed
+from armillary.model.verbs import PairForm, verb
+
+if TYPE_CHECKING:
+    from armillary.model.system import System
 
 
-class Armatures(Constraints):
-    """The part of a System that holds the armatures of its joints, by speed."""
+@verb(PairForm("armature", EXPRESSION, "coordinate", "value"))
+def armature(system: System, coordinate: Any, value: Any) -> None:
+    """Reflected rotor inertia of a joint: a term ``value`` on the diagonal of the mass matrix.
 
-    armatures: dict[Expr, Expr]
-    flexibles: dict[str, Flexible]
+    ``coordinate`` is a coordinate of the joint or one of its speeds u; the energy is ½ value u². The
+    value is a number, a text or an expression of parameters, in kg m² for a speed that turns and in kg
+    for one that slides.
+    """
+    speed = find_speed(system, coordinate, "armature")
+    where = f"armature of '{speed}'"
+    if speed in system.armatures:
+        raise ModelError(f"{where}: it has one already, {system.armatures[speed]}; give their sum once")
+    if any(speed in flex.speeds for flex in system.flexibles.values()):
+        raise ModelError(f"{where}: it is the speed of a mode; an armature belongs to a joint's speed")
+    _check_velocity_axes(system, speed, where)
+    dimension = None if speed.dimension is None else ENERGY / (speed.dimension * speed.dimension)
+    inertia = constant_reader(system, where, dimension)(value)
+    if inertia.kind == "number" and inertia.data < 0:
+        raise ModelError(f"{where}: {inertia.data:g} is negative; an inertia is zero or positive")
+    system.armatures[speed] = inertia
 
-    @recorded
-    def armature(self, coordinate: Any, value: Any) -> None:
-        """Reflected rotor inertia of a joint: a term ``value`` on the diagonal of the mass matrix.
 
-        ``coordinate`` is a coordinate of the joint or one of its speeds u; the energy is ½ value u². The
-        value is a number, a text or an expression of parameters, in kg m² for a speed that turns and in kg
-        for one that slides.
-        """
-        speed = self._speed_of(coordinate, "armature")
-        where = f"armature of '{speed}'"
-        if speed in self.armatures:
-            raise ModelError(f"{where}: it has one already, {self.armatures[speed]}; give their sum once")
-        if any(speed in flex.speeds for flex in self.flexibles.values()):
-            raise ModelError(f"{where}: it is the speed of a mode; an armature belongs to a joint's speed")
-        self._check_velocity_axes(speed, where)
-        dimension = None if speed.dimension is None else ENERGY / (speed.dimension * speed.dimension)
-        inertia = self._constant_reader(where, dimension)(value)
-        if inertia.kind == "number" and inertia.data < 0:
-            raise ModelError(f"{where}: {inertia.data:g} is negative; an inertia is zero or positive")
-        self.armatures[speed] = inertia
-
-    def _check_velocity_axes(self, speed: Expr, where: str) -> None:
-        """A velocity in body axes turns with the body: its rate is not the acceleration along it."""
-        for body in self.bodies.values():
-            for step in body.assembly.steps:
-                if isinstance(step, Drift) and step.velocity == "body" and speed in step.linear.values():
-                    raise ModelError(
-                        f"{where}: it is a velocity of body '{body.name}' in axes that turn with it, along "
-                        "which no drive acts; use Free(velocity='parent'), or add to the body's mass"
-                    )
+def _check_velocity_axes(system: System, speed: Expr, where: str) -> None:
+    """A velocity in body axes turns with the body: its rate is not the acceleration along it."""
+    for body in system.bodies.values():
+        for step in body.assembly.steps:
+            if isinstance(step, Drift) and step.velocity == "body" and speed in step.linear.values():
+                raise ModelError(
+                    f"{where}: it is a velocity of body '{body.name}' in axes that turn with it, along "
+                    "which no drive acts; use Free(velocity='parent'), or add to the body's mass"
+                )

@@ -12,7 +12,7 @@ from armillary.algebra.triples import Matrix, Triple
 from armillary.algebra.vectors import Frame, Vector
 from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly, JointType
-from armillary.model.journal import recorded
+from armillary.model.verbs import NoForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.flexible.attachment import Flexible
@@ -102,7 +102,7 @@ class Body(_Part):
         """Speeds of the joint, then those of the modes."""
         return self.joint_speeds + (self.flex.speeds if self.flex else ())
 
-    @recorded
+    @verb(NoForm("the entry of the body holds it, as flexible"))
     def flexible(self, source: Any = None, *, held: str | None = None, **options: Any) -> FlexiblePart:
         """Modes for this body, in one of these ways; returns the part: frequencies, integrals, ``table()``.
 
@@ -172,7 +172,7 @@ class Body(_Part):
         """The mass centre."""
         return self.points["com"]
 
-    @recorded
+    @verb(NoForm("the entry of the body holds it, among its points"))
     def point(self, *where: Any, name: str | None = None) -> Point:
         """A point: ``body.point("tip", (0, 1, 0))``, ``body.point((0, 1, 0))``, or a known one by name."""
         if len(where) == 1 and isinstance(where[0], str):

@@ -7,9 +7,8 @@ contact without compliance, are not the business of this file.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
@@ -23,146 +22,186 @@ from armillary.model import motion
 from armillary.model.body import Body, Point
 from armillary.model.inertia_input import finite_number
 from armillary.model.joints.base import UNIT_AXES, across
-from armillary.model.journal import recorded
-from armillary.model.laws import SmoothFriction, StickSlip, contact_force, friction_per_speed
-from armillary.model.reading import Reading
+from armillary.model.kinds import EXPRESSION, NAME, NUMBER, POINT, VECTOR, ListOf
+from armillary.model.laws import FRICTION, SmoothFriction, StickSlip, contact_force, friction_per_speed
+from armillary.model.loads import add_load, force
+from armillary.model.names import check_new_name
 from armillary.model.records import Load
+from armillary.model.references import constant_reader, find_point, unit_direction
 from armillary.model.sticking import Limits, sticking_friction
 from armillary.model.unit_system import default_value
+from armillary.model.verbs import EntryForm, verb
+
+if TYPE_CHECKING:
+    from armillary.model.system import System
 
 
-class Contacts(Reading):
-    """Elements that push, or hold, only where they must; a part of ``System``."""
+@verb(
+    EntryForm(
+        "loads",
+        {
+            "stop": NAME,
+            "lower": EXPRESSION,
+            "upper": EXPRESSION,
+            "stiffness": EXPRESSION,
+            "damping": EXPRESSION,
+            "exponent": NUMBER,
+        },
+        key="stop",
+        arguments={"stop": "coordinate"},
+        needs=("stiffness",),
+    )
+)
+def stop(
+    system: System,
+    name: str,
+    coordinate: Any,
+    *,
+    lower: Any = None,
+    upper: Any = None,
+    stiffness: Any,
+    damping: Any = 0,
+    exponent: float = 1,
+) -> Expr:
+    """A bump stop at one end of a coordinate's travel, or at both, by ``contact_force``.
 
-    coordinates: list[Expr]
-    rates: dict[Expr, Expr]
-    # What System itself gives: the public pieces of which everything here is made.
-    force: Callable[..., Expr]
-    memory: Callable[..., Expr]
-    update: Callable[..., None]
-    event: Callable[..., None]
-    _add_load: Callable[[Load], Expr]
+    Forces, or for an angle moments, act between the body and its parent, and on this coordinate alone.
+    Ends may move with time. ``stiffness`` in N/mⁿ or N·m/radⁿ, ``damping`` in s/m or s/rad. Returns the
+    force, positive towards greater values of the coordinate.
+    """
+    where = f"stop '{name}'"
+    check_new_name(system, name, "stop")
+    q, u, body = _travel(system, coordinate, where)
+    n = _exponent(exponent, where)
+    k = _read(system, stiffness, f"stiffness of {where}", _effort(q) / _dimension(q) ** n, positive=True)
+    a = _read(system, damping, f"damping of {where}", TIME / _dimension(q))
+    low, high = (
+        None if end is None else _end(system, end, f"{side} end of {where}", q)
+        for side, end in (("lower", lower), ("upper", upper))
+    )
+    if low is None and high is None:
+        raise ModelError(f"{where} stops nothing: give lower=, upper= or both")
+    if low is not None and high is not None:
+        known = (_known(low), _known(high))
+        if known[0] is not None and known[1] is not None and known[0] >= known[1]:
+            raise ModelError(f"{where}: its lower end {low} is not below its upper end {high}")
+    value: Any = 0
+    if low is not None:
+        value = value + contact_force(low - q, motion.time_derivative(low) - u, k, a, n)
+    if high is not None:
+        value = value - contact_force(q - high, u - motion.time_derivative(high), k, a, n)
+    return _load_on(system, name, value, u, body, where)
 
-    @recorded
-    def stop(
-        self,
-        name: str,
-        coordinate: Any,
-        *,
-        lower: Any = None,
-        upper: Any = None,
-        stiffness: Any,
-        damping: Any = 0,
-        exponent: float = 1,
-    ) -> Expr:
-        """A bump stop at one end of a coordinate's travel, or at both, by ``contact_force``.
 
-        Forces, or for an angle moments, act between the body and its parent, and on this coordinate alone.
-        Ends may move with time. ``stiffness`` in N/mⁿ or N·m/radⁿ, ``damping`` in s/m or s/rad. Returns the
-        force, positive towards greater values of the coordinate.
-        """
-        where = f"stop '{name}'"
-        self._new_name(name, "stop")
-        q, u, body = _travel(self, coordinate, where)
-        n = _exponent(exponent, where)
-        k = _read(self, stiffness, f"stiffness of {where}", _effort(q) / _dimension(q) ** n, positive=True)
-        a = _read(self, damping, f"damping of {where}", TIME / _dimension(q))
-        low, high = (
-            None if end is None else _end(self, end, f"{side} end of {where}", q)
-            for side, end in (("lower", lower), ("upper", upper))
-        )
-        if low is None and high is None:
-            raise ModelError(f"{where} stops nothing: give lower=, upper= or both")
-        if low is not None and high is not None:
-            known = (_known(low), _known(high))
-            if known[0] is not None and known[1] is not None and known[0] >= known[1]:
-                raise ModelError(f"{where}: its lower end {low} is not below its upper end {high}")
-        value: Any = 0
-        if low is not None:
-            value = value + contact_force(low - q, motion.time_derivative(low) - u, k, a, n)
-        if high is not None:
-            value = value - contact_force(q - high, u - motion.time_derivative(high), k, a, n)
-        return _load_on(self, name, value, u, body, where)
+@verb(
+    EntryForm(
+        "loads",
+        {
+            "brake": NAME,
+            "capacity": EXPRESSION,
+            "stiffness": EXPRESSION,
+            "damping": EXPRESSION,
+            "static": EXPRESSION,
+        },
+        key="brake",
+        arguments={"brake": "coordinate"},
+        needs=("capacity", "stiffness", "damping"),
+    )
+)
+def brake(
+    system: System,
+    name: str,
+    coordinate: Any,
+    *,
+    capacity: Any,
+    stiffness: Any,
+    damping: Any,
+    static: Any = None,
+) -> Expr:
+    """A brake, or dry friction in a joint, that holds at rest without creep.
 
-    @recorded
-    def brake(
-        self,
-        name: str,
-        coordinate: Any,
-        *,
-        capacity: Any,
-        stiffness: Any,
-        damping: Any,
-        static: Any = None,
-    ) -> Expr:
-        """A brake, or dry friction in a joint, that holds at rest without creep.
+    ``capacity`` is the greatest force, or for an angle moment, while sliding, and may vary; ``static``
+    the one it bears at rest, the same where it is left out. ``stiffness`` and ``damping`` are those of
+    the locked brake. Returns the force on the coordinate. Its memories are ``name_mode`` (0 open, 1
+    sticks, 2 slides) and ``name_anchor``, its event is ``name_grip``.
+    """
+    where = f"brake '{name}'"
+    check_new_name(system, name, "brake")
+    q, u, body = _travel(system, coordinate, where)
+    effort = _effort(q)
+    k = _read(system, stiffness, f"stiffness of {where}", effort / _dimension(q), positive=True)
+    c = _read(system, damping, f"damping of {where}", effort / _dimension(u), positive=True)
+    sliding = _size(system, capacity, f"capacity of {where}", effort)
+    limits = Limits(sliding, sliding)
+    if static is not None:
+        limits = Limits(sliding, _size(system, static, f"static capacity of {where}", effort))
+        _check_static(limits.sliding, limits.sticking, where)
+    (value,) = sticking_friction(system, name, [q], [u], limits, k, c)
+    return _load_on(system, name, value, u, body, where)
 
-        ``capacity`` is the greatest force, or for an angle moment, while sliding, and may vary; ``static``
-        the one it bears at rest, the same where it is left out. ``stiffness`` and ``damping`` are those of
-        the locked brake. Returns the force on the coordinate. Its memories are ``name_mode`` (0 open, 1
-        sticks, 2 slides) and ``name_anchor``, its event is ``name_grip``.
-        """
-        where = f"brake '{name}'"
-        self._new_name(name, "brake")
-        q, u, body = _travel(self, coordinate, where)
-        effort = _effort(q)
-        k = _read(self, stiffness, f"stiffness of {where}", effort / _dimension(q), positive=True)
-        c = _read(self, damping, f"damping of {where}", effort / _dimension(u), positive=True)
-        sliding = _size(self, capacity, f"capacity of {where}", effort)
-        limits = Limits(sliding, sliding)
-        if static is not None:
-            limits = Limits(sliding, _size(self, static, f"static capacity of {where}", effort))
-            _check_static(limits.sliding, limits.sticking, where)
-        (value,) = sticking_friction(self, name, [q], [u], limits, k, c)
-        return _load_on(self, name, value, u, body, where)
 
-    @recorded
-    def contact(
-        self,
-        name: str,
-        point: Any,
-        *,
-        plane: Any,
-        stiffness: Any,
-        damping: Any = 0,
-        exponent: float = 1,
-        friction: SmoothFriction | StickSlip | None = None,
-    ) -> Expr:
-        """Contact of a point with a plane, by ``contact_force``, with friction if a law of it is given.
+@verb(
+    EntryForm(
+        "loads",
+        {
+            "contact": POINT,
+            "plane": ListOf(VECTOR, 2),
+            "stiffness": EXPRESSION,
+            "damping": EXPRESSION,
+            "exponent": NUMBER,
+            "friction": FRICTION,
+        },
+        key="contact",
+        arguments={"contact": "point"},
+        needs=("plane", "stiffness"),
+    )
+)
+def contact(
+    system: System,
+    name: str,
+    point: Any,
+    *,
+    plane: Any,
+    stiffness: Any,
+    damping: Any = 0,
+    exponent: float = 1,
+    friction: SmoothFriction | StickSlip | None = None,
+) -> Expr:
+    """Contact of a point with a plane, by ``contact_force``, with friction if a law of it is given.
 
-        ``plane`` is a point and a normal fixed in that point's body (or the ground), pointing to the free
-        side. The forces act where the point is, and reversed on the plane's body. Returns the normal force;
-        friction is in the loads ``name_friction``, or ``name_friction1`` and ``name_friction2`` along two
-        directions in the plane.
-        """
-        where = f"contact '{name}'"
-        self._new_name(name, "contact")
-        foot = self._find_point(point, where)
-        base, normal = _plane(self, plane, where)
-        if foot.body is base.body:
-            raise ModelError(f"{where}: its point and its plane are both on body '{foot.body.name}'")
-        n = _exponent(exponent, where)
-        k = _read(self, stiffness, f"stiffness of {where}", FORCE / LENGTH**n, positive=True)
-        a = _read(self, damping, f"damping of {where}", ONE / SPEED)
-        apart, moving = motion.position(foot, base), motion.velocity(foot, base.body)
-        depth = fn.named(as_expr(-dot(apart, normal)), Signed(f"{name}_depth"))
-        rate = fn.named(as_expr(-dot(moving, normal)), Signed(f"{name}_rate"))
-        push = self.force(name, contact_force(depth, rate, k, a, n), normal, at=foot, reaction=base.body)
-        if friction is not None:
-            axes = [t for t in _in_plane(normal, base.body) if not is_zero(dot(moving, t))]
-            if not axes:
-                raise ModelError(f"{where}: its point cannot slide along the plane; leave friction= out")
-            place = [fn.named(as_expr(dot(apart, t)), f"{name}_place") for t in axes]
-            slip = [fn.named(as_expr(dot(moving, t)), f"{name}_slip") for t in axes]
-            forces = _friction(self, name, friction, place, slip, fn.named(push, name))
-            for i, (axis, force) in enumerate(zip(axes, forces, strict=True), start=1):
-                label = f"{name}_friction{i if len(axes) > 1 else ''}"
-                self.force(label, force, axis, at=foot, reaction=base.body)
-        return push
+    ``plane`` is a point and a normal fixed in that point's body (or the ground), pointing to the free
+    side. The forces act where the point is, and reversed on the plane's body. Returns the normal force;
+    friction is in the loads ``name_friction``, or ``name_friction1`` and ``name_friction2`` along two
+    directions in the plane.
+    """
+    where = f"contact '{name}'"
+    check_new_name(system, name, "contact")
+    foot = find_point(system, point, where)
+    base, normal = _plane(system, plane, where)
+    if foot.body is base.body:
+        raise ModelError(f"{where}: its point and its plane are both on body '{foot.body.name}'")
+    n = _exponent(exponent, where)
+    k = _read(system, stiffness, f"stiffness of {where}", FORCE / LENGTH**n, positive=True)
+    a = _read(system, damping, f"damping of {where}", ONE / SPEED)
+    apart, moving = motion.position(foot, base), motion.velocity(foot, base.body)
+    depth = fn.named(as_expr(-dot(apart, normal)), Signed(f"{name}_depth"))
+    rate = fn.named(as_expr(-dot(moving, normal)), Signed(f"{name}_rate"))
+    push = force(system, name, contact_force(depth, rate, k, a, n), normal, at=foot, reaction=base.body)
+    if friction is not None:
+        axes = [t for t in _in_plane(normal, base.body) if not is_zero(dot(moving, t))]
+        if not axes:
+            raise ModelError(f"{where}: its point cannot slide along the plane; leave friction= out")
+        place = [fn.named(as_expr(dot(apart, t)), f"{name}_place") for t in axes]
+        slip = [fn.named(as_expr(dot(moving, t)), f"{name}_slip") for t in axes]
+        forces = _friction(system, name, friction, place, slip, fn.named(push, name))
+        for i, (axis, value) in enumerate(zip(axes, forces, strict=True), start=1):
+            label = f"{name}_friction{i if len(axes) > 1 else ''}"
+            force(system, label, value, axis, at=foot, reaction=base.body)
+    return push
 
 
 def _friction(
-    system: Contacts, name: str, law: Any, place: list[Expr], slip: list[Expr], push: Expr
+    system: System, name: str, law: Any, place: list[Expr], slip: list[Expr], push: Expr
 ) -> list[Expr]:
     """Components of the friction of a contact that presses with ``push``."""
     where = f"friction of contact '{name}'"
@@ -194,7 +233,7 @@ def _friction(
 # ---------------------------------------------------------------- what users write
 
 
-def _travel(system: Contacts, coordinate: Any, where: str) -> tuple[Expr, Expr, Body]:
+def _travel(system: System, coordinate: Any, where: str) -> tuple[Expr, Expr, Body]:
     """(coordinate, the speed that is its rate, its body)."""
     q = system.expression(coordinate, where)
     body = next((b for b in system.bodies.values() if q in b.coordinates), None)
@@ -210,7 +249,7 @@ def _travel(system: Contacts, coordinate: Any, where: str) -> tuple[Expr, Expr, 
     return q, u, body
 
 
-def _end(system: Contacts, value: Any, where: str, coordinate: Expr) -> Expr:
+def _end(system: System, value: Any, where: str, coordinate: Expr) -> Expr:
     node = system.expression(value, where, coordinate.dimension)
     moving = [s for s in symbols(node) if s.data.role not in ("parameter", "time", "memory")]
     if moving:
@@ -220,7 +259,7 @@ def _end(system: Contacts, value: Any, where: str, coordinate: Expr) -> Expr:
     return node
 
 
-def _load_on(system: Contacts, name: str, value: Expr, u: Expr, body: Body, where: str) -> Expr:
+def _load_on(system: System, name: str, value: Expr, u: Expr, body: Body, where: str) -> Expr:
     """A load between a body and its parent that does work on one of the joint's speeds and on no other.
 
     Among partial velocities a, b, c of the joint's speeds, along which the load must do no work but on the
@@ -240,7 +279,7 @@ def _load_on(system: Contacts, name: str, value: Expr, u: Expr, body: Body, wher
     vector = _dual(axes[u], [axis for s, axis in axes.items() if s is not u])
     kind, at = ("moment", None) if u in turns else ("force", body.origin)
     effort = system.expression(value, where, MOMENT if u in turns else FORCE)
-    return system._add_load(Load(name, kind, effort, vector * fn.named(effort, name), body, at, body.parent))
+    return add_load(system, Load(name, kind, effort, vector * fn.named(effort, name), body, at, body.parent))
 
 
 def _dual(axis: Vector, others: list[Vector]) -> Vector:
@@ -251,12 +290,12 @@ def _dual(axis: Vector, others: list[Vector]) -> Vector:
     return across_both / dot(axis, across_both)
 
 
-def _plane(system: Contacts, plane: Any, where: str) -> tuple[Point, Vector]:
+def _plane(system: System, plane: Any, where: str) -> tuple[Point, Vector]:
     """(a point of the plane, its unit normal in the axes of the point's body)."""
     if isinstance(plane, str) or not hasattr(plane, "__len__") or len(plane) != 2:
         raise ModelError(f"{where}: plane={plane!r} is not a point and a normal, e.g. (ground, ground.z)")
-    base = system._find_point(plane[0], f"plane of {where}")
-    normal = system._direction(plane[1], f"plane of {where}")
+    base = find_point(system, plane[0], f"plane of {where}")
+    normal = unit_direction(system, plane[1], f"plane of {where}")
     own = normal.components(base.body.frame)
     if any(isinstance(x, Expr) and not x.constant for x in own):
         raise ModelError(
@@ -291,13 +330,13 @@ def _exponent(value: Any, where: str) -> float:
     return found
 
 
-def _read(system: Contacts, value: Any, where: str, dimension: Dimension, *, positive: bool = False) -> Expr:
+def _read(system: System, value: Any, where: str, dimension: Dimension, *, positive: bool = False) -> Expr:
     """A constant that is not negative, or is positive, as far as that is known here."""
-    node = system._constant_reader(where, dimension)(value)
+    node = constant_reader(system, where, dimension)(value)
     return _checked(node, where, positive)
 
 
-def _size(system: Contacts, value: Any, where: str, dimension: Dimension) -> Expr:
+def _size(system: System, value: Any, where: str, dimension: Dimension) -> Expr:
     """A value that may vary and counts as zero where it is negative."""
     node = _checked(system.expression(value, where, dimension), where, False)
     return node if _known(node) is not None else fn.maximum(node, 0)

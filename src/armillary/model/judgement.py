@@ -6,101 +6,95 @@ one description gives both the small and the full model.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import Expr
 from armillary.errors import ModelError, nearest
-from armillary.model.body import Body
 from armillary.model.joints import Assembly
-from armillary.model.journal import recorded
-from armillary.model.reading import Reading
-from armillary.model.records import Prescription
+from armillary.model.kinds import EXPRESSION
+from armillary.model.verbs import ListForm, verb
+
+if TYPE_CHECKING:
+    from armillary.model.system import System
 
 SMALL, LARGE = 1, -1
 _WORDS = {SMALL: "small", LARGE: "large"}
 
 
-class Judgement(Reading):
-    """The part of a System that keeps declared orders of smallness."""
+@verb(ListForm("small", EXPRESSION, "things"))
+def small(system: System, *things: Any) -> None:
+    """Coordinates, speeds, parameters, memories or expressions that stay small: of first order, so that
+    terms two orders above the leading ones of their sum are neglected."""
+    _declare_order(system, things, SMALL)
 
-    bodies: dict[str, Body]
-    prescriptions: dict[Expr, Prescription]
-    smallness: dict[Expr, int]
 
-    @recorded
-    def small(self, *things: Any) -> None:
-        """Coordinates, speeds, parameters, memories or expressions that stay small: of first order, so that
-        terms two orders above the leading ones of their sum are neglected."""
-        self._judge(things, SMALL)
+@verb(ListForm("large", EXPRESSION, "things"))
+def large(system: System, *things: Any) -> None:
+    """Quantities that are large: of order −1, so that their product with a small one is of order zero, as
+    the force of a stiff spring is."""
+    _declare_order(system, things, LARGE)
 
-    @recorded
-    def large(self, *things: Any) -> None:
-        """Quantities that are large: of order −1, so that their product with a small one is of order zero, as
-        the force of a stiff spring is."""
-        self._judge(things, LARGE)
 
-    def judgements(self) -> dict[Expr, int]:
-        """Declared orders by expression; the value of a prescribed speed has the order of the speed."""
-        found = dict(self.smallness)
-        for given in self.prescriptions.values():
-            if given.speed in self.smallness and given.value.kind != "number":
-                found[given.value] = self.smallness[given.speed]
-        return found
+def judgements(system: System) -> dict[Expr, int]:
+    """Declared orders by expression; the value of a prescribed speed has the order of the speed."""
+    found = dict(system.smallness)
+    for given in system.prescriptions.values():
+        if given.speed in system.smallness and given.value.kind != "number":
+            found[given.value] = system.smallness[given.speed]
+    return found
 
-    def _judge(self, things: tuple[Any, ...], order: int) -> None:
-        word = _WORDS[order]
-        if not things:
-            raise ModelError(f"{word}() names nothing; give quantities, e.g. system.{word}('A.q1', 'A.u1')")
-        nodes = [self._judged_node(thing, word) for thing in things]
-        for node in nodes:
-            if self.smallness.get(node, order) != order:
+
+def _declare_order(system: System, things: tuple[Any, ...], order: int) -> None:
+    word = _WORDS[order]
+    if not things:
+        raise ModelError(f"{word}() names nothing; give quantities, e.g. system.{word}('A.q1', 'A.u1')")
+    nodes = [_quantity_of(system, thing, word) for thing in things]
+    for node in nodes:
+        if system.smallness.get(node, order) != order:
+            raise ModelError(f"'{node}' is declared both small and large; drop one of the two declarations")
+    system.smallness.update(dict.fromkeys(nodes, order))
+
+
+def _quantity_of(system: System, thing: Any, word: str) -> Expr:
+    """What a declaration is about: the quantity itself, without a number before it."""
+    known = set(system.parameters)
+    node = system.expression(thing, f"declared {word}")
+    for name in set(system.parameters) - known:  # a text would make a parameter of an unknown name
+        del system.parameters[name]
+        hint = nearest(name, [*system.parameters, *system.memories, *system.states, *system.loads])
+        raise ModelError(f"declared {word}: there is no '{name}'{hint}; declare it before it is judged")
+    if node.kind == "product" and node.data[1] == (1,):
+        node = node.args[0]
+    if node.kind == "number":
+        raise ModelError(
+            f"declared {word}: '{thing}' is the number {node}, which speaks for itself; "
+            "give it a name with parameter() and declare that"
+        )
+    if node.kind == "symbol" and node.data.role in ("time", "acceleration"):
+        why = "time passes" if node.data.role == "time" else "the rate of a speed follows from the equations"
+        raise ModelError(f"declared {word}: '{node}' cannot be: {why}")
+    _check_euler_parameters(system, node, word)
+    return node
+
+
+def _check_euler_parameters(system: System, node: Expr, word: str) -> None:
+    for body in system.bodies.values():
+        for start in body.assembly.quaternions:
+            if node in body.coordinates[start : start + 4]:
                 raise ModelError(
-                    f"'{node}' is declared both small and large; drop one of the two declarations"
+                    f"declared {word}: '{node}' is an Euler parameter of body '{body.name}', and the "
+                    f"four are of unit length together; {_SEQUENCE}"
                 )
-        self.smallness.update(dict.fromkeys(nodes, order))
 
-    def _judged_node(self, thing: Any, word: str) -> Expr:
-        """What a declaration is about: the quantity itself, without a number before it."""
-        known = set(self.parameters)
-        node = self.expression(thing, f"declared {word}")
-        for name in set(self.parameters) - known:  # a text would make a parameter of an unknown name
-            del self.parameters[name]
-            hint = nearest(name, [*self.parameters, *self.memories, *self.states, *self.loads])
-            raise ModelError(f"declared {word}: there is no '{name}'{hint}; declare it before it is judged")
-        if node.kind == "product" and node.data[1] == (1,):
-            node = node.args[0]
-        if node.kind == "number":
-            raise ModelError(
-                f"declared {word}: '{thing}' is the number {node}, which speaks for itself; "
-                "give it a name with parameter() and declare that"
-            )
-        if node.kind == "symbol" and node.data.role in ("time", "acceleration"):
-            why = (
-                "time passes"
-                if node.data.role == "time"
-                else "the rate of a speed follows from the equations"
-            )
-            raise ModelError(f"declared {word}: '{node}' cannot be: {why}")
-        self._check_euler_parameters(node, word)
-        return node
 
-    def _check_euler_parameters(self, node: Expr, word: str) -> None:
-        for body in self.bodies.values():
-            for start in body.assembly.quaternions:
-                if node in body.coordinates[start : start + 4]:
-                    raise ModelError(
-                        f"declared {word}: '{node}' is an Euler parameter of body '{body.name}', and the "
-                        f"four are of unit length together; {_SEQUENCE}"
-                    )
-
-    def _judge_joint(self, body: str, assembly: Assembly, variables: tuple[Expr, ...]) -> None:
-        """All coordinates and speeds of a joint with small=True."""
-        if assembly.quaternions:
-            raise ModelError(
-                f"body '{body}': a joint with Euler parameters cannot be small, since the four are of unit "
-                f"length together; {_SEQUENCE}"
-            )
-        self.smallness.update(dict.fromkeys(variables, SMALL))
+def judge_joint(system: System, body: str, assembly: Assembly, variables: tuple[Expr, ...]) -> None:
+    """All coordinates and speeds of a joint with small=True."""
+    if assembly.quaternions:
+        raise ModelError(
+            f"body '{body}': a joint with Euler parameters cannot be small, since the four are of unit "
+            f"length together; {_SEQUENCE}"
+        )
+    system.smallness.update(dict.fromkeys(variables, SMALL))
 
 
 _SEQUENCE = "give its joint a sequence of angles such as rotation='xyz'"

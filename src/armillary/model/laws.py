@@ -10,6 +10,7 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.errors import ModelError
+from armillary.model.kinds import EXPRESSION, Maker, OneOf
 
 
 def contact_force(penetration: Any, rate: Any, stiffness: Any, damping: Any = 0, exponent: float = 1) -> Any:
@@ -106,3 +107,17 @@ def _need(law: Any, *names: str) -> None:
     for name in names:
         if getattr(law, name) is None:
             raise ModelError(f"{type(law).__name__}: {name} is None; give a number, a parameter or a text")
+
+
+# Laws of friction in a text model: friction = { coefficient = 0.3, transition = 0.01 }
+FRICTIONS = (
+    Maker(
+        "transition",
+        SmoothFriction,
+        dict.fromkeys(("coefficient", "transition", "static", "stribeck"), EXPRESSION),
+    ),
+    Maker(
+        "stiffness", StickSlip, dict.fromkeys(("coefficient", "stiffness", "damping", "static"), EXPRESSION)
+    ),
+)
+FRICTION = OneOf(FRICTIONS)

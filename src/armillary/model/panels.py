@@ -12,10 +12,15 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.triples import Triple, matrix_vector
 from armillary.algebra.units.dimension import LENGTH, MOMENT, ONE, TIME
 from armillary.errors import ModelError, nearest, shown
-from armillary.model.atomic_verbs import all_or_nothing
+from armillary.model import given_motion
+from armillary.model.bodies import body
 from armillary.model.body import Body
+from armillary.model.events import event
 from armillary.model.joints import Revolute
+from armillary.model.loads import moment
 from armillary.model.orientation import orientation_matrix
+from armillary.model.recorder import all_or_nothing
+from armillary.model.references import constant_reader, find_body, unit_triple
 from armillary.model.space.checking import bounded
 from armillary.model.system import System
 
@@ -62,7 +67,7 @@ def panels(
     """
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST:
         raise ModelError(f"panels: n={shown(n)} is not a number of panels, from 1 to {_MOST}")
-    base = system._find_body(parent, "parent of panels")
+    base = find_body(system, parent, "parent of panels")
     table = {
         word: _each(value, n, word)
         for word, value in (
@@ -71,9 +76,9 @@ def panels(
             ("latch", latch),
         )
     }  # fmt: skip
-    unit: Triple = system._unit_triple(axis, "axis of panels")
-    outwards: Triple = system._unit_triple(along, "direction of panels")
-    turned = orientation_matrix(orient, "panels", system._constant_reader("orient of panels", ONE))
+    unit: Triple = unit_triple(system, axis, "axis of panels")
+    outwards: Triple = unit_triple(system, along, "direction of panels")
+    turned = orientation_matrix(orient, "panels", constant_reader(system, "orient of panels", ONE))
     made: list[Body] = []
     place = at
     for i in range(n):
@@ -82,7 +87,8 @@ def panels(
         size = bounded(system, own["length"], f"length of {where}", LENGTH, positive=True)
         arm = size * 0.5 if own["com"] is None else bounded(system, own["com"], f"com of {where}", LENGTH)
         hinge = unit if turned is None or made else matrix_vector(turned, unit)
-        panel = system.body(
+        panel = body(
+            system,
             label,
             made[-1] if made else base,
             Revolute(hinge),
@@ -94,10 +100,10 @@ def panels(
         )
         _spring(system, panel, own, unit)
         if own["start"] is not None:
-            system.start({panel.q1: own["start"]})
+            given_motion.start(system, {panel.q1: own["start"]})
         if own["latch"] is not None:
-            angle = system._constant_reader(f"latch of {where}", ONE)(own["latch"])
-            system.event(f"{label} latches", panel.q1 - angle, lock=[panel.q1])
+            angle = constant_reader(system, f"latch of {where}", ONE)(own["latch"])
+            event(system, f"{label} latches", panel.q1 - angle, lock=[panel.q1])
         made.append(panel)
         place = tuple(size * x for x in outwards)
     return made
@@ -108,11 +114,11 @@ def _spring(system: System, panel: Body, own: dict[str, Any], axis: Triple) -> N
     where = f"hinge of panel '{panel.name}'"
     stiffness = bounded(system, own["stiffness"], f"stiffness of {where}", MOMENT)
     damping = bounded(system, own["damping"], f"damping of {where}", MOMENT * TIME)
-    angle = system._constant_reader(f"rest angle of {where}", ONE)(own["rest"])
-    moment: Expr = -stiffness * (panel.q1 - angle) - damping * panel.u1
-    if moment.kind == "number":
+    angle = constant_reader(system, f"rest angle of {where}", ONE)(own["rest"])
+    torque: Expr = -stiffness * (panel.q1 - angle) - damping * panel.u1
+    if torque.kind == "number":
         return
-    system.moment(f"{panel.name}_hinge", moment, panel.frame.vector(axis), on=panel, reaction=panel.parent)
+    moment(system, f"{panel.name}_hinge", torque, panel.frame.vector(axis), on=panel, reaction=panel.parent)
 
 
 def _angles(system: System, start: Any, n: int) -> Any:

@@ -1,18 +1,18 @@
-"""The functions of vectors and motion that users call, each remembering what it made for saved models."""
+"""The functions of vectors and motion that users call, whose calls are recorded for saved models."""
 
 from armillary.algebra import vectors as vec
 from armillary.model import motion
-from armillary.model.origins import told
+from armillary.model.recorder import records_calls
 
-dot = told(vec.dot)
-cross = told(vec.cross)
-magnitude = told(vec.magnitude)
-direction = told(vec.direction)
-project = told(vec.project)
-angle = told(vec.angle)
-position = told(motion.position)
-velocity = told(motion.velocity)
-acceleration = told(motion.acceleration)
-angular_velocity = told(motion.angular_velocity)
-angular_acceleration = told(motion.angular_acceleration)
-time_derivative = told(motion.time_derivative)
+dot = records_calls(vec.dot)
+cross = records_calls(vec.cross)
+magnitude = records_calls(vec.magnitude)
+direction = records_calls(vec.direction)
+project = records_calls(vec.project)
+angle = records_calls(vec.angle)
+position = records_calls(motion.position)
+velocity = records_calls(motion.velocity)
+acceleration = records_calls(motion.acceleration)
+angular_velocity = records_calls(motion.angular_velocity)
+angular_acceleration = records_calls(motion.angular_acceleration)
+time_derivative = records_calls(motion.time_derivative)

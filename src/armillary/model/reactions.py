@@ -1,65 +1,47 @@
 """Forces that joints and constraints exert, as quantities for outputs.
 
 They are known once the accelerations are, so they stand in outputs, events and memory updates as symbols that
-the derivation replaces; a model that asks for none pays nothing. Loads cannot depend on them.
+the derivation replaces; a model that uses none has no cost from them. Loads cannot depend on them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.units.dimension import FORCE, MOMENT, RATE
+from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Vector
 from armillary.errors import ModelError
 from armillary.model.body import Body
-from armillary.model.constraints import Constraints
-from armillary.model.origins import told_verb
+from armillary.model.references import find_body, find_speed
+from armillary.model.variables import effort_symbol, reaction_symbols
+from armillary.model.verbs import quantity
+
+if TYPE_CHECKING:
+    from armillary.model.system import System
 
 
-class Reactions(Constraints):
-    """The part of a System that tells what holds it together."""
+@quantity(arguments=1)
+def reaction_force(system: System, body: Any) -> Vector:
+    """Force of a body's joint on the body, from its parent, at the body's origin."""
+    found = _jointed_body(system, body, "reaction_force")
+    return found.frame.vector(reaction_symbols(system, found)[:3])
 
-    reactions: dict[str, tuple[Expr, ...]]
-    efforts: dict[Expr, Expr]
-    ground: Body
 
-    @told_verb
-    def reaction_force(self, body: Any) -> Vector:
-        """Force of a body's joint on the body, from its parent, at the body's origin."""
-        return self._joint(body, "reaction_force").frame.vector(self._reaction(body)[:3])
+@quantity(arguments=1)
+def reaction_moment(system: System, body: Any) -> Vector:
+    """Moment of a body's joint on the body, from its parent, about the body's origin."""
+    found = _jointed_body(system, body, "reaction_moment")
+    return found.frame.vector(reaction_symbols(system, found)[3:])
 
-    @told_verb
-    def reaction_moment(self, body: Any) -> Vector:
-        """Moment of a body's joint on the body, from its parent, about the body's origin."""
-        return self._joint(body, "reaction_moment").frame.vector(self._reaction(body)[3:])
 
-    def effort(self, variable: Any) -> Expr:
-        """Force or moment that keeps a prescribed or locked coordinate or speed as it is given."""
-        speed = self._speed_of(variable, "effort")
-        if speed not in self.efforts:
-            dimension = MOMENT if speed.dimension is RATE else FORCE
-            self.efforts[speed] = symbol(
-                f"effort of {speed}",
-                "variable",
-                dimension=dimension,
-                owner=self.identity,
-                about=f"effort along {speed}",
-            )
-        return self.efforts[speed]
+@quantity(arguments=1)
+def effort(system: System, variable: Any) -> Expr:
+    """Force or moment that keeps a prescribed or locked coordinate or speed as it is given."""
+    return effort_symbol(system, find_speed(system, variable, "effort"))
 
-    def _joint(self, body: Any, verb: str) -> Body:
-        found = self._find_body(body, verb)
-        if found is self.ground:
-            raise ModelError(f"{verb}: the ground has no joint; name a body")
-        return found
 
-    def _reaction(self, body: Any) -> tuple[Expr, ...]:
-        name = self._find_body(body, "reaction").name
-        if name not in self.reactions:
-            self.reactions[name] = tuple(
-                symbol(f"{name} joint {what} {axis}", "variable", dimension=dimension, owner=self.identity)
-                for what, dimension in (("force", FORCE), ("moment", MOMENT))
-                for axis in "xyz"
-            )
-        return self.reactions[name]
+def _jointed_body(system: System, body: Any, verb: str) -> Body:
+    found = find_body(system, body, verb)
+    if found is system.ground:
+        raise ModelError(f"{verb}: the ground has no joint; name a body")
+    return found

@@ -16,7 +16,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Frame, Vector
 from armillary.model.body import Body, Point
 from armillary.model.flexible.attachment import Flexible
-from armillary.model.journal import Telling
+from armillary.model.recorder import Recorder
 
 if TYPE_CHECKING:
     from armillary.model.system import System
@@ -27,17 +27,17 @@ _COPIED = (Body, Point, Flexible)  # held by others and changed in place
 
 def snapshot(system: System) -> System:
     """The description as it is now, which refuses changes; a snapshot itself where it is one already."""
-    if system.telling.frozen:
+    if system.recorder.frozen:
         return system
     taken: Any = object.__new__(type(system))
     copier = _Copier(system, taken)
     for name, value in vars(system).items():
-        if isinstance(value, Telling):
-            taken.telling = Telling(copier.fresh(value.entries), frozen=True)
+        if isinstance(value, Recorder):
+            taken.recorder = Recorder(copier.fresh(value.records), frozen=True)
         else:
             setattr(taken, name, copier.fresh(value))
     taken.declared_only = True  # a text that is read with it makes no parameter
-    taken.identity.shared_by(taken)
+    taken.identity.add_snapshot(taken)
     return taken
 
 

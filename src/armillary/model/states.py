@@ -11,7 +11,7 @@ Source: Sayers (1990), section 3.2 and Table 3.2.1, extra variables with derivat
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.arguments import text
 from armillary.algebra.expression import Expr, symbol
@@ -19,86 +19,90 @@ from armillary.algebra.units.dimension import TIME, Dimension
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError, nearest
 from armillary.model.inertia_input import finite_number
-from armillary.model.journal import recorded
-from armillary.model.reading import Reading
+from armillary.model.kinds import EXPRESSION, LABELLED, NUMBER
+from armillary.model.names import check_new_name
 from armillary.model.records import State
+from armillary.model.verbs import EntryForm, LaterForm, verb
+
+if TYPE_CHECKING:
+    from armillary.model.system import System
 
 
-class States(Reading):
-    """The part of a System that keeps states of the user's own."""
+@verb(EntryForm("states", {"rate": EXPRESSION, "initial": NUMBER, **LABELLED}, needs=("rate",)))
+def state(
+    system: System,
+    name: str,
+    rate: Any = None,
+    initial: float = 0.0,
+    *,
+    units: str | None = None,
+    about: str = "",
+) -> Expr:
+    """A continuous state of the user's own: an expression for loads, outputs, events and other rates.
 
-    states: dict[str, State]
-    rates: dict[Expr, Expr]
-    initial: dict[Expr, float]
+    ``rate`` (text, expression or number) is its derivative by time, in the model's units; it may hold
+    the state itself. Where it refers to what is described later, leave it out and give it with
+    ``s.rate(name, …)``. ``initial`` is in ``units``; runs may set it with ``initial={name: …}``, events
+    with ``set=``.
+    """
+    node, start, _ = new_variable(system, "state", name, initial, units, about)
+    system.states[name] = State(node, None, about)
+    system.initial[node] = start
+    if rate is not None:
+        _set_rate(system, node, rate)
+    return node
 
-    @recorded
-    def state(
-        self,
-        name: str,
-        rate: Any = None,
-        initial: float = 0.0,
-        *,
-        units: str | None = None,
-        about: str = "",
-    ) -> Expr:
-        """A continuous state of the user's own: an expression for loads, outputs, events and other rates.
 
-        ``rate`` (text, expression or number) is its derivative by time, in the model's units; it may hold
-        the state itself. Where it refers to what is described later, leave it out and give it with
-        ``s.rate(name, …)``. ``initial`` is in ``units``; runs may set it with ``initial={name: …}``, events
-        with ``set=``.
-        """
-        node, start, _ = self._variable("state", name, initial, units, about)
-        self.states[name] = State(node, None, about)
-        self.initial[node] = start
-        if rate is not None:
-            self.rate(node, rate)
-        return node
+def new_variable(
+    system: System, kind: str, name: str, initial: Any, units: str | None, about: str
+) -> tuple[Expr, float, float]:
+    """The symbol of a new state or memory, its initial value in the model's units, and the factor of its
+    own units to those.
+    """
+    check_new_name(system, name, kind)
+    text(about, f"the description of {kind} '{name}'", ModelError)
+    start = finite_number(initial, f"the initial value of {kind} '{name}'")
+    dimension, factor = None, 1.0
+    if units is not None:
+        unit = parse_unit(units)
+        dimension, factor = unit.dimension, system.units.factor(unit)
+    node = symbol(
+        name,
+        kind,
+        dimension=dimension,
+        owner=system.identity,
+        units=units or "",
+        about=about,
+        undeclared=dimension is None,
+    )
+    return node, start * factor, factor
 
-    def _variable(
-        self, kind: str, name: str, initial: Any, units: str | None, about: str
-    ) -> tuple[Expr, float, float]:
-        """The symbol of a new state or memory, its initial value in the model's units, and the factor of its
-        own units to those.
-        """
-        self._new_name(name, kind)
-        text(about, f"the description of {kind} '{name}'", ModelError)
-        start = finite_number(initial, f"the initial value of {kind} '{name}'")
-        dimension, factor = None, 1.0
-        if units is not None:
-            unit = parse_unit(units)
-            dimension, factor = unit.dimension, self.units.factor(unit)
-        node = symbol(
-            name,
-            kind,
-            dimension=dimension,
-            owner=self.identity,
-            units=units or "",
-            about=about,
-            undeclared=dimension is None,
-        )
-        return node, start * factor, factor
 
-    @recorded
-    def rate(self, state: Any, expression: Any) -> None:
-        """The rate of a state of the user's own, once all is described that it refers to."""
-        node = self.expression(state, "rate")
-        record = self.states.get(node.name) if node.kind == "symbol" else None
-        if record is None or record.symbol is not node:
-            hint = nearest(str(node), self.states)
-            raise ModelError(f"rate: '{node}' is not a state that was made with s.state(name, …){hint}")
-        if record.rate is not None:
-            raise ModelError(f"state '{node}' has a rate already; give it once")
-        value = self.expression(expression, f"rate of state '{node}'", rate_dimension(node))
-        self.states[node.name] = replace(record, rate=value)
-        self.rates[node] = value
+@verb(LaterForm("states", "state", rate="expression"))
+def rate(system: System, state: Any, expression: Any) -> None:
+    """The rate of a state of the user's own, once all is described that it refers to."""
+    node = system.expression(state, "rate")
+    record = system.states.get(node.name) if node.kind == "symbol" else None
+    if record is None or record.symbol is not node:
+        hint = nearest(str(node), system.states)
+        raise ModelError(f"rate: '{node}' is not a state that was made with s.state(name, …){hint}")
+    if record.rate is not None:
+        raise ModelError(f"state '{node}' has a rate already; give it once")
+    _set_rate(system, node, expression)
 
-    def state_rates(self) -> dict[Expr, Expr]:
-        """All states of the user's own with their rates; an error names one that has none."""
-        for name, record in self.states.items():
-            if record.rate is None:
-                raise ModelError(f"state '{name}' has no rate; give it with s.rate('{name}', …)")
-        return {r.symbol: r.rate for r in self.states.values() if r.rate is not None}
+
+def _set_rate(system: System, node: Expr, expression: Any) -> None:
+    value = system.expression(expression, f"rate of state '{node}'", rate_dimension(node))
+    system.states[node.name] = replace(system.states[node.name], rate=value)
+    system.rates[node] = value
+
+
+def state_rates(system: System) -> dict[Expr, Expr]:
+    """All states of the user's own with their rates; an error names one that has none."""
+    for name, record in system.states.items():
+        if record.rate is None:
+            raise ModelError(f"state '{name}' has no rate; give it with s.rate('{name}', …)")
+    return {r.symbol: r.rate for r in system.states.values() if r.rate is not None}
 
 
 def rate_dimension(state: Expr) -> Dimension | None:

@@ -27,9 +27,11 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
+from armillary.model.events import event
+from armillary.model.memory import memory, update
 
 if TYPE_CHECKING:
-    from armillary.model.contact import Contacts
+    from armillary.model.system import System
 
 OPEN, STICKS, SLIDES = 0, 1, 2  # values of the memory of the mode; open: not begun, or nothing presses
 
@@ -43,7 +45,7 @@ class Limits:
 
 
 def sticking_friction(
-    system: Contacts,
+    system: System,
     name: str,
     place: Sequence[Expr],
     velocity: Sequence[Expr],
@@ -57,9 +59,9 @@ def sticking_friction(
     """
     units = system.units.unit_text(place[0].dimension)
     numbers = range(1, len(place) + 1) if len(place) > 1 else [""]
-    mode = system.memory(f"{name}_mode", OPEN, units="-", about=f"{name}: 0 open, 1 sticks, 2 slides")
+    mode = memory(system, f"{name}_mode", OPEN, units="-", about=f"{name}: 0 open, 1 sticks, 2 slides")
     anchors = [
-        system.memory(f"{name}_anchor{i}", units=units or "-", about=f"{name}: where the elastic anchor is")
+        memory(system, f"{name}_anchor{i}", units=units or "-", about=f"{name}: where the elastic anchor is")
         for i in numbers
     ]
     pull = [
@@ -82,9 +84,9 @@ def sticking_friction(
         for a, x, p in zip(anchors, place, _shortened(pull, bound), strict=True)
     }
     renewed[mode] = fn.select(limits.sticking > 0, fn.select(slides, SLIDES, STICKS), OPEN)
-    for memory, value in renewed.items():
-        system.update(memory, value)
-    system.event(f"{name}_grip", excess, set=renewed, about=f"{name} begins to stick or to slide")
+    for variable, value in renewed.items():
+        update(system, variable, value)
+    event(system, f"{name}_grip", excess, set=renewed, about=f"{name} begins to stick or to slide")
     return [-p for p in _shortened(asked, limit)]
 
 

@@ -31,21 +31,6 @@ MODEL_FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
     "friction_force": (laws.friction_force, (4, 6)),
 }
 
-# Functions of the whole system, with the numbers of their arguments.
-SYSTEM_FUNCTIONS: dict[str, Any] = {
-    "kinetic_energy": (0, 1),
-    "potential_energy": 0,
-    "strain_energy": 0,
-    "total_energy": 0,
-    "total_mass": 0,
-    "mass_centre": 0,
-    "momentum": 0,
-    "angular_momentum": (0, 1),
-    "reaction_force": 1,
-    "reaction_moment": 1,
-    "effort": 1,
-}
-
 
 def giving_nodes(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with plain numbers made expressions: the dot product of two axes of one body is 0 or 1."""

@@ -36,6 +36,7 @@ from armillary.mechanics.tree.tree import Tree
 from armillary.mechanics.tree.uncouple import uncouple
 from armillary.model.deduced_units import parameter_units
 from armillary.model.joints import Drift
+from armillary.model.judgement import judgements
 from armillary.model.snapshot import snapshot
 from armillary.model.system import System
 from armillary.program.equations import Considered, Equations, Stage
@@ -127,7 +128,7 @@ def derive(
     check = flag(check, "check=", ModelError)
     text(axes, "axes=", ModelError)
     system = snapshot(system)
-    declared = system.judgements() if small else {}
+    declared = judgements(system) if small else {}
     with derivation():
         clock = _Clock()
         _check(system, formalism)

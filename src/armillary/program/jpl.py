@@ -17,6 +17,7 @@ from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system
 from armillary.mechanics.formalisms.jpl.rates import FORMULATIONS, AppendageRates, appendage_rates
+from armillary.model.states import state_rates
 from armillary.model.system import System
 from armillary.program.roots import Column, Targets, targets
 
@@ -47,7 +48,7 @@ def appendage_targets(
     coordinates = reduction.coordinates(system)
     free = reduction.independent(system)
     rates = list(wanted.rates)
-    states = [*coordinates, *free, *system.state_rates()]
+    states = [*coordinates, *free, *state_rates(system)]
     for i, state in enumerate(states):
         if state in found.states:
             rates[i] = as_expr(found.states[state])

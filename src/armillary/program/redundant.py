@@ -23,6 +23,7 @@ from armillary.algebra.functions import absolute, sqrt
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.redundant.equations import Redundant, redundant_equations
+from armillary.model.states import state_rates
 from armillary.model.system import System
 from armillary.program.equations import Equations
 from armillary.program.roots import Column, Stepping, Targets, columns, normalised
@@ -56,7 +57,7 @@ def redundant_targets(system: System, plain: Undimensioned) -> tuple[Targets, Re
     softness = as_expr(EXACT) / r.total_mass
     solved = (*r.accelerations, *r.multipliers)
     coordinates = (*r.coordinates, *r.joints)
-    own = {plain(s): rate for s, rate in system.state_rates().items()}
+    own = {plain(s): rate for s, rate in state_rates(system).items()}
     exact = r.exact(softness)
     carried = (*solved, *(symbol(f"{s.data.name}'", "variable", owner=system.identity) for s in own))
     state = (*coordinates, *r.speeds, *own, *carried)

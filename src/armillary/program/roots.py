@@ -16,6 +16,7 @@ from armillary.mechanics.constraints.reactions import placeholders, reaction_val
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.constraints.sizes import speed_kind
 from armillary.model.records import Event
+from armillary.model.states import state_rates
 from armillary.model.system import System
 from armillary.model.unit_system import state_factor
 
@@ -81,7 +82,7 @@ def targets(system: System, speed_rates: Mapping[int, Any], reduction: Reduction
     asked = [c.expression for c in columns(system)] + [e.expression for e in system.events.values()]
     asked += [m.update for m in system.memories.values() if m.update is not None]
     asked += [value for e in system.events.values() for value in e.changes.values()]
-    own = system.state_rates()
+    own = state_rates(system)
     asked += own.values()
     wanted = placeholders(system) & set(symbols(*asked))
     check_rates(system, speed_rates.values(), plain)

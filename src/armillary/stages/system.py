@@ -5,8 +5,25 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from armillary.files.fmu.element import Fmus
+from armillary.files.fmu import element
+from armillary.model import (
+    armature,
+    constraints,
+    contact,
+    energy,
+    events,
+    given_motion,
+    judgement,
+    loads,
+    loops,
+    mass_properties,
+    memory,
+    outputs,
+    reactions,
+    states,
+)
 from armillary.model import system as description
+from armillary.model.space import attitude, attraction, initial_motion, propulsion, sunlight, wheels
 
 if TYPE_CHECKING:
     from armillary.files.robots.import_notes import Imported
@@ -14,10 +31,78 @@ if TYPE_CHECKING:
     from armillary.stages.equations import Equations
 
 
-class System(description.System, Fmus):
+class System(description.System):
     """A mechanical system under description. SI units unless ``units`` names another system."""
 
     imported: Imported | None
+
+    # ------------------------------------------------------------ quantities
+
+    input = memory.input
+    update = memory.update
+    memory = memory.memory
+    event = events.event
+    output = outputs.output
+    state = states.state
+    rate = states.rate
+    state_rates = states.state_rates
+
+    # ------------------------------------------------------------ loads
+
+    gravity = loads.gravity
+    force = loads.force
+    moment = loads.moment
+    strut = loads.strut
+    stop = contact.stop
+    brake = contact.brake
+    contact = contact.contact
+    fmu = element.fmu
+
+    # ------------------------------------------------------------ constraints and given motion
+
+    constrain = constraints.constrain
+    close_loop = loops.close_loop
+    close_joint = loops.close_joint
+    start = given_motion.start
+    prescribe = given_motion.prescribe
+    lock = given_motion.lock
+    armature = armature.armature
+
+    # ------------------------------------------------------------ judgement
+
+    small = judgement.small
+    large = judgement.large
+    judgements = judgement.judgements
+
+    # ------------------------------------------------------------ reactions, energies and momenta
+
+    reaction_force = reactions.reaction_force
+    reaction_moment = reactions.reaction_moment
+    effort = reactions.effort
+    kinetic_energy = energy.kinetic_energy
+    potential_energy = energy.potential_energy
+    strain_energy = energy.strain_energy
+    total_energy = energy.total_energy
+    momentum = energy.momentum
+    angular_momentum = energy.angular_momentum
+    total_mass = mass_properties.total_mass
+    mass_centre = mass_properties.mass_centre
+    composites = mass_properties.composites
+
+    # ------------------------------------------------------------ space
+
+    attractor = attraction.attractor
+    all_gravities = attraction.all_gravities
+    all_loads = attraction.all_loads
+    modal_forces = attraction.modal_forces
+    thruster = propulsion.thruster
+    solar_pressure = sunlight.solar_pressure
+    reaction_wheel = wheels.reaction_wheel
+    control_moment_gyro = wheels.control_moment_gyro
+    start_mass_centre = initial_motion.start_mass_centre
+    start_orbit = initial_motion.start_orbit
+    mass_centre_starts = initial_motion.mass_centre_starts
+    attitude_output = attitude.attitude_output
 
     # ------------------------------------------------------------ files
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,13 +20,16 @@ from armillary.algebra.expression import ZERO, Expr, as_expr, number, symbol
 from armillary.algebra.units.dimension import TIME
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
-from armillary.files.fmu import fmu
+from armillary.files.fmu import fmu as read_fmu
 from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.model.inertia_input import finite_number
-from armillary.model.journal import recorded
-from armillary.model.reading import Reading
+from armillary.model.kinds import EXPRESSION, FLAG, NUMBER, PATH, WORDS, ListOf, TableOf
+from armillary.model.memory import make_clock
+from armillary.model.names import check_new_name
 from armillary.model.records import Event, Memory, Output
+from armillary.model.system import System
 from armillary.model.unit_system import UnitSystem
+from armillary.model.verbs import EntryForm, verb
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,101 +45,108 @@ class _Channel:
 _INPUTS = ("time", "parameter", "coordinate", "speed", "state", "memory")
 
 
-class Fmus(Reading):
-    """The part of a System that imports FMUs."""
+@verb(
+    EntryForm(
+        "fmus",
+        {
+            "file": PATH,
+            "every": NUMBER,
+            "inputs": TableOf(EXPRESSION, keys=False),
+            "parameters": TableOf(NUMBER, keys=False),
+            "outputs": ListOf(WORDS),
+            "extrapolate": FLAG,
+        },
+        key="file",
+        arguments={"file": "source"},
+        needs=("every",),
+    )
+)
+def fmu(
+    system: System,
+    name: str,
+    source: Fmu | str | os.PathLike[str],
+    *,
+    every: float,
+    inputs: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, float] | None = None,
+    outputs: Iterable[str] | None = None,
+    extrapolate: bool = False,
+) -> dict[str, Expr]:
+    """Outputs of an FMU, by name, which is stepped along with this system ``every`` so many seconds.
 
-    events: dict[str, Event]
-    outputs: dict[str, Output]
-    rates: dict[Expr, Expr]
-    _clock: Callable[[str, float, str], tuple[Expr, dict[Expr, Expr]]]  # System's own
+    ``inputs`` drive its input variables: expressions, converted to the FMU's units. ``parameters`` are
+    numbers in the FMU's units. All its outputs are taken, or those named; texts, also those of its
+    inputs, call them ``name_output``. They are held between communication points, or with
+    ``extrapolate`` go on along the line through the last two, which is more accurate where they are
+    smooth. The FMU's library is machine code from outside, which is loaded here: import only FMUs that
+    you trust.
+    """
+    check_new_name(system, name, "FMU")
+    where = f"FMU '{name}'"
+    found = source if isinstance(source, Fmu) else read_fmu(source)
+    period = finite_number(every, f"the communication step of {where}")
+    if period <= 0:
+        raise ModelError(f"{where}: every={every!r} is not a positive number of seconds")
+    driven = [found.variable(str(key), "input", where) for key in inputs or {}]
+    shown = [found.variable(key, "output", where) for key in (found.outputs if outputs is None else outputs)]
+    if not shown:
+        raise ModelError(f"{where}: '{found.name}' has no real outputs, so it can do nothing here")
+    values = _settings(found, parameters, where)
+    clock, advanced = make_clock(system, name, period, f"next communication with {where}")
+    passed = system.time - clock + number(period, TIME)
+    channels = [_channel(system, name, v, passed if extrapolate else None) for v in shown]
+    signals = [
+        _outward(system.expression(value, f"{where}, input '{v.name}'", v.unit.dimension), v, system.units)
+        for v, value in zip(driven, (inputs or {}).values(), strict=True)
+    ]
+    for v, signal in zip(driven, signals, strict=True):
+        _check_signal(signal, f"{where}, input '{v.name}'")
 
-    @recorded
-    def fmu(
-        self,
-        name: str,
-        source: Fmu | str | os.PathLike[str],
-        *,
-        every: float,
-        inputs: Mapping[str, Any] | None = None,
-        parameters: Mapping[str, float] | None = None,
-        outputs: Iterable[str] | None = None,
-        extrapolate: bool = False,
-    ) -> dict[str, Expr]:
-        """Outputs of an FMU, by name, which is stepped along with this system ``every`` so many seconds.
+    from armillary.files.fmu.stepping import stepped
 
-        ``inputs`` drive its input variables: expressions, converted to the FMU's units. ``parameters`` are
-        numbers in the FMU's units. All its outputs are taken, or those named; texts, also those of its
-        inputs, call them ``name_output``. They are held between communication points, or with
-        ``extrapolate`` go on along the line through the last two, which is more accurate where they are
-        smooth. The FMU's library is machine code from outside, which is loaded here: import only FMUs that
-        you trust.
-        """
-        self._new_name(name, "FMU")
-        where = f"FMU '{name}'"
-        found = source if isinstance(source, Fmu) else fmu(source)
-        period = finite_number(every, f"the communication step of {where}")
-        if period <= 0:
-            raise ModelError(f"{where}: every={every!r} is not a positive number of seconds")
-        driven = [found.variable(str(key), "input", where) for key in inputs or {}]
-        shown = [
-            found.variable(key, "output", where) for key in (found.outputs if outputs is None else outputs)
-        ]
-        if not shown:
-            raise ModelError(f"{where}: '{found.name}' has no real outputs, so it can do nothing here")
-        values = _settings(found, parameters, where)
-        clock, advanced = self._clock(name, period, f"next communication with {where}")
-        passed = self.time - clock + number(period, TIME)
-        channels = [self._channel(name, v, passed if extrapolate else None) for v in shown]
-        signals = [
-            _outward(self.expression(value, f"{where}, input '{v.name}'", v.unit.dimension), v, self.units)
-            for v, value in zip(driven, (inputs or {}).values(), strict=True)
-        ]
-        for v, signal in zip(driven, signals, strict=True):
-            _check_signal(signal, f"{where}, input '{v.name}'")
+    element = stepped(found, name, period, values, driven, shown)
+    started = element.start(system.time, *signals)
+    handle = symbol(f"{name} instance", "memory", owner=system.identity)
+    _add_memory(system, Memory(handle, -1.0, None, f"instance of {where}", start=started, hidden=True))
+    changes: dict[Expr, Expr] = dict(advanced)
+    for channel, step in zip(channels, element.steps, strict=True):
+        v, held = channel.variable, channel.held
+        first = _inward(step(started, system.time, *signals), v, system.units)
+        _add_memory(system, replace(system.memories[held.name], start=first))
+        changes[held] = _inward(step(handle, system.time, *signals), v, system.units)
+        if channel.slope is not None:
+            changes[channel.slope] = (changes[held] - held) / period
+    system.events[clock.name] = Event(clock.name, system.time - clock, 1, changes, False, "", hidden=True)
+    return {channel.variable.name: channel.value for channel in channels}
 
-        from armillary.files.fmu.stepping import stepped
 
-        element = stepped(found, name, period, values, driven, shown)
-        started = element.start(self.time, *signals)
-        handle = symbol(f"{name} instance", "memory", owner=self.identity)
-        self._keep(Memory(handle, -1.0, None, f"instance of {where}", start=started, hidden=True))
-        changes: dict[Expr, Expr] = dict(advanced)
-        for channel, step in zip(channels, element.steps, strict=True):
-            v, held = channel.variable, channel.held
-            first = _inward(step(started, self.time, *signals), v, self.units)
-            self._keep(replace(self.memories[held.name], start=first))
-            changes[held] = _inward(step(handle, self.time, *signals), v, self.units)
-            if channel.slope is not None:
-                changes[channel.slope] = (changes[held] - held) / period
-        self.events[clock.name] = Event(clock.name, self.time - clock, 1, changes, False, "", hidden=True)
-        return {channel.variable.name: channel.value for channel in channels}
+def _channel(system: System, name: str, variable: FmuVariable, passed: Expr | None) -> _Channel:
+    """The memories of an output, under the name that texts call it by: of its value, and of its slope
+    where it goes on along a line; ``passed`` is the time since the last communication point.
+    """
+    label = _plain(f"{name}_{variable.name}")
+    check_new_name(system, label, "memory")
+    dimension, about = variable.unit.dimension, variable.about
+    units = system.units.unit_text(dimension) if dimension is not None else ""
+    called = label if passed is None else f"{label} held"
+    held = symbol(called, "memory", dimension=dimension, owner=system.identity, units=units, about=about)
+    # Inputs at the start may depend on outputs: these are then what the description says.
+    scale = system.units.scale(dimension) if dimension is not None else 1.0
+    first = ((variable.start or 0.0) * variable.unit.factor + variable.unit.offset) / scale
+    _add_memory(system, Memory(held, first, None, about, hidden=passed is not None))
+    if passed is None:
+        return _Channel(variable, held, None, held)
+    slope = symbol(f"{label} slope", "memory", owner=system.identity)
+    _add_memory(system, Memory(slope, 0.0, None, f"slope of {label}", hidden=True))
+    line = held + slope * (passed / number(1, TIME)) * number(1, dimension)
+    system.definitions[label] = line
+    system.outputs[label] = Output(label, line, units, about)
+    return _Channel(variable, held, slope, line)
 
-    def _channel(self, name: str, variable: FmuVariable, passed: Expr | None) -> _Channel:
-        """The memories of an output, under the name that texts call it by: of its value, and of its slope
-        where it goes on along a line; ``passed`` is the time since the last communication point.
-        """
-        label = _plain(f"{name}_{variable.name}")
-        self._new_name(label, "memory")
-        dimension, about = variable.unit.dimension, variable.about
-        units = self.units.unit_text(dimension) if dimension is not None else ""
-        called = label if passed is None else f"{label} held"
-        held = symbol(called, "memory", dimension=dimension, owner=self.identity, units=units, about=about)
-        # Inputs at the start may depend on outputs: these are then what the description says.
-        scale = self.units.scale(dimension) if dimension is not None else 1.0
-        first = ((variable.start or 0.0) * variable.unit.factor + variable.unit.offset) / scale
-        self._keep(Memory(held, first, None, about, hidden=passed is not None))
-        if passed is None:
-            return _Channel(variable, held, None, held)
-        slope = symbol(f"{label} slope", "memory", owner=self.identity)
-        self._keep(Memory(slope, 0.0, None, f"slope of {label}", hidden=True))
-        line = held + slope * (passed / number(1, TIME)) * number(1, dimension)
-        self.definitions[label] = line
-        self.outputs[label] = Output(label, line, units, about)
-        return _Channel(variable, held, slope, line)
 
-    def _keep(self, memory: Memory) -> None:
-        self.memories[memory.symbol.name] = memory
-        self.rates[memory.symbol] = ZERO
+def _add_memory(system: System, memory: Memory) -> None:
+    system.memories[memory.symbol.name] = memory
+    system.rates[memory.symbol] = ZERO
 
 
 def _settings(found: Fmu, parameters: Mapping[str, float] | None, where: str) -> dict[FmuVariable, float]:

@@ -17,12 +17,15 @@ from armillary.algebra.units.units import parse_unit
 from armillary.errors import ArmillaryError, ExpressionError, ModelError, UnitsError, nearest
 from armillary.files.model.arrays import array_of, flexible_options
 from armillary.files.model.documents import Document, FileError
-from armillary.files.model.sections import SECTIONS, Verb, verb_of
-from armillary.model.kinds import OneOf, tuples
+from armillary.files.model.sections import ADDED, SECTIONS, entry_form, verb_of
+from armillary.model.given_motion import start
+from armillary.model.kinds import tuples
+from armillary.model.reading import parse_text
 from armillary.model.system import System
-from armillary.model.text_objects import FRICTIONS, JOINTS, ORBITS
 from armillary.model.unit_system import state_factor
+from armillary.model.verbs import VERBS, LaterForm, ListForm, PairForm, TableForm
 
+_LATER = {v.form.section: tuple(v.form.arguments) for v in VERBS.values() if isinstance(v.form, LaterForm)}
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*)?\Z")
 
 
@@ -74,62 +77,71 @@ def build(system: System, parts: list[Part], *, trust: bool = False) -> None:
             if section == "bodies":
                 _bodies(system, parts)
                 for part in parts:
-                    _gravity(system, part)
+                    _top(system, part, "gravity")
                 continue
             if section == "constraints":  # updates may need loads, which may need memories
                 for part in parts:
-                    _memory_updates(system, part)
-                    _judgement(system, part)
+                    _later(system, part, "update")
+                    for verb in ("small", "large"):
+                        _top(system, part, verb)
             for part in parts:
                 for key, entry in part.data.get(section, {}).items():
                     with part.at(section, key):
                         if section == "fmus":
                             entry = {**entry, "file": _trusted(part, entry["file"], trust)}
-                        _say(system, section, key, entry)
+                        _call_verb(system, section, key, entry)
             if section == "constraints":
                 for part in parts:
-                    _prescribed(system, part)
+                    for verb in ("prescribe", "armature", "lock"):
+                        _top(system, part, verb)
                 for part in parts:
-                    _state_rates(system, part)
+                    _later(system, part, "rate")
         for part in parts:
             _start(system, part)
 
 
-def _say(system: System, section: str, name: str, entry: Mapping[str, Any]) -> Any:
-    """The verb that an entry stands for."""
+def _call_verb(system: System, section: str, name: str, entry: Mapping[str, Any]) -> None:
+    """The verb that an entry stands for, without the keys that are read later."""
     verb = verb_of(section, entry)
     assert verb is not None  # the document was checked
-    if verb.method in ("memory", "state"):  # what renews it is read when all is there that it may name
-        entry = {key: value for key, value in entry.items() if key not in ("update", "every", "rate")}
-    arguments = {key: value for key, value in entry.items() if key not in verb.extra}
-    return getattr(system, verb.method)(**_arguments(verb, name, arguments))
-
-
-def _arguments(verb: Verb, name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    given: dict[str, Any] = {verb.names: name}
+    form = entry_form(verb)
+    arguments: dict[str, Any] = {form.name_argument: name}
     for key, value in entry.items():
-        argument = verb.argument if key == verb.key else key
-        given[argument] = _value(argument, value)
-    if verb.method == "body" and isinstance(given.get("joint"), str):
-        given["joint"] = next(m for m in JOINTS if m.key == given["joint"]).make()
-    if verb.method == "close_loop":
-        given["p"], given["q"] = given["p"]
-    if verb.method == "close_joint":
-        given["p"], given["q"] = given.pop("between")
-    return given
+        if key not in _LATER.get(section, ()) and not (form.is_body and key in ADDED):
+            argument, made = form.arguments.get(key, key), form.kinds[key].python(value)
+            arguments |= {argument: made} if isinstance(argument, str) else zip(argument, made, strict=True)
+    verb.function(system, **arguments)
 
 
-def _value(argument: str, value: Any) -> Any:
-    """Objects from tables, tuples from lists."""
-    makers = {"joint": JOINTS, "friction": FRICTIONS, "orbit": ORBITS}.get(argument)
-    if makers and isinstance(value, Mapping):
-        return OneOf(makers).python(value)
-    if argument == "gimbal_axis" and isinstance(value, list):
-        several = any(isinstance(item, list) or item in ("x", "y", "z") for item in value)
-        return [tuples(item) for item in value] if several else tuple(value)
-    if argument in ("gimbal_rate", "gimbal_torque", "gimbal_inertia") and isinstance(value, list):
-        return [None if item == "" else tuples(item) for item in value]
-    return tuples(value)
+def _later(system: System, part: Part, verb: str) -> None:
+    """Keys of entries that are read when all is there that they may name."""
+    form = VERBS[verb].form
+    assert isinstance(form, LaterForm)
+    for name, entry in part.data.get(form.section, {}).items():
+        with part.at(form.section, name):
+            if form.arguments.keys() & entry.keys():
+                given = {argument: entry.get(key) for key, argument in form.arguments.items()}
+                VERBS[verb].function(system, name, **given)
+
+
+def _top(system: System, part: Part, verb: str) -> None:
+    """A table or list at the top of the file."""
+    form, call = VERBS[verb].form, VERBS[verb].function
+    given = part.data.get(form.section)
+    if given is None:
+        return
+    if isinstance(form, PairForm):
+        for variable, value in given.items():
+            with part.at(form.section, variable):
+                call(system, variable, value)
+    elif isinstance(form, ListForm):
+        for item in given:
+            with part.at(form.section):
+                call(system, item)
+    elif isinstance(form, TableForm):
+        for table in given if isinstance(given, list) else [given]:
+            with part.at(form.section):
+                call(system, **table)
 
 
 # ---------------------------------------------------------------- sections of their own kind
@@ -203,7 +215,7 @@ class TextFunction:
         self.busy = True
         try:
             local = dict(zip(self.arguments, values, strict=True))
-            self.known[values] = self.system._parse(self.text, f"function '{self.name}'", local)
+            self.known[values] = parse_text(self.system, self.text, f"function '{self.name}'", local)
             return self.known[values]
         finally:
             self.busy = False
@@ -263,7 +275,7 @@ def _body(system: System, part: Part, name: str, entry: Mapping[str, Any]) -> No
             f"body '{name}' is there already; more points and nodes can be given it, but no '{other}'"
         )
     if not known:
-        _say(system, "bodies", name, entry)
+        _call_verb(system, "bodies", name, entry)
     body = system.ground if name == "ground" else system.bodies.get(name)
     if body is None:  # a gyro's bodies have other names
         return
@@ -274,45 +286,6 @@ def _body(system: System, part: Part, name: str, entry: Mapping[str, Any]) -> No
         body.node(tuples(label))
     for label, place in entry.get("points", {}).items():
         body.point(label, tuple(place))
-
-
-def _gravity(system: System, part: Part) -> None:
-    given = part.data.get("gravity", [])
-    for field in given if isinstance(given, list) else [given]:
-        with part.at("gravity"):
-            system.gravity(field["magnitude"], field["direction"])
-
-
-def _memory_updates(system: System, part: Part) -> None:
-    for name, entry in part.data.get("memory", {}).items():
-        with part.at("memory", name):
-            if "update" in entry or "every" in entry:
-                system.update(name, entry.get("update"), every=entry.get("every"))
-
-
-def _state_rates(system: System, part: Part) -> None:
-    for name, entry in part.data.get("states", {}).items():
-        with part.at("states", name):
-            system.rate(name, entry["rate"])
-
-
-def _judgement(system: System, part: Part) -> None:
-    for verb in ("small", "large"):
-        for thing in part.data.get(verb, ()):
-            with part.at(verb):
-                getattr(system, verb)(thing)
-
-
-def _prescribed(system: System, part: Part) -> None:
-    for variable, value in part.data.get("prescribe", {}).items():
-        with part.at("prescribe", variable):
-            system.prescribe(variable, value)
-    for variable, value in part.data.get("armature", {}).items():
-        with part.at("armature", variable):
-            system.armature(variable, value)
-    if locked := part.data.get("lock"):
-        with part.at("lock"):
-            system.lock(*locked)
 
 
 def _in_model_units(system: System, variable: str, value: Any) -> Any:
@@ -331,4 +304,4 @@ def _in_model_units(system: System, variable: str, value: Any) -> Any:
 def _start(system: System, part: Part) -> None:
     for variable, value in part.data.get("start", {}).items():
         with part.at("start", variable):
-            system.start({variable: _in_model_units(system, variable, value)})
+            start(system, {variable: _in_model_units(system, variable, value)})

@@ -8,7 +8,7 @@ from typing import Any
 
 from armillary.errors import ModelError, nearest
 from armillary.files.model.documents import Document, read_document
-from armillary.files.model.sections import LAYOUT, SECTIONS, TOP, verb_of
+from armillary.files.model.sections import LAYOUT, SECTIONS, TOP, entry_form, entry_kind, verb_of, verbs_of
 from armillary.model.kinds import Either, Form, Kind, ListOf, TableOf, known, shown
 from armillary.model.unit_system import unit_system
 
@@ -69,7 +69,7 @@ def _check_section(document: Document, section: str, value: Any) -> None:
             raise document.error(f"[{section}.{name}] must be a table, not {shown(entry)}", section, name)
         verb = verb_of(section, entry)
         if verb is None:
-            keys = [v.key for v in SECTIONS[section]]
+            keys = [entry_form(v).key for v in verbs_of(section)]
             near = next((near for key in entry if (near := nearest(key, keys))), "")
             raise document.error(
                 f"[{section}.{name}] does not say what it is: it needs one of the keys "
@@ -77,7 +77,7 @@ def _check_section(document: Document, section: str, value: Any) -> None:
                 section,
                 name,
             )
-        _check(document, verb.form, entry, (section, name))
+        _check(document, entry_kind(verb), entry, (section, name))
 
 
 def _check(document: Document, kind: Kind, value: Any, path: tuple[str, ...]) -> None:

@@ -22,15 +22,16 @@ from armillary.errors import nearest
 from armillary.files.model.build import Part
 from armillary.files.model.check import read_model
 from armillary.files.model.documents import Document
-from armillary.files.model.sections import FUNCTION, TOP, verb_of
-from armillary.model.kinds import Kind
+from armillary.files.model.sections import FUNCTION, TOP, entry_kind, verb_of
+from armillary.model.kinds import Written
 from armillary.model.kinds import known as listed
-from armillary.model.text_functions import MODEL_FUNCTIONS, SYSTEM_FUNCTIONS
+from armillary.model.text_functions import MODEL_FUNCTIONS
+from armillary.model.verbs import QUANTITIES
 
 # Names in a text: one between back quotes, or words with dots; and words inside of a quoted name.
 _NAMES = re.compile(r"`([^`]+)`|(?<![\w.])([^\W\d]\w*)((?:\.[^\W\d]\w*)*)(\s*\()?")
 _WORDS = re.compile(r"(?<![\w.])[^\W\d]\w*(?!\w)")
-_FUNCTIONS = {*RESERVED, *MODEL_FUNCTIONS, *SYSTEM_FUNCTIONS}
+_FUNCTIONS = {*RESERVED, *MODEL_FUNCTIONS, *QUANTITIES}
 # Sections whose entries texts can name; those whose entries make further names of their own, as brakes and
 # gyros do; and those whose entries only have names.
 _NAMED = ("parameters", "inputs", "memory", "states", "tables", "functions", "expressions", "bodies",
@@ -234,11 +235,13 @@ def _function(given: Mapping[str, Any], names: _Names) -> dict[str, Any]:
 def _entry(section: str, given: Mapping[str, Any], names: _Names) -> dict[str, Any]:
     verb = verb_of(section, given)
     assert verb is not None  # the document was checked
-    fields: dict[str, Kind] = {**verb.fields, **verb.extra}
-    rename, law = names.renamer(), names.renamer(("x", "v"))  # a strut's length and its rate
-    return {
-        key: fields[key].renamed(value, law if key == "strut" else rename) for key, value in given.items()
-    }
+    kinds = entry_kind(verb).fields
+    renamed = {}
+    for key, value in given.items():
+        kind = kinds[key]
+        local = tuple(kind.variables) if isinstance(kind, Written) else ()  # those of a law
+        renamed[key] = kind.renamed(value, names.renamer(local))
+    return renamed
 
 
 def _with_one_gravity(parts: list[Part]) -> list[Part]:

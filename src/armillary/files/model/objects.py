@@ -11,8 +11,10 @@ from armillary.model.flexible.beam import Beam
 from armillary.model.flexible.plate import Plate
 from armillary.model.flexible.section import Section
 from armillary.model.joints import Joint
+from armillary.model.joints.text_forms import JOINTS
 from armillary.model.kinds import NUMBER, NUMBERS, WORDS, Either, Kind, ListOf, Maker, OneOf, TableOf
-from armillary.model.text_objects import FRICTIONS, JOINTS, ORBITS
+from armillary.model.laws import FRICTIONS
+from armillary.model.space.orbit import ORBITS
 
 BEAM: dict[str, Kind] = {
     "length": NUMBER, "EI": NUMBERS, "EA": NUMBER, "GJ": NUMBER, "mass_per_length": NUMBER, "polar": NUMBER,

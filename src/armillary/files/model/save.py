@@ -1,4 +1,4 @@
-"""``system.save``: the journal of a description as a text model, and the proof that it reads back the
+"""``system.save``: the records of a description as a text model, and the proof that it reads back the
 same.
 """
 
@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from armillary.algebra.call_record import arguments_of
 from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.foreign import ForeignFunction
 from armillary.algebra.tables import Piecewise
-from armillary.algebra.units.dimension import LENGTH, SPEED
 from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, ModelError
 from armillary.files.model.arrays import part_arrays
@@ -28,18 +27,16 @@ from armillary.files.model.check import FORMAT
 from armillary.files.model.documents import FileError
 from armillary.files.model.equality import differences
 from armillary.files.model.load import load_text
-from armillary.files.model.sections import LAYOUT, SECTIONS, Verb, verb_of
+from armillary.files.model.sections import LAYOUT, SECTIONS, entry_form, entry_kind, verb_of
 from armillary.files.model.values import Values
-from armillary.model.atomic_verbs import nothing_stays
 from armillary.model.body import Body
 from armillary.model.flexible.part import FlexiblePart
-from armillary.model.journal import Entry
+from armillary.model.kinds import PATH, Kind, ListOf, Written
+from armillary.model.recorder import Record, undo_always
 from armillary.model.system import System
+from armillary.model.verbs import VERBS, EntryForm, LaterForm, ListForm, PairForm, TableForm, Verb
 from armillary.toml_text import toml_text
 
-_VERBS: dict[str, tuple[str, Verb]] = {
-    verb.method: (section, verb) for section, verbs in SECTIONS.items() for verb in verbs
-}
 _HEADERS = {
     **dict.fromkeys((*SECTIONS, "include", "tables"), 2),
     **dict.fromkeys(
@@ -103,16 +100,23 @@ class Writing:
         self.values = Values(system, calls=calls)
         self.data: dict[str, Any] = {}
         self.files: dict[str, dict[str, Any]] = {}
+        self._written_elsewhere: dict[str, Callable[[Record], None]] = {
+            "parameter": lambda _: None,  # all parameters are written, those that texts made too
+            "define": self._definition,
+            "function": self._function,
+            "point": self._point,
+            "flexible": self._flexible,
+        }
 
     def document(self) -> dict[str, Any]:
         """All tables, in the order of a file."""
         self._parameters()
-        for entry in self.system.telling.entries:
+        for record in self.system.recorder.records:
             try:
-                self._tell(entry)
+                self._write_record(record)
             except ModelError as error:
-                name = entry.arguments.get("name") or entry.owner
-                raise ModelError(f"{entry.verb} '{name}' of system '{self.system.name}': {error}") from None
+                name = record.arguments.get("name") or record.owner
+                raise ModelError(f"{record.verb} '{name}' of system '{self.system.name}': {error}") from None
         self._nodes()
         for name, table in self.values.tables.items():
             self._table(name, table)
@@ -122,7 +126,7 @@ class Writing:
         if "bodies" in self.data:
             order = {body: i for i, body in enumerate(self.system.bodies)}
             self.data["bodies"] = dict(sorted(self.data["bodies"].items(), key=lambda e: _made(order, e[0])))
-        for section in SECTIONS.keys() & self.data.keys():
+        for section in set(SECTIONS) & self.data.keys():
             entries = self.data[section]
             self.data[section] = {name: _in_order(section, entry) for name, entry in entries.items()}
         return {key: self.data[key] for key in LAYOUT if key in self.data}
@@ -133,48 +137,69 @@ class Writing:
         below = self.folder is not None and place.is_relative_to(self.folder)
         return place.relative_to(self.folder).as_posix() if below and self.folder else str(place)
 
-    def _tell(self, entry: Entry) -> None:
-        special = getattr(self, f"tell_{entry.verb}", None)
-        if special is not None:
-            special(entry)
+    def _write_record(self, record: Record) -> None:
+        verb = VERBS[record.verb]
+        form, given = verb.form, record.arguments
+        if isinstance(form, EntryForm):
+            name = _entry_name(record, form)
+            if name in self._section(form.section):
+                raise ModelError(
+                    f"two things in [{form.section}] would be called '{name}'; rename one of them"
+                )
+            self._section(form.section)[name] = self._entry(verb, form, record)
+        elif isinstance(form, LaterForm):
+            name = str(self.values.value(given[form.owner]))
+            if name not in self._section(form.section):
+                raise ModelError(f"{form.owner} '{name}' was made by another verb, so no text can renew it")
+            written = {key: given.get(argument) for key, argument in form.arguments.items()}
+            self._section(form.section)[name] |= self.values.value(written)
+        elif isinstance(form, PairForm):
+            first, *rest = (self.values.value(given[argument]) for argument in form.arguments)
+            self._section(form.section).update({str(first): rest[0]} if rest else first)
+        elif isinstance(form, ListForm):
+            things = self.values.value(list(given.get(form.argument, ())))
+            self.data.setdefault(form.section, []).extend(things)
+        elif isinstance(form, TableForm):
+            known = self.data.get(form.section)
+            table = {key: self.values.value(value) for key, value in given.items()}
+            several = known if isinstance(known, list) else [known]
+            self.data[form.section] = table if known is None else [*several, table]
         else:
-            section, verb = _VERBS[entry.verb]
-            name = self._name(entry, verb)
-            if name in self._section(section):
-                raise ModelError(f"two things in [{section}] would be called '{name}'; rename one of them")
-            self._section(section)[name] = self._fields(verb, entry)
+            self._written_elsewhere[record.verb](record)
 
     def _section(self, name: str) -> dict[str, Any]:
         return self.data.setdefault(name, {})
 
-    def _name(self, entry: Entry, verb: Verb) -> str:
-        given = entry.arguments.get(verb.names)
-        if isinstance(given, Body):
-            return given.name
-        if given is None:  # a constraint that was not named has the name that it was given
-            first = entry.made[0] if isinstance(entry.made, tuple) else entry.made
-            return first.name if entry.verb == "constrain" else first.name.split(" ")[0]
-        return str(given)
-
-    def _fields(self, verb: Verb, entry: Entry) -> dict[str, Any]:
+    def _entry(self, verb: Verb, form: EntryForm, record: Record) -> dict[str, Any]:
         """The arguments that are not as they are by default, by their keys in the file."""
-        signature = inspect.signature(getattr(type(self.system), verb.method)).parameters
-        given = {k: v for k, v in entry.arguments.items() if k != verb.names and v is not None}
-        if verb.method in ("close_loop", "close_joint"):
-            ends = [given.pop("p"), given.pop("q")]
-            given = {("p" if verb.method == "close_loop" else "between"): ends, **given}
-        if verb.method == "event":  # one joint, or several
-            one = {k: [v] for k, v in given.items() if k in ("lock", "unlock") and isinstance(v, str | Expr)}
-            given |= one
-        found: dict[str, Any] = {}
-        for argument, value in given.items():
-            known = signature.get(argument)
-            if known is not None and known.default is not known.empty and _plainly(value, known.default):
-                continue
-            found[verb.key if argument == verb.argument and verb.key else argument] = self.values.value(value)
-        return found
+        signature = inspect.signature(verb.function).parameters
+        given = {k: v for k, v in record.arguments.items() if v is not None}
+        if verb.name == "output" and not self.values.calls and isinstance(given["expression"], Expr):
+            # Only the numbers in its expression may have stated its units.
+            given["units"] = self.system.outputs[given["name"]].units or None
+        entry: dict[str, Any] = {}
+        for key, kind in form.kinds.items():
+            argument = form.arguments.get(key, key)
+            if isinstance(argument, tuple):
+                entry[key] = self.values.value([given[name] for name in argument])
+            elif (value := given.get(argument)) is not None:
+                default = signature[argument].default
+                drop = _plainly(value, default) and (not form.writes_defaults or value == "")
+                if not drop:
+                    entry[key] = self._of_kind(kind, value)
+        return entry
 
-    # ------------------------------------------------------------ verbs of their own kind
+    def _of_kind(self, kind: Kind, value: Any) -> Any:
+        """A value of an argument as a value of the file."""
+        if kind is PATH:
+            return self._file(getattr(value, "path", value))
+        if isinstance(kind, Written) and kind.variables and callable(value) and not isinstance(value, Expr):
+            return self._traced(value, [symbol(n, dimension=d) for n, d in kind.variables.items()])
+        if isinstance(kind, ListOf) and isinstance(value, str | Expr):  # one instead of several
+            return self.values.value([value])
+        return self.values.value(value)
+
+    # ------------------------------------------------------------ what has no entry by itself
 
     def _parameters(self) -> None:
         for name, node in self.system.parameters.items():
@@ -184,36 +209,14 @@ class Writing:
             table = {"value": data.default, "units": data.units, "about": data.about or None}
             self._section("parameters")[name] = {k: v for k, v in table.items() if v is not None}
 
-    def tell_parameter(self, entry: Entry) -> None:
-        """All parameters were told already, those that texts made too."""
-
-    def tell_define(self, entry: Entry) -> None:
-        given = entry.arguments
+    def _definition(self, record: Record) -> None:
+        given = record.arguments
         kept = {k: v for k, v in given.items() if v is not None and k != "name" and (k, v) != ("label", "")}
         table = {key: self.values.value(v) for key, v in kept.items()}
         self._section("expressions")[given["name"]] = table if len(table) > 1 else table["value"]
 
-    def tell_memory(self, entry: Entry) -> None:
-        given = {k: v for k, v in entry.arguments.items() if v is not None and k != "name"}
-        if not given.get("about"):
-            given.pop("about", None)
-        self._section("memory")[entry.arguments["name"]] = {k: self.values.value(v) for k, v in given.items()}
-
-    def tell_update(self, entry: Entry) -> None:
-        name = str(self.values.value(entry.arguments["memory"]))
-        if name not in self._section("memory"):
-            raise ModelError(f"memory '{name}' was made by another verb, so no text can renew it")
-        memory = self._section("memory")[name]
-        memory["update"] = self.values.value(entry.arguments["expression"])
-        if entry.arguments.get("every") is not None:
-            memory["every"] = self.values.value(entry.arguments["every"])
-
-    def tell_rate(self, entry: Entry) -> None:
-        name = str(self.values.value(entry.arguments["state"]))
-        self._section("states")[name]["rate"] = self.values.value(entry.arguments["expression"])
-
-    def tell_function(self, entry: Entry) -> None:
-        name, function = entry.arguments["name"], entry.arguments["function"]
+    def _function(self, record: Record) -> None:
+        name, function = record.arguments["name"], record.arguments["function"]
         if isinstance(function, Piecewise):
             self._table(name, function)
         elif isinstance(function, TextFunction):
@@ -238,7 +241,7 @@ class Writing:
     def _traced(self, function: Any, arguments: list[Expr]) -> Any:
         """The text of a Python function's value, in the names of its arguments."""
         # A function may use the system that it was described with, even where a snapshot of that is saved.
-        with nothing_stays(self.system.identity.system or self.system) as changed:
+        with undo_always(self.system.identity.system or self.system) as changed:
             try:
                 value = function(*arguments)
             except ArmillaryError as error:
@@ -258,86 +261,34 @@ class Writing:
         label = {"label": table.name} if table.name != name else {}
         self._section("tables").setdefault(name, {**numbers, **label})
 
-    def tell_gravity(self, entry: Entry) -> None:
-        field = {key: self.values.value(value) for key, value in entry.arguments.items()}
-        known = self.data.get("gravity")
-        self.data["gravity"] = (
-            field if known is None else [*(known if isinstance(known, list) else [known]), field]
-        )
-
-    def tell_strut(self, entry: Entry) -> None:
-        given = dict(entry.arguments)
-        name, law = given["name"], given["law"]
-        if callable(law) and not isinstance(law, Expr):
-            given["law"] = self._traced(law, [symbol("x", dimension=LENGTH), symbol("v", dimension=SPEED)])
-        self._section("loads")[name] = self._fields(_VERBS["strut"][1], Entry("strut", given))
-
-    def tell_output(self, entry: Entry) -> None:
-        """An output, with its units where only the numbers in its expression told them."""
-        given = dict(entry.arguments)
-        if not self.values.calls and isinstance(given["expression"], Expr):
-            given["units"] = self.system.outputs[given["name"]].units or None
-        section, verb = _VERBS["output"]
-        self._section(section)[given["name"]] = self._fields(verb, Entry("output", given))
-
-    def tell_fmu(self, entry: Entry) -> None:
-        """An FMU by the path of its file."""
-        source = entry.arguments["source"]
-        path = self._file(getattr(source, "path", source))
-        section, verb = _VERBS["fmu"]
-        given = {**entry.arguments, "source": path}
-        self._section(section)[given["name"]] = self._fields(verb, Entry("fmu", given))
-
-    def tell_prescribe(self, entry: Entry) -> None:
-        key = str(self.values.value(entry.arguments["variable"]))
-        self._section("prescribe")[key] = self.values.value(entry.arguments["value"])
-
-    def tell_armature(self, entry: Entry) -> None:
-        key = str(self.values.value(entry.arguments["coordinate"]))
-        self._section("armature")[key] = self.values.value(entry.arguments["value"])
-
-    def tell_start(self, entry: Entry) -> None:
-        self._section("start").update(self.values.value(entry.arguments["values"]))
-
-    def tell_lock(self, entry: Entry) -> None:
-        self._extend("lock", entry.arguments.get("variables", ()))
-
-    def tell_small(self, entry: Entry) -> None:
-        self._extend("small", entry.arguments.get("things", ()))
-
-    def tell_large(self, entry: Entry) -> None:
-        self._extend("large", entry.arguments.get("things", ()))
-
-    def _extend(self, key: str, things: Iterable[Any]) -> None:
-        self.data.setdefault(key, []).extend(self.values.value(list(things)))
-
     # ------------------------------------------------------------ bodies
 
-    def tell_point(self, entry: Entry) -> None:
-        if entry.made.name not in self._body(entry.owner).get("points", {}):
-            where = entry.arguments.get("where", ())
+    def _point(self, record: Record) -> None:
+        if record.result.name not in self._body(record.owner).get("points", {}):
+            where = record.arguments.get("where", ())
             if len(where) == 1 and isinstance(where[0], str):
                 return  # a known point, by name
             place = where if len(where) == 3 else where[-1]
-            self._body(entry.owner).setdefault("points", {})[entry.made.name] = self.values.value(list(place))
+            points = self._body(record.owner).setdefault("points", {})
+            points[record.result.name] = self.values.value(list(place))
 
     def _body(self, name: str) -> dict[str, Any]:
         return self._section("bodies").setdefault(name, {})
 
-    def tell_flexible(self, entry: Entry) -> None:
-        given = {k: v for k, v in entry.arguments.items() if v is not None}
+    def _flexible(self, record: Record) -> None:
+        given = {k: v for k, v in record.arguments.items() if v is not None}
         source = given.pop("source", None)
         table: dict[str, Any] = {}
         if isinstance(source, FlexiblePart):
-            file = f"{self.stem}.{entry.owner}.npz"
-            asked = self.system.flexibles[entry.owner].places.values()
+            file = f"{self.stem}.{record.owner}.npz"
+            asked = self.system.flexibles[record.owner].places.values()
             self.files[file] = part_arrays(source, {node.name: node for node in asked})
             table["part"] = file
         elif source is not None:
             table[type(source).__name__.lower()] = self.values.value(source)
         for key, value in given.items():
-            table[key] = self._array(entry.owner, key, value)
-        self._body(entry.owner)["flexible"] = table
+            table[key] = self._array(record.owner, key, value)
+        self._body(record.owner)["flexible"] = table
 
     def _array(self, body: str, key: str, value: Any) -> Any:
         """A value as it is, or its place in a file where it has many numbers."""
@@ -363,6 +314,17 @@ class Writing:
                 self._body(body)["nodes"] = [list(n) if isinstance(n, tuple) else n for n in asked]
 
 
+def _entry_name(record: Record, form: EntryForm) -> str:
+    given = record.arguments.get(form.name_argument)
+    if isinstance(given, Body):
+        return given.name
+    if given is not None:
+        return str(given)
+    # A constraint that was not named has the name that it was given; those of a loop begin with it.
+    made = record.result
+    return str(made[0].name.split(" ")[0] if isinstance(made, tuple) else made.name)
+
+
 def _made(order: Mapping[str, int], name: str) -> tuple[int, int]:
     """When the body of an entry was made, or the first of a gyro's, before what is added to that one."""
     if name in order:
@@ -374,7 +336,7 @@ def _made(order: Mapping[str, int], name: str) -> tuple[int, int]:
 def _in_order(section: str, entry: dict[str, Any]) -> dict[str, Any]:
     """An entry with its keys in the order of the reference."""
     verb = verb_of(section, entry)
-    keys = [] if verb is None else [verb.key, *verb.fields, *verb.extra]
+    keys = [] if verb is None else [entry_form(verb).key, *entry_kind(verb).fields]
     return {key: entry[key] for key in dict.fromkeys([*keys, *entry]) if key in entry}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.files.model.sections import LAYOUT, SECTIONS, TOP
+from armillary.files.model.sections import LAYOUT, SECTIONS, TOP, entry_kind, verbs_of
 
 SCHEMA_VERSION = "https://json-schema.org/draft/2020-12/schema"
 
@@ -14,7 +14,7 @@ def model_schema() -> dict[str, Any]:
     properties = {}
     for key in LAYOUT:
         if key in SECTIONS:
-            forms = [verb.form.schema() for verb in SECTIONS[key]]
+            forms = [entry_kind(verb).schema() for verb in verbs_of(key)]
             entry = forms[0] if len(forms) == 1 else {"anyOf": forms}
             properties[key] = {"type": "object", "additionalProperties": entry}
         else:

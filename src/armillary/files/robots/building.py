@@ -25,6 +25,8 @@ from armillary.files.robots.rotations import is_identity, tidy
 from armillary.files.robots.tree import BALL, FREE, HINGE, PLANE, SLIDE, Freedom, Link
 from armillary.model.body import Body, Point
 from armillary.model.joints import Fixed, Free, JointType, Planar, Prismatic, Revolute, Spherical
+from armillary.model.loads import gravity
+from armillary.model.names import check_new_name
 from armillary.model.system import System
 
 SINGLE = (HINGE, SLIDE)
@@ -60,7 +62,7 @@ class Builder:
 
     def _is_new(self, name: str) -> bool:
         try:
-            self.system._new_name(name, "import")
+            check_new_name(self.system, name, "import")
         except ModelError:
             return False
         return True
@@ -182,7 +184,7 @@ def add_gravity(builder: Builder, vector: np.ndarray) -> None:
     strength = float(np.linalg.norm(vector))
     if strength:
         g = builder.parameter("g", strength, "m/s^2", "gravity")
-        builder.system.gravity(g, builder.system.ground.frame.vector([float(x) for x in vector / strength]))
+        gravity(builder.system, g, builder.system.ground.frame.vector([float(x) for x in vector / strength]))
 
 
 def impossible(inertia: np.ndarray) -> str:

@@ -13,6 +13,9 @@ from armillary.algebra.units.dimension import SPEED
 from armillary.errors import ModelError, nearest
 from armillary.files.robots.building import SINGLE, Builder, listed, triple
 from armillary.files.robots.tree import BALL, FREE, HINGE, SLIDE, Freedom
+from armillary.model.armature import armature
+from armillary.model.contact import stop
+from armillary.model.loads import force, moment
 
 _STOPS = ("stiffness", "damping", "exponent")
 
@@ -68,9 +71,9 @@ def load_joint(
         outer = in_parent or (freedom.kind == FREE and not turns)
         direction = (body.parent if outer else body).frame.vector(triple(axis))
         if turns:
-            builder.system.moment(label, value, direction, on=body, reaction=body.parent)
+            moment(builder.system, label, value, direction, on=body, reaction=body.parent)
         else:
-            builder.system.force(label, value, direction, at=body.origin, reaction=body.parent)
+            force(builder.system, label, value, direction, at=body.origin, reaction=body.parent)
 
 
 def _passive(builder: Builder, name: str, joint: Freedom) -> None:
@@ -119,7 +122,7 @@ def _armature(builder: Builder, name: str, joint: Freedom) -> None:
         if units not in made:
             label = f"armature_{name}" + ("_turning" if made else "")
             made[units] = builder.parameter(label, joint.armature, units, about)
-        builder.system.armature(speed, made[units])
+        armature(builder.system, speed, made[units])
 
 
 def _check_stops(stops: Mapping[str, float]) -> None:
@@ -132,4 +135,4 @@ def _check_stops(stops: Mapping[str, float]) -> None:
 
 def _stop(builder: Builder, name: str, low: float, high: float, stops: Mapping[str, Any]) -> None:
     q = builder.moved[name].coordinates[0]
-    builder.system.stop(builder.name(f"stop_{name}"), q, lower=low, upper=high, **stops)
+    stop(builder.system, builder.name(f"stop_{name}"), q, lower=low, upper=high, **stops)

@@ -22,6 +22,8 @@ from armillary.files.robots.rotations import roll_pitch_yaw, unit
 from armillary.files.robots.tree import FREE, HINGE, PLANE, SLIDE, Freedom, Inertial, Link
 from armillary.files.robots.unread import note_left_out
 from armillary.files.robots.xml import Element, read_xml
+from armillary.model import memory
+from armillary.model.constraints import constrain
 
 KINDS = {
     "revolute": HINGE,
@@ -226,7 +228,7 @@ def _mimics(builder: Builder, joints: Mapping[str, Element]) -> None:
             q = q + builder.parameter(f"offset_{name}", offset, units, f"offset of {name} from {other}")
         about = f"{name} follows {other}"
         with mimic.located():
-            builder.system.constrain(own.q1 - q, name=f"mimic {name}", eliminate=own.u1, about=about)
+            constrain(builder.system, own.q1 - q, name=f"mimic {name}", eliminate=own.u1, about=about)
 
 
 def _torques(builder: Builder, root: Element, joints: Mapping[str, Element], which: str) -> None:
@@ -252,8 +254,8 @@ def _torques(builder: Builder, root: Element, joints: Mapping[str, Element], whi
         chosen = name in driven if which == "auto" and driven else joints[name].only("mimic") is None
         if chosen:
             units = units_of(builder.freedoms[name])[0]
-            node = builder.system.input(
-                builder.name(f"tau_{name}"), 0.0, units=units, about=f"drive on joint {name}"
+            node = memory.input(
+                builder.system, builder.name(f"tau_{name}"), 0.0, units=units, about=f"drive on joint {name}"
             )
             builder.record.inputs[name] = node.name
             load_joint(builder, f"drive_{name}", name, [node])

@@ -30,6 +30,7 @@ from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree
 from armillary.model import motion
 from armillary.model.body import Body
 from armillary.model.records import Load
+from armillary.model.space.attraction import all_loads, modal_forces
 from armillary.model.system import System
 
 Wrench = tuple[Triple, Triple]  # moment about the link's origin, force, in the link's axes
@@ -57,7 +58,7 @@ def applied_loads(
     wrenches: dict[int, Wrench] = {}
     forces: dict[int, Any] = {}
     plain = plain or Undimensioned()
-    for load in system.all_loads():
+    for load in all_loads(system):
         first = _end(load, load.body, tree, 1, plain)
         if load.reaction_body is None or tree.placements[load.reaction_body.name].link < 0:
             _add_wrench(wrenches, *first)
@@ -68,7 +69,7 @@ def applied_loads(
         else:
             _add_wrench(wrenches, *first)
             _add_wrench(wrenches, *second)
-    for speed, value in system.modal_forces().items():
+    for speed, value in modal_forces(system).items():
         index = system.speeds.index(speed)
         forces[index] = plus(forces.get(index, 0), plain(value))
     return AppliedLoads(wrenches, forces)

@@ -40,6 +40,7 @@ from armillary.model.body import Body
 from armillary.model.joints import Drift, Flexed, Slide, Step, Tumble, Turn
 from armillary.model.motion import time_derivative
 from armillary.model.records import Prescription
+from armillary.model.space.attraction import all_gravities
 from armillary.model.system import System
 
 SAME = Same()
@@ -201,7 +202,7 @@ def build_tree(
     for body in system.bodies.values():
         planter.add(body)
     gravity: Triple = ZEROS
-    for field in system.all_gravities():
+    for field in all_gravities(system):
         gravity = add(gravity, scaled(field.direction.components(system.ground.frame), field.magnitude))
     return Tree(tuple(planter.links), gravity, planter.placements).map(plain or Undimensioned())
 

@@ -11,9 +11,8 @@ Source: Schaub & Junkins (2018), Analytical Mechanics of Space Systems, sections
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
@@ -24,8 +23,13 @@ from armillary.model.body import Body
 from armillary.model.joints import Drift, Tumble
 from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.free import euler_parameters
-from armillary.model.journal import recorded
-from armillary.model.reading import Reading
+from armillary.model.kinds import BODY, UNITS, WORDS
+from armillary.model.outputs import output
+from armillary.model.references import find_body
+from armillary.model.verbs import EntryForm, verb
+
+if TYPE_CHECKING:
+    from armillary.model.system import System
 
 KINDS = ("quaternion", "mrp")
 
@@ -61,31 +65,33 @@ def attitude(body: Any, kind: str = "quaternion", relative_to: Body | None = Non
     return _angles(direction_cosines(base.frame, body.frame), kind)
 
 
-class Attitudes(Reading):
-    """Attitudes as outputs; a part of ``System``."""
-
-    output: Callable[..., None]
-
-    @recorded
-    def attitude_output(
-        self,
-        name: str,
-        body: Any,
-        kind: str = "quaternion",
-        *,
-        relative_to: Any = None,
-        units: str | None = None,
-    ) -> None:
-        """Outputs ``name 1``, ``name 2``, … of a body's attitude; see ``arm.attitude`` for the kinds. Angles
-        are in rad, or in ``units`` such as "deg"."""
-        found = self._find_body(body, f"attitude output '{name}'")
-        base = None if relative_to is None else self._find_body(relative_to, f"attitude output '{name}'")
-        angles = kind not in KINDS
-        if units is not None and not angles:
-            raise ModelError(f"attitude output '{name}': a {kind} has no units")
-        for i, value in enumerate(attitude(found, kind, base), start=1):
-            about = f"{kind} {i} of {found.name} in {base.name if base else 'ground'}"
-            self.output(f"{name} {i}", value, units=(units or "rad") if angles else None, about=about)
+@verb(
+    EntryForm(
+        "outputs",
+        {"attitude": BODY, "kind": WORDS, "relative_to": BODY, "units": UNITS},
+        key="attitude",
+        arguments={"attitude": "body"},
+    )
+)
+def attitude_output(
+    system: System,
+    name: str,
+    body: Any,
+    kind: str = "quaternion",
+    *,
+    relative_to: Any = None,
+    units: str | None = None,
+) -> None:
+    """Outputs ``name 1``, ``name 2``, … of a body's attitude; see ``arm.attitude`` for the kinds. Angles
+    are in rad, or in ``units`` such as "deg"."""
+    found = find_body(system, body, f"attitude output '{name}'")
+    base = None if relative_to is None else find_body(system, relative_to, f"attitude output '{name}'")
+    angles = kind not in KINDS
+    if units is not None and not angles:
+        raise ModelError(f"attitude output '{name}': a {kind} has no units")
+    for i, value in enumerate(attitude(found, kind, base), start=1):
+        about = f"{kind} {i} of {found.name} in {base.name if base else 'ground'}"
+        output(system, f"{name} {i}", value, units=(units or "rad") if angles else None, about=about)
 
 
 def _is_sequence(kind: Any) -> bool:

@@ -1,15 +1,15 @@
 """Attracting bodies: their gravity on every body of a system, also on those added later.
 
-Nothing is made when an attractor is declared: ``all_gravities`` and ``all_loads`` tell, when asked, what acts
-on the bodies that there are. What all bodies share is a uniform field, which lets relative motion be free of
-it; to a body far from the mass centre comes the difference, in the body's own axes.
+Nothing is made when an attractor is declared: ``all_gravities`` and ``all_loads`` give what acts on the
+bodies that there are when they are called. What all bodies share is a uniform field, which lets relative
+motion be free of it; to a body far from the mass centre comes the difference, in the body's own axes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
@@ -18,13 +18,13 @@ from armillary.algebra.units.dimension import LENGTH, ONE, TIME
 from armillary.errors import ModelError, nearest
 from armillary.model import motion
 from armillary.model.body import Body, Point
-from armillary.model.energy import Energies, carried, named_triple
 from armillary.model.flexible.energy import Central, central
 from armillary.model.joints import Free
-from armillary.model.journal import recorded
-from armillary.model.origins import told_verb
-from armillary.model.reading import Reading
+from armillary.model.kinds import EXPRESSION, FLAG, TRIPLE, VECTOR, WORDS, Either
+from armillary.model.mass_properties import carried, composites, first_with_mass, named_triple, total_mass
+from armillary.model.names import check_new_name
 from armillary.model.records import Gravity, Load
+from armillary.model.references import constant_reader, unit_direction
 from armillary.model.space.checking import bounded, ground_place
 from armillary.model.space.fields import (
     NOWHERE,
@@ -36,6 +36,10 @@ from armillary.model.space.fields import (
     term,
     total,
 )
+from armillary.model.verbs import EntryForm, verb
+
+if TYPE_CHECKING:
+    from armillary.model.system import System
 
 FIELDS = ("mass centre", "gradient", "bodies")
 GRAVITATION = LENGTH**3 / TIME**2
@@ -87,215 +91,216 @@ class _Spot:
         return named_triple(add(self.base, self.step), f"r_{self.body.name}")
 
 
-class Attraction(Reading, Energies):
-    """Gravity of attracting bodies; a part of ``System``."""
+def find_attractor(system: System, name: Any, where: str) -> Attractor:
+    """An attractor by its name."""
+    if not isinstance(name, str) or name not in system.attractors:
+        hint = nearest(name, system.attractors) if isinstance(name, str) else ""
+        raise ModelError(f"{where}: there is no attractor {name!r}{hint}")
+    return system.attractors[name]
 
-    attractors: dict[str, Attractor]
 
-    def _new_name(self, name: str, kind: str) -> None:
-        super()._new_name(name, kind)
-        if name in self.attractors:
+@verb(
+    EntryForm(
+        "attractors",
+        {
+            "mu": EXPRESSION,
+            "at": TRIPLE,
+            "J2": EXPRESSION,
+            "radius": EXPRESSION,
+            "axis": Either((VECTOR, TRIPLE)),
+            "field": WORDS,
+            "indirect": FLAG,
+        },
+        needs=("mu",),
+    )
+)
+def attractor(
+    system: System,
+    name: str,
+    mu: Any,
+    *,
+    at: Any = (0, 0, 0),
+    J2: Any = 0,
+    radius: Any = None,
+    axis: Any = None,
+    field: str = "mass centre",
+    indirect: bool = False,
+) -> None:
+    """A planet, moon or star that attracts all bodies, with gravitational parameter ``mu`` in m³/s².
+
+    ``at``: its centre in the ground's axes, which may be a function of time. ``J2`` with the equatorial
+    ``radius`` is its oblateness about ``axis`` (the ground's z where left out). ``field``:
+
+    - "mass centre": the field at the system's mass centre acts uniformly on all bodies, so that orbit and
+      attitude do not mix.
+    - "gradient": each body feels the field at its own mass centre, and the moment and force that the
+      field's gradient gives its inertia, to second order in its size.
+    - "bodies": the field at each body's mass centre alone.
+
+    ``indirect`` subtracts the acceleration that the ground's origin has in this field: for third bodies,
+    where the ground falls with the planet at its origin. Several attractors add up.
+    """
+    where = f"attractor '{name}'"
+    check_new_name(system, name, "attractor")
+    if field not in FIELDS:
+        hint = nearest(field, FIELDS) if isinstance(field, str) else ""
+        raise ModelError(f"{where}: there is no field {field!r}{hint}; there are {', '.join(FIELDS)}")
+    strength = bounded(system, mu, f"mu of {where}", GRAVITATION)
+    size = None if radius is None else bounded(system, radius, f"radius of {where}", LENGTH, positive=True)
+    oblateness = constant_reader(system, f"J2 of {where}", ONE)(J2)
+    if not is_zero(oblateness) and size is None:
+        raise ModelError(f"{where} has J2 but no radius; give its equatorial radius with radius=")
+    pole = unit_direction(system, system.ground.z if axis is None else axis, f"axis of {where}")
+    own = pole.components(system.ground.frame)
+    if any(isinstance(x, Expr) and not x.constant for x in own):
+        raise ModelError(f"{where}: its axis {axis} is not fixed in the ground; give one such as ground.z")
+    place = ground_place(system, at, f"'at' of {where}")
+    if indirect and all(is_zero(x) for x in place):
+        raise ModelError(
+            f"{where} is at the ground's origin, whose fall in its field is without bounds; "
+            "indirect= is for attractors elsewhere"
+        )
+    system.attractors[name] = Attractor(name, strength, place, field, bool(indirect), oblateness, size, own)
+
+
+def all_gravities(system: System) -> list[Gravity]:
+    """Uniform fields: those of ``gravity``, and what attractors give to all bodies alike."""
+    found = list(system.gravities)
+    for attractor in system.attractors.values():
+        common = _common_acceleration(system, attractor)
+        for axis, value in zip(system.ground.frame.axes, common, strict=True):
+            found.append(Gravity(fn.named(as_expr(value), f"{attractor.name}_g"), axis))
+    return found
+
+
+def all_loads(system: System) -> list[Load]:
+    """The user's loads, and what attractors give to each body besides their uniform part."""
+    found = list(system.loads.values())
+    for attractor in system.attractors.values():
+        for spot in _spots(system, attractor):
+            force, moment = _own_load(attractor, spot)
+            body, name = spot.body, f"{attractor.name}_{spot.body.name}"
+            name += "" if spot.part is None else "_flexible"
+            for kind, value in (("force", force), ("moment", moment)):
+                if any(not is_zero(x) for x in value):
+                    at = spot.at if kind == "force" else None
+                    size = fn.sqrt(as_expr(inner(value, value)))
+                    found.append(Load(f"{name}_{kind}", kind, size, body.frame.vector(value), body, at))
+    return found
+
+
+def modal_forces(system: System) -> dict[Expr, Expr]:
+    """What attractors give to modes besides their uniform part, by modal speed.
+
+    Q_p = −∂V/∂η_p: the force times the mass centre's way, less the energy of the inertia's change.
+    """
+    found: dict[Expr, Any] = {}
+    for attractor in system.attractors.values():
+        for spot in _spots(system, attractor):
+            if spot.part is None:
+                continue
+            force, _ = _own_load(attractor, spot)
+            assert spot.body.flex is not None
+            for p, speed in enumerate(spot.body.flex.speeds):
+                value = inner(spot.part.shifts[p], force)
+                if attractor.field == "gradient":
+                    change = extended(spot.source, spot.place, spot.part.slopes[p]).energy
+                    value = total(value, term(-1, change))
+                found[speed] = total(found.get(speed, 0), value)
+    return {speed: as_expr(value) for speed, value in found.items()}
+
+
+def attraction_energy(system: System, attractor: Attractor) -> Any:
+    """The energy whose gradient the field is; with moving attractors it depends on time."""
+    source, parts = attractor.source, []
+    if attractor.field == "mass centre":
+        place = add(_mass_place(system), scaled(attractor.place, -1))
+        here = named_triple(place, f"r_{attractor.name}")
+        parts.append(total_mass(system) * potential(source, here))
+    for spot in _spots(system, attractor):
+        parts.append(spot.mass * potential(spot.source, spot.place))
+        if attractor.field == "gradient":
+            parts.append(extended(spot.source, spot.place, spot.inertia).energy)
+    if attractor.indirect:
+        fall = acceleration(source, scaled(attractor.place, -1))
+        parts.append(total_mass(system) * inner(fall, _mass_place(system)))
+    return total(*parts)
+
+
+def _common_acceleration(system: System, attractor: Attractor) -> Triple:
+    """The acceleration that all bodies share, in the ground's axes."""
+    if attractor.field == "mass centre":
+        _check_together(system, attractor)
+        here = _mass_place(system)
+    else:
+        here = motion.position(_reference_body(system).origin).components(system.ground.frame)
+    here = named_triple(here, f"at_{attractor.name}")
+    away = scaled(attractor.place, -1)
+    if attractor.indirect:
+        return acceleration_change(attractor.source, away, here)
+    return acceleration(attractor.source, named_triple(add(here, away), f"r_{attractor.name}"))
+
+
+def _spots(system: System, attractor: Attractor) -> Iterator[_Spot]:
+    """Bodies that feel more than the uniform part, each with its place in its own axes."""
+    if attractor.field == "mass centre":
+        return
+    for body in system.bodies.values():
+        if body.flex is not None and body.flex.part.mass == 0:
             raise ModelError(
-                f"{kind} '{name}': an attractor of that name exists already; choose another name"
+                f"attractor '{attractor.name}' with field='{attractor.field}': the flexible part of body "
+                f"'{body.name}' has no mass of its own, so the field's differences over it are unknown; "
+                "use field='mass centre', or describe the part by its masses"
             )
-
-    def _find_attractor(self, name: Any, where: str) -> Attractor:
-        if not isinstance(name, str) or name not in self.attractors:
-            hint = nearest(name, self.attractors) if isinstance(name, str) else ""
-            raise ModelError(f"{where}: there is no attractor {name!r}{hint}")
-        return self.attractors[name]
-
-    @recorded
-    def attractor(
-        self,
-        name: str,
-        mu: Any,
-        *,
-        at: Any = (0, 0, 0),
-        J2: Any = 0,
-        radius: Any = None,
-        axis: Any = None,
-        field: str = "mass centre",
-        indirect: bool = False,
-    ) -> None:
-        """A planet, moon or star that attracts all bodies, with gravitational parameter ``mu`` in m³/s².
-
-        ``at``: its centre in the ground's axes, which may be a function of time. ``J2`` with the equatorial
-        ``radius`` is its oblateness about ``axis`` (the ground's z where left out). ``field``:
-
-        - "mass centre": the field at the system's mass centre acts uniformly on all bodies, so that orbit and
-          attitude do not mix.
-        - "gradient": each body feels the field at its own mass centre, and the moment and force that the
-          field's gradient gives its inertia, to second order in its size.
-        - "bodies": the field at each body's mass centre alone.
-
-        ``indirect`` subtracts the acceleration that the ground's origin has in this field: for third bodies,
-        where the ground falls with the planet at its origin. Several attractors add up.
-        """
-        where = f"attractor '{name}'"
-        self._new_name(name, "attractor")
-        if field not in FIELDS:
-            hint = nearest(field, FIELDS) if isinstance(field, str) else ""
-            raise ModelError(f"{where}: there is no field {field!r}{hint}; there are {', '.join(FIELDS)}")
-        strength = bounded(self, mu, f"mu of {where}", GRAVITATION)
-        size = None if radius is None else bounded(self, radius, f"radius of {where}", LENGTH, positive=True)
-        oblateness = self._constant_reader(f"J2 of {where}", ONE)(J2)
-        if not is_zero(oblateness) and size is None:
-            raise ModelError(f"{where} has J2 but no radius; give its equatorial radius with radius=")
-        pole = self._direction(self.ground.z if axis is None else axis, f"axis of {where}")
-        own = pole.components(self.ground.frame)
-        if any(isinstance(x, Expr) and not x.constant for x in own):
-            raise ModelError(
-                f"{where}: its axis {axis} is not fixed in the ground; give one such as ground.z"
-            )
-        place = ground_place(self, at, f"'at' of {where}")
-        if indirect and all(is_zero(x) for x in place):
-            raise ModelError(
-                f"{where} is at the ground's origin, whose fall in its field is without bounds; "
-                "indirect= is for attractors elsewhere"
-            )
-        self.attractors[name] = Attractor(name, strength, place, field, bool(indirect), oblateness, size, own)
-
-    # ------------------------------------------------------------ what acts
-
-    def all_gravities(self) -> list[Gravity]:
-        """Uniform fields: those of ``gravity``, and what attractors give to all bodies alike."""
-        found = list(self.gravities)
-        for attractor in self.attractors.values():
-            common = self._common(attractor)
-            for axis, value in zip(self.ground.frame.axes, common, strict=True):
-                found.append(Gravity(fn.named(as_expr(value), f"{attractor.name}_g"), axis))
-        return found
-
-    def all_loads(self) -> list[Load]:
-        """The user's loads, and what attractors give to each body besides their uniform part."""
-        found = list(self.loads.values())
-        for attractor in self.attractors.values():
-            for spot in self._spots(attractor):
-                force, moment = _own_load(attractor, spot)
-                body, name = spot.body, f"{attractor.name}_{spot.body.name}"
-                name += "" if spot.part is None else "_flexible"
-                for kind, value in (("force", force), ("moment", moment)):
-                    if any(not is_zero(x) for x in value):
-                        at = spot.at if kind == "force" else None
-                        size = fn.sqrt(as_expr(inner(value, value)))
-                        found.append(Load(f"{name}_{kind}", kind, size, body.frame.vector(value), body, at))
-        return found
-
-    def modal_forces(self) -> dict[Expr, Expr]:
-        """What attractors give to modes besides their uniform part, by modal speed.
-
-        Q_p = −∂V/∂η_p: the force times the mass centre's way, less the energy of the inertia's change.
-        """
-        found: dict[Expr, Any] = {}
-        for attractor in self.attractors.values():
-            for spot in self._spots(attractor):
-                if spot.part is None:
-                    continue
-                force, _ = _own_load(attractor, spot)
-                assert spot.body.flex is not None
-                for p, speed in enumerate(spot.body.flex.speeds):
-                    value = inner(spot.part.shifts[p], force)
-                    if attractor.field == "gradient":
-                        change = extended(spot.source, spot.place, spot.part.slopes[p]).energy
-                        value = total(value, term(-1, change))
-                    found[speed] = total(found.get(speed, 0), value)
-        return {speed: as_expr(value) for speed, value in found.items()}
-
-    @told_verb
-    def potential_energy(self) -> Expr:
-        """Of uniform gravity, −Σ m g·r, and of attractors; add the energy of your own springs."""
-        parts = (self._attraction_energy(attractor) for attractor in self.attractors.values())
-        return as_expr(total(super().potential_energy(), *parts))
-
-    def _attraction_energy(self, attractor: Attractor) -> Any:
-        """The energy whose gradient the field is; with moving attractors it depends on time."""
-        source, parts = attractor.source, []
-        if attractor.field == "mass centre":
-            place = add(self._mass_place(), scaled(attractor.place, -1))
-            here = named_triple(place, f"r_{attractor.name}")
-            parts.append(self.total_mass() * potential(source, here))
-        for spot in self._spots(attractor):
-            parts.append(spot.mass * potential(spot.source, spot.place))
-            if attractor.field == "gradient":
-                parts.append(extended(spot.source, spot.place, spot.inertia).energy)
-        if attractor.indirect:
-            fall = acceleration(source, scaled(attractor.place, -1))
-            parts.append(self.total_mass() * inner(fall, self._mass_place()))
-        return total(*parts)
-
-    # ------------------------------------------------------------ where
-
-    def _common(self, attractor: Attractor) -> Triple:
-        """The acceleration that all bodies share, in the ground's axes."""
-        if attractor.field == "mass centre":
-            self._check_together(attractor)
-            here = self._mass_place()
+    reference, ground = _reference_body(system), system.ground
+    start = motion.position(reference.origin).components(ground.frame)
+    base = {"ground": named_triple(add(start, scaled(attractor.place, -1)), f"r_{attractor.name}")}
+    square = fn.named(as_expr(inner(base["ground"], base["ground"])), f"square_{attractor.name}")
+    step = {"ground": scaled(start, -1)}
+    pole = {"ground": attractor.axis}
+    for body in system.bodies.values():
+        assert body.parent is not None
+        above = body.parent.name
+        base[body.name] = carried(body, base[above], f"r_{attractor.name}")
+        pole[body.name] = carried(body, pole[above], f"axis_{attractor.name}")
+        if body is reference:
+            step[body.name] = NOWHERE
         else:
-            here = motion.position(self._reference().origin).components(self.ground.frame)
-        here = named_triple(here, f"at_{attractor.name}")
-        away = scaled(attractor.place, -1)
-        if attractor.indirect:
-            return acceleration_change(attractor.source, away, here)
-        return acceleration(attractor.source, named_triple(add(here, away), f"r_{attractor.name}"))
+            reached = add(step[above], body.displacement.components(body.parent.frame))
+            step[body.name] = carried(body, reached, "step")
+        source = attractor.source.along(pole[body.name])
+        # A wheel whose mass is counted with its carrier's still has an inertia, which feels the gradient.
+        if not is_zero(body.mass) or _extends(body.inertia):
+            way = named_triple(add(step[body.name], body.com_coordinates), f"step_{body.name}")
+            yield _Spot(body, body.com, body.mass, body.inertia, source, base[body.name], way, square)
+        if body.flex is not None:
+            part = central(body)
+            way = named_triple(add(step[body.name], part.centre), f"step_{body.name}")
+            at = Point("centre", body, part.centre)
+            yield _Spot(body, at, part.mass, part.inertia, source, base[body.name], way, square, part)
 
-    def _spots(self, attractor: Attractor) -> Iterator[_Spot]:
-        """Bodies that feel more than the uniform part, each with its place in its own axes."""
-        if attractor.field == "mass centre":
-            return
-        for body in self.bodies.values():
-            if body.flex is not None and body.flex.part.mass == 0:
-                raise ModelError(
-                    f"attractor '{attractor.name}' with field='{attractor.field}': the flexible part of body "
-                    f"'{body.name}' has no mass of its own, so the field's differences over it are unknown; "
-                    "use field='mass centre', or describe the part by its masses"
-                )
-        reference, ground = self._reference(), self.ground
-        start = motion.position(reference.origin).components(ground.frame)
-        base = {"ground": named_triple(add(start, scaled(attractor.place, -1)), f"r_{attractor.name}")}
-        square = fn.named(as_expr(inner(base["ground"], base["ground"])), f"square_{attractor.name}")
-        step = {"ground": scaled(start, -1)}
-        pole = {"ground": attractor.axis}
-        for body in self.bodies.values():
-            assert body.parent is not None
-            above = body.parent.name
-            base[body.name] = carried(body, base[above], f"r_{attractor.name}")
-            pole[body.name] = carried(body, pole[above], f"axis_{attractor.name}")
-            if body is reference:
-                step[body.name] = NOWHERE
-            else:
-                reached = add(step[above], body.displacement.components(body.parent.frame))
-                step[body.name] = carried(body, reached, "step")
-            source = attractor.source.along(pole[body.name])
-            # A wheel whose mass is counted with its carrier's still has an inertia, which feels the gradient.
-            if not is_zero(body.mass) or _extends(body.inertia):
-                way = named_triple(add(step[body.name], body.com_coordinates), f"step_{body.name}")
-                yield _Spot(body, body.com, body.mass, body.inertia, source, base[body.name], way, square)
-            if body.flex is not None:
-                part = central(body)
-                way = named_triple(add(step[body.name], part.centre), f"step_{body.name}")
-                at = Point("centre", body, part.centre)
-                yield _Spot(body, at, part.mass, part.inertia, source, base[body.name], way, square, part)
 
-    def _check_together(self, attractor: Attractor) -> None:
-        """An error for bodies that fly apart from each other: one mass centre does not stand for both."""
-        flying = [b for b in self.bodies.values() if b.parent is self.ground and isinstance(b.joint, Free)]
-        if len(flying) > 1:
-            raise ModelError(
-                f"attractor '{attractor.name}' with field='mass centre' gives all bodies the field at their "
-                f"common mass centre, but '{flying[0].name}' and '{flying[1].name}' fly apart from each "
-                "other; use field='gradient' or 'bodies'"
-            )
+def _check_together(system: System, attractor: Attractor) -> None:
+    """An error for bodies that fly apart from each other: one mass centre does not stand for both."""
+    flying = [b for b in system.bodies.values() if b.parent is system.ground and isinstance(b.joint, Free)]
+    if len(flying) > 1:
+        raise ModelError(
+            f"attractor '{attractor.name}' with field='mass centre' gives all bodies the field at their "
+            f"common mass centre, but '{flying[0].name}' and '{flying[1].name}' fly apart from each "
+            "other; use field='gradient' or 'bodies'"
+        )
 
-    def _reference(self) -> Body:
-        """The first body with mass, at whose origin the uniform part is taken."""
-        return self._first_with_mass("attractor")
 
-    def _mass_place(self) -> Triple:
-        """Place of the system's mass centre in the ground's axes."""
-        self._first_with_mass("attractor")
-        mass, moment = self.composites()["ground"]
-        return tuple(x / mass for x in moment)
+def _reference_body(system: System) -> Body:
+    """The first body with mass, at whose origin the uniform part is taken."""
+    return first_with_mass(system, "attractor")
+
+
+def _mass_place(system: System) -> Triple:
+    """Place of the system's mass centre in the ground's axes."""
+    first_with_mass(system, "attractor")
+    mass, moment = composites(system)["ground"]
+    return tuple(x / mass for x in moment)
 
 
 def _extends(inertia: Matrix) -> bool:

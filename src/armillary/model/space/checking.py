@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.triples import Triple
@@ -11,8 +11,11 @@ from armillary.algebra.units.dimension import LENGTH, Dimension
 from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
-from armillary.model.reading import Reading
+from armillary.model.references import constant_reader
 from armillary.model.unit_system import default_value
+
+if TYPE_CHECKING:
+    from armillary.model.system import System
 
 
 def known(node: Expr) -> float | None:
@@ -22,16 +25,16 @@ def known(node: Expr) -> float | None:
     return default_value(node) if node.kind == "symbol" and node.data.role == "parameter" else None
 
 
-def bounded(system: Reading, value: Any, where: str, dimension: Dimension, *, positive: bool = False) -> Expr:
+def bounded(system: System, value: Any, where: str, dimension: Dimension, *, positive: bool = False) -> Expr:
     """A constant that is not negative, or is positive, as far as that is known here."""
-    node = system._constant_reader(where, dimension)(value)
+    node = constant_reader(system, where, dimension)(value)
     size = known(node)
     if size is not None and (size < 0 or (positive and size == 0)):
         raise ModelError(f"the {where} is {size:g}; give a {'positive number' if positive else 'number ≥ 0'}")
     return node
 
 
-def timed(system: Reading, value: Any, where: str, dimension: Dimension) -> Expr:
+def timed(system: System, value: Any, where: str, dimension: Dimension) -> Expr:
     """A function of time and parameters."""
     node = system.expression(value, where, dimension)
     moving = [s for s in symbols(node) if s.data.role not in ("parameter", "time")]
@@ -40,7 +43,7 @@ def timed(system: Reading, value: Any, where: str, dimension: Dimension) -> Expr
     return node
 
 
-def ground_place(system: Reading, value: Any, where: str, dimension: Dimension = LENGTH) -> Triple:
+def ground_place(system: System, value: Any, where: str, dimension: Dimension = LENGTH) -> Triple:
     """Three functions of time and parameters in the ground's axes, from three values or a vector."""
     if isinstance(value, Vector):
         frames = {frame for frame, _ in value.terms}

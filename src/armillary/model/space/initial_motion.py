@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.triples import Triple, add, is_zero, matrix_vector, scaled, transposed
@@ -20,10 +20,16 @@ from armillary.model import motion
 from armillary.model.body import Body
 from armillary.model.joints import Drift, Flexed, Slide
 from armillary.model.joints.base import UNIT_AXES
-from armillary.model.journal import recorded
-from armillary.model.space.attraction import Attraction, Attractor
+from armillary.model.kinds import NAME, TRIPLE
+from armillary.model.mass_properties import composites
+from armillary.model.references import find_body
+from armillary.model.space.attraction import Attractor, find_attractor
 from armillary.model.space.checking import ground_place, known
-from armillary.model.space.orbit import Orbit
+from armillary.model.space.orbit import ORBIT, Orbit
+from armillary.model.verbs import EntryForm, verb
+
+if TYPE_CHECKING:
+    from armillary.model.system import System
 
 _ALIKE = 1e-3  # relative: values of μ rounded to four digits agree
 
@@ -39,84 +45,84 @@ class MassCentreStart:
     rates: Triple
 
 
-class Placing(Attraction):
-    """Initial values by mass centres; a part of ``System``."""
+@verb(
+    EntryForm(
+        "start_mass_centre",
+        {"position": TRIPLE, "velocity": TRIPLE},
+        needs=("position",),
+        name_argument="body",
+    )
+)
+def start_mass_centre(system: System, body: Any, *, position: Any, velocity: Any = (0, 0, 0)) -> None:
+    """Where the mass centre of a body with all that hangs on it is at the start of a run, and its
+    velocity, in the ground's axes: numbers, parameters or functions of time.
 
-    centres: dict[str, tuple[Triple, Triple]]
-    started: list[Expr]
+    It holds for whatever initial values a run gives the other coordinates and speeds. The body must be
+    free to move in the ground: a Free joint, or a Joint that translates along x, y and z.
+    """
+    found = find_body(system, body, "start_mass_centre")
+    where = f"start_mass_centre of body '{found.name}'"
+    if found.name in system.centres:
+        raise ModelError(f"{where}: its mass centre is placed already; leave one of the two out")
+    _check_not_started(system, found, where)
+    place = ground_place(system, position, f"position in {where}")
+    rate = ground_place(system, velocity, f"velocity in {where}", SPEED)
+    system.centres[found.name] = (place, rate)
 
-    @recorded
-    def start_mass_centre(self, body: Any, *, position: Any, velocity: Any = (0, 0, 0)) -> None:
-        """Where the mass centre of a body with all that hangs on it is at the start of a run, and its
-        velocity, in the ground's axes: numbers, parameters or functions of time.
 
-        It holds for whatever initial values a run gives the other coordinates and speeds. The body must be
-        free to move in the ground: a Free joint, or a Joint that translates along x, y and z.
-        """
-        found = self._find_body(body, "start_mass_centre")
-        where = f"start_mass_centre of body '{found.name}'"
-        if found.name in self.centres:
-            raise ModelError(f"{where}: its mass centre is placed already; leave one of the two out")
-        self._check_not_started(found, where)
-        place = ground_place(self, position, f"position in {where}")
-        rate = ground_place(self, velocity, f"velocity in {where}", SPEED)
-        self.centres[found.name] = (place, rate)
+@verb(EntryForm("start_orbit", {"orbit": ORBIT, "around": NAME}, needs=("orbit",), name_argument="body"))
+def start_orbit(system: System, body: Any, orbit: Orbit, *, around: str | None = None) -> None:
+    """An orbit on which the mass centre of a body with all that hangs on it starts, about the ground's
+    origin or ``around`` an attractor, whose μ must then be the orbit's."""
+    if not isinstance(orbit, Orbit):
+        raise ModelError(f"start_orbit: {orbit!r} is not an orbit; give arm.Orbit(mu, a=…, e=…, …)")
+    place: Triple = tuple(system.expression(x, "start_orbit", LENGTH) for x in orbit.position)  # type: ignore[assignment]
+    rate: Triple = tuple(system.expression(x, "start_orbit", SPEED) for x in orbit.velocity)  # type: ignore[assignment]
+    if around is not None:
+        attractor = find_attractor(system, around, "start_orbit")
+        _check_strength(orbit, attractor)
+        centre = attractor.place
+        place = add(place, centre)
+        rate = add(rate, [motion.time_derivative(as_expr(x)) for x in centre])
+    elif len(system.attractors) == 1:
+        (only,) = system.attractors.values()
+        if all(is_zero(x) for x in only.place):  # the one that the orbit must be about
+            _check_strength(orbit, only)
+    start_mass_centre(system, body, position=place, velocity=rate)
 
-    @recorded
-    def start_orbit(self, body: Any, orbit: Orbit, *, around: str | None = None) -> None:
-        """An orbit on which the mass centre of a body with all that hangs on it starts, about the ground's
-        origin or ``around`` an attractor, whose μ must then be the orbit's."""
-        if not isinstance(orbit, Orbit):
-            raise ModelError(f"start_orbit: {orbit!r} is not an orbit; give arm.Orbit(mu, a=…, e=…, …)")
-        place: Triple = tuple(self.expression(x, "start_orbit", LENGTH) for x in orbit.position)  # type: ignore[assignment]
-        rate: Triple = tuple(self.expression(x, "start_orbit", SPEED) for x in orbit.velocity)  # type: ignore[assignment]
-        if around is not None:
-            attractor = self._find_attractor(around, "start_orbit")
-            _check_strength(orbit, attractor)
-            centre = attractor.place
-            place = add(place, centre)
-            rate = add(rate, [motion.time_derivative(as_expr(x)) for x in centre])
-        elif len(self.attractors) == 1:
-            (only,) = self.attractors.values()
-            if all(is_zero(x) for x in only.place):  # the one that the orbit must be about
-                _check_strength(orbit, only)
-        self.start_mass_centre(body, position=place, velocity=rate)
 
-    def mass_centre_starts(self) -> list[MassCentreStart]:
-        """What the wishes mean for the joints' coordinates and speeds, once all bodies are known."""
-        found = []
-        composites = self.composites() if self.centres else {}
-        for name, (place, rate) in self.centres.items():
-            body = self.bodies[name]
-            self._check_not_started(body, f"start_mass_centre of body '{name}'")
-            mass, moment = composites[name]
-            if mass.kind == "number" and mass.data == 0:
-                raise ModelError(
-                    f"body '{name}' and what hangs on it have no mass, so no mass centre to place"
-                )
-            coordinates, speeds = _translations(body, name)
-            # What is left of the joint without its translations: its place, and a node that holds the body
-            # at a distance from its origin.
-            origin, drift = (_without(v, (*coordinates, *speeds)) for v in (body.displacement, body.drift))
-            arm = body.frame.vector([x / mass for x in moment])
-            offset = (origin + arm).components(self.ground.frame)
-            sweep = drift + motion.time_derivative(arm)
-            speed = add(rate, scaled(sweep.components(self.ground.frame), -1))
-            step = body.assembly.steps[0]
-            if isinstance(step, Drift) and step.velocity == "body":
-                cosines = direction_cosines(self.ground.frame, _joint_frame(body))
-                speed = matrix_vector(transposed(cosines), speed)
-            places = add(place, scaled(offset, -1))
-            found.append(MassCentreStart(body, coordinates, speeds, places, speed))
-        return found
+def mass_centre_starts(system: System) -> list[MassCentreStart]:
+    """What the wishes mean for the joints' coordinates and speeds, once all bodies are known."""
+    found = []
+    masses = composites(system) if system.centres else {}
+    for name, (place, rate) in system.centres.items():
+        body = system.bodies[name]
+        _check_not_started(system, body, f"start_mass_centre of body '{name}'")
+        mass, moment = masses[name]
+        if mass.kind == "number" and mass.data == 0:
+            raise ModelError(f"body '{name}' and what hangs on it have no mass, so no mass centre to place")
+        coordinates, speeds = _translations(body, name)
+        # What is left of the joint without its translations: its place, and a node that holds the body
+        # at a distance from its origin.
+        origin, drift = (_without(v, (*coordinates, *speeds)) for v in (body.displacement, body.drift))
+        arm = body.frame.vector([x / mass for x in moment])
+        offset = (origin + arm).components(system.ground.frame)
+        sweep = drift + motion.time_derivative(arm)
+        speed = add(rate, scaled(sweep.components(system.ground.frame), -1))
+        step = body.assembly.steps[0]
+        if isinstance(step, Drift) and step.velocity == "body":
+            cosines = direction_cosines(system.ground.frame, _joint_frame(body))
+            speed = matrix_vector(transposed(cosines), speed)
+        places = add(place, scaled(offset, -1))
+        found.append(MassCentreStart(body, coordinates, speeds, places, speed))
+    return found
 
-    def _check_not_started(self, body: Body, where: str) -> None:
-        for group in _translations(body, where):
-            for s in group:
-                if s in self.started:
-                    raise ModelError(
-                        f"{where}: start() gives '{s}' a value already; leave one of the two out"
-                    )
+
+def _check_not_started(system: System, body: Body, where: str) -> None:
+    for group in _translations(body, where):
+        for s in group:
+            if s in system.started:
+                raise ModelError(f"{where}: start() gives '{s}' a value already; leave one of the two out")
 
 
 def _check_strength(orbit: Orbit, attractor: Attractor) -> None:

@@ -20,6 +20,7 @@ from armillary.algebra.call_record import remembering
 from armillary.algebra.units.dimension import ONE
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError
+from armillary.model.kinds import NUMBER, WORDS, Either, Maker, OneOf
 
 _FLAT = 1e-11  # eccentricities and inclinations below this have no periapsis or node of their own
 
@@ -286,3 +287,17 @@ def _vector(value: Any, name: str) -> np.ndarray:
     if found.shape != (3,) or not np.all(np.isfinite(found)):
         raise ModelError(f"Orbit.from_state: the {name} {value!r} is not three finite numbers")
     return found
+
+
+_ANGLE = Either((NUMBER, WORDS))
+ORBITS = (
+    Maker(
+        "mu",
+        Orbit,
+        {
+            **dict.fromkeys(("mu", "a", "p", "periapsis", "altitude", "radius", "e"), NUMBER),
+            **dict.fromkeys(("i", "raan", "argp", "nu"), _ANGLE),
+        },
+    ),
+)
+ORBIT = OneOf(ORBITS)

@@ -14,9 +14,8 @@ Source: Wertz (1978), Spacecraft Attitude Determination and Control, section 17.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr, number
@@ -25,109 +24,129 @@ from armillary.algebra.vectors import Vector, direction, dot
 from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Point
-from armillary.model.journal import recorded
+from armillary.model.events import event
+from armillary.model.kinds import EXPRESSION, FLAG, NAME, POINT, VECTOR
+from armillary.model.loads import add_load
+from armillary.model.memory import memory
+from armillary.model.names import check_new_name
 from armillary.model.records import Load
-from armillary.model.space.attraction import Attraction, Attractor
+from armillary.model.references import find_point, unit_direction
+from armillary.model.space.attraction import Attractor, find_attractor
 from armillary.model.space.checking import bounded, known
 from armillary.model.space.fields import term, total
+from armillary.model.verbs import EntryForm, verb
+
+if TYPE_CHECKING:
+    from armillary.model.system import System
 
 PRESSURE = 1361.0 / 299792458.0  # N/m² at one astronomical unit: solar constant of Kopp & Lean (2011) over c
 ASTRONOMICAL_UNIT = 149597870700.0  # m
 UNKNOWN, LIT, DARK = 0, 1, 2  # values of the memory of a shadow
 
 
-class Sunlight(Attraction):
-    """Forces of sunlight; a part of ``System``."""
+@verb(
+    EntryForm(
+        "loads",
+        {
+            "solar_area": EXPRESSION,
+            "at": POINT,
+            "sun": VECTOR,
+            "normal": VECTOR,
+            "specular": EXPRESSION,
+            "diffuse": EXPRESSION,
+            "pressure": EXPRESSION,
+            "two_sided": FLAG,
+            "shadow": NAME,
+        },
+        key="solar_area",
+        arguments={"solar_area": "area"},
+        needs=("at", "sun"),
+    )
+)
+def solar_pressure(
+    system: System,
+    name: str,
+    *,
+    at: Any,
+    area: Any,
+    sun: Any,
+    normal: Any = None,
+    specular: Any = 0,
+    diffuse: Any = 0,
+    pressure: Any = None,
+    two_sided: bool = False,
+    shadow: str | None = None,
+) -> Expr:
+    """Force of sunlight on a plate with this normal, or on a sphere where there is none, at a point (of a
+    body: at its origin).
 
-    # What System itself gives.
-    memory: Callable[..., Expr]
-    event: Callable[..., None]
-    _add_load: Callable[[Load], Expr]
+    ``sun``: the direction towards the Sun as a vector, or the name of an attractor that is the Sun; then
+    the pressure falls with the square of the distance. ``specular`` and ``diffuse`` are the shares of
+    light reflected so. ``pressure`` is that on a black surface, 4.54e-6 N/m² where left out, for an
+    attractor at one astronomical unit. A plate is lit on the side of its normal, or ``two_sided``.
+    ``shadow`` names an attractor with a radius whose cylindrical shadow is met as an event, with the
+    memory ``name_light`` (1 lit, 2 dark). Returns the force's size.
+    """
+    where = f"solar pressure '{name}'"
+    check_new_name(system, name, "solar pressure")
+    point = find_point(system, at, where)
+    face = bounded(system, area, f"area of {where}", LENGTH**2)
+    mirror, matt = (
+        bounded(system, x, f"{word} of {where}", ONE)
+        for word, x in (("specular", specular), ("diffuse", diffuse))
+    )
+    shares = known(mirror), known(matt)
+    if shares[0] is not None and shares[1] is not None and shares[0] + shares[1] > 1:
+        raise ModelError(f"{where}: specular {shares[0]:g} and diffuse {shares[1]:g} reflect more than all")
+    unit = FORCE / LENGTH**2
+    default = number(PRESSURE / system.units.scale(unit), unit)
+    light = default if pressure is None else bounded(system, pressure, f"pressure of {where}", unit)
+    towards, light = _sunlight(system, sun, point, light, where)
+    if normal is None:
+        force = towards * term(-1, light, face, total(1, term(4 / 9, matt)))
+    else:
+        axis = unit_direction(system, normal, f"normal of {where}")
+        cosine = fn.named(as_expr(dot(axis, towards)), f"{name}_cosine")
+        lit = fn.absolute(cosine) if two_sided else fn.maximum(cosine, 0)
+        push = fn.named(term(1, light, face, lit), f"{name}_push")
+        side = total(term(2, mirror, cosine), term(2 / 3, matt, fn.sign(cosine) if two_sided else 1))
+        force = towards * term(-1, push, total(1, term(-1, mirror))) + axis * term(-1, push, side)
+    if shadow is not None:
+        force = force * _light_factor(system, name, point, towards, _shadow_caster(system, shadow, where))
+    force = force.map(lambda c: fn.named(as_expr(c), name))
+    size = fn.sqrt(as_expr(dot(force, force)))
+    return add_load(system, Load(name, "force", size, force, point.body, point))
 
-    @recorded
-    def solar_pressure(
-        self,
-        name: str,
-        *,
-        at: Any,
-        area: Any,
-        sun: Any,
-        normal: Any = None,
-        specular: Any = 0,
-        diffuse: Any = 0,
-        pressure: Any = None,
-        two_sided: bool = False,
-        shadow: str | None = None,
-    ) -> Expr:
-        """Force of sunlight on a plate with this normal, or on a sphere where there is none, at a point (of a
-        body: at its origin).
 
-        ``sun``: the direction towards the Sun as a vector, or the name of an attractor that is the Sun; then
-        the pressure falls with the square of the distance. ``specular`` and ``diffuse`` are the shares of
-        light reflected so. ``pressure`` is that on a black surface, 4.54e-6 N/m² where left out, for an
-        attractor at one astronomical unit. A plate is lit on the side of its normal, or ``two_sided``.
-        ``shadow`` names an attractor with a radius whose cylindrical shadow is met as an event, with the
-        memory ``name_light`` (1 lit, 2 dark). Returns the force's size.
-        """
-        where = f"solar pressure '{name}'"
-        self._new_name(name, "solar pressure")
-        point = self._find_point(at, where)
-        face = bounded(self, area, f"area of {where}", LENGTH**2)
-        mirror, matt = (
-            bounded(self, x, f"{word} of {where}", ONE)
-            for word, x in (("specular", specular), ("diffuse", diffuse))
-        )
-        shares = known(mirror), known(matt)
-        if shares[0] is not None and shares[1] is not None and shares[0] + shares[1] > 1:
-            raise ModelError(
-                f"{where}: specular {shares[0]:g} and diffuse {shares[1]:g} reflect more than all"
-            )
-        unit = FORCE / LENGTH**2
-        default = number(PRESSURE / self.units.scale(unit), unit)
-        light = default if pressure is None else bounded(self, pressure, f"pressure of {where}", unit)
-        towards, light = self._sunlight(sun, point, light, where)
-        if normal is None:
-            force = towards * term(-1, light, face, total(1, term(4 / 9, matt)))
-        else:
-            axis = self._direction(normal, f"normal of {where}")
-            cosine = fn.named(as_expr(dot(axis, towards)), f"{name}_cosine")
-            lit = fn.absolute(cosine) if two_sided else fn.maximum(cosine, 0)
-            push = fn.named(term(1, light, face, lit), f"{name}_push")
-            side = total(term(2, mirror, cosine), term(2 / 3, matt, fn.sign(cosine) if two_sided else 1))
-            force = towards * term(-1, push, total(1, term(-1, mirror))) + axis * term(-1, push, side)
-        if shadow is not None:
-            force = force * self._lit(name, point, towards, self._caster(shadow, where))
-        force = force.map(lambda c: fn.named(as_expr(c), name))
-        size = fn.sqrt(as_expr(dot(force, force)))
-        return self._add_load(Load(name, "force", size, force, point.body, point))
+def _sunlight(system: System, sun: Any, point: Point, light: Expr, where: str) -> tuple[Vector, Expr]:
+    """(unit vector towards the Sun, pressure)."""
+    if not isinstance(sun, str) or "." in sun:
+        return unit_direction(system, sun, f"sun of {where}"), light
+    star = find_attractor(system, sun, f"sun of {where}")
+    line = system.ground.frame.vector(star.place) - motion.position(point)
+    square = fn.named(as_expr(dot(line, line)), "sun_distance2")
+    unit = number(ASTRONOMICAL_UNIT / system.units.scale(LENGTH), LENGTH)
+    return direction(line), light * unit**2 / square
 
-    def _sunlight(self, sun: Any, point: Point, light: Expr, where: str) -> tuple[Vector, Expr]:
-        """(unit vector towards the Sun, pressure)."""
-        if not isinstance(sun, str) or "." in sun:
-            return self._direction(sun, f"sun of {where}"), light
-        star = self._find_attractor(sun, f"sun of {where}")
-        line = self.ground.frame.vector(star.place) - motion.position(point)
-        square = fn.named(as_expr(dot(line, line)), "sun_distance2")
-        unit = number(ASTRONOMICAL_UNIT / self.units.scale(LENGTH), LENGTH)
-        return direction(line), light * unit**2 / square
 
-    def _caster(self, shadow: str, where: str) -> Attractor:
-        found = self._find_attractor(shadow, f"shadow of {where}")
-        if found.radius is None:
-            raise ModelError(f"{where}: attractor '{shadow}' has no radius, so no shadow; give it radius=")
-        return found
+def _shadow_caster(system: System, shadow: str, where: str) -> Attractor:
+    found = find_attractor(system, shadow, f"shadow of {where}")
+    if found.radius is None:
+        raise ModelError(f"{where}: attractor '{shadow}' has no radius, so no shadow; give it radius=")
+    return found
 
-    def _lit(self, name: str, point: Point, towards: Vector, caster: Attractor) -> Expr:
-        """1 in light and 0 in the shadow: r² − R² − min(r·s, 0)² passes zero at the cylinder's wall."""
-        assert caster.radius is not None
-        line = motion.position(point) - self.ground.frame.vector(caster.place)
-        behind = fn.minimum(as_expr(dot(line, towards)), 0)
-        outside = fn.named(as_expr(dot(line, line)) - caster.radius**2 - behind * behind, f"{name}_outside")
-        about = f"{name}: 0 not begun, 1 lit, 2 dark"
-        now = fn.select(outside >= 0, LIT, DARK)
-        mode = self.memory(f"{name}_light", UNKNOWN, units="-", about=about)
-        self.memories[mode.name] = replace(self.memories[mode.name], start=now)
-        self.event(f"{name} into light", outside, direction=1, set={mode: LIT})
-        self.event(f"{name} into shadow", outside, direction=-1, set={mode: DARK})
-        begun = fn.select(mode > LIT, 0, 1)
-        return fn.select(mode > UNKNOWN, begun, fn.select(outside >= 0, 1, 0))
+
+def _light_factor(system: System, name: str, point: Point, towards: Vector, caster: Attractor) -> Expr:
+    """1 in light and 0 in the shadow: r² − R² − min(r·s, 0)² passes zero at the cylinder's wall."""
+    assert caster.radius is not None
+    line = motion.position(point) - system.ground.frame.vector(caster.place)
+    behind = fn.minimum(as_expr(dot(line, towards)), 0)
+    outside = fn.named(as_expr(dot(line, line)) - caster.radius**2 - behind * behind, f"{name}_outside")
+    about = f"{name}: 0 not begun, 1 lit, 2 dark"
+    now = fn.select(outside >= 0, LIT, DARK)
+    mode = memory(system, f"{name}_light", UNKNOWN, units="-", about=about)
+    system.memories[mode.name] = replace(system.memories[mode.name], start=now)
+    event(system, f"{name} into light", outside, direction=1, set={mode: LIT})
+    event(system, f"{name} into shadow", outside, direction=-1, set={mode: DARK})
+    begun = fn.select(mode > LIT, 0, 1)
+    return fn.select(mode > UNKNOWN, begun, fn.select(outside >= 0, 1, 0))

@@ -6,20 +6,49 @@ inertia to its carrier before anything is derived.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armillary.algebra.expression import HALF, Expr, as_expr
 from armillary.algebra.triples import SIX, is_zero, sum_of_products
 from armillary.algebra.units.dimension import INERTIA, RATE
 from armillary.errors import ModelError, nearest
+from armillary.model.bodies import INERTIA as INERTIA_KIND
+from armillary.model.bodies import body
 from armillary.model.body import Body
+from armillary.model.given_motion import prescribe, start
 from armillary.model.joints import Revolute
 from armillary.model.joints.base import UNIT_AXES
-from armillary.model.journal import recorded
-from armillary.model.reading import Reading
+from armillary.model.kinds import AXIS, BODY, EXPRESSION, TRIPLE, WORDS, Either, ListOf, tuples
+from armillary.model.loads import moment
+from armillary.model.loops import AXES
+from armillary.model.references import find_body, unit_triple
 from armillary.model.space.checking import bounded, choices
+from armillary.model.verbs import EntryForm, verb
 
+if TYPE_CHECKING:
+    from armillary.model.system import System
+
+
+class GimbalAxes(Either):
+    """An axis, or a list of the axes of two gimbals."""
+
+    def python(self, value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        several = any(isinstance(item, list) or item in ("x", "y", "z") for item in value)
+        return [tuples(item) for item in value] if several else tuple(value)
+
+
+class PerGimbal(Either):
+    """One value, or a list of one for each gimbal; "" is none."""
+
+    def python(self, value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        return [None if item == "" else tuples(item) for item in value]
+
+
+PER_GIMBAL = PerGimbal((EXPRESSION, ListOf(EXPRESSION)))
 DRIVES = ("free", "torque", "constant")
 
 
@@ -30,129 +59,160 @@ class Gyro(NamedTuple):
     wheel: Body
 
 
-class Wheels(Reading):
-    """Rotors; a part of ``System``."""
+@verb(
+    EntryForm(
+        "bodies",
+        {
+            "wheel_on": BODY,
+            "axis": AXIS,
+            "inertia": EXPRESSION,
+            "transverse": EXPRESSION,
+            "mass": EXPRESSION,
+            "at": TRIPLE,
+            "drive": WORDS,
+            "torque": EXPRESSION,
+            "speed": EXPRESSION,
+        },
+        key="wheel_on",
+        arguments={"wheel_on": "on"},
+        needs=("axis", "inertia"),
+        is_body=True,
+    )
+)
+def reaction_wheel(
+    system: System,
+    name: str,
+    *,
+    on: Any,
+    axis: Any,
+    inertia: Any,
+    transverse: Any = None,
+    mass: Any = 0,
+    at: Any = (0, 0, 0),
+    drive: str | None = None,
+    torque: Any = None,
+    speed: Any = 0,
+) -> Body:
+    """A balanced rotor that spins about an axis of its carrier, at its mass centre ``at``.
 
-    # What System itself gives.
-    body: Callable[..., Body]
-    moment: Callable[..., Expr]
-    start: Callable[..., None]
-    prescribe: Callable[..., None]
-    _unit_triple: Callable[..., Any]
+    ``inertia`` is about the axis, ``transverse`` across it: half of it, a thin disc's, where left out.
+    ``drive``: "free"; "torque", a motor's ``torque`` on the wheel and against it on the carrier (load
+    ``name_motor``); or "constant", spinning at ``speed`` relative to the carrier. Otherwise ``speed`` is
+    the one at the start, in rad/s. Its angle is ``name.q1``, its relative speed ``name.u1``.
+    """
+    where = f"wheel '{name}'"
+    chosen = drive if drive is not None else ("free" if torque is None else "torque")
+    if chosen not in DRIVES:
+        hint = nearest(chosen, DRIVES) if isinstance(chosen, str) else ""
+        raise ModelError(f"{where}: there is no drive {chosen!r}{hint}; there are {choices(DRIVES)}")
+    if (chosen == "torque") != (torque is not None):
+        raise ModelError(f"{where}: torque= and drive='torque' go together")
+    carrier = find_body(system, on, where)
+    spin = bounded(system, inertia, f"inertia of {where}", INERTIA, positive=True)
+    across = (
+        HALF * spin
+        if transverse is None
+        else bounded(system, transverse, f"transverse inertia of {where}", INERTIA)
+    )
+    unit = unit_triple(system, axis, f"axis of {where}")
+    wheel = body(system, name, carrier, Revolute(axis), at=at, mass=mass, inertia=_axial(spin, across, unit))
+    if chosen == "constant":
+        prescribe(system, wheel.u1, speed)
+    else:
+        start(system, {wheel.u1: speed})
+    if chosen == "torque":
+        moment(system, f"{name}_motor", torque, carrier.frame.vector(unit), on=wheel, reaction=carrier)
+    return wheel
 
-    @recorded
-    def reaction_wheel(
-        self,
-        name: str,
-        *,
-        on: Any,
-        axis: Any,
-        inertia: Any,
-        transverse: Any = None,
-        mass: Any = 0,
-        at: Any = (0, 0, 0),
-        drive: str | None = None,
-        torque: Any = None,
-        speed: Any = 0,
-    ) -> Body:
-        """A balanced rotor that spins about an axis of its carrier, at its mass centre ``at``.
 
-        ``inertia`` is about the axis, ``transverse`` across it: half of it, a thin disc's, where left out.
-        ``drive``: "free"; "torque", a motor's ``torque`` on the wheel and against it on the carrier (load
-        ``name_motor``); or "constant", spinning at ``speed`` relative to the carrier. Otherwise ``speed`` is
-        the one at the start, in rad/s. Its angle is ``name.q1``, its relative speed ``name.u1``.
-        """
-        where = f"wheel '{name}'"
-        chosen = drive if drive is not None else ("free" if torque is None else "torque")
-        if chosen not in DRIVES:
-            hint = nearest(chosen, DRIVES) if isinstance(chosen, str) else ""
-            raise ModelError(f"{where}: there is no drive {chosen!r}{hint}; there are {choices(DRIVES)}")
-        if (chosen == "torque") != (torque is not None):
-            raise ModelError(f"{where}: torque= and drive='torque' go together")
-        carrier = self._find_body(on, where)
-        spin = bounded(self, inertia, f"inertia of {where}", INERTIA, positive=True)
-        across = (
-            HALF * spin
-            if transverse is None
-            else bounded(self, transverse, f"transverse inertia of {where}", INERTIA)
+@verb(
+    EntryForm(
+        "bodies",
+        {
+            "gyro_on": BODY,
+            "gimbal_axis": GimbalAxes(AXES.kinds),
+            "spin_axis": AXIS,
+            "wheel_inertia": EXPRESSION,
+            "wheel_speed": EXPRESSION,
+            "wheel_transverse": EXPRESSION,
+            "gimbal_inertia": PerGimbal((INERTIA_KIND, ListOf(INERTIA_KIND))),
+            "mass": EXPRESSION,
+            "at": TRIPLE,
+            "gimbal_rate": PER_GIMBAL,
+            "gimbal_torque": PER_GIMBAL,
+        },
+        key="gyro_on",
+        arguments={"gyro_on": "on"},
+        needs=("gimbal_axis", "spin_axis", "wheel_inertia", "wheel_speed"),
+    )
+)
+def control_moment_gyro(
+    system: System,
+    name: str,
+    *,
+    on: Any,
+    gimbal_axis: Any,
+    spin_axis: Any,
+    wheel_inertia: Any,
+    wheel_speed: Any,
+    wheel_transverse: Any = None,
+    gimbal_inertia: Any = 0,
+    mass: Any = 0,
+    at: Any = (0, 0, 0),
+    gimbal_rate: Any = None,
+    gimbal_torque: Any = None,
+) -> Gyro:
+    """A wheel at constant relative speed in one gimbal, or in two, whose mass centre is on all axes.
+
+    ``gimbal_axis`` is an axis of the carrier; a list of two is that of the outer gimbal and that of the
+    inner one in it. ``spin_axis`` is the wheel's at zero gimbal angles. ``gimbal_inertia``: 0, or that of
+    a gimbal about the centre, in its axes. ``gimbal_rate`` is given in time, or ``gimbal_torque`` acts
+    between a gimbal and what carries it (load ``name_gimbal_motor``); neither: the gimbal is free. With
+    two gimbals these are lists of two, None for what is left out. Bodies: ``name_gimbal`` (or
+    ``name_outer`` and ``name_inner``) and ``name_wheel``; ``mass`` is the wheel's.
+    """
+    where = f"control moment gyro '{name}'"
+    axes = gimbal_axis if isinstance(gimbal_axis, list) else [gimbal_axis]
+    if len(axes) not in (1, 2):
+        raise ModelError(f"{where}: gimbal_axis= is one axis or a list of two, not of {len(axes)}")
+    rates, torques, inertias = (
+        _one_each(value, len(axes), f"{word} of {where}")
+        for word, value in (
+            ("gimbal_rate", gimbal_rate),
+            ("gimbal_torque", gimbal_torque),
+            ("gimbal_inertia", gimbal_inertia),
         )
-        unit = self._unit_triple(axis, f"axis of {where}")
-        wheel = self.body(name, carrier, Revolute(axis), at=at, mass=mass, inertia=_axial(spin, across, unit))
-        if chosen == "constant":
-            self.prescribe(wheel.u1, speed)
-        else:
-            self.start({wheel.u1: speed})
-        if chosen == "torque":
-            self.moment(f"{name}_motor", torque, carrier.frame.vector(unit), on=wheel, reaction=carrier)
-        return wheel
-
-    @recorded
-    def control_moment_gyro(
-        self,
-        name: str,
-        *,
-        on: Any,
-        gimbal_axis: Any,
-        spin_axis: Any,
-        wheel_inertia: Any,
-        wheel_speed: Any,
-        wheel_transverse: Any = None,
-        gimbal_inertia: Any = 0,
-        mass: Any = 0,
-        at: Any = (0, 0, 0),
-        gimbal_rate: Any = None,
-        gimbal_torque: Any = None,
-    ) -> Gyro:
-        """A wheel at constant relative speed in one gimbal, or in two, whose mass centre is on all axes.
-
-        ``gimbal_axis`` is an axis of the carrier; a list of two is that of the outer gimbal and that of the
-        inner one in it. ``spin_axis`` is the wheel's at zero gimbal angles. ``gimbal_inertia``: 0, or that of
-        a gimbal about the centre, in its axes. ``gimbal_rate`` is given in time, or ``gimbal_torque`` acts
-        between a gimbal and what carries it (load ``name_gimbal_motor``); neither: the gimbal is free. With
-        two gimbals these are lists of two, None for what is left out. Bodies: ``name_gimbal`` (or
-        ``name_outer`` and ``name_inner``) and ``name_wheel``; ``mass`` is the wheel's.
-        """
-        where = f"control moment gyro '{name}'"
-        axes = gimbal_axis if isinstance(gimbal_axis, list) else [gimbal_axis]
-        if len(axes) not in (1, 2):
-            raise ModelError(f"{where}: gimbal_axis= is one axis or a list of two, not of {len(axes)}")
-        rates, torques, inertias = (
-            _one_each(value, len(axes), f"{word} of {where}")
-            for word, value in (
-                ("gimbal_rate", gimbal_rate),
-                ("gimbal_torque", gimbal_torque),
-                ("gimbal_inertia", gimbal_inertia),
-            )
-        )
-        spun, held = self._unit_triple(spin_axis, where), self._unit_triple(axes[-1], where)
-        if not _at_right_angles(spun, held):
-            raise ModelError(f"{where}: spin_axis= is not at right angles to the gimbal axis that carries it")
-        names = [f"{name}_gimbal"] if len(axes) == 1 else [f"{name}_outer", f"{name}_inner"]
-        gimbals: list[Body] = []
-        carrier = self._find_body(on, where)
-        for label, axis, rate, torque, inertia in zip(names, axes, rates, torques, inertias, strict=True):
-            if rate is not None and torque is not None:
-                raise ModelError(f"{where}: body '{label}' has both a rate and a torque; give one of them")
-            place = (0, 0, 0) if gimbals else at
-            gimbal = self.body(label, carrier, Revolute(axis), at=place, mass=0, inertia=inertia)
-            if rate is not None:
-                self.prescribe(gimbal.u1, rate)
-            if torque is not None:
-                unit = carrier.frame.vector(self._unit_triple(axis, where))
-                self.moment(f"{label}_motor", torque, unit, on=gimbal, reaction=carrier)
-            gimbals.append(gimbal)
-            carrier = gimbal
-        wheel = self.reaction_wheel(
-            f"{name}_wheel",
-            on=carrier,
-            axis=spin_axis,
-            inertia=wheel_inertia,
-            transverse=wheel_transverse,
-            mass=mass,
-            drive="constant",
-            speed=self.expression(wheel_speed, f"wheel_speed of {where}", RATE),
-        )
-        return Gyro(tuple(gimbals), wheel)
+    )
+    spun, held = unit_triple(system, spin_axis, where), unit_triple(system, axes[-1], where)
+    if not _at_right_angles(spun, held):
+        raise ModelError(f"{where}: spin_axis= is not at right angles to the gimbal axis that carries it")
+    names = [f"{name}_gimbal"] if len(axes) == 1 else [f"{name}_outer", f"{name}_inner"]
+    gimbals: list[Body] = []
+    carrier = find_body(system, on, where)
+    for label, axis, rate, torque, inertia in zip(names, axes, rates, torques, inertias, strict=True):
+        if rate is not None and torque is not None:
+            raise ModelError(f"{where}: body '{label}' has both a rate and a torque; give one of them")
+        place = (0, 0, 0) if gimbals else at
+        gimbal = body(system, label, carrier, Revolute(axis), at=place, mass=0, inertia=inertia)
+        if rate is not None:
+            prescribe(system, gimbal.u1, rate)
+        if torque is not None:
+            unit = carrier.frame.vector(unit_triple(system, axis, where))
+            moment(system, f"{label}_motor", torque, unit, on=gimbal, reaction=carrier)
+        gimbals.append(gimbal)
+        carrier = gimbal
+    wheel = reaction_wheel(
+        system,
+        f"{name}_wheel",
+        on=carrier,
+        axis=spin_axis,
+        inertia=wheel_inertia,
+        transverse=wheel_transverse,
+        mass=mass,
+        drive="constant",
+        speed=system.expression(wheel_speed, f"wheel_speed of {where}", RATE),
+    )
+    return Gyro(tuple(gimbals), wheel)
 
 
 def _axial(spin: Expr, across: Expr, axis: Any) -> list[Any]:

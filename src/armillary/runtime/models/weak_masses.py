@@ -26,6 +26,7 @@ from armillary.mechanics.constraints.reduction import with_given
 from armillary.mechanics.constraints.rows import rows
 from armillary.mechanics.masses.massless import Masses, MasslessMotion, at_place, motions_left_by
 from armillary.mechanics.tree.tree import build_tree
+from armillary.model.energy import kinetic_energy
 from armillary.model.unit_system import state_factor
 from armillary.runtime.integrators import Integration
 from armillary.runtime.models.instance import Instance
@@ -87,7 +88,7 @@ def _energy_bursts(instance: Instance, result: Integration, end: int) -> bool:
     known = [_row_values(instance, result, k) for k in rows]
     values = {name: np.array([each[name] for each in known]) for name in known[0]}
     with np.errstate(all="ignore"):
-        [energy] = evaluate_all([instance.equations.system.kinetic_energy()], values)
+        [energy] = evaluate_all([kinetic_energy(instance.equations.system)], values)
     energy = np.broadcast_to(energy, len(rows))
     return not np.nanmax(energy[end - rows[0] :]) < _BURST * np.nanmax(energy[: end - rows[0]])
 

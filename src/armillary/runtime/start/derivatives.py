@@ -20,6 +20,7 @@ from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ParameterError
 from armillary.mechanics.constraints.assembly import Figures, Geometry, Layout
 from armillary.mechanics.constraints.loop_closure import movable_speeds
+from armillary.model.space.initial_motion import mass_centre_starts
 from armillary.program.directions import Direction
 from armillary.program.equations import Equations
 from armillary.runtime.models.instance import Instance
@@ -92,7 +93,7 @@ class StartDerivatives:
     def centres(self) -> list[tuple[list[str], Along]]:
         """Names that starts of mass centres set, with what they set them to."""
         found = []
-        for start in self.equations.system.mass_centre_starts():
+        for start in mass_centre_starts(self.equations.system):
             names = [s.data.name for s in (*start.coordinates, *start.speeds)]
             values = [self._plain(as_expr(x)) for x in (*start.places, *start.rates)]
             found.append((names, Along(values)))

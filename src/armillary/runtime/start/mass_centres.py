@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from armillary.algebra.calculus import evaluate, evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.errors import ParameterError
+from armillary.model.space.initial_motion import mass_centre_starts
 from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def with_mass_centres(
     """The place with the joints of bodies set whose mass centres ``start_mass_centre`` places; a whole state
     given in order stays as it is."""
     equations = instance.equations
-    starts = equations.system.mass_centre_starts()
+    starts = mass_centre_starts(equations.system)
     if not starts or (initial is not None and not isinstance(initial, Mapping)):
         return place
     values = instance.values(place)

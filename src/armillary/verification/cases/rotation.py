@@ -10,7 +10,7 @@ import numpy as np
 
 from armillary.algebra.vectors import dot
 from armillary.model.joints import Free, Spherical
-from armillary.model.space import Orbit
+from armillary.model.space.orbit import Orbit
 from armillary.stages import System
 from armillary.verification.reference import TIGHT, apart, drift, largest
 from armillary.verification.rows import Case, difference

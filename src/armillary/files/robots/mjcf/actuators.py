@@ -21,6 +21,8 @@ from armillary.files.robots.mjcf.bodies import Site
 from armillary.files.robots.mjcf.settings import ACTUATORS, Defaults, Settings
 from armillary.files.robots.tree import BALL, FREE, SLIDE
 from armillary.files.robots.xml import Element
+from armillary.model import memory
+from armillary.model.loads import force, moment
 
 _RANGES = {"ctrlrange": "ctrllimited", "forcerange": "forcelimited"}
 _MECHANISMS = ("joint", "jointinparent", "site", "tendon", "cranksite", "body")
@@ -212,9 +214,9 @@ def _at_site(builder: Builder, name: str, site: Site, values: list[Any]) -> None
             label = builder.name(f"drive_{name}{i + 1}")
             direction = body.frame.vector(triple(site.rotation[:, i % 3]))
             if i < 3:
-                builder.system.force(label, value, direction, at=point)
+                force(builder.system, label, value, direction, at=point)
             else:
-                builder.system.moment(label, value, direction, on=body)
+                moment(builder.system, label, value, direction, on=body)
 
 
 def _force(
@@ -240,7 +242,7 @@ def _force(
     units = _text(wanted) if kind != "force" else _text(effort)
     about = {"force": f"drive {name}", "position": f"position asked of {name}"}
     label = builder.name(f"ctrl_{name}")
-    ctrl = system.input(label, 0.0, units=units, about=about.get(kind, f"velocity asked of {name}"))
+    ctrl = memory.input(system, label, 0.0, units=units, about=about.get(kind, f"velocity asked of {name}"))
     builder.record.inputs[name] = ctrl.name
     asked: Any = _within(ctrl, drive.control, wanted)
     if kind == "position":

@@ -13,7 +13,9 @@ from armillary.files.robots.mjcf.settings import Defaults
 from armillary.files.robots.rotations import is_identity, quaternion, tidy
 from armillary.files.robots.xml import Element
 from armillary.model.body import Point
+from armillary.model.constraints import constrain
 from armillary.model.joints import Fixed
+from armillary.model.loops import close_joint, close_loop
 
 
 def add_equalities(builder: Builder, section: list[Element], tree: Tree, defaults: Defaults) -> None:
@@ -49,7 +51,7 @@ def _connect(builder: Builder, element: Element, name: str, tree: Tree) -> None:
             builder.point(first, f"{name}_1", anchor),
             builder.point(second, f"{name}_2", tidy(meeting)),
         ]
-    builder.system.close_loop(*ends, name=name)
+    close_loop(builder.system, *ends, name=name)
 
 
 def _weld(builder: Builder, element: Element, name: str, tree: Tree) -> None:
@@ -72,7 +74,7 @@ def _weld(builder: Builder, element: Element, name: str, tree: Tree) -> None:
         _frame(builder, first, f"{name}_1", tidy(place), tidy(R)),
         _frame(builder, second, f"{name}_2", there, Q),
     ]
-    builder.system.close_joint("fixed", *ends, name=name)
+    close_joint(builder.system, "fixed", *ends, name=name)
 
 
 def _joint(builder: Builder, element: Element, name: str, tree: Tree) -> None:
@@ -94,7 +96,7 @@ def _joint(builder: Builder, element: Element, name: str, tree: Tree) -> None:
             unit = units[0] if power == 0 else f"{units[0]}/{units[1]}^{power}"
             factor = builder.parameter(f"{name}_c{power}", c, unit, f"coefficient of {name}")
             value = value - (factor * builder.moved[names[1]].q1 ** power if power else factor)
-    builder.system.constrain(value, name=name, eliminate=own.u1)
+    constrain(builder.system, value, name=name, eliminate=own.u1)
 
 
 def _two(element: Element, tree: Tree) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from armillary.errors import ModelError, nearest
 from armillary.files.robots.building import SINGLE, Builder
 from armillary.files.robots.tree import BALL, FREE
 from armillary.files.robots.xml import Element
+from armillary.model.given_motion import start
 
 _COUNTS = {BALL: (4, 3), FREE: (7, 6)}
 
@@ -49,4 +50,4 @@ def _start(builder: Builder, key: Element) -> None:
         for name in builder.freedoms:
             values |= {speed: next(given) for speed in builder.moved[name].speeds}
     if values:
-        builder.system.start(values)
+        start(builder.system, values)

@@ -21,6 +21,7 @@ from armillary.files.robots.mjcf.settings import Defaults, Settings, merged, wit
 from armillary.files.robots.rotations import to_quaternion
 from armillary.files.robots.unread import note_left_out
 from armillary.files.robots.xml import Element, read_xml
+from armillary.model.given_motion import start
 
 # What says how a model looks, is measured or is integrated by MuJoCo, and does not change how it moves.
 NO_EFFECT = {
@@ -118,4 +119,4 @@ def _add_links(builder: Builder, tree: Tree) -> None:
             builder.named_point(WORLD, name, site.place)
     for joint, (place, R) in tree.starts.items():
         values = [*(float(x) for x in place), *to_quaternion(R)]
-        builder.system.start(dict(zip(builder.moved[joint].coordinates, values, strict=True)))
+        start(builder.system, dict(zip(builder.moved[joint].coordinates, values, strict=True)))

@@ -26,13 +26,14 @@ from armillary.mechanics.formalisms.redundant.parts import GROUND, Parts, inerti
 from armillary.model import motion
 from armillary.model.body import Body
 from armillary.model.records import Load
+from armillary.model.space.attraction import all_gravities, all_loads
 from armillary.model.system import System
 
 
 def forces(system: System, parts: Parts, u: dict[Expr, Expr], plain: Undimensioned) -> dict[Expr, Any]:
     """f by absolute speed: gravity and loads less inertia remainders."""
     gravity: Triple = ZEROS
-    for g in system.all_gravities():
+    for g in all_gravities(system):
         own = g.direction.components(system.ground.frame)
         gravity = add(gravity, scaled([plain(x) for x in own], plain(g.magnitude)))
     force = [ZEROS] * len(parts.parts)  # ground axes
@@ -45,7 +46,7 @@ def forces(system: System, parts: Parts, u: dict[Expr, Expr], plain: Undimension
         moment[i] = add(cross_triples(part.deformed_first, named(weight, "g")), scaled(reversed_moment, -1))
         columns = () if part.modes is None else part.modes.shape.P
         modal.append([minus(inner(P, weight), x) for P, x in zip(columns, remainders, strict=True)])
-    for load in system.all_loads():
+    for load in all_loads(system):
         for body, sign in ((load.body, 1), (load.reaction_body, -1)):
             home = GROUND if body is None else parts.placements[body.name].link
             if body is None or home == GROUND:

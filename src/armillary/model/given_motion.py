@@ -1,0 +1,81 @@
+"""Motion that is given: initial values, prescribed coordinates and speeds, locked joints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra.expression import as_expr
+from armillary.algebra.units.units import is_quantity
+from armillary.algebra.walk import symbols
+from armillary.errors import ModelError, nearest
+from armillary.model import motion
+from armillary.model.kinds import EXPRESSION, NAME
+from armillary.model.records import Prescription
+from armillary.model.references import find_speed
+from armillary.model.unit_system import state_factor
+from armillary.model.verbs import ListForm, PairForm, verb
+
+if TYPE_CHECKING:
+    from armillary.model.system import System
+
+
+@verb(PairForm("start", EXPRESSION, "values"))
+def start(system: System, values: Mapping[Any, Any]) -> None:
+    """Coordinates and speeds at the start of runs, where a run does not say otherwise.
+
+    Loops are closed from there, and the choice of dependent speeds suits that place.
+    """
+    if not isinstance(values, Mapping):
+        raise ModelError(f"start: {values!r} is not a table of values by name, e.g. {{'A.q1': 0.3}}")
+    for variable, value in values.items():
+        node = system.expression(variable, "start")
+        if any(node in (given.speed, given.coordinate) for given in system.prescriptions.values()):
+            raise ModelError(f"start: '{node}' is prescribed, so it has no initial value")
+        if node not in system.initial:
+            hint = nearest(str(node), [str(s) for s in system.initial])
+            raise ModelError(f"start: '{node}' is not a coordinate, speed or state of this system{hint}")
+        given = system.expression(value, f"start of '{node}'", node.dimension)
+        if given.kind != "number":
+            raise ModelError(f"start: the value of '{node}' must be a number, not '{given}'")
+        system.initial[node] = float(given.data) * (1.0 if is_quantity(value) else state_factor(node))
+        if node not in system.started:
+            system.started.append(node)
+
+
+@verb(PairForm("prescribe", EXPRESSION, "variable", "value"))
+def prescribe(system: System, variable: Any, value: Any) -> None:
+    """A coordinate or a speed as a given function of time and parameters: its equation disappears."""
+    node = system.expression(variable, "prescribe")
+    coordinate = node if node in system.coordinates else None
+    speed = find_speed(system, node, "prescribe")
+    noun = "coordinate" if coordinate is not None else "speed"
+    given = system.expression(value, f"prescribed {noun} '{node}'", node.dimension)
+    moving = [s for s in symbols(given) if s.data.role not in ("parameter", "time")]
+    if moving:
+        raise ModelError(
+            f"prescribed {noun} '{node}' may depend on time and parameters only, not on '{moving[0]}'; "
+            "for a motion that follows the state give the joint an actuator: "
+            f"moment() or force() with a law such as '-k*({node} - target)'"
+        )
+    for started in (speed, coordinate):
+        if started in system.started:
+            raise ModelError(f"'{started}' has a start already, but what is prescribed has none; drop one")
+    if speed in system.prescriptions or speed in system.locked:
+        raise ModelError(f"speed '{speed}' is prescribed or locked already")
+    rate = as_expr(motion.time_derivative(given)) if coordinate is not None else given
+    system.prescriptions[speed] = Prescription(
+        speed, rate, coordinate, given if coordinate is not None else None
+    )
+
+
+@verb(ListForm("lock", NAME, "variables"))
+def lock(system: System, *variables: Any) -> None:
+    """Coordinates that stay where a run starts them, or speeds that stay zero, until an event unlocks
+    them.
+    """
+    for variable in variables:
+        speed = find_speed(system, variable, "lock")
+        if speed in system.prescriptions or speed in system.locked:
+            raise ModelError(f"lock: '{speed}' is prescribed or locked already")
+        system.locked.append(speed)

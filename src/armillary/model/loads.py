@@ -1,0 +1,184 @@
+"""Loads: gravity, forces at points, moments on bodies, and struts between two points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra import vectors as vec
+from armillary.algebra.expression import Expr
+from armillary.algebra.intermediate import Signed
+from armillary.algebra.units.dimension import ACCELERATION, FORCE, LENGTH, MOMENT, SPEED
+from armillary.errors import ModelError
+from armillary.model import motion
+from armillary.model.body import Body, Point
+from armillary.model.kinds import BODY, EXPRESSION, POINT, VECTOR, ListOf, Written
+from armillary.model.line_force import line_variables
+from armillary.model.names import check_new_name
+from armillary.model.reading import parse_text
+from armillary.model.records import Gravity, Load
+from armillary.model.references import find_body, find_point, unit_direction
+from armillary.model.text_functions import argument_range
+from armillary.model.verbs import EntryForm, TableForm, verb
+
+if TYPE_CHECKING:
+    from armillary.model.system import System
+
+LAW = Written("an expression", x=LENGTH, v=SPEED)
+
+
+@verb(
+    TableForm(
+        "gravity",
+        "a field of gravity",
+        {"magnitude": EXPRESSION, "direction": VECTOR},
+        needs=("magnitude", "direction"),
+    )
+)
+def gravity(system: System, magnitude: Any, direction: Any) -> None:
+    """A uniform gravity field: acceleration ``magnitude`` along ``direction``, fixed in the ground.
+
+    Several fields add up.
+    """
+    value = system.expression(magnitude, "gravity", ACCELERATION)
+    axis = unit_direction(system, direction, "gravity")
+    if any(frame is not system.ground.frame for frame, _ in axis.terms):
+        raise ModelError(f"gravity: its direction {axis} must be fixed in the ground, e.g. -system.ground.y")
+    system.gravities.append(Gravity(value, axis))
+
+
+@verb(
+    EntryForm(
+        "loads",
+        {"force": EXPRESSION, "direction": VECTOR, "at": POINT, "reaction": POINT},
+        key="force",
+        arguments={"force": "magnitude"},
+        needs=("direction", "at"),
+    )
+)
+def force(
+    system: System, name: str, magnitude: Any, direction: Any, *, at: Any, reaction: Any = None
+) -> Expr:
+    """A force of this magnitude along a direction at a point; opposite at the reaction point, or on the
+    reaction body along the same line of action. Without a reaction the ground takes it. ``at`` a body
+    means at its origin.
+
+    A text may use ``x``, the distance of ``at`` along the direction from the reaction (a body's origin
+    where it is one, the ground's without one), ``x0``, its value with all coordinates zero, and ``v``,
+    the relative velocity along the direction: "-k*(x - x0) - c*v". Names of the model's own go first.
+    """
+    check_new_name(system, name, "force")
+    point = find_point(system, at, f"force '{name}'")
+    axis = unit_direction(system, direction, f"force '{name}'")
+    other_point: Point | None = None
+    other: Body | None = None
+    found = (
+        parse_text(system, reaction, f"reaction of force '{name}'", {})
+        if isinstance(reaction, str)
+        else reaction
+    )
+    if isinstance(found, Body):
+        other = _find_reaction(system, found, point.body, f"force '{name}'")
+    elif found is not None:
+        other_point = find_point(system, found, f"reaction of force '{name}'")
+        other = other_point.body
+    local = {}
+    if isinstance(magnitude, str):
+        far = other_point or (other or system.ground).origin
+        local = line_variables(system, name, magnitude, (far, point), axis)
+    value = system.expression(magnitude, f"force '{name}'", FORCE, local)
+    return add_load(
+        system,
+        Load(
+            name,
+            "force",
+            value,
+            axis * load_value(value, name),
+            point.body,
+            point,
+            other,
+            other_point,
+        ),
+    )
+
+
+@verb(
+    EntryForm(
+        "loads",
+        {"moment": EXPRESSION, "direction": VECTOR, "on": BODY, "reaction": BODY},
+        key="moment",
+        arguments={"moment": "magnitude"},
+        needs=("direction", "on"),
+    )
+)
+def moment(
+    system: System, name: str, magnitude: Any, direction: Any, *, on: Any = None, reaction: Any = None
+) -> Expr:
+    """A moment of this magnitude about a direction on a body; opposite on the reaction body, if given."""
+    check_new_name(system, name, "moment")
+    if on is None:
+        raise ModelError(f"moment '{name}' acts on no body; say which with on=body")
+    body = find_body(system, on, f"moment '{name}'")
+    value = system.expression(magnitude, f"moment '{name}'", MOMENT)
+    axis = unit_direction(system, direction, f"moment '{name}'")
+    other = None if reaction is None else _find_reaction(system, reaction, body, f"moment '{name}'")
+    return add_load(system, Load(name, "moment", value, axis * load_value(value, name), body, None, other))
+
+
+@verb(
+    EntryForm(
+        "loads",
+        {"strut": LAW, "between": ListOf(POINT, 2)},
+        key="strut",
+        arguments={"strut": "law"},
+        needs=("between",),
+    )
+)
+def strut(system: System, name: str, law: Any, *, between: Sequence[Any]) -> Expr:
+    """A force along the line between two points, by a law in their distance ``x`` and its rate ``v``,
+    e.g. "-k*(x - x0) - c*v"; positive pushes the points apart. A function of (x, v) may be given in place
+    of text."""
+    check_new_name(system, name, "strut")
+    if isinstance(between, str) or not hasattr(between, "__len__") or len(between) != 2:
+        raise ModelError(
+            f"strut '{name}': between={between!r} is not a pair of points, e.g. (A.origin, B.com)"
+        )
+    p, q = (find_point(system, end, f"strut '{name}'") for end in between)
+    if p.body is q.body:
+        raise ModelError(f"strut '{name}': both ends are on body '{p.body.name}', so it can do nothing")
+    line = motion.position(q, p)
+    if not line.terms:
+        raise ModelError(f"strut '{name}': its two points always coincide, so it has no direction")
+    length = fn.named(vec.length(line), f"{name}_length")
+    along = line / length
+    rate = fn.named(vec.dot(motion.velocity(q, p), along), Signed(f"{name}_rate"))
+    if callable(law) and not isinstance(law, Expr):
+        least, most = argument_range(law)
+        if not least <= 2 <= most:
+            raise ModelError(
+                f"strut '{name}': its law must be a function of two arguments, length x and its rate v"
+            )
+        value = system.expression(law(length, rate), f"strut '{name}'", FORCE)
+    else:
+        value = system.expression(law, f"strut '{name}'", FORCE, {"x": length, "v": rate})
+    load = Load(name, "force", value, along * load_value(value, name), q.body, q, p.body, p, collinear=True)
+    return add_load(system, load)
+
+
+def _find_reaction(system: System, body: Any, first: Body, where: str) -> Body:
+    other = find_body(system, body, f"reaction of {where}")
+    if other is first:
+        raise ModelError(f"{where}: its reaction is on the same body '{first.name}', so it can do nothing")
+    return other
+
+
+def load_value(value: Expr, name: str) -> Expr:
+    """The size of a load under its name in the equations."""
+    return fn.named(value, Signed(name))
+
+
+def add_load(system: System, load: Load) -> Expr:
+    """A load of the description; returns its size."""
+    system.loads[load.name] = load
+    return load.magnitude

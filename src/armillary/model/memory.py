@@ -1,0 +1,111 @@
+"""Memories: discrete states, renewed once per step, periodically or by events; inputs, set from outside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra.expression import ZERO, Expr, number, symbol
+from armillary.algebra.units.dimension import ONE, TIME
+from armillary.errors import ModelError
+from armillary.model.inertia_input import finite_number
+from armillary.model.kinds import EXPRESSION, LABELLED, NUMBER
+from armillary.model.records import Event, Memory
+from armillary.model.states import new_variable
+from armillary.model.verbs import EntryForm, LaterForm, verb
+
+if TYPE_CHECKING:
+    from armillary.model.system import System
+
+
+@verb(
+    EntryForm(
+        "memory",
+        {"initial": NUMBER, "update": EXPRESSION, "every": NUMBER, **LABELLED},
+        writes_defaults=True,
+    )
+)
+def memory(
+    system: System,
+    name: str,
+    initial: float = 0.0,
+    *,
+    update: Any = None,
+    every: float | None = None,
+    units: str | None = None,
+    about: str = "",
+) -> Expr:
+    """A discrete state; ``initial`` is in ``units``. ``update`` (text or expression, may use the memory's
+    own old value) is applied once per step, or with ``every`` once per so many seconds, first one period
+    after the start of a run; events may change it too."""
+    node, start, factor = new_variable(system, "memory", name, initial, units, about)
+    system.memories[name] = Memory(node, start, None, about, factor=factor)
+    system.rates[node] = ZERO
+    if every is not None:
+        _renew_periodically(system, node, update, every)
+    elif update is not None:
+        _renew_each_step(system, node, update)
+    return node
+
+
+@verb(EntryForm("inputs", {"default": NUMBER, **LABELLED}))
+def input(
+    system: System, name: str, default: float = 0.0, *, units: str | None = None, about: str = ""
+) -> Expr:
+    """A signal from outside: constant in a run by itself unless ``memory=`` sets it, an input of an FMU,
+    an argument of exported code. It is a memory that nothing in the model renews."""
+    node = memory(system, name, default, units=units, about=about)
+    system.memories[name] = replace(system.memories[name], input=True)
+    return node
+
+
+@verb(LaterForm("memory", "memory", update="expression", every="every"))
+def update(system: System, memory: Any, expression: Any, *, every: float | None = None) -> None:
+    """The expression that renews a memory once per step, or once per so many seconds; for memories that
+    refer to each other, or to what is described after them."""
+    node = system.expression(memory, "update")
+    record = system.memories.get(node.name)
+    if record is None or record.symbol is not node:
+        raise ModelError(f"'{node}' is not a memory of this system; make one with memory(name, initial)")
+    if f"{node.name} clock" in system.memories:
+        raise ModelError(f"memory '{node}' is renewed periodically already; give one of both")
+    if record.input:
+        raise ModelError(f"'{node}' is an input, which is set from outside; make a memory to renew one")
+    if every is not None:
+        _renew_periodically(system, node, expression, every)
+    else:
+        _renew_each_step(system, node, expression)
+
+
+def _renew_each_step(system: System, memory: Expr, update: Any) -> None:
+    value = system.expression(update, f"update of memory '{memory}'", memory.dimension)
+    system.memories[memory.name] = replace(system.memories[memory.name], update=value)
+
+
+def _renew_periodically(system: System, memory: Expr, update: Any, every: float) -> None:
+    """A clock memory that holds the time of the next update, and the event of reaching it."""
+    name = memory.name
+    period = finite_number(every, f"the period of memory '{name}'")
+    if period <= 0:
+        raise ModelError(f"memory '{name}': every={every!r} is not a positive number of seconds")
+    if update is None:
+        raise ModelError(f"memory '{name}' has a period but no update; say what it becomes with update=")
+    clock, advanced = make_clock(system, name, period, f"next update of {name}")
+    value = system.expression(update, f"update of memory '{name}'", memory.dimension)
+    changes = {memory: value, **advanced}
+    system.events[clock.name] = Event(clock.name, system.time - clock, 1, changes, False, "", hidden=True)
+
+
+def make_clock(system: System, name: str, period: float, about: str) -> tuple[Expr, dict[Expr, Expr]]:
+    """A memory of the time of the next tick, and what a tick makes of it.
+
+    Ticks are counted, tₙ = t₀ + n·period: a sum of periods would drift away from them.
+    """
+    clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=system.identity, units="s")
+    start = symbol(f"{name} clock start", "memory", dimension=TIME, owner=system.identity, units="s")
+    ticks = symbol(f"{name} clock ticks", "memory", dimension=ONE, owner=system.identity)
+    system.memories[clock.name] = Memory(clock, 0.0, None, about, period)
+    system.memories[start.name] = Memory(start, 0.0, None, f"start of the clock of {name}", 0.0)
+    system.memories[ticks.name] = Memory(ticks, 1.0, None, f"ticks of the clock of {name}", hidden=True)
+    system.rates |= {clock: ZERO, start: ZERO, ticks: ZERO}
+    return clock, {clock: start + (ticks + 1) * number(period, TIME), ticks: ticks + 1}

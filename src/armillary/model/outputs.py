@@ -1,0 +1,36 @@
+"""Outputs: quantities of interest, computed at each sample."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra.arguments import text
+from armillary.algebra.units.units import parse_unit
+from armillary.errors import ModelError
+from armillary.model.kinds import EXPRESSION, LABELLED
+from armillary.model.reading import check_dimension
+from armillary.model.records import Output
+from armillary.model.verbs import EntryForm, verb
+
+if TYPE_CHECKING:
+    from armillary.model.system import System
+
+
+@verb(EntryForm("outputs", {"value": EXPRESSION, **LABELLED}, key="value", arguments={"value": "expression"}))
+def output(system: System, name: str, expression: Any, *, units: str | None = None, about: str = "") -> None:
+    """A quantity of interest, computed at each sample and labelled with units and description."""
+    if text(name, "the name of an output", ModelError) in system.outputs:
+        raise ModelError(f"output '{name}' exists already; choose another name")
+    text(about, f"the description of output '{name}'", ModelError)
+    states = [*system.moving(), *(m.symbol for m in system.memories.values())]
+    if name in ("t", "time") or any(name == s.data.name for s in states):
+        raise ModelError(f"output '{name}': every run has a column of that name; choose another name")
+    value = system.expression(expression, f"output '{name}'")
+    scale = 1.0
+    if units is not None:
+        unit = parse_unit(units)
+        check_dimension(system, value, unit.dimension, f"output '{name}' in {units}")
+        scale = 1.0 / system.units.factor(unit)
+    system.outputs[name] = Output(
+        name, value, units if units is not None else system.units.unit_text(value.dimension), about, scale
+    )

@@ -1,0 +1,143 @@
+"""References of users to bodies, points, directions, speeds and constants: objects or texts, each checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra import vectors as vec
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.triples import Triple
+from armillary.algebra.units.dimension import LENGTH, Dimension
+from armillary.algebra.units.units import parse_unit
+from armillary.algebra.vectors import Vector
+from armillary.errors import ModelError, nearest
+from armillary.model.body import Body, Point
+from armillary.model.inertia_input import finite_number
+from armillary.model.joints import JointType
+from armillary.model.joints.base import UNIT_AXES, check_axis
+from armillary.model.reading import check_owner, expression, parse_text
+
+if TYPE_CHECKING:
+    from armillary.model.system import System
+
+
+def find_body(system: System, body: Any, where: str) -> Body:
+    """A body of the system, given as such or by name, or by the name of a node."""
+    if isinstance(body, str):
+        if body in ("ground", "world") and body not in system.bodies:
+            return system.ground
+        owner, _, node = body.partition(".")
+        if node and owner in system.bodies:
+            return system.bodies[owner].node(node)
+        if body not in system.bodies:
+            raise ModelError(f"{where}: there is no body '{body}'{nearest(body, [*system.bodies, 'ground'])}")
+        return system.bodies[body]
+    if isinstance(body, JointType):
+        raise ModelError(f"{where}: a joint is not a body; give it by name, joint={type(body).__name__}(…)")
+    if not isinstance(body, Body):
+        raise ModelError(f"{where}: {body!r} is not a body")
+    if body.system is not system and body.system.identity is system.identity:
+        return find_body(system, body.name, where)  # the one of a snapshot
+    if body.system is not system:
+        raise ModelError(
+            f"{where}: body '{body.name}' belongs to system '{body.system.name}', not to '{system.name}'"
+        )
+    return body
+
+
+def find_point(system: System, point: Any, where: str) -> Point:
+    """A point of a body of the system; a body stands for its origin."""
+    found = parse_text(system, point, where, {}) if isinstance(point, str) else point
+    if isinstance(found, Body):
+        found = found.origin
+    if not isinstance(found, Point):
+        raise ModelError(
+            f"{where}: {point!r} is not a point; give one such as body.origin or body.point((0, 1, 0))"
+        )
+    find_body(system, found.body, where)
+    return found
+
+
+def unit_direction(system: System, value: Any, where: str) -> Vector:
+    """A unit vector along a direction that is fixed in a body of the system."""
+    vector = parse_text(system, value, where, {}) if isinstance(value, str) else value
+    if not isinstance(vector, Vector):
+        raise ModelError(
+            f"{where}: its direction {value!r} is not a vector; give one such as body.x or '-ground.y'"
+        )
+    if not vector.terms:
+        raise ModelError(f"{where}: its direction is the zero vector")
+    # Numbers of a text are numbers of Python here, so that both give the same unit vector.
+    vector = vector.map(lambda c: c.data if isinstance(c, Expr) and c.kind == "number" else c)
+    for (frame, _), size in vector.terms.items():
+        if system.ground.frame not in vec.ancestors(frame):
+            raise ModelError(
+                f"{where}: its direction {vector} is not fixed in a body of system '{system.name}'"
+            )
+        if isinstance(size, Expr):
+            check_owner(system, size, where)
+        else:
+            finite_number(size, f"{where}: a component of its direction")
+    return vec.direction(vector)
+
+
+def triple(system: System, values: Any, where: str, units: str = "m") -> Triple:
+    """Three constant scalars with the dimension of ``units``."""
+    if isinstance(values, str | Expr) or not hasattr(values, "__len__") or len(values) != 3:
+        raise ModelError(f"{where}: three values are needed, e.g. (0, 0, 1), not {values!r}")
+    reader = constant_reader(system, where, LENGTH if units == "m" else parse_unit(units).dimension)
+    return tuple(reader(v) for v in values)  # type: ignore[return-value]
+
+
+def constant_reader(system: System, where: str, dimension: Dimension | None) -> Callable[[Any], Expr]:
+    """A function that reads constants: expressions of parameters alone."""
+
+    def read(value: Any) -> Expr:
+        node = expression(system, value, where, dimension)
+        if not node.constant:
+            raise ModelError(f"{where}: '{node}' varies with the motion or time; a constant is needed here")
+        return node
+
+    return read
+
+
+def unit_triple(system: System, axis: Any, where: str) -> Any:
+    """A unit vector in a body's axes, from a letter or three constants."""
+    if isinstance(axis, Vector):
+        raise ModelError(f"{where}: give the axis as 'x', 'y', 'z' or three numbers in the body's axes")
+    checked = check_axis(axis, where)
+    if isinstance(checked, str):
+        return UNIT_AXES[checked]
+    values = [constant_reader(system, where, None)(v) for v in checked]
+    length = fn.sqrt(sum((v * v for v in values), as_expr(0)))
+    return tuple(v / length for v in values)
+
+
+def find_speed(system: System, thing: Any, where: str) -> Expr:
+    """A speed, or the one speed that is the rate of a coordinate."""
+    node = expression(system, thing, where)
+    if node in system.speeds:
+        return node
+    if node in system.coordinates:
+        rate = system.rates[node]
+        if rate in system.speeds:
+            return rate
+        raise ModelError(f"{where}: the rate of '{node}' is not a speed by itself; name a speed")
+    known = [str(s) for s in (*system.speeds, *system.coordinates)]
+    raise ModelError(
+        f"{where}: '{node}' is not a speed or coordinate of this system{nearest(str(node), known)}"
+    )
+
+
+def find_speeds(system: System, things: Any, where: str) -> tuple[Expr, ...]:
+    """One or several speeds."""
+    return tuple(find_speed(system, thing, where) for thing in several(things))
+
+
+def several(things: Any) -> list[Any]:
+    """One thing or several as a list."""
+    if things is None:
+        return []
+    return list(things) if isinstance(things, list | tuple) else [things]

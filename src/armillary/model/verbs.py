@@ -1,0 +1,199 @@
+"""Verbs: functions that add to the description of a system, each with its form in text models.
+
+    @verb(EntryForm("loads", {"strut": LAW, "between": ENDS}, key="strut", arguments={"strut": "law"}))
+    def strut(system: System, name: str, law: Any, *, between: Sequence[Any]) -> Expr: ...
+
+The decorator makes the function all-or-nothing and recorded; readers and writers of text models, and their
+JSON schema, use the form. ``stages.System`` lists the verbs that users call.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache, partial, wraps
+from typing import Any, TypeVar
+
+from armillary.algebra.call_record import bound, kept
+from armillary.errors import ModelError, nearest
+from armillary.model.kinds import Either, Form, Kind, ListOf, TableOf
+from armillary.model.recorder import Record, Recorder, record_call, undo_on_error
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+# ---------------------------------------------------------------- forms in text models
+
+
+class EntryForm:
+    """A named entry of a section, ``[section.NAME]``: its keys are the arguments of the verb.
+
+    ``key`` distinguishes the verb from the others of its section. ``arguments`` maps a key to the argument
+    that it stands for where the two have different names, or to several that it lists. The entry's name is
+    the argument ``name_argument``.
+    """
+
+    def __init__(
+        self,
+        section: str,
+        kinds: Mapping[str, Kind],
+        *,
+        key: str = "",
+        arguments: Mapping[str, str | tuple[str, ...]] | None = None,
+        needs: tuple[str, ...] = (),
+        name_argument: str = "name",
+        writes_defaults: bool = False,
+        is_body: bool = False,
+    ) -> None:
+        self.section, self.kinds, self.key = section, kinds, key
+        self.arguments = {} if arguments is None else arguments
+        self.needs = tuple(dict.fromkeys([*([key] if key else []), *needs]))
+        self.name_argument = name_argument
+        self.writes_defaults = writes_defaults  # a value that was given is written even if it is the default
+        self.is_body = is_body  # the entry also holds the body's points, nodes and flexible part
+
+
+class LaterForm:
+    """Keys of an entry that another verb makes, ``[section.NAME]``, read when all is there that they use.
+
+    ``arguments`` are those of the keys; ``owner`` is the argument for the entry's name.
+    """
+
+    def __init__(self, section: str, owner: str, **arguments: str) -> None:
+        self.section, self.owner, self.arguments = section, owner, arguments
+
+
+class PairForm:
+    """A table of its own, ``[section] variable = value``: the arguments are the variable and its value, or
+    one table of such pairs.
+    """
+
+    def __init__(self, section: str, of: Kind, *arguments: str) -> None:
+        self.section, self.arguments, self.kind = section, arguments, TableOf(of)
+
+
+class ListForm:
+    """A list at the top of the file, ``section = [...]``, of what the verb takes as ``*argument``."""
+
+    def __init__(self, section: str, of: Kind, argument: str) -> None:
+        self.section, self.argument, self.kind = section, argument, ListOf(of)
+
+
+class TableForm:
+    """A table at the top of the file, ``[section]``, whose keys are the arguments; several as
+    ``[[section]]``.
+    """
+
+    def __init__(self, section: str, words: str, kinds: Mapping[str, Kind], needs: tuple[str, ...]) -> None:
+        self.section = section
+        form = Form(words, kinds, needs)
+        self.kind = Either((form, ListOf(form)))
+
+
+class NoForm:
+    """No entry by itself: the words say where a text model holds what the verb does."""
+
+    def __init__(self, words: str) -> None:
+        self.section, self.words = "", words
+
+
+TextForm = EntryForm | LaterForm | PairForm | ListForm | TableForm | NoForm
+
+
+# ---------------------------------------------------------------- verbs
+
+
+class Verb:
+    """A verb: its name, its function, and its form in text models."""
+
+    def __init__(self, function: Callable[..., Any], form: TextForm) -> None:
+        self.name, self.function, self.form = function.__name__, function, form
+
+
+VERBS: dict[str, Verb] = {}  # all verbs by name, in the order in which they are defined
+
+
+def verb(form: TextForm) -> Callable[[Function], Function]:
+    """A function of a system, or of one of its bodies, as a verb: recorded once it has succeeded; where it
+    fails it leaves nothing behind. A verb that another verb calls is part of that one.
+    """
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def recording(owner: Any, *args: Any, **options: Any) -> Any:
+            system = owner.__dict__.get("system", owner)  # that of a body
+            recorder: Recorder = system.recorder
+            if recorder.frozen:
+                raise ModelError(
+                    f"{function.__name__}: this description of '{system.name}' belongs to equations derived "
+                    "from it and does not change any more; change the System that you made, and derive it "
+                    "again"
+                )
+            if recorder.busy:
+                return function(owner, *args, **options)
+            signature = _signature(function)
+            try:
+                given = bound(signature, (owner, *kept(args)), kept(options))
+            except TypeError as error:
+                raise ModelError(f"{function.__name__}: {error}{_advice(signature, options)}") from None
+            recorder.busy = True
+            try:
+                with undo_on_error(system, owner):
+                    result = function(owner, *args, **options)
+            finally:
+                recorder.busy = False
+            name = owner.name if system is not owner else ""
+            recorder.records.append(Record(function.__name__, given, name, result))
+            return result
+
+        VERBS[function.__name__] = Verb(recording, form)
+        recording.recorded = VERBS[function.__name__]  # type: ignore[attr-defined]
+        return recording  # type: ignore[return-value]
+
+    return decorate
+
+
+@cache
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+def _advice(signature: inspect.Signature, options: dict[str, Any]) -> str:
+    """The argument that was meant, or else those that a verb needs."""
+    found = list(signature.parameters.values())[1:]
+    names = [p.name for p in found]
+    for name in options:
+        if name not in names:
+            return nearest(name, names) or f"; it takes {', '.join(names)}"
+    required = [p.name for p in found if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+    return f"; it takes {', '.join([*required, *(['…'] if len(required) < len(found) else [])])}"
+
+
+# ---------------------------------------------------------------- quantities
+
+
+QUANTITIES: dict[str, tuple[Callable[..., Any], Any]] = {}  # functions that texts may call, by name
+
+
+def quantity(arguments: Any = 0) -> Callable[[Function], Function]:
+    """A function of a system that gives an expression or vector: texts may call it too, with so many
+    arguments besides the system (a number, or the least and the greatest), and its calls are recorded.
+    """
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def recording(system: Any, *given: Any, **options: Any) -> Any:
+            result = function(system, *given, **options)
+            if not options:
+                record_call(system, function.__name__, result, given)
+            return result
+
+        QUANTITIES[function.__name__] = (recording, arguments)
+        return recording  # type: ignore[return-value]
+
+    return decorate
+
+
+def quantities_of(system: Any) -> dict[str, tuple[Callable[..., Any], Any]]:
+    """Functions of a whole system that its texts may call, with the numbers of their arguments."""
+    return {name: (partial(function, system), count) for name, (function, count) in QUANTITIES.items()}
