@@ -6,7 +6,7 @@ last joint.
 
     R_parent,link(q) = R J₁(q₁) J₂(q₂) …        J = turn about, or slide along, an axis of the link
 
-What acts in the joints is in ``acting.py``.
+Springs, dampers, limits and drives of joints are in ``joint_loads.py``.
 """
 
 from __future__ import annotations

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from armillary.files.robots.rotations import unit
 from armillary.files.robots.xml import Element
 
 HINGE, SLIDE, BALL, FREE, PLANE = "hinge", "slide", "ball", "free", "planar"
@@ -22,6 +24,28 @@ class Inertial:
     com: np.ndarray = field(default_factory=lambda: np.zeros(3))
     inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
     axes: np.ndarray | None = None
+
+    @classmethod
+    def turned(
+        cls, mass: float, com: np.ndarray, inertia: np.ndarray, axes: np.ndarray, *, diagonal: bool = False
+    ) -> Inertial:
+        """From an inertia along other axes (columns): R I Rᵀ."""
+        turned = axes @ inertia @ axes.T
+        return cls(mass, com, (turned + turned.T) / 2, axes if diagonal else None)
+
+
+def symmetric(six: Sequence[float]) -> np.ndarray:
+    """The matrix with the elements 11, 22, 33, 12, 13, 23."""
+    xx, yy, zz, xy, xz, yz = six
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def direction(element: Element, key: str, default: Sequence[float]) -> np.ndarray:
+    """The unit vector along the axis that an attribute gives."""
+    axis = element.numbers(key, 3, default)
+    if np.linalg.norm(axis) < 1e-12:
+        element.fail("an axis of length zero has no direction; give one such as '0 0 1'")
+    return unit(axis)
 
 
 @dataclass

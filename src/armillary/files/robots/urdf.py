@@ -18,9 +18,19 @@ from armillary.files.made import Made
 from armillary.files.robots.building import SINGLE, Builder, add_gravity, listed
 from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.joint_loads import finish_joints, load_joint, units_of
-from armillary.files.robots.rotations import roll_pitch_yaw, unit
-from armillary.files.robots.tree import FREE, HINGE, PLANE, SLIDE, Freedom, Inertial, Link
-from armillary.files.robots.unread import note_left_out
+from armillary.files.robots.omissions import note_left_out
+from armillary.files.robots.rotations import roll_pitch_yaw
+from armillary.files.robots.tree import (
+    FREE,
+    HINGE,
+    PLANE,
+    SLIDE,
+    Freedom,
+    Inertial,
+    Link,
+    direction,
+    symmetric,
+)
 from armillary.files.robots.xml import Element, read_xml
 from armillary.model import memory
 from armillary.model.constraints import constrain
@@ -175,10 +185,8 @@ def _inertial(link: Element) -> Inertial:
     inertia = element.only("inertia")
     if inertia is None:
         return Inertial(mass, com)
-    xx, yy, zz = (inertia.number(key, 0.0) for key in ("ixx", "iyy", "izz"))
-    xy, xz, yz = (inertia.number(key, 0.0) for key in ("ixy", "ixz", "iyz"))
-    turned = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
-    return Inertial(mass, com, (turned + turned.T) / 2)
+    six = [inertia.number(key, 0.0) for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")]
+    return Inertial.turned(mass, com, symmetric(six), R)
 
 
 def _freedom(joint: Element) -> Freedom | None:
@@ -189,12 +197,9 @@ def _freedom(joint: Element) -> Freedom | None:
         return None
     freedom = Freedom(joint.text("name"), kind, joint)
     if (axis := joint.only("axis")) is not None and kind != FREE:
-        vector = axis.numbers("xyz", 3, [1, 0, 0])
-        if np.linalg.norm(vector) < 1e-12:
-            axis.fail("an axis of length zero has no direction; give one such as '0 0 1'")
-        freedom.axis = unit(vector)
+        freedom.axis = direction(axis, "xyz", [1, 0, 0])
     else:
-        freedom.axis = np.array([1.0, 0.0, 0.0])  # what URDF means where it says nothing
+        freedom.axis = np.array([1.0, 0.0, 0.0])  # URDF's default
     if kind in SINGLE and (dynamics := joint.only("dynamics")) is not None:
         freedom.damping = dynamics.number("damping", 0.0)
     if joint.text("type") in ("revolute", "prismatic") and (limit := joint.only("limit")) is not None:

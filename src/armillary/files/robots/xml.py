@@ -1,4 +1,4 @@
-"""XML files as elements that know their line, and what of them has been read.
+"""XML files as elements with their line and a record of what has been read of them.
 
 Every reader below marks what it took. What nobody took is what the import left out, so that it can be listed
 without a second list of everything that is supported. Nothing is executed, fetched or expanded: entities and

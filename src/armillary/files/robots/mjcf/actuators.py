@@ -4,7 +4,7 @@
     length = Σ gearᵢ (qᵢ + refᵢ)                                  velocity = Σ gearᵢ uᵢ
 
 A servo is a choice of these numbers: a position servo has gain kp, b₁ = −kp, b₂ = −kv, a velocity servo gain
-kv, b₂ = −kv. All kinds share one set of defaults, as in MuJoCo, so each is read by ``_say`` into one Drive.
+kv, b₂ = −kv. All kinds share one set of defaults, as in MuJoCo, so each is read by ``_apply`` into one Drive.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Drive:
     servos: dict[str, tuple[float, float]] = field(default_factory=dict)  # defaults of kp and kv by kind
 
     def bounds(self, key: str, element: Element, settings: Settings) -> tuple[float, float] | None:
-        """A range where it holds: said so, or given while limits are automatic.
+        """A range where it holds: declared so, or given while limits are automatic.
 
-        A range and whether it holds may be said at different places, each by a class of its own.
+        A range and whether it holds may stand at different places, each in a class of its own.
         """
         low, high = self.ranges.get(key, (0.0, 0.0))
         word = self.limited.get(key, "auto")
@@ -79,9 +79,9 @@ def add_actuators(
         drive = Drive()
         for level in defaults.drives[defaults.of(element, "main")]:
             for default in level:
-                _say(drive, default, settings)
-            _remember(drive, level)
-        _say(drive, element, settings)
+                _apply(drive, default, settings)
+            _keep_gains(drive, level)
+        _apply(drive, element, settings)
         name = element.text("name", f"actuator{count}")
         where = [key for key in _MECHANISMS if element.has(key)]
         reason = drive.unknown or _refusal(builder, element, drive, where, sites)
@@ -97,8 +97,8 @@ def add_actuators(
             element.read.add(key)
 
 
-def _say(drive: Drive, element: Element, settings: Settings) -> None:
-    """What one element, an actuator or a default of one, says about a drive."""
+def _apply(drive: Drive, element: Element, settings: Settings) -> None:
+    """The numbers of one element, an actuator or a default of one, put into a drive."""
     kind = element.tag
     if element.has("gear"):
         gear = element.numbers("gear", (1, 6))
@@ -141,8 +141,8 @@ def _say(drive: Drive, element: Element, settings: Settings) -> None:
         drive.unknown = f"an actuator of kind '{kind}'"
 
 
-def _remember(drive: Drive, level: list[Element]) -> None:
-    """What a class leaves to servos inside of it: gains of a servo of their kind, or of a general one."""
+def _keep_gains(drive: Drive, level: list[Element]) -> None:
+    """Gains from which servos of inner classes start: those of their kind, or of a general actuator."""
     kind = level[-1].tag if level else ""
     for servo in ("position", "velocity"):
         if kind in (servo, "general"):

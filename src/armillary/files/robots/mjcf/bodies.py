@@ -16,8 +16,18 @@ from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.mjcf.meshes import Meshes
 from armillary.files.robots.mjcf.settings import Defaults, Settings
 from armillary.files.robots.mjcf.shapes import geom_inertial, together
-from armillary.files.robots.rotations import principal_axes, unit
-from armillary.files.robots.tree import BALL, FREE, HINGE, SLIDE, Freedom, Inertial, Link
+from armillary.files.robots.rotations import principal_axes
+from armillary.files.robots.tree import (
+    BALL,
+    FREE,
+    HINGE,
+    SLIDE,
+    Freedom,
+    Inertial,
+    Link,
+    direction,
+    symmetric,
+)
 from armillary.files.robots.xml import Element
 
 WORLD = "world"
@@ -211,13 +221,11 @@ def _inertial(element: Element, settings: Settings) -> Inertial:
     mass = element.number("mass", least=0.0)
     R = settings.rotation(element)
     if element.has("fullinertia"):
-        xx, yy, zz, xy, xz, yz = element.numbers("fullinertia", 6)
-        own = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        own = symmetric(element.numbers("fullinertia", 6))
     else:
         own = np.diag(element.numbers("diaginertia", 3, [0, 0, 0]))
-    turned = R @ own @ R.T
-    axes = None if element.has("fullinertia") else R
-    return Inertial(mass, settings.place(element), (turned + turned.T) / 2, axes)
+    diagonal = not element.has("fullinertia")
+    return Inertial.turned(mass, settings.place(element), own, R, diagonal=diagonal)
 
 
 def _joint(
@@ -230,10 +238,7 @@ def _joint(
     kind = element.choice("type", (HINGE, SLIDE, BALL, FREE), HINGE)
     joint = Freedom(element.text("name", f"joint{count}"), kind, element)
     if kind in (HINGE, SLIDE):
-        axis = element.numbers("axis", 3, [0, 0, 1])
-        if np.linalg.norm(axis) < 1e-12:
-            element.fail("an axis of length zero has no direction; give one such as '0 0 1'")
-        joint.axis = unit(axis)
+        joint.axis = direction(element, "axis", [0, 0, 1])
     if kind in (HINGE, BALL):
         joint.anchor = settings.place(element)
     element.read.update(("axis", "pos", "align"))

@@ -18,8 +18,8 @@ from armillary.files.robots.mjcf.equalities import add_equalities
 from armillary.files.robots.mjcf.keyframes import start_at
 from armillary.files.robots.mjcf.meshes import Meshes
 from armillary.files.robots.mjcf.settings import Defaults, Settings, merged, with_includes
+from armillary.files.robots.omissions import note_left_out
 from armillary.files.robots.rotations import to_quaternion
-from armillary.files.robots.unread import note_left_out
 from armillary.files.robots.xml import Element, read_xml
 from armillary.model.given_motion import start
 

@@ -1,4 +1,4 @@
-"""What is said once for a whole MJCF file: included files, compiler settings, defaults by class."""
+"""Settings of a whole MJCF file: included files, compiler settings, defaults by class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of what nothing read: one note for each kind of element or attribute."""
+"""Elements and attributes of a file that no reader used: one note for each kind."""
 
 from __future__ import annotations
 
