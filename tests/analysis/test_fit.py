@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.analysis.outcome import shown
+from armillary.analysis.outcome import rounded_to_error as rounded
 from armillary.errors import ArmillaryError
 from armillary.runtime.models.compiled import CompiledModel
 
@@ -204,12 +204,20 @@ def test_progress_and_a_picture(tmp_path: Path) -> None:
 
 
 def test_reports_show_as_many_digits_as_are_known() -> None:
-    assert [shown(24790.3, 320.0), shown(24160.0, 320.0), shown(2.294, 0.00277)] == [
+    assert [
+        rounded(24790.3, 320.0),
+        rounded(24160.0, 320.0),
+        rounded(2.294, 0.00277),
+    ] == [
         "24790",
         "24160",
         "2.2940",
     ]
-    assert [shown(5.3, 3e-16), shown(5.3, np.inf), shown(-7.46e9, 1e8)] == ["5.3", "5.3", "-7.46e+09"]
+    assert [rounded(5.3, 3e-16), rounded(5.3, np.inf), rounded(-7.46e9, 1e8)] == [
+        "5.3",
+        "5.3",
+        "-7.46e+09",
+    ]
     fit = arm.fit(model(), noisy(2), ["k", "c"], ["b.q1", "b.u1"], sigma={"x": 20.0, "v": 0.05})
     ratio = float(fit.report().split("degrees of freedom:")[1].split("=")[1])
     assert ratio == pytest.approx(fit.chi2 / fit.dof, rel=1e-4) and ratio != 1

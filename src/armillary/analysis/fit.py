@@ -3,7 +3,7 @@
     minimise  Σ ρ(((model − data)/σ)²)   over the unknowns x, within their bounds
 
 with SciPy's trust-region reflective method and the exact derivatives of program/sensitivity.py. Where σ is
-not told, that of each column is estimated from what is left of it, and the columns are weighed by it in turn
+not given, that of each column is estimated from its residuals, and the columns are weighed by it in turn
 until neither changes: the maximum of the likelihood of normal errors (Bard 1974, Nonlinear Parameter
 Estimation, chapter 4).
 """
@@ -19,12 +19,11 @@ import numpy as np
 from armillary.algebra.arithmetic import positive_whole
 from armillary.analysis.experiments import Measured, measured
 from armillary.analysis.outcome import Fit, Solution, outcome
-from armillary.analysis.residuals import Residuals
+from armillary.analysis.residuals import Residuals, experiment_run
 from armillary.analysis.statistics import LOSSES, rms, spread
-from armillary.analysis.unknowns import Unknown, Wanted, assignments, unknowns
+from armillary.analysis.unknowns import Wanted, assignments, unknowns
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, nearest
-from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.progress import shown_line
 from armillary.settings import StepOptions
@@ -37,7 +36,7 @@ Progress = bool | Callable[[int, float], None]
 _TOLERANCE = 1e-12  # of the sum of squares, of the unknowns and of the gradient
 _ROUNDS = 20  # of weighing columns
 _SETTLED = 1e-3  # relative change of σ
-_EXACT = 1e-7  # of the spread of a column: what is left is the integrator's, not noise
+_EXACT = 1e-7  # of the spread of a column: residuals so small are the integrator's, not noise
 _OPTIONS = (
     "parameters",
     "initial",
@@ -90,7 +89,7 @@ def fit(
     began = time.perf_counter()
     base = model.base
     experiments = measured(base, data, outputs, sigma)
-    told = _told(experiments)
+    sigma_given = _is_sigma_given(experiments)
     found = unknowns(base, parameters, initial, experiments)
     count = sum(m.count for m in experiments)
     if count < len(found):
@@ -103,13 +102,21 @@ def fit(
         tuple(dict.fromkeys(u.name for u in found)), columns, ignore_jumps=ignore_jumps
     )
     residuals = Residuals(sensitive, experiments, found, how, _spreads(experiments, columns))
-    with shown_line(progress, _words) as report:
-        solution = _solved(residuals, told, loss, most, report)
-    runs = tuple(_run(base, m, i, found, solution.x, how) for i, m in enumerate(experiments))
+    with shown_line(progress, _progress_text) as report:
+        solution = _solved(residuals, sigma_given, loss, most, report)
+    runs = [
+        experiment_run(base, m, _times_between(m), how, *assignments(found, solution.x, i))
+        for i, m in enumerate(experiments)
+    ]
     return outcome(base, experiments, found, solution, runs, time.perf_counter() - began)
 
 
-def _told(experiments: Sequence[Measured]) -> bool:
+def _times_between(m: Measured) -> np.ndarray:
+    """The times of the data and times between them, for a smooth curve."""
+    return np.union1d(m.time, np.linspace(m.experiment.t0, m.time[-1], _POINTS))
+
+
+def _is_sigma_given(experiments: Sequence[Measured]) -> bool:
     """Whether σ is given; an error where it is so in some experiments only."""
     without = [m.name for m in experiments if not m.sigma]
     if without and len(without) < len(experiments):
@@ -129,12 +136,12 @@ def _spreads(experiments: Sequence[Measured], columns: Sequence[str]) -> dict[st
 
 def _solved(
     residuals: Residuals,
-    told: bool,
+    sigma_given: bool,
     loss: str,
     max_evaluations: int,
     report: Callable[[int, float], None] | None,
 ) -> Solution:
-    """The least squares, with columns weighed by what is left of them where σ is not told."""
+    """The least squares; without a given σ, columns are weighed by the size of their residuals."""
     x = np.array([u.start for u in residuals.unknowns])
     with np.errstate(over="ignore"):
         if not np.isfinite(np.sum(residuals.values(x) ** 2)):
@@ -149,7 +156,7 @@ def _solved(
         sizes = {c: spread(left, loss) for c, left in residuals.by_column(x).items()}
         exact = all(size <= _EXACT * apart[c] for c, size in sizes.items())
         if (
-            told
+            sigma_given
             or exact
             or (loss == "linear" and len(sizes) == 1)
             or residuals.evaluations >= max_evaluations
@@ -165,7 +172,7 @@ def _solved(
         residuals.values(x),
         residuals.jacobian(x),
         dict(residuals.scale),
-        told,
+        sigma_given,
         loss,
         residuals.evaluations,
         bool(result.status > 0),
@@ -203,23 +210,5 @@ def _least_squares(
     )
 
 
-def _run(
-    model: CompiledModel, m: Measured, i: int, found: Sequence[Unknown], x: np.ndarray, how: StepOptions
-) -> Run:
-    """The run that agrees best, at the times of the data and between them."""
-    parameters, initial = assignments(found, x, i)
-    times = np.union1d(m.time, np.linspace(m.experiment.t0, m.time[-1], _POINTS))
-    return model.simulate(
-        float(m.time[-1]),
-        sample=times,  # type: ignore[arg-type]
-        parameters={**m.experiment.parameters, **parameters},
-        initial={**m.experiment.initial, **initial},
-        memory=m.experiment.memory,
-        t0=m.experiment.t0,
-        progress=False,
-        **how,
-    )
-
-
-def _words(_: float, evaluations: int, size: float) -> str:
+def _progress_text(_: float, evaluations: int, size: float) -> str:
     return f"  fit: evaluation {evaluations}, residuals {size:.4g} of sigma "

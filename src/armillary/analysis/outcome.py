@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.analysis.experiments import Measured
-from armillary.analysis.statistics import alike, correlation, inverse, rms, spread, variance
+from armillary.analysis.statistics import correlation, inverse, rms, spread, strong_correlations, variance
 from armillary.analysis.unknowns import Unknown
 from armillary.columns import aligned, counted
 from armillary.results import Run
@@ -21,9 +21,9 @@ from armillary.runtime.models.compiled import CompiledModel
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_ALIKE = 0.99  # correlation from which on two unknowns are said to be hardly told apart
+_STRONG = 0.99  # correlation from which on a warning names two unknowns
 _PLAIN = 1e7  # from where on numbers are written with exponents
-_EXPLAINED = 0.95  # of the spread of the data: residuals as large as this explain nothing of them
+_EXPLAINED = 0.95  # of the spread of the data: with residuals as large as this nothing is explained
 _MOST = 12  # digits of a number that is known exactly
 _AT_BOUND = 1e-8  # of the distance between bounds, or of the value
 
@@ -36,7 +36,7 @@ class Solution:
     residuals: np.ndarray
     jacobian: np.ndarray
     scale: dict[str, float]
-    told: bool
+    sigma_given: bool
     loss: str
     evaluations: int
     converged: bool
@@ -108,7 +108,7 @@ class Fit:
         rows = [["", "value", "standard error", "95 % interval", "", "started at", ""]]
         for n in self.names:
             error = self.standard_errors[n]
-            value, low, high = (shown(x, error) for x in (self.values[n], *self.intervals[n]))
+            value, low, high = (rounded_to_error(x, error) for x in (self.values[n], *self.intervals[n]))
             rows.append(
                 [n, value, f"{error:.3g}", low, high, f"{self.starts[n]:.6g}", label_units(self.units[n])]
             )
@@ -148,19 +148,19 @@ def outcome(
 ) -> Fit:
     """The statistics of a solution."""
     names = [u.label for u in unknowns]
-    held = np.array([_held(u, v) for u, v in zip(unknowns, solution.x, strict=True)])
+    held = np.array([_is_at_bound(u, v) for u, v in zip(unknowns, solution.x, strict=True)])
     count, free = len(solution.residuals), int(np.sum(~held))
-    known = solution.told and solution.loss == "linear"
+    known = solution.sigma_given and solution.loss == "linear"
     scale = 1.0 if known else variance(solution.residuals, free, solution.loss)
     covariance = np.full((len(names), len(names)), np.nan)
     inner, groups = inverse(solution.jacobian[:, ~held])
     with np.errstate(invalid="ignore"):
         covariance[np.ix_(~held, ~held)] = np.where(np.isinf(inner), np.inf, inner * scale)
     errors = np.sqrt(np.diag(covariance))
-    half = _quantile(count - free, solution.told) * errors
+    half = _quantile(count - free, solution.sigma_given) * errors
     x = solution.x.tolist()
-    told = np.flatnonzero(~held)
-    groups_by_name = [[names[told[j]] for j in group] for group in groups]
+    free_places = np.flatnonzero(~held)
+    groups_by_name = [[names[free_places[j]] for j in group] for group in groups]
     notes = _warnings(unknowns, held, groups_by_name, correlation(covariance), solution, count - free)
     residuals = _by_experiment(experiments, solution.plain)
     for c in _unexplained(experiments, residuals, solution.loss):
@@ -169,7 +169,7 @@ def outcome(
             f"the model explains nothing of '{c}': what is left of it varies as much as the data do; "
             f"are they in {units or 'its units'}, and is the start close?"
         )
-    sigma = {} if solution.told else {c: s * float(np.sqrt(scale)) for c, s in solution.scale.items()}
+    sigma = {} if solution.sigma_given else {c: s * float(np.sqrt(scale)) for c, s in solution.scale.items()}
     squares = float(np.sum(solution.residuals**2))
     return Fit(
         system=model.equations.system.name,
@@ -180,7 +180,7 @@ def outcome(
         units={u.label: u.units for u in unknowns},
         starts={u.label: u.start for u in unknowns},
         covariance=covariance,
-        chi2=squares if solution.told else squares / (scale or 1.0),
+        chi2=squares if solution.sigma_given else squares / (scale or 1.0),
         dof=count - free,
         sigma=sigma,
         warnings=tuple(notes),
@@ -194,17 +194,17 @@ def outcome(
     )
 
 
-def _held(u: Unknown, value: float) -> bool:
+def _is_at_bound(u: Unknown, value: float) -> bool:
     """Whether a bound holds an unknown."""
     size = u.high - u.low if np.isfinite(u.high - u.low) else abs(value)
     return min(value - u.low, u.high - value) <= _AT_BOUND * max(size, 1e-300)
 
 
-def _quantile(dof: int, told: bool) -> float:
+def _quantile(dof: int, sigma_given: bool) -> float:
     """Standard errors to either side that hold a value with 95 %: Student's where σ is estimated."""
     from scipy.special import ndtri, stdtrit
 
-    if told:
+    if sigma_given:
         return float(ndtri(0.975))
     return float(stdtrit(dof, 0.975)) if dof > 0 else float("nan")
 
@@ -227,7 +227,7 @@ def _warnings(
         else:
             listed = ", ".join(f"'{n}'" for n in group)
             notes.append(f"the data determine only combinations of {listed}: hold one of them fixed")
-    for i, j, c in alike(correlations, _ALIKE):
+    for i, j, c in strong_correlations(correlations, _STRONG):
         pair = f"'{unknowns[j].label}' and '{unknowns[i].label}'"
         notes.append(f"the data hardly tell {pair} apart: their correlation is {c:.4f}")
     if dof == 0:
@@ -266,7 +266,7 @@ def _by_experiment(experiments: Sequence[Measured], left: np.ndarray) -> tuple[d
     return tuple(found)
 
 
-def shown(value: float, error: float) -> str:
+def rounded_to_error(value: float, error: float) -> str:
     """A value down to two digits of its standard error."""
     if not (math.isfinite(error) and error > 0 and math.isfinite(value)):
         return f"{value:.6g}"

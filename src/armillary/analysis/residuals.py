@@ -1,10 +1,9 @@
-"""The model beside the data: what is left of the measurements, and its derivatives by the unknowns."""
+"""Residuals, model − data, of all experiments, and their derivatives by the unknowns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +11,29 @@ from armillary.analysis.experiments import Measured
 from armillary.analysis.unknowns import Unknown, assignments
 from armillary.errors import ArmillaryError
 from armillary.program.sensitivity import derivative_name
+from armillary.results import Run
+from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.sensitive import SensitiveModel
+from armillary.settings import RunSettings, StepOptions
 
-if TYPE_CHECKING:
-    from armillary.settings import StepOptions
+
+def experiment_run(
+    model: CompiledModel,
+    measured: Measured,
+    times: np.ndarray,
+    steps: StepOptions,
+    parameters: Mapping[str, float],
+    initial: Mapping[str, float],
+) -> Run:
+    """The run of an experiment, with some parameters and initial values found so far."""
+    given = measured.experiment
+    settings = RunSettings(float(measured.time[-1]), given.t0, sample=times, **steps)
+    return model.run_with(
+        settings,
+        parameters={**given.parameters, **parameters},
+        initial={**given.initial, **initial},
+        memory=given.memory,
+    )
 
 
 @dataclass(eq=False)
@@ -29,7 +47,7 @@ class Residuals:
     model: SensitiveModel
     experiments: Sequence[Measured]
     unknowns: Sequence[Unknown]
-    how: StepOptions
+    steps: StepOptions
     scale: dict[str, float]
     evaluations: int = 0
     _at: np.ndarray | None = field(default=None, repr=False)
@@ -41,11 +59,11 @@ class Residuals:
         self.owner = np.concatenate([np.full(k.sum(), j) for j, k in enumerate(self.kept)])
 
     def sigma(self) -> np.ndarray:
-        """The σ of every measurement: told, or that of its column."""
+        """The σ of every measurement: given, or that of its column."""
         parts = []
         for (i, c), kept in zip(self.rows, self.kept, strict=True):
-            told = self.experiments[i].sigma.get(c)
-            parts.append(np.full(kept.sum(), self.scale[c]) if told is None else told[kept])
+            given = self.experiments[i].sigma.get(c)
+            parts.append(np.full(kept.sum(), self.scale[c]) if given is None else given[kept])
         return np.concatenate(parts)
 
     def plain(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -64,17 +82,7 @@ class Residuals:
     def _computed(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         differences, rows = [], []
         for i, m in enumerate(self.experiments):
-            parameters, initial = assignments(self.unknowns, x, i)
-            run = self.model.simulate(
-                float(m.time[-1]),
-                sample=m.time,  # type: ignore[arg-type]
-                parameters={**m.experiment.parameters, **parameters},
-                initial={**m.experiment.initial, **initial},
-                memory=m.experiment.memory,
-                t0=m.experiment.t0,
-                progress=False,
-                **self.how,
-            )
+            run = experiment_run(self.model, m, m.time, self.steps, *assignments(self.unknowns, x, i))
             if len(run) < len(m.time):
                 raise ArmillaryError(
                     f"the run of {m.name} ends at {run.time[-1] if len(run) else m.experiment.t0:.6g} s, "

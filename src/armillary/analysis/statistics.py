@@ -1,4 +1,4 @@
-"""What residuals and their derivatives tell of the unknowns: covariance, and what is not determined."""
+"""Statistics of unknowns from residuals and their derivatives: covariance, and what is not determined."""
 
 from __future__ import annotations
 
@@ -49,24 +49,24 @@ def variance(residuals: np.ndarray, unknowns: int, loss: str) -> float:
 
 
 def inverse(jacobian: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
-    """(JᵀJ)⁻¹, and the groups of columns between which the rows do not tell; infinite for those.
+    """(JᵀJ)⁻¹, and the groups of columns that the rows do not determine; infinite for those.
 
     Columns are brought to equal length first, so that units do not matter.
     """
     n = jacobian.shape[1]
     lengths = np.linalg.norm(jacobian, axis=0)
     groups = [[int(j)] for j in np.flatnonzero(lengths == 0)]
-    told = np.flatnonzero(lengths > 0)
+    present = np.flatnonzero(lengths > 0)
     found = np.zeros((n, n))
     lost = {j for group in groups for j in group}
-    if told.size:
-        _, s, vt = np.linalg.svd(jacobian[:, told] / lengths[told], full_matrices=False)
+    if present.size:
+        _, s, vt = np.linalg.svd(jacobian[:, present] / lengths[present], full_matrices=False)
         weak = s <= _SINGULAR * s[0]
         for v in vt[weak]:
-            groups.append(told[np.abs(v) >= _SHARE * np.max(np.abs(v))].tolist())
+            groups.append(present[np.abs(v) >= _SHARE * np.max(np.abs(v))].tolist())
             lost |= set(groups[-1])
         kept = vt[~weak].T / s[~weak]
-        found[np.ix_(told, told)] = (kept @ kept.T) / np.outer(lengths[told], lengths[told])
+        found[np.ix_(present, present)] = (kept @ kept.T) / np.outer(lengths[present], lengths[present])
     for j in lost:
         found[j, :] = found[:, j] = 0.0
         found[j, j] = np.inf
@@ -83,7 +83,7 @@ def correlation(covariance: np.ndarray) -> np.ndarray:
     return found
 
 
-def alike(correlations: np.ndarray, limit: float) -> Sequence[tuple[int, int, float]]:
+def strong_correlations(correlations: np.ndarray, limit: float) -> Sequence[tuple[int, int, float]]:
     """Pairs whose correlation is as strong as this."""
     n = len(correlations)
     pairs = [(i, j, float(correlations[i, j])) for i in range(n) for j in range(i)]
