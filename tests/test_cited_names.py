@@ -21,13 +21,14 @@ PAGES = [
 FOLDERS = ("src/armillary", "tests", "docs", "examples", "benchmarks")
 
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+PLANNED = re.compile(r"^\|.*\| new\b.*$", re.MULTILINE)  # rows of tables about files that a reader would add
 PATH = re.compile(r"[\w./*-]+(/|\.(py|md|toml|c|js|html|yml))|[\w.*-]+(/[\w.*-]+)+")
 NAME = re.compile(r"(?P<name>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*)(?P<call>\(.*\))?")
 
 
 def spans(page: str) -> list[str]:
-    """Code within the lines of a page, without its fenced blocks."""
-    return re.findall(r"`([^`\n]+)`", FENCE.sub("", page))
+    """Code within the lines of a page, without its fenced blocks and rows of files to add."""
+    return re.findall(r"`([^`\n]+)`", PLANNED.sub("", FENCE.sub("", page)))
 
 
 @cache
