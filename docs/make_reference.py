@@ -22,7 +22,7 @@ from armillary.model.flexible.part import FlexiblePart
 from armillary.program.cost import Operations
 from armillary.stages.equations import Equations, MomentumEquations
 from armillary.stages.model import Model, MomentumModel
-from armillary.studies.screening import Sensitivity
+from armillary.studies.sensitivity.screening import Sensitivity
 
 FOLDER = Path(__file__).parent / "reference"
 PAGE = FOLDER / "api.md"

@@ -13,7 +13,7 @@ import pytest
 from armillary.ensembles import charts
 from armillary.errors import ArmillaryError
 from armillary.studies.sampling import Design, Uniform
-from armillary.studies.screening import sensitivity
+from armillary.studies.sensitivity.screening import sensitivity
 
 pytest.importorskip("matplotlib")
 

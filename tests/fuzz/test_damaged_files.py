@@ -16,8 +16,8 @@ import pytest
 import armillary as arm
 from armillary.run_files.execute import Simulation
 from armillary.run_files.run_file import RunFile
-from armillary.studies.setup import StudySetup
-from armillary.studies.study_file import StudyFile
+from armillary.studies.study_files.setup import StudySetup
+from armillary.studies.study_files.study_file import StudyFile
 from examples import bump_stop, four_bar, pendulum, slosh, stanford_arm
 from tests.fuzz.outcome import complaint, complaints
 

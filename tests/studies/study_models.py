@@ -16,8 +16,9 @@ from armillary.model.joints import Revolute
 from armillary.run_files.models import example_system
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System
-from armillary.studies import Study, files
+from armillary.studies import Study
 from armillary.studies.sampling import Normal, Uniform
+from armillary.studies.store import folder as folders
 
 RUNS, BLOCK = 200, 30  # seven blocks, the last with 20 runs
 
@@ -74,7 +75,7 @@ def hinged() -> System:
 
 def die_at(piece: int) -> None:
     """This process ended, as hard as can be, with half of a piece of a file written."""
-    write, left = files._write_all, piece
+    write, left = folders._write_all, piece
 
     def written(file: Any, content: Any) -> None:
         nonlocal left
@@ -84,7 +85,7 @@ def die_at(piece: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         write(file, content)
 
-    files._write_all = written
+    folders._write_all = written
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 from armillary.errors import ArmillaryError
-from armillary.studies import Study, cluster, open_study
+from armillary.studies import Study, open_study
+from armillary.studies.cluster import dispatch
 from armillary.studies.sampling import Uniform
 from tests.studies.study_models import hinged, pendulum_study
 
@@ -134,19 +135,19 @@ def test_a_full_disk_of_a_worker_is_told(client: Any, tmp_path: Path) -> None:
 
 
 def fill_disk() -> None:
-    from armillary.studies import files
+    from armillary.studies.store import folder as folders
 
     def full(file: Any, piece: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    files.usual = files._write_all  # type: ignore[attr-defined]
-    files._write_all = full
+    folders.usual = folders._write_all  # type: ignore[attr-defined]
+    folders._write_all = full
 
 
 def empty_disk() -> None:
-    from armillary.studies import files
+    from armillary.studies.store import folder as folders
 
-    files._write_all = files.usual  # type: ignore[attr-defined]
+    folders._write_all = folders.usual  # type: ignore[attr-defined]
 
 
 def test_few_small_tasks_are_on_their_way(
@@ -154,7 +155,7 @@ def test_few_small_tasks_are_on_their_way(
 ) -> None:
     """However many blocks there are, and without a result among what comes back."""
     most, back = 0, []
-    submit, result = client.submit, cluster._result
+    submit, result = client.submit, dispatch._result
     alive: set[str] = set()
 
     def counted(*given: Any, **options: Any) -> Any:
@@ -169,7 +170,7 @@ def test_few_small_tasks_are_on_their_way(
         return back[-1]
 
     monkeypatch.setattr(client, "submit", counted)
-    monkeypatch.setattr(cluster, "_result", seen)
+    monkeypatch.setattr(dispatch, "_result", seen)
     pendulum_study(tmp_path / "s", runs=400, block=10).run(client)
     records = [record for made, _ in back for record in made]
     assert most == 4 and sorted(record.number for record in records) == list(range(40))
@@ -179,13 +180,13 @@ def test_few_small_tasks_are_on_their_way(
 
 def test_so_many_blocks_make_a_task() -> None:
     """As many as take half a second, but no more than twice as many as before."""
-    assert [cluster._fitting(8, 8, seconds) for seconds in (0.01, 0.4, 4.0, 40.0)] == [16, 10, 1, 1]
+    assert [dispatch._fitting(8, 8, seconds) for seconds in (0.01, 0.4, 4.0, 40.0)] == [16, 10, 1, 1]
 
 
 def test_a_worker_killed_within_a_task_leaves_what_it_finished(
     client: Any, whole: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "_fitting", lambda *_: 5)  # the first four blocks alone, then 4 to 8, …
+    monkeypatch.setattr(dispatch, "_fitting", lambda *_: 5)  # the first four blocks alone, then 4 to 8, …
     client.run(deadly_block, 6, str(tmp_path / "died"))
     study = pendulum_study(tmp_path / "s", **SLOW).run(client)
     died = (tmp_path / "died").read_text()
@@ -196,17 +197,17 @@ def test_a_worker_killed_within_a_task_leaves_what_it_finished(
 
 def deadly_block(number: int, note: str) -> None:
     """This worker, and any other, ended at a block, the first time."""
-    from armillary.studies.work import Work
+    from armillary.studies.blocks import BlockMaker
 
-    do = Work.do
+    make = BlockMaker.make
 
-    def once(self: Work, block: int, values: Any) -> Any:
+    def once(self: BlockMaker, block: int, values: Any) -> Any:
         if block == number and not os.path.exists(note):
             Path(note).write_text(str(os.getpid()))
             os.kill(os.getpid(), signal.SIGKILL)
-        return do(self, block, values)
+        return make(self, block, values)
 
-    Work.do = once  # type: ignore[method-assign]
+    BlockMaker.make = once  # type: ignore[method-assign]
 
 
 def test_models_without_a_text_need_a_function(client: Any, tmp_path: Path) -> None:
@@ -241,7 +242,7 @@ def test_places_that_are_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ArmillaryError, match="on= must be a Dask client or the address of a scheduler, not 4"
     ):
         study.run(4)
-    monkeypatch.setattr(cluster, "_CONNECT", 0.3)
+    monkeypatch.setattr(dispatch, "_CONNECT", 0.3)
     with pytest.raises(ArmillaryError, match=r"there is no Dask scheduler at 'tcp://127\.0\.0\.1:9'"):
         study.run("tcp://127.0.0.1:9")
     with pytest.raises(ArmillaryError, match=r"missing port.*; give its port too, such as tcp://node1:8786"):

@@ -19,11 +19,11 @@ import numpy as np
 import pytest
 
 from armillary.errors import ArmillaryError
-from armillary.studies import Study, files, open_study, runs
-from armillary.studies.checksums import Seal, is_as_left
+from armillary.studies import Study, open_study, runs
 from armillary.studies.lock import StudyLock
-from armillary.studies.records import Finished, finished_blocks
-from armillary.studies.store import checksum
+from armillary.studies.store import folder as folders
+from armillary.studies.store.checksums import FileState, checksum, is_unchanged
+from armillary.studies.store.records import Finished, finished_blocks
 from tests.studies.study_models import BLOCK, RUNS, pendulum_study
 
 ROOT = Path(__file__).parents[2]
@@ -85,7 +85,7 @@ def test_killed_while_it_writes_and_resumed(tmp_path: Path, whole: Study, made: 
 def test_a_full_disk_stops_it_and_room_lets_it_go_on(
     tmp_path: Path, whole: Study, made: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, left = files._write_all, 9_000
+    write, left = folders._write_all, 9_000
 
     def limited(file: Any, piece: Any) -> None:
         nonlocal left
@@ -95,7 +95,7 @@ def test_a_full_disk_stops_it_and_room_lets_it_go_on(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         write(file, piece)
 
-    monkeypatch.setattr(files, "_write_all", limited)
+    monkeypatch.setattr(folders, "_write_all", limited)
     study = pendulum_study(tmp_path / "s")
     told = r"block \d cannot be written: no space left on device; make room.*blocks are kept: run it again"
     for _ in range(2):  # the second time at once
@@ -104,7 +104,7 @@ def test_a_full_disk_stops_it_and_room_lets_it_go_on(
     assert not list((tmp_path / "s" / ".unfinished").iterdir()) and not (tmp_path / "s" / "lock").exists()
     finished = study.status().finished
     assert 0 < finished < 7
-    monkeypatch.setattr(files, "_write_all", write)
+    monkeypatch.setattr(folders, "_write_all", write)
     assert_same(study.run(), whole)
     assert made == [BLOCK * n for n in [*range(finished + 1), finished, *range(finished, 7)]]
 
@@ -220,15 +220,15 @@ def test_a_sealed_file_that_was_shortened_is_not_as_it_was_left(tmp_path: Path) 
     """With the time of change that its seal states, as a copy from elsewhere may have it."""
     path, content = tmp_path / "table", b"0123456789"
     path.write_bytes(content)
-    seal = Seal("table", len(content), checksum(content), path.stat().st_mtime_ns)
-    assert is_as_left(path, seal)
+    state = FileState("table", len(content), checksum(content), path.stat().st_mtime_ns)
+    assert is_unchanged(path, state)
     for other in (content[:-1], content + b"0"):
         path.write_bytes(other)
-        os.utime(path, ns=(seal.changed, seal.changed))
-        assert not is_as_left(path, seal)
+        os.utime(path, ns=(state.changed, state.changed))
+        assert not is_unchanged(path, state)
     path.write_bytes(content)
-    os.utime(path, ns=(seal.changed + 1, seal.changed + 1))  # touched, but the same
-    assert is_as_left(path, seal)
+    os.utime(path, ns=(state.changed + 1, state.changed + 1))  # touched, but the same
+    assert is_unchanged(path, state)
 
 
 def turn_bit(path: Path, keep_time: bool = False) -> None:

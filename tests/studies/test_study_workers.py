@@ -11,8 +11,9 @@ import pytest
 
 from armillary.errors import ArmillaryError
 from armillary.stages import System
-from armillary.studies import Study, cluster, cluster_check, cluster_workers, open_study
-from armillary.studies.cluster_worker import Job, UnfitWorkerError
+from armillary.studies import Study, open_study
+from armillary.studies.cluster import dispatch, worker_check, workers
+from armillary.studies.cluster.task import Job, UnfitWorkerError
 from armillary.version import VERSION
 from tests.studies.study_models import pendulum_study
 
@@ -55,8 +56,8 @@ class Client:
         return dict.fromkeys(self.workers, 1)
 
     def run(self, function: Any, *given: Any, workers: list[str], on_error: str) -> dict[str, Any]:
-        assert function is cluster_check.report and on_error == "return"
-        return {a: cluster_check.report(*given) | self.workers[a] for a in workers}
+        assert function is worker_check.report and on_error == "return"
+        return {a: worker_check.report(*given) | self.workers[a] for a in workers}
 
     def submit(self, function: Any, job: Job, numbers: list[int], given: Any, **how: Any) -> Future:
         self.tasks.append((sorted(how["workers"]), numbers))
@@ -83,7 +84,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_workers.Workers, "pause", 0.0)
+    monkeypatch.setattr(workers.Workers, "pause", 0.0)
 
 
 def ran(study: Study, client: Client, blocks: int = 6) -> list[str]:
@@ -91,8 +92,8 @@ def ran(study: Study, client: Client, blocks: int = 6) -> list[str]:
     place = str(study.path.resolve())
     job = Job(place, "digest", 20, VERSION, None, False, 1, "cpu")
     back: list[Any] = []
-    given = cluster.Assignment(job, None, range(blocks), Lock(), back.append)  # type: ignore[arg-type]
-    cluster.run_there(client, given)
+    given = dispatch.Assignment(job, None, range(blocks), Lock(), back.append)  # type: ignore[arg-type]
+    dispatch.run_there(client, given)
     return sorted(back)
 
 
@@ -256,11 +257,11 @@ def test_the_check_needs_nothing_of_armillary(tmp_path: Path, monkeypatch: pytes
     """It is pickled by value, and answers where Armillary cannot be imported."""
     import cloudpickle
 
-    cloudpickle.register_pickle_by_value(cluster_check)
+    cloudpickle.register_pickle_by_value(worker_check)
     try:
-        sent = cloudpickle.dumps(cluster_check.report)
+        sent = cloudpickle.dumps(worker_check.report)
     finally:
-        cloudpickle.unregister_pickle_by_value(cluster_check)
+        cloudpickle.unregister_pickle_by_value(worker_check)
     for name in [name for name in sys.modules if name.partition(".")[0] == "armillary"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "armillary", None)
@@ -270,7 +271,7 @@ def test_the_check_needs_nothing_of_armillary(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_folder_that_cannot_be_written_is_reported(study: Study) -> None:
-    found = cluster_check.report(str(study.path), "nowhere")
+    found = worker_check.report(str(study.path), "nowhere")
     assert found["version"] == VERSION and found["folder"].startswith("cannot write to")
 
 
@@ -297,8 +298,8 @@ def test_machine_code_that_a_changed_text_names_is_not_loaded(
 
 def test_workers_are_trusted_as_far_as_the_user_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = []
-    monkeypatch.setattr(cluster, "run_there", lambda client, given: jobs.append(given.job))
-    monkeypatch.setattr(cluster, "connected", _nowhere)
+    monkeypatch.setattr(dispatch, "run_there", lambda client, given: jobs.append(given.job))
+    monkeypatch.setattr(dispatch, "connected", _nowhere)
     for name, given in (("a", {}), ("b", {"trust": True})):
         with pytest.raises(ArmillaryError):  # no block was made
             pendulum_study(tmp_path / name, runs=20, block=10, **given).run("tcp://nowhere:1")

@@ -244,8 +244,8 @@ def study_setup(
     source: str, loading: Mapping[str, Any], settings: Mapping[str, Any], assignments: tuple[str, ...] = ()
 ) -> Any:
     """The study file at a path, with the values of the command line in place of its own."""
-    from armillary.studies.setup import StudySetup
-    from armillary.studies.study_file import StudyFile
+    from armillary.studies.study_files.setup import StudySetup
+    from armillary.studies.study_files.study_file import StudyFile
 
     return StudySetup(_overridden(StudyFile.read(source), settings, assignments), **loading)
 

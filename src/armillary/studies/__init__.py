@@ -1,8 +1,9 @@
 """Studies: many runs over a design, kept in a folder that survives whatever stops them.
 
 Enters: a model, what varies and how, what is kept. Leaves: ``results.zarr`` and ``metrics.parquet``, and a
-``Study`` that reads them. Read ``study.py`` first, then ``records.py`` (when a block counts), ``store.py``
-(the Zarr chunks), ``cluster.py`` (the same on Dask), and ``study_file.py`` (a study as a text file).
+``Study`` that reads them. Read ``study.py`` first; ``sampling/`` has distributions and designs, ``blocks.py``
+makes a block of runs, ``store/`` keeps it, ``cluster/`` does the same on Dask, ``sensitivity/`` evaluates the
+results, and ``study_files/`` reads studies from text files.
 """
 
 from __future__ import annotations

@@ -1,17 +1,20 @@
-"""What a study is, as plain data: the file ``study.json``, its digest, and how two of them differ."""
+"""A study as plain data: ``study.json``, its digest, how two of them differ; and ``design.json``, from which
+any worker finds the values of any run.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from armillary.errors import ArmillaryError
-from armillary.studies.files import Folder, write_json
-from armillary.studies.layout import Layout
-from armillary.studies.sampling import OPEN_ENDED
+from armillary.studies.sampling import OPEN_ENDED, Design
+from armillary.studies.store.folder import Folder, write_json
+from armillary.studies.store.layout import Layout
 from armillary.version import VERSION
 
 FORMAT = 1
@@ -224,3 +227,25 @@ def _told(path: str) -> str:
 def _value(value: Any) -> str:
     text = "nothing" if value is None else value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+# ---------------------------------------------------------------- design.json
+
+
+def write_design(folder: Folder, design: Design) -> None:
+    """The design as data, where it can be: a function of the user's cannot."""
+    if design.portable:
+        write_json(folder.design, design.as_data())
+
+
+def read_design(folder: Folder, runs: int) -> Design | None:
+    """The design of so many runs in a study's folder; None where it holds code of its user's."""
+    try:
+        data = json.loads(folder.design.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ArmillaryError(f"cannot read the design '{folder.design}': {error}") from error
+    with warnings.catch_warnings():  # the user was warned when the study was made
+        warnings.simplefilter("ignore")
+        return Design.from_data({**data, "runs": runs})  # an extension may have been stopped half-way

@@ -20,7 +20,7 @@ from armillary.llvm.sections import llvm_text
 from armillary.program.sensitivity import SensitiveEquations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System, load
-from armillary.studies.files import Folder
+from armillary.studies.store.folder import Folder
 
 # The address of a foreign function is another one in the next process.
 _ADDRESS = re.compile(r"inttoptr \(?i64 \d+")

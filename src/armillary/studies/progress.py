@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.runtime.progress import clock, shown_line
-from armillary.studies.layout import Layout
-from armillary.studies.records import Record
+from armillary.studies.store.layout import Layout
+from armillary.studies.store.records import Record
 
 _NAMED = 3  # failed runs named in a summary
 _LONGEST = 80  # letters of a reason there

@@ -19,9 +19,9 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table, plain_number
 from armillary.runtime.start.initial import state_number
 from armillary.settings import RunSettings
+from armillary.studies.blocks import Values
 from armillary.studies.definition import Definition, make_definition
 from armillary.studies.identity import identity
-from armillary.studies.layout import Layout
 from armillary.studies.runs import (
     INITIAL,
     KINDS,
@@ -33,8 +33,8 @@ from armillary.studies.runs import (
     possible,
 )
 from armillary.studies.sampling import Design
-from armillary.studies.store import LARGEST
-from armillary.studies.work import Values
+from armillary.studies.store.layout import Layout
+from armillary.studies.store.zarr_store import LARGEST
 
 _BLOCKS = 100  # so many make progress visible, and little is lost with one
 _FEWEST, _MOST = 256, 65_536  # runs in a block: work for all lanes and threads; memory

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 from armillary.algebra.arithmetic import plain_float
 from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError
-from armillary.studies import reading
 from armillary.studies.definition import Definition
-from armillary.studies.files import Folder
-from armillary.studies.layout import METRIC, VARIED
 from armillary.studies.lock import owner
 from armillary.studies.progress import Progress, Status
-from armillary.studies.records import finished_blocks, read_record
 from armillary.studies.sampling import Design
+from armillary.studies.store import reading
+from armillary.studies.store.folder import Folder
+from armillary.studies.store.layout import METRIC, VARIED
+from armillary.studies.store.records import finished_blocks, read_record
 
 if TYPE_CHECKING:
     import pandas
     import xarray
     from matplotlib.figure import Figure
 
-    from armillary.studies.screening import Sensitivity
+    from armillary.studies.sensitivity.screening import Sensitivity
 
 
 class StudyResults:
@@ -164,7 +164,7 @@ class StudyResults:
         Sobol' indices of a "saltelli" design, Morris screening of a "morris" one; of any other the variance
         explained.
         """
-        from armillary.studies.screening import sensitivity
+        from armillary.studies.sensitivity.screening import sensitivity
 
         found = reading.columns_of(self._folder, self._definition, metric)[metric]
         return sensitivity(

@@ -19,9 +19,9 @@ from armillary.results.files import netcdf_label
 from armillary.results.record import distinct
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
+from armillary.studies.blocks import Values
 from armillary.studies.definition import Definition
-from armillary.studies.layout import METRIC, RUN, STATUS, STOP, VARIED, Array, Column, Layout, Made
-from armillary.studies.work import Values
+from armillary.studies.store.layout import METRIC, RUN, STATUS, STOP, VARIED, Array, Column, Layout, Made
 
 PARAMETER, INITIAL, MEMORY = "parameters", "initial", "memory"
 KINDS = (PARAMETER, INITIAL, MEMORY)

@@ -17,17 +17,16 @@ from armillary.ensembles.metrics import Metrics
 from armillary.errors import ArmillaryError, ModelError, require
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
-from armillary.studies.consolidate import consolidate, is_consolidated
+from armillary.studies.blocks import BlockMaker, RunMaker, Values, run_here
 from armillary.studies.definition import (
     Definition,
     check_same,
     definition_for_writing,
     plain,
     read_definition,
+    read_design,
+    write_design,
 )
-from armillary.studies.design_file import read_design, write_design
-from armillary.studies.disk import check_disk
-from armillary.studies.files import Folder
 from armillary.studies.identity import (
     identity,
     rebuilt,
@@ -35,16 +34,17 @@ from armillary.studies.identity import (
     text_checksum,
     text_differences,
 )
-from armillary.studies.local import run_here
 from armillary.studies.lock import StudyLock
 from armillary.studies.progress import Progress, Status, reporting
-from armillary.studies.records import Record, finished_blocks
 from armillary.studies.request import define
 from armillary.studies.results import StudyResults
 from armillary.studies.runs import ModelRuns, arguments, units_of
 from armillary.studies.sampling import Design
-from armillary.studies.store import describe_store, forget_columns
-from armillary.studies.work import Engine, Values, Work
+from armillary.studies.store.consolidate import consolidate, is_consolidated
+from armillary.studies.store.disk_space import check_disk
+from armillary.studies.store.folder import Folder
+from armillary.studies.store.records import Record, finished_blocks
+from armillary.studies.store.zarr_store import describe_store, forget_columns
 from armillary.version import VERSION
 
 if TYPE_CHECKING:
@@ -230,8 +230,8 @@ class Study(StudyResults):
                 report()
 
             if missing and on is None:
-                work = Work.of(folder, definition, self._engine(threads, device))
-                run_here(work, self._block_values, missing, lock, done)
+                blocks = BlockMaker.of(folder, definition, self._run_maker(threads, device))
+                run_here(blocks, self._block_values, missing, lock, done)
             elif missing:
                 self._run_on(on, missing, lock, done, threads, device)
         if missing or not is_consolidated(folder, definition, compare=True):
@@ -239,7 +239,7 @@ class Study(StudyResults):
         status = count.status
         folder.note(f"complete: {status.runs} runs, {status.failed} failed, {len(missing)} blocks made now")
 
-    def _engine(self, threads: int | None, device: str) -> Engine:
+    def _run_maker(self, threads: int | None, device: str) -> RunMaker:
         return ModelRuns(self.model, self._definition, threads=threads, device=device)
 
     def _run_on(
@@ -251,8 +251,8 @@ class Study(StudyResults):
         threads: int | None,
         device: str,
     ) -> None:
-        from armillary.studies.cluster import Assignment, connected, run_there
-        from armillary.studies.cluster_worker import Job
+        from armillary.studies.cluster.dispatch import Assignment, connected, run_there
+        from armillary.studies.cluster.task import Job
 
         folder, definition = self._folder, self._definition
         if self._build is None and not folder.model.is_file():

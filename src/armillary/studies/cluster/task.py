@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armillary.errors import ArmillaryError
-from armillary.studies.definition import read_definition
-from armillary.studies.design_file import read_design
-from armillary.studies.files import Folder
+from armillary.studies.blocks import BlockMaker, Values
+from armillary.studies.definition import read_definition, read_design
 from armillary.studies.identity import rebuilt
-from armillary.studies.records import Record, read_record
 from armillary.studies.runs import ModelRuns
-from armillary.studies.work import Values, Work
+from armillary.studies.store.folder import Folder
+from armillary.studies.store.records import Record, read_record
 
 if TYPE_CHECKING:
     from armillary.studies.sampling import Design
@@ -44,7 +43,7 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class _Prepared:
-    work: Work
+    blocks: BlockMaker
     design: Design | None
 
 
@@ -72,13 +71,13 @@ def run_blocks(
 
 
 def _one(prepared: _Prepared, job: Job, number: int, values: Values | None) -> Record:
-    work, design = prepared.work, prepared.design
-    if (found := read_record(work.folder, work.layout, job.digest, number)) is not None:
+    blocks, design = prepared.blocks, prepared.design
+    if (found := read_record(blocks.folder, blocks.layout, job.digest, number)) is not None:
         return found[0]
     if values is None:
         assert design is not None
-        values = design.block(*work.layout.span(number))
-    return work.do(number, values)
+        values = design.block(*blocks.layout.span(number))
+    return blocks.make(number, values)
 
 
 def _prepare(job: Job) -> _Prepared:
@@ -97,4 +96,4 @@ def _prepare(job: Job) -> _Prepared:
 
         raise UnfitWorkerError(f"{get_worker().address}\n{error}") from error
     runs = ModelRuns(model, definition, threads=job.threads, device=job.device)
-    return _Prepared(Work.of(folder, definition, runs), read_design(folder, job.runs))
+    return _Prepared(BlockMaker.of(folder, definition, runs), read_design(folder, job.runs))

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from armillary.errors import ArmillaryError, nearest, require
-from armillary.studies.consolidate import is_consolidated, whole_table, words
 from armillary.studies.definition import Definition
-from armillary.studies.files import Folder
-from armillary.studies.layout import METRIC, RUN, STATUS, VARIED, Array, Layout
-from armillary.studies.lazy import RecordedNumbers, lazy_column
+from armillary.studies.store.consolidate import is_consolidated, whole_table, words
+from armillary.studies.store.folder import Folder
+from armillary.studies.store.layout import METRIC, RUN, STATUS, VARIED, Array, Layout
+from armillary.studies.store.lazy_columns import RecordedNumbers, lazy_column
 
 _IN_MEMORY = 4 * 2**30  # bytes of histories
 

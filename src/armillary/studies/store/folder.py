@@ -67,7 +67,7 @@ class Folder:
         return self.root / "metrics.parquet"
 
     @property
-    def seals(self) -> Path:
+    def complete(self) -> Path:
         return self.root / "complete.json"
 
     @property

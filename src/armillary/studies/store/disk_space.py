@@ -7,8 +7,8 @@ import shutil
 import warnings
 
 from armillary.errors import outside
-from armillary.studies.files import Folder
-from armillary.studies.layout import Layout
+from armillary.studies.store.folder import Folder
+from armillary.studies.store.layout import Layout
 
 _MANY_FILES = 2_000_000
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")

@@ -14,7 +14,7 @@ from armillary.results.drawing import drawn, literal
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from armillary.studies.screening import Sensitivity
+    from armillary.studies.sensitivity.screening import Sensitivity
 
 _LINE = 110  # letters of a note below bars
 

@@ -11,17 +11,17 @@ from armillary.atomic import replacing
 from armillary.ensembles.plan import NOT_RUN
 from armillary.ensembles.plan import STATUS as ENDS
 from armillary.errors import ArmillaryError, require
-from armillary.studies.checksums import is_as_left, read_seals, write_seals
 from armillary.studies.definition import Definition
-from armillary.studies.files import Folder
-from armillary.studies.layout import RUN, STATUS, Layout
-from armillary.studies.records import read_numbers
-from armillary.studies.store import GROUP, checksum, column_chunks, forget_columns
+from armillary.studies.store.checksums import checksum, is_unchanged, read_states, write_states
+from armillary.studies.store.folder import Folder
+from armillary.studies.store.layout import RUN, STATUS, Layout
+from armillary.studies.store.records import read_numbers
+from armillary.studies.store.zarr_store import GROUP, column_chunks, forget_columns
 
 
 def consolidate(folder: Folder, definition: Definition) -> None:
     """The table and the columns of the store, group by group of runs: memory for one group is enough; and
-    last their seals.
+    last the states of their files.
     """
     pa = require("pyarrow", extra="data", purpose="Parquet files")
     parquet = require("pyarrow.parquet", extra="data", purpose="Parquet files")
@@ -38,7 +38,12 @@ def consolidate(folder: Folder, definition: Definition) -> None:
         ) as writer:
             for first in range(0, layout.runs, GROUP):
                 end = min(first + GROUP, layout.runs)
-                numbers = _numbers(folder, definition, first, end)
+                numbers, made = read_numbers(folder, layout, definition.digest, first, end)
+                if made < end - first:
+                    raise ArmillaryError(
+                        f"study '{folder.root}': records of blocks have gone since they were checked; run it "
+                        "again"
+                    )
                 rows = zip(layout.columns, numbers, strict=True)
                 cells = [pa.array(words(row) if column.kind == STATUS else row) for column, row in rows]
                 numbered = pa.array(np.arange(first, end))
@@ -46,7 +51,7 @@ def consolidate(folder: Folder, definition: Definition) -> None:
                 for column, row in zip(layout.columns, numbers, strict=True):
                     store[column.label][first:end] = row
     files = [folder.table, *column_chunks(folder, layout)]
-    write_seals(folder, definition.digest, layout.runs, files)
+    write_states(folder, definition.digest, layout.runs, files)
 
 
 def words(codes: np.ndarray) -> np.ndarray:
@@ -68,34 +73,17 @@ def _schema(layout: Layout, about: str) -> Any:
     return pa.schema(fields, metadata={"armillary_study": about})
 
 
-def _numbers(folder: Folder, definition: Definition, first: int, end: int) -> np.ndarray:
-    """The numbers (columns, runs) of runs from one up to another, all of which must be there."""
-    layout = definition.layout
-    found = np.empty((len(layout.columns), end - first))
-    made = 0
-    blocks = range(first // layout.block, -(-end // layout.block))
-    for start, stop, numbers in read_numbers(folder, layout, definition.digest, blocks):
-        a, b = max(start, first), min(stop, end)
-        found[:, a - first : b - first] = numbers[:, a - start : b - start]
-        made += b - a
-    if made < end - first:
-        raise ArmillaryError(
-            f"study '{folder.root}': records of blocks have gone since they were checked; run it again"
-        )
-    return found
-
-
 def is_consolidated(folder: Folder, definition: Definition, *, compare: bool = False) -> bool:
     """Whether table and columns are there, of all runs, and as they were left; ``compare``: by content."""
-    seals = read_seals(folder, definition.digest, definition.runs)
-    return seals is not None and all(is_as_left(path, seals[path], compare=compare) for path in seals)
+    states = read_states(folder, definition.digest, definition.runs)
+    return states is not None and all(is_unchanged(path, states[path], compare=compare) for path in states)
 
 
 def whole_table(folder: Folder, definition: Definition) -> bytes | None:
     """The content of the table of all runs; None where there is none, or it is damaged."""
-    seals = read_seals(folder, definition.digest, definition.runs) or {}
+    states = read_states(folder, definition.digest, definition.runs) or {}
     try:
         content = folder.table.read_bytes()
     except OSError:
         return None
-    return content if folder.table in seals and seals[folder.table].crc == checksum(content) else None
+    return content if folder.table in states and states[folder.table].crc == checksum(content) else None

@@ -14,27 +14,19 @@ import warnings
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from armillary.errors import require
-from armillary.studies.files import Folder
-from armillary.studies.layout import RUN, Array, Column, Layout
+from armillary.studies.store.checksums import FileState, write_with_checksum
+from armillary.studies.store.folder import Folder
+from armillary.studies.store.layout import RUN, Array, Column, Layout
 
 LARGEST = 2**31 - 2**16  # bytes of a chunk: what blosc takes
 GROUP = 2**20  # runs in a chunk of a column, which is written when all runs are made: few and large
 
 _COMPRESSION = {"cname": "lz4", "clevel": 5}
-
-
-class Chunk(NamedTuple):
-    """A chunk in its file: the array, and what tells that the file is as it was left."""
-
-    label: str
-    bytes: int
-    crc: int  # crc32c of all but the last four bytes, which hold it
-    changed: int  # ns
 
 
 def describe_store(folder: Folder, layout: Layout, attributes: Mapping[str, Any]) -> None:
@@ -52,7 +44,7 @@ def describe_store(folder: Folder, layout: Layout, attributes: Mapping[str, Any]
             _create(group, array, (layout.runs, array.size), (layout.block, array.size), (RUN, array.along))
         for column in layout.columns:
             _create(group, column, (layout.runs,), (min(GROUP, layout.runs),), (RUN,))
-        _tell_at_once(making)
+        _describe_together(making)
         made = [file for file in making.rglob("*") if file.is_file()]
         for file in made:
             target = folder.store / file.relative_to(making)
@@ -63,8 +55,8 @@ def describe_store(folder: Folder, layout: Layout, attributes: Mapping[str, Any]
         shutil.rmtree(making, ignore_errors=True)
 
 
-def _tell_at_once(path: Path) -> None:
-    """All descriptions in one place, where xarray looks first; zarr warns that other programs may not."""
+def _describe_together(path: Path) -> None:
+    """All descriptions in one file, which xarray reads first; zarr warns that other programs may not."""
     zarr = require("zarr", extra="study", purpose="Studies")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -106,17 +98,14 @@ def _create(
     )
 
 
-def write_chunk(folder: Folder, array: Array, number: int, block: int, values: np.ndarray) -> Chunk:
+def write_chunk(folder: Folder, array: Array, number: int, block: int, values: np.ndarray) -> FileState:
     """The chunk of a block; the last block may have fewer runs than others, the rest of its chunk is NaN."""
     whole = np.ascontiguousarray(values, dtype="<f8")
     if len(whole) < block:
         whole = np.full((block, array.size), np.nan)
         whole[: len(values)] = values
-    compress, crc32c = _tools()
-    packed = compress(whole)
-    crc = crc32c(packed)
-    changed = folder.place(chunk_path(folder, array.label, number), (packed, crc.to_bytes(4, "little")))
-    return Chunk(array.label, len(packed) + 4, crc, changed)
+    packed = _compression().encode(whole)
+    return write_with_checksum(folder, chunk_path(folder, array.label, number), array.label, packed)
 
 
 def chunk_path(folder: Folder, label: str, number: int) -> Path:
@@ -124,36 +113,7 @@ def chunk_path(folder: Folder, label: str, number: int) -> Path:
     return folder.store / label / f"c.{number}.0"
 
 
-def chunk_holds(folder: Folder, chunk: Chunk, number: int) -> bool:
-    """Whether the chunk of a block has the content that was written, by its checksum."""
-    try:
-        content = chunk_path(folder, chunk.label, number).read_bytes()
-    except OSError:
-        return False
-    _, crc32c = _tools()
-    stated = int.from_bytes(content[-4:], "little")
-    return len(content) == chunk.bytes and stated == chunk.crc == crc32c(content[:-4])
-
-
-def chunk_unchanged(folder: Folder, chunk: Chunk, number: int) -> bool | None:
-    """Whether a chunk's file has its size and time of change; None where only the time is another."""
-    try:
-        about = os.stat(chunk_path(folder, chunk.label, number))
-    except OSError:
-        return False
-    if about.st_size != chunk.bytes:
-        return False
-    return True if about.st_mtime_ns == chunk.changed else None
-
-
 @cache
-def _tools() -> tuple[Any, Any]:
-    """The compression and the checksum of chunks; both packages come with zarr."""
-    numcodecs = require("numcodecs", extra="study", purpose="Studies")
-    google_crc32c = require("google_crc32c", extra="study", purpose="Studies")
-    return numcodecs.Blosc(**_COMPRESSION, shuffle=1).encode, google_crc32c.value
-
-
-def checksum(content: bytes) -> int:
-    """crc32c of bytes."""
-    return int(_tools()[1](content))
+def _compression() -> Any:
+    """The compression of chunks; the package comes with zarr."""
+    return require("numcodecs", extra="study", purpose="Studies").Blosc(**_COMPRESSION, shuffle=1)

@@ -22,11 +22,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armillary.errors import ArmillaryError, outside, require
-from armillary.studies.cluster_worker import Job, UnfitWorkerError, run_blocks
-from armillary.studies.cluster_workers import Workers
+from armillary.studies.blocks import Values
+from armillary.studies.cluster.task import Job, UnfitWorkerError, run_blocks
+from armillary.studies.cluster.workers import Workers
 from armillary.studies.lock import StudyLock
-from armillary.studies.records import Record
-from armillary.studies.work import Values
+from armillary.studies.store.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,9 @@ import warnings
 from typing import Any
 
 from armillary.errors import ArmillaryError, outside
-from armillary.studies import cluster_check
-from armillary.studies.cluster_worker import Job
-from armillary.studies.files import UNFINISHED
+from armillary.studies.cluster import worker_check
+from armillary.studies.cluster.task import Job
+from armillary.studies.store.folder import UNFINISHED
 
 
 class Workers:
@@ -66,15 +66,15 @@ class Workers:
             return {}
         import cloudpickle  # a requirement of distributed
 
-        cloudpickle.register_pickle_by_value(cluster_check)  # the worker may have no Armillary
+        cloudpickle.register_pickle_by_value(worker_check)  # the worker may have no Armillary
         try:
             found = self._client.run(
-                cluster_check.report, self._job.folder, UNFINISHED, workers=addresses, on_error="return"
+                worker_check.report, self._job.folder, UNFINISHED, workers=addresses, on_error="return"
             )
         finally:
-            cloudpickle.unregister_pickle_by_value(cluster_check)
+            cloudpickle.unregister_pickle_by_value(worker_check)
         answers = {address: each for address, each in found.items() if not isinstance(each, Exception)}
-        return {address: cluster_check.unfit(each, self._job.version) for address, each in answers.items()}
+        return {address: worker_check.unfit(each, self._job.version) for address, each in answers.items()}
 
     def _warn(self, text: str) -> None:
         warnings.warn(text, stacklevel=outside())

@@ -16,10 +16,10 @@ from armillary.run_files.execute import Simulation
 from armillary.run_files.resolve import Resolved, resolve
 from armillary.run_files.run_file import COMMAND_LINE, RunFileError, flat, where
 from armillary.studies.definition import definition_for_writing, read_definition
-from armillary.studies.files import Folder
 from armillary.studies.sampling import Design
+from armillary.studies.store.folder import Folder
 from armillary.studies.study import Study
-from armillary.studies.study_file import StudyFile
+from armillary.studies.study_files.study_file import StudyFile
 
 if TYPE_CHECKING:
     from armillary.stages.equations import Equations

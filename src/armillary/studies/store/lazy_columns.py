@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from armillary.ensembles.plan import NOT_RUN
 from armillary.studies.definition import Definition
-from armillary.studies.files import Folder
-from armillary.studies.layout import STATUS
-from armillary.studies.records import read_numbers
+from armillary.studies.store.folder import Folder
+from armillary.studies.store.records import read_numbers
 
 _DENSE = 1000  # rows between two that are wanted, up to which all are read
 _REMEMBERED = 64 * 2**20  # bytes of numbers that are kept for the next column
@@ -24,20 +23,14 @@ class RecordedNumbers:
     """
 
     def __init__(self, folder: Folder, definition: Definition) -> None:
-        self._folder, self._digest, self._layout = folder, definition.digest, definition.layout
-        self._of_status = [column.kind == STATUS for column in self._layout.columns]
+        self._read = partial(read_numbers, folder, definition.layout, definition.digest)
         self._last: tuple[tuple[int, int], np.ndarray] | None = None
 
     def __call__(self, first: int, end: int) -> np.ndarray:
         """The numbers (columns, runs) of the runs from one up to another."""
         if self._last is not None and self._last[0] == (first, end):
             return self._last[1]
-        found = np.full((len(self._of_status), end - first), np.nan)
-        found[self._of_status] = NOT_RUN
-        blocks = range(first // self._layout.block, -(-end // self._layout.block))
-        for start, stop, values in read_numbers(self._folder, self._layout, self._digest, blocks):
-            a, b = max(start, first), min(stop, end)
-            found[:, a - first : b - first] = values[:, a - start : b - start]
+        found, _ = self._read(first, end)
         if found.nbytes <= _REMEMBERED:
             self._last = (first, end), found
         return found

@@ -14,8 +14,12 @@ import numpy as np
 from armillary.columns import aligned
 from armillary.errors import ArmillaryError, require
 from armillary.results.chart import axis_label
-from armillary.studies.explained_variance import correlated_pairs, rank_correlation, variance_explained
 from armillary.studies.sampling import Design
+from armillary.studies.sensitivity.explained_variance import (
+    correlated_pairs,
+    rank_correlation,
+    variance_explained,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,7 +96,7 @@ class Sensitivity:
 
     def plot(self, path: str | os.PathLike[str] | None = None, title: str | None = None) -> Figure:
         """Bars of all quantities, the most important on top."""
-        from armillary.studies.sensitivity_chart import bars
+        from armillary.studies.sensitivity.bar_chart import bars
 
         return bars(self, path=path, title=title)
 

@@ -12,15 +12,23 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.studies.files import Folder
-from armillary.studies.layout import Layout, Made
-from armillary.studies.store import Chunk, checksum, chunk_holds, chunk_unchanged, write_chunk
+from armillary.ensembles.plan import NOT_RUN
+from armillary.studies.store.checksums import (
+    FileState,
+    has_content,
+    read_with_checksum,
+    seems_unchanged,
+    write_with_checksum,
+)
+from armillary.studies.store.folder import Folder
+from armillary.studies.store.layout import STATUS, Layout, Made
+from armillary.studies.store.zarr_store import chunk_path, write_chunk
 
 PATIENCE = 4.0  # seconds for reading chunks whose size and time are as they were left
 _TOLD = 3  # failed runs of a block whose reasons are kept
@@ -34,7 +42,7 @@ class Record:
     number: int
     first: int
     end: int
-    chunks: tuple[Chunk, ...]
+    chunks: tuple[FileState, ...]
     failed: int
     told: tuple[tuple[int, str], ...]  # the first of the failed ones, and why
     seconds: float
@@ -60,31 +68,27 @@ def finish_block(
     }
     numbers = np.ascontiguousarray(made.columns, dtype="<f8").tobytes()
     content = json.dumps(head).encode() + b"\n" + numbers
-    folder.place(folder.record(number), (content, checksum(content).to_bytes(4, "little")))
+    write_with_checksum(folder, folder.record(number), "", content)
     return record
 
 
 def read_record(folder: Folder, layout: Layout, study: str, number: int) -> tuple[Record, np.ndarray] | None:
     """The record of a block with its numbers (columns, runs); None where there is none that counts."""
-    try:
-        content = folder.record(number).read_bytes()
-    except OSError:
+    if (content := read_with_checksum(folder.record(number))) is None:
         return None
-    if checksum(content[:-4]) != int.from_bytes(content[-4:], "little"):
-        return None
-    line, _, numbers = content[:-4].partition(b"\n")
+    line, _, numbers = content.partition(b"\n")
     try:
         head = json.loads(line)
         first, end = head["runs"]
         if head["study"] != study or head["block"] != number or (first, end) != layout.span(number):
             return None
         columns = np.frombuffer(numbers, dtype="<f8").reshape(len(layout.columns), end - first)
-        chunks = tuple(Chunk(*entry) for entry in head["chunks"])
+        chunks = tuple(FileState(*entry) for entry in head["chunks"])
         told = tuple((int(run), str(why)) for run, why in head["told"])
         record = Record(number, first, end, chunks, head["failed"], told, head["seconds"])
     except (ValueError, KeyError, TypeError):
         return None
-    return (record, columns) if [c.label for c in chunks] == [a.label for a in layout.arrays] else None
+    return (record, columns) if [c.name for c in chunks] == [a.label for a in layout.arrays] else None
 
 
 @dataclass(frozen=True)
@@ -110,12 +114,13 @@ def finished_blocks(folder: Folder, layout: Layout, study: str, patience: float 
         found = read_record(folder, layout, study, number)
         if found is None:
             return None, True
-        unchanged = [chunk_unchanged(folder, chunk, number) for chunk in found[0].chunks]
+        chunks = [(chunk_path(folder, chunk.name, number), chunk) for chunk in found[0].chunks]
+        unchanged = [seems_unchanged(path, chunk) for path, chunk in chunks]
         if False in unchanged:
             return None, True
         if None not in unchanged and time.monotonic() > until:
             return found[0], False
-        return (found[0] if all(chunk_holds(folder, c, number) for c in found[0].chunks) else None), True
+        return (found[0] if all(has_content(path, chunk) for path, chunk in chunks) else None), True
 
     with ThreadPoolExecutor(_READERS) as readers:
         results = list(readers.map(examined, there, chunksize=1))
@@ -133,11 +138,17 @@ def _numbers(folder: Folder) -> Iterator[int]:
     yield from (int(name) for name in entries if name.isdigit())
 
 
-def read_numbers(
-    folder: Folder, layout: Layout, study: str, blocks: Iterable[int]
-) -> Iterator[tuple[int, int, np.ndarray]]:
-    """The first run, the one behind the last and the numbers (columns, runs) of blocks, where they count."""
-    for number in blocks:
-        found = read_record(folder, layout, study, number)
-        if found is not None:
-            yield found[0].first, found[0].end, found[1]
+def read_numbers(folder: Folder, layout: Layout, study: str, first: int, end: int) -> tuple[np.ndarray, int]:
+    """The numbers (columns, runs) of the runs from one up to another, and how many of them are made; those
+    of the others are NaN, and their status NOT_RUN.
+    """
+    found = np.full((len(layout.columns), end - first), np.nan)
+    found[[column.kind == STATUS for column in layout.columns]] = NOT_RUN
+    made = 0
+    for number in range(first // layout.block, -(-end // layout.block)):
+        if (finished := read_record(folder, layout, study, number)) is not None:
+            record, values = finished
+            a, b = max(record.first, first), min(record.end, end)
+            found[:, a - first : b - first] = values[:, a - record.first : b - record.first]
+            made += b - a
+    return found, made

@@ -1,0 +1,3 @@
+"""How strongly metrics depend on what varies: indices and screening (``screening.py``), what any runs show
+(``explained_variance.py``), and bars of both (``bar_chart.py``).
+"""
