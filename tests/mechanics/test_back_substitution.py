@@ -13,10 +13,11 @@ import pytest
 import armillary as arm
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import Shown
-from armillary.mechanics.formalisms.back_substitution import blocks
-from armillary.mechanics.formalisms.kane import mass_matrix
-from armillary.mechanics.tree.branches import branches
-from armillary.mechanics.tree.tree import Tree, build_tree
+from armillary.mechanics.formalisms.back_substitution import eliminate_branches
+from armillary.mechanics.formalisms.branches import branches
+from armillary.mechanics.tree.build import build_tree
+from armillary.mechanics.tree.mass_matrix import mass_matrix
+from armillary.mechanics.tree.tree import Tree
 from tests.mechanics.solving import close, planted_on_numbers
 from tests.mechanics.test_formalism_agreement_constrained import LOOPS, check
 
@@ -105,7 +106,7 @@ def test_contributions_are_schur_complements_of_the_mass_matrix(parents: dict[st
     s = system(parents)
     tree, applied = planted_on_numbers(s, state(s))
     checked = 0
-    for block in blocks(tree, applied):
+    for block in eliminate_branches(tree, applied):
         c = block.contribution
         if c is None or c.hub != "hub":
             continue

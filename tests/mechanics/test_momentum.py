@@ -22,7 +22,8 @@ from armillary.mechanics.formalisms.momentum.momentum import (
     solved_speeds,
     velocities,
 )
-from armillary.mechanics.tree.tree import build_tree, numeric
+from armillary.mechanics.tree.build import build_tree
+from armillary.mechanics.tree.tree import numeric
 from armillary.program.momentum import momentum_targets
 from armillary.runtime.models.compiled import CompiledModel
 from examples import (
@@ -75,7 +76,7 @@ def test_random_trees_obey_first_principles(seed: int) -> None:
 def test_speeds_come_back_from_momenta_on_numbers(seed: int, way: str) -> None:
     case = tree_case(seed)
     system = build(case)
-    tree = numeric(build_tree(system, parted=True), values(system, case.q, case.u))
+    tree = numeric(build_tree(system, split_free_bodies=True), values(system, case.q, case.u))
     motions = velocities(tree)
     p = conjugate_momenta(tree, motions, composite_momenta(tree, motions))
     found = solved_speeds(tree, p, way)
@@ -167,9 +168,9 @@ def test_momenta_of_a_free_tree_stay_to_the_last_bit(velocity: str) -> None:
         model = tumbling(arm.Free(velocity=velocity)).derive(formalism="momentum").compile()
     eom = model.equations
     names = [*eom.coordinates, *eom.momenta]
-    still = [n for n, rate in zip(names, eom.targets.rates, strict=True) if rate is ZERO]
+    at_rest = [n for n, rate in zip(names, eom.targets.rates, strict=True) if rate is ZERO]
     whole = [f"{of} {a}" for of in ("momentum", "angular momentum") for a in "xyz"]
-    assert still == whole
+    assert at_rest == whole
     run = model.simulate(2000.0, step=0.05, sample=10.0, initial=START)
     for name in whole:
         assert np.all(run[name] == run[name][0])

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.tree import build_tree
 from tests.mechanics import reference
 from tests.mechanics.random_trees import JOINTS, Case, build, joint_case, tree_case, values
 from tests.mechanics.reference import Joint

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.mechanics.formalisms.jpl.spinning_appendages import spun
+from armillary.mechanics.formalisms.jpl.spinning_appendages import complex_appendage
 from tests.verification.common import ACCELERATIONS, assert_close, assert_near
 from tests.verification.jpl_tree import GENERIC, compiled, parameters, tree
 
@@ -20,7 +20,7 @@ def turns(system: Any) -> list[np.ndarray]:
     """Per appendage, e^{−iθ} from the data's complex modes to the computed ones."""
     found = []
     for record in GENERIC["appendages_MBDYFR"]:
-        modes = spun(system.bodies[f"b{record['body']}"], sum(GENERIC["inputs"]["mass"])).modes
+        modes = complex_appendage(system.bodies[f"b{record['body']}"], sum(GENERIC["inputs"]["mass"])).modes
         ours, theirs = modes.psi + 1j * modes.gamma, np.array(record["Psi"]) + 1j * np.array(record["Gamma"])
         overlap = (ours.conj() * theirs).sum(axis=0)
         found.append(overlap / np.abs(overlap))

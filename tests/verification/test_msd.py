@@ -24,8 +24,8 @@ from armillary.mechanics.formalisms.momentum.momentum import (
     velocities,
     weights,
 )
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import applied_loads
-from armillary.mechanics.tree.tree import build_tree
 from armillary.verification.momentum_systems import MomentumSystem as Case
 from tests.verification.common import TIGHT, assert_close, assert_near
 
@@ -71,7 +71,7 @@ def test_momenta_their_matrix_and_their_rates_are_those_of_the_data(name: str) -
     """In projections on every joint's own directions, as the data have them; nothing is locked, as there."""
     found = case(name, False)
     system, plain = found.system, Undimensioned()
-    tree = build_tree(system, plain, parted=True)
+    tree = build_tree(system, plain, split_free_bodies=True)
     motions = velocities(tree)
     momenta = composite_momenta(tree, motions)
     places = [[str(u) for u in system.speeds].index(speed) for speed in found.speeds]

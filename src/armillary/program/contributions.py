@@ -9,7 +9,7 @@ from armillary.algebra.expression import as_expr
 from armillary.algebra.node import truncated
 from armillary.algebra.small import Truncation
 from armillary.errors import ModelError
-from armillary.mechanics.formalisms.back_substitution import blocks
+from armillary.mechanics.formalisms.back_substitution import eliminate_branches
 from armillary.mechanics.formalisms.contribution import Contribution
 from armillary.mechanics.tree.loads import applied_loads
 
@@ -32,7 +32,7 @@ def contributions(equations: Equations) -> dict[str, Contribution]:
     rule = reduction.plain.truncation
     with truncated(None if rule is None else Truncation(rule.keep)):
         loads = applied_loads(equations.system, reduction.tree, reduction.plain)
-        found = blocks(reduction.free_tree or reduction.tree, loads)
+        found = eliminate_branches(reduction.free_tree or reduction.tree, loads)
     made = [_expressions(b.contribution) for b in found if b.contribution is not None]
     return {c.branch: c for c in made}
 

@@ -29,7 +29,7 @@ from armillary.mechanics.constraints.reduction import (
 )
 from armillary.mechanics.formalisms import recursive
 from armillary.mechanics.formalisms.kane import implicit_equations
-from armillary.mechanics.masses.massless import MasslessMotion, check_masses
+from armillary.mechanics.masses.massless import MotionWithoutMass, check_masses
 from armillary.mechanics.tree.loads import AppliedLoads, applied_loads
 from armillary.mechanics.tree.speed_rates import speed_rates
 from armillary.mechanics.tree.tree import Tree
@@ -89,10 +89,10 @@ def _geared(reduction: Reduction) -> GearedTree:
     return embed_gears(reduction.free_tree or reduction.tree, reduction.elimination, reduction.remainders)
 
 
-def _back_substituted(tree: Tree, applied: AppliedLoads, *, still: bool = False) -> dict[int, Any]:
+def _back_substituted(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Any]:
     from armillary.mechanics.formalisms.back_substitution import accelerations
 
-    return accelerations(tree, applied, still=still)
+    return accelerations(tree, applied, at_rest=at_rest)
 
 
 # Formalisms that a derivation does not ask for are not imported: a tenth of a second when a program starts.
@@ -351,7 +351,7 @@ def _considered(candidate: _Candidate) -> Considered:
     return Considered(name, operations, cycles)
 
 
-def _worth_trying(reduction: Reduction, formalism: str, held: list[MasslessMotion]) -> list[str]:
+def _worth_trying(reduction: Reduction, formalism: str, held: list[MotionWithoutMass]) -> list[str]:
     multipliers = len(_geared(reduction).rows)
     by_gears = not multipliers and formalism in ("auto", "recursive")  # the recursion takes them out itself
     if held and formalism not in ("auto", "kane") and not by_gears:

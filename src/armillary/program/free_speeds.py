@@ -26,7 +26,8 @@ from armillary.algebra.intermediate import settled
 from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, is_zero, matrix_sum, scaled
 from armillary.algebra.walk import transform
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.mechanics.tree.tree import LINEAR, Link, Tree, point_mass_inertia
+from armillary.mechanics.tree.rigid_inertia import point_mass_inertia
+from armillary.mechanics.tree.tree import LINEAR, Link, Tree
 from armillary.model.body import Body
 from armillary.model.joints import Drift
 from armillary.model.system import System

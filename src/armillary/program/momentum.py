@@ -35,9 +35,10 @@ from armillary.mechanics.formalisms.momentum.momentum import (
     with_speeds,
 )
 from armillary.mechanics.formalisms.momentum.roots import Root, free_roots
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import Wrench, applied_loads
 from armillary.mechanics.tree.regroup import regroup
-from armillary.mechanics.tree.tree import Tree, build_tree
+from armillary.mechanics.tree.tree import Tree
 from armillary.model.system import System
 from armillary.program.equations import Equations
 from armillary.program.passes import Constants, Graph, hoist
@@ -168,7 +169,7 @@ def _form(
     system: System, reduction: Reduction, configuration: Configuration, regrouped: bool, way: str, axes: str
 ) -> _Form:
     def planted(plain: Undimensioned) -> Tree:
-        tree = build_tree(system, plain, given=reduction.given, parted=True)
+        tree = build_tree(system, plain, given=reduction.given, split_free_bodies=True)
         return regroup(tree) if regrouped else tree
 
     tree = planted(reduction.plain)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.mechanics.formalisms.jpl.solution import FORMULATIONS, Solution, solve
+from armillary.mechanics.formalisms.jpl.solution import FORMULATIONS, VehicleSolution, solve
 from armillary.model.flexible.complex_modes import complex_modes, spinning_matrices
 from armillary.verification.reference import largest
 from tests.mechanics.appendages.vehicles import full, spinning, triple, vehicle, with_rotors
@@ -36,7 +36,7 @@ def of_scale(found: Any, expected: Any) -> float:
     return float(np.abs(found - expected).max() / largest(np.abs(expected), 1e-12))
 
 
-def differences(solution: Solution, expected: dict[str, Any]) -> list[float]:
+def differences(solution: VehicleSolution, expected: dict[str, Any]) -> list[float]:
     """Of accelerations, momentum and torques."""
     modes: list[Any] = []
     if "delta_dot" in expected:
@@ -118,8 +118,8 @@ def test_undeformed_spinning_appendages_are_exact() -> None:
                 (triple(f), triple(t))
                 for f, t in zip(state["node_force"][m], state["node_torque"][m], strict=True)
             ]
-            still = [0.0] * len(modes.frequencies)
-            made = spinning(record, modes, still, still, still, loads)
+            at_rest = [0.0] * len(modes.frequencies)
+            made = spinning(record, modes, at_rest, at_rest, at_rest, loads)
             parts[record["body"]] = replace(parts[record["body"]], appendages=(made,))
         solution = solve(type(at)(tuple(parts), at.spin), "mbdyfr")
         expected = state["result_independent"]

@@ -26,7 +26,7 @@ DATA = reference("jpl_spinning_rotor")
 @pytest.fixture
 def as_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     def carried(
-        vehicle: Vehicle, ends: Sequence[int], appendages: Sequence[modal.Coupled], number: int
+        vehicle: Vehicle, ends: Sequence[int], appendages: Sequence[modal.ModalColumns], number: int
     ) -> list[bool]:
         return [vehicle.beyond(a, number) for a in ends]  # label K: body K − 1, counted from 0
 

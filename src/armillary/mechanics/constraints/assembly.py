@@ -40,7 +40,7 @@ class Chance:
 
 
 @dataclass(frozen=True)
-class Layout:
+class GeometryLayout:
     """Where the numbers of a geometry stand: gaps Φ, known parts b, then the elements of J and of N."""
 
     coordinates: int
@@ -66,7 +66,7 @@ class Figures:
 class Geometry:
     """The constraints as numbers of time and coordinates."""
 
-    layout: Layout
+    layout: GeometryLayout
     values: Callable[[float, np.ndarray], np.ndarray]
     sizes: np.ndarray | None = None  # of the speeds: amounts of motion with the same effect, None: 1
 

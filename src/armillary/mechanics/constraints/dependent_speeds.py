@@ -27,7 +27,7 @@ from armillary.algebra.triples import times
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.partition import NOISE, partition, sizes_by_kind
-from armillary.mechanics.constraints.rows import Elimination, Row, constant_part, shares
+from armillary.mechanics.constraints.rows import ConstraintRow, Elimination, constant_part, shares
 
 _WEAK = 0.2  # of the largest factor in a row, below which a speed is not given up by itself
 _FAIR = 0.05  # share of a joint in a row from which on modes are left free
@@ -46,7 +46,7 @@ class Evaluate(Protocol):
 
 
 def choose_dependent_speeds(
-    found: Sequence[Row],
+    found: Sequence[ConstraintRow],
     evaluate: Evaluate,
     names: Sequence[str],
     kinds: Sequence[Any],
@@ -97,7 +97,7 @@ class _Avoided:
 
 
 def _eliminated(
-    in_order: Sequence[Row],
+    in_order: Sequence[ConstraintRow],
     evaluate: Evaluate,
     names: Sequence[str],
     sizes: Mapping[int, float],
@@ -165,12 +165,12 @@ def _growth(result: Elimination, sizes: Mapping[int, Any], evaluate: Evaluate) -
 
 
 def _by_numbers(
-    in_order: Sequence[Row],
+    in_order: Sequence[ConstraintRow],
     result: Elimination,
     sizes: Mapping[int, float],
     avoided: _Avoided,
     evaluate: Evaluate,
-) -> list[tuple[Row, int]]:
+) -> list[tuple[ConstraintRow, int]]:
     """Rows and their speeds in a choice that is good where runs start."""
     J = np.zeros((len(in_order), len(sizes)))
     for i, row in enumerate(in_order):
@@ -184,7 +184,7 @@ def _by_numbers(
     )
 
 
-def _sizes(found: Sequence[Row], evaluate: Evaluate, kinds: Sequence[Any]) -> dict[int, float]:
+def _sizes(found: Sequence[ConstraintRow], evaluate: Evaluate, kinds: Sequence[Any]) -> dict[int, float]:
     """The largest factor of each kind of speed in any row, which takes the place of units."""
     largest = np.zeros(len(kinds))
     for row in found:
@@ -193,7 +193,7 @@ def _sizes(found: Sequence[Row], evaluate: Evaluate, kinds: Sequence[Any]) -> di
     return dict(enumerate(sizes_by_kind(largest, kinds).tolist()))
 
 
-def _run_sizes(found: Sequence[Row], evaluate: Evaluate, kinds: Sequence[Any]) -> dict[int, Any]:
+def _run_sizes(found: Sequence[ConstraintRow], evaluate: Evaluate, kinds: Sequence[Any]) -> dict[int, Any]:
     """The same as constants of the parameters."""
     factors = [(j, a) for row in found for j, a in row.coefficients.items()]
     by_kind: dict[Any, list[Any]] = {kind: [] for kind in kinds}
@@ -226,7 +226,7 @@ def _largest(scaled: Mapping[int, np.ndarray]) -> float:
 
 
 def _speed_to_give_up(
-    row: Row,
+    row: ConstraintRow,
     coefficients: Mapping[int, Any],
     scaled: Mapping[int, np.ndarray],
     shared: Mapping[int, int],
@@ -273,7 +273,7 @@ def _simplicity(a: Any) -> int:
 
 
 def _check_nothing_left(
-    row: Row, known: Any, result: Elimination, evaluate: Evaluate, given: Mapping[Expr, str]
+    row: ConstraintRow, known: Any, result: Elimination, evaluate: Evaluate, given: Mapping[Expr, str]
 ) -> None:
     """A row without variables must hold by itself."""
     value = float(np.max(np.abs(evaluate([known])[0])))

@@ -3,8 +3,8 @@
 A mimic joint, a gear or a differential is a row Σ J_j u_j + b(t) = 0 with constant J. Its dependent speed is
 a constant combination of others wherever the mechanism is, so that it can be given up inside the recursion:
 the links that a gear ties together are eliminated as one group, with one unknown for each independent speed
-(see clusters.py). A group holds all links on the paths between the geared joints, and hangs on one link, its
-hub. Groups that share a link are one.
+(see gear_groups.py). A group holds all links on the paths between the geared joints, and hangs on one link,
+its hub. Groups that share a link are one.
 
 Source: Jain (2012), Multibody graph transformations and analysis, part II: constraint embedding.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from armillary.algebra.expression import Expr
-from armillary.mechanics.constraints.rows import Elimination, Row
+from armillary.mechanics.constraints.rows import ConstraintRow, Elimination
 from armillary.mechanics.tree.tree import Freedom, Tree
 
 # Unknowns of a group with one gear beyond which multipliers cost less: its mass matrix is full. Two arms of n
@@ -51,7 +51,7 @@ class GearedTree:
 
     tree: Tree
     gears: Gears
-    rows: tuple[Row, ...]
+    rows: tuple[ConstraintRow, ...]
     remainders: tuple[Any, ...]
 
 
@@ -81,7 +81,7 @@ def embed_gears(tree: Tree, elimination: Elimination, remainders: Sequence[Any])
     )
 
 
-def _steps(elimination: Elimination) -> list[tuple[Row, Any]]:
+def _steps(elimination: Elimination) -> list[tuple[ConstraintRow, Any]]:
     return [(elimination.kept[step.row], step) for step in elimination.steps]
 
 
@@ -90,7 +90,7 @@ def _is_constant(a: Any) -> bool:
 
 
 def _embedded(
-    tree: Tree, rows: Sequence[Row], chosen: Mapping[str, int]
+    tree: Tree, rows: Sequence[ConstraintRow], chosen: Mapping[str, int]
 ) -> tuple[Elimination, tuple[Cluster, ...]]:
     """The rows solved for the speeds that all constraints together chose, where these are left in them."""
     result = Elimination()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armillary.mechanics.formalisms.kane import mass_matrix
+from armillary.mechanics.tree.mass_matrix import mass_matrix
 from armillary.mechanics.tree.tree import Tree
 
 

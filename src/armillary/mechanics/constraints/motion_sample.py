@@ -15,8 +15,8 @@ from armillary.algebra.calculus import directional_derivatives, evaluate_all, ev
 from armillary.algebra.expression import UNIT, ZERO, Expr
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.assembly import Geometry, Layout
-from armillary.mechanics.constraints.rows import Row, speed_places
+from armillary.mechanics.constraints.assembly import Geometry, GeometryLayout
+from armillary.mechanics.constraints.rows import ConstraintRow, speed_places
 from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
 from armillary.model.system import System
 from armillary.model.unit_system import default_value
@@ -29,8 +29,8 @@ _DIGITS = 6  # decimals of the places at which constants are taken
 
 
 def geometry_expressions(
-    system: System, found: Sequence[Row], plain: Undimensioned
-) -> tuple[list[Expr], Layout, list[Expr]]:
+    system: System, found: Sequence[ConstraintRow], plain: Undimensioned
+) -> tuple[list[Expr], GeometryLayout, list[Expr]]:
     """What a Geometry needs of the rows, where it stands, and the coordinates that are free to move."""
     given = {p.coordinate for p in system.prescriptions.values() if p.coordinate is not None}
     free = [q for q in system.coordinates if q not in given]
@@ -49,7 +49,7 @@ def geometry_expressions(
         for body in system.bodies.values()
         for start in body.assembly.quaternions
     ]
-    layout = Layout(
+    layout = GeometryLayout(
         len(free),
         len(system.speeds),
         tuple(i for i, _ in gaps),
@@ -64,7 +64,7 @@ def geometry_expressions(
 class MotionSample:
     """Values of all that constraints depend on, at several places at once; the first is where runs start."""
 
-    def __init__(self, system: System, found: Sequence[Row], plain: Undimensioned) -> None:
+    def __init__(self, system: System, found: Sequence[ConstraintRow], plain: Undimensioned) -> None:
         chance = np.random.default_rng(1990)
         time = plain(system.time)
         self.values: dict[Expr, Any] = {}
@@ -160,7 +160,9 @@ def _closed(
     return open_place
 
 
-def _not_numbers(system: System, found: Sequence[Row], values: np.ndarray, layout: Layout) -> str:
+def _not_numbers(
+    system: System, found: Sequence[ConstraintRow], values: np.ndarray, layout: GeometryLayout
+) -> str:
     owners = [*layout.gaps, *range(layout.rows), *(i for i, _ in layout.jacobian)]
     strange = [i for i, v in zip(owners, values, strict=False) if not np.isfinite(v)]
     if not strange:

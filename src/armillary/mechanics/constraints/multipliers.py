@@ -16,17 +16,16 @@ from typing import Any, Protocol
 
 from armillary.algebra import functions as fn
 from armillary.algebra.triples import plus, times
-from armillary.mechanics.constraints.rows import Row
-from armillary.mechanics.formalisms.kane import ImplicitEquations
+from armillary.mechanics.constraints.rows import ConstraintRow
 from armillary.mechanics.tree.loads import AppliedLoads
 from armillary.mechanics.tree.tree import Tree
-from armillary.mechanics.tree.uncouple import uncouple
+from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 
 
 class Formalism(Protocol):
     """A way to the accelerations of a tree; ``still`` at rest and without gravity, from the loads alone."""
 
-    def __call__(self, tree: Tree, applied: AppliedLoads, *, still: bool = False) -> dict[int, Any]:
+    def __call__(self, tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Any]:
         """x by speed index."""
 
 
@@ -34,7 +33,7 @@ def constrained_accelerations(
     accelerations: Formalism,
     tree: Tree,
     applied: AppliedLoads,
-    constraints: Sequence[Row],
+    constraints: Sequence[ConstraintRow],
     remainders: Sequence[Any],
 ) -> dict[int, Any]:
     """x by speed index, of a tree whose dependent speeds are free and have their constrained values."""
@@ -42,7 +41,7 @@ def constrained_accelerations(
     if not constraints:
         return free
     rows = [row.coefficients for row in constraints]
-    columns = [accelerations(tree, AppliedLoads({}, dict(row)), still=True) for row in rows]
+    columns = [accelerations(tree, AppliedLoads({}, dict(row)), at_rest=True) for row in rows]
     matrix: dict[tuple[int, int], Any] = {}
     right: dict[int, Any] = {}
     for i, row in enumerate(rows):

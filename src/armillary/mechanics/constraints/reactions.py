@@ -17,17 +17,18 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.triples import ZEROS, matrix_vector, minus, plus, times, transposed
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.inertia_force import modal_remainders, net_wrenches
 from armillary.mechanics.tree.loads import (
     AppliedLoads,
     Wrench,
-    along,
-    along_modes,
+    accumulated_wrenches,
     applied_loads,
-    gathered,
+    component_along,
+    components_along_modes,
     load_wrenches,
 )
-from armillary.mechanics.tree.tree import Freedom, Tree, build_tree
+from armillary.mechanics.tree.tree import Freedom, Tree
 from armillary.model.system import System
 
 
@@ -45,13 +46,16 @@ def reaction_values(
         return {}
     bodies = [name for name, six in system.reactions.items() if set(six) & set(wanted)]
     tree = _moving(
-        build_tree(system, reduction.plain, given=reduction.given, parted=True, apart=bodies), rates
+        build_tree(
+            system, reduction.plain, given=reduction.given, split_free_bodies=True, separate_welds=bodies
+        ),
+        rates,
     )
     applied = applied_loads(system, tree, reduction.plain, whole=True)
     own = net_wrenches(tree, applied)
-    passed = gathered(tree, own, "r")
+    passed = accumulated_wrenches(tree, own, "r")
     tau = {
-        d.index: plus(along(d, *passed[i]), d.armature_effort)
+        d.index: plus(component_along(d, *passed[i]), d.armature_effort)
         for i, link in enumerate(tree.links)
         for d in link.freedoms
     }
@@ -78,7 +82,7 @@ def _modal_efforts(tree: Tree, passed: list[Wrench], applied: AppliedLoads) -> d
     """What the modes' equations leave to constraints and given motion."""
     tau = {k: minus(rest, applied.forces.get(k, 0)) for k, rest in modal_remainders(tree).items()}
     for i in range(len(tree.links)):
-        for mode, value in along_modes(tree, i, passed[i]).items():
+        for mode, value in components_along_modes(tree, i, passed[i]).items():
             tau[mode] = plus(tau[mode], value)
     return tau
 
@@ -125,7 +129,7 @@ def _joint_wrenches(
                     tuple(minus(a, times(b, force)) for a, b in zip(net[link][0], n, strict=True)),
                     tuple(minus(a, times(b, force)) for a, b in zip(net[link][1], f, strict=True)),
                 )
-    passed = gathered(tree, net, "r")
+    passed = accumulated_wrenches(tree, net, "r")
     values: dict[Expr, Any] = {}
     for name in bodies:
         placement = tree.placements[name]

@@ -15,8 +15,8 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.triples import is_zero, plus, times
-from armillary.mechanics.formalisms.kane import ImplicitEquations
 from armillary.mechanics.tree.tree import Tree
+from armillary.mechanics.tree.uncouple import ImplicitEquations
 
 
 def reduced_equations(

@@ -14,14 +14,15 @@ from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.triples import plus, times
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.assembly import Layout
+from armillary.mechanics.constraints.assembly import GeometryLayout
 from armillary.mechanics.constraints.dependent_speeds import choose_dependent_speeds
 from armillary.mechanics.constraints.motion_sample import MotionSample, geometry_expressions
-from armillary.mechanics.constraints.rows import Elimination, Row, remainders, rows
+from armillary.mechanics.constraints.rows import ConstraintRow, Elimination, remainders, rows
 from armillary.mechanics.constraints.sizes import Sizes, motion_sizes
+from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.kinematics import corrections
 from armillary.mechanics.tree.regroup import regroup
-from armillary.mechanics.tree.tree import Freedom, Tree, build_tree
+from armillary.mechanics.tree.tree import Freedom, Tree
 from armillary.model.joints import Drift
 from armillary.model.records import Prescription
 from armillary.model.system import System
@@ -47,8 +48,8 @@ class Reduction:
     plain: Undimensioned
     given: Mapping[Expr, Prescription]
     elimination: Elimination = field(default_factory=Elimination)
-    rows: tuple[Row, ...] = ()
-    layout: Layout | None = None
+    rows: tuple[ConstraintRow, ...] = ()
+    layout: GeometryLayout | None = None
     geometry: tuple[Expr, ...] = ()
     corrections: Mapping[Expr, Any] = field(default_factory=dict)
     free_tree: Tree | None = None  # the same with dependent speeds' rates unknown, for multipliers
@@ -85,9 +86,9 @@ def initial_configuration(system: System) -> Configuration:
 def reduce_system(system: System, plain: Undimensioned, configuration: Configuration) -> Reduction:
     """The tree of a system with given, locked and dependent speeds as what they are."""
     plain, given = with_given(system, plain, configuration)
-    parted = bool(system.constraints) or _holds_parent_velocity(system, {*given, *system.armatures})
+    split = bool(system.constraints) or _holds_parent_velocity(system, {*given, *system.armatures})
     if not system.constraints:
-        return Reduction(build_tree(system, plain, given=given, parted=parted), plain, given)
+        return Reduction(build_tree(system, plain, given=given, split_free_bodies=split), plain, given)
     found = rows(system, plain)
     sample = MotionSample(system, found, plain)
     elimination = _chosen(system, found, plain, configuration, sample)
@@ -96,7 +97,7 @@ def reduce_system(system: System, plain: Undimensioned, configuration: Configura
     independent = {i: plain(u) for i, u in enumerate(system.speeds)}
     dependents = {system.speeds[d]: value for d, value in elimination.speeds(independent).items()}
     plain = plain.knowing({u: _expression(value) for u, value in dependents.items()})
-    tree = build_tree(system, plain, given=given, parted=parted)
+    tree = build_tree(system, plain, given=given, split_free_bodies=split)
     gained = corrections(tree)
     right = remainders(system, elimination.kept, plain, given)
     for i, row in enumerate(elimination.kept):
@@ -171,7 +172,7 @@ def full_tree(system: System) -> Tree:
     """The tree with every speed free that is not prescribed: of a system without its constraints."""
     plain = Undimensioned()
     plain = plain.knowing(_known(system.prescriptions, plain))
-    return build_tree(system, plain, given=system.prescriptions, parted=True)
+    return build_tree(system, plain, given=system.prescriptions, split_free_bodies=True)
 
 
 def _known(given: Mapping[Expr, Prescription], plain: Undimensioned) -> dict[Expr, Expr]:
@@ -194,7 +195,11 @@ def _holds_parent_velocity(system: System, speeds: Collection[Expr]) -> bool:
 
 
 def _chosen(
-    system: System, found: list[Row], plain: Undimensioned, configuration: Configuration, sample: MotionSample
+    system: System,
+    found: list[ConstraintRow],
+    plain: Undimensioned,
+    configuration: Configuration,
+    sample: MotionSample,
 ) -> Elimination:
     names = [u.data.name for u in system.speeds]
     set_by_events = {

@@ -30,7 +30,7 @@ from armillary.model.system import System
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class ConstraintRow:
     """One constraint: coefficients J by speed index, b, and Φ where there is a position to keep."""
 
     constraint: Constraint
@@ -39,7 +39,7 @@ class Row:
     gap: Any = None
 
 
-def rows(system: System, plain: Undimensioned) -> list[Row]:
+def rows(system: System, plain: Undimensioned) -> list[ConstraintRow]:
     """The constraints of a system, in the order of their description."""
     index = speed_places(system, plain)
     found = []
@@ -50,7 +50,9 @@ def rows(system: System, plain: Undimensioned) -> list[Row]:
         coefficients = dict(zip([index[u] for u in held], gradient(speed, held), strict=True))
         known = substitute(speed, dict.fromkeys(held, ZERO))
         gap = None if constraint.position is None else plain(constraint.position)
-        found.append(Row(constraint, {j: a for j, a in coefficients.items() if a is not ZERO}, known, gap))
+        found.append(
+            ConstraintRow(constraint, {j: a for j, a in coefficients.items() if a is not ZERO}, known, gap)
+        )
     return found
 
 
@@ -63,7 +65,7 @@ def speed_places(system: System, plain: Undimensioned) -> dict[Expr, int]:
 
 
 def remainders(
-    system: System, kept: Sequence[Row], plain: Undimensioned, given: Mapping[Expr, Prescription]
+    system: System, kept: Sequence[ConstraintRow], plain: Undimensioned, given: Mapping[Expr, Prescription]
 ) -> list[Any]:
     """γ of each row: its acceleration form without accelerations, but those of given speeds."""
     rates = {u: as_expr(time_derivative(p.value)) for u, p in given.items()}
@@ -72,7 +74,7 @@ def remainders(
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class EliminationStep:
     """One row's elimination: p·z_speed = −(g + Σ uses_d z_d), and z_d += back_d z_speed for earlier ones."""
 
     row: int
@@ -86,16 +88,16 @@ class Step:
 class Elimination:
     """Dependent speeds by index: factors A of the independent ones, known parts b, and the steps to them."""
 
-    kept: list[Row] = field(default_factory=list)
-    redundant: list[Row] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    kept: list[ConstraintRow] = field(default_factory=list)
+    redundant: list[ConstraintRow] = field(default_factory=list)
+    steps: list[EliminationStep] = field(default_factory=list)
     factors: dict[int, dict[int, Any]] = field(default_factory=dict)
     known: dict[int, Any] = field(default_factory=dict)
     qualities: list[Any] = field(default_factory=list)
     strengths: list[Any] = field(default_factory=list)
     pivots: list[Any] = field(default_factory=list)  # those that vary, each over its size
 
-    def reduced(self, row: Row) -> tuple[dict[int, Any], Any, dict[int, Any]]:
+    def reduced(self, row: ConstraintRow) -> tuple[dict[int, Any], Any, dict[int, Any]]:
         """A row with earlier dependents substituted: its coefficients, its known part, and what it used."""
         coefficients: dict[int, Any] = {}
         known = row.known
@@ -111,7 +113,7 @@ class Elimination:
         return {j: a for j, a in coefficients.items() if not is_zero(a)}, known, uses
 
     def eliminate(
-        self, row: Row, speed: int, coefficients: dict[int, Any], known: Any, uses: dict[int, Any]
+        self, row: ConstraintRow, speed: int, coefficients: dict[int, Any], known: Any, uses: dict[int, Any]
     ) -> None:
         """The row solved for a speed, and that speed replaced in what earlier rows gave."""
         inverse = fn.named(1 / fn.named(coefficients[speed], f"J_{speed + 1}"), f"p_{speed + 1}")
@@ -133,7 +135,7 @@ class Elimination:
             self.known[d] = plus(self.known[d], times(share, own_known))
         self.factors[speed] = own
         self.known[speed] = own_known
-        self.steps.append(Step(len(self.kept), speed, inverse, uses, back))
+        self.steps.append(EliminationStep(len(self.kept), speed, inverse, uses, back))
         self.kept.append(row)
 
     def speeds(self, symbols_by_index: Mapping[int, Any]) -> dict[int, Any]:

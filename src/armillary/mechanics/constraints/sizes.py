@@ -17,7 +17,7 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.dimension import ONE, RATE, TIME, Dimension
 from armillary.mechanics.constraints.dependent_speeds import Evaluate
 from armillary.mechanics.constraints.partition import NOISE
-from armillary.mechanics.constraints.rows import Row
+from armillary.mechanics.constraints.rows import ConstraintRow
 from armillary.model.system import System
 
 _LEAST = 1e-3  # of the size with the default parameters: with others it may vanish
@@ -36,7 +36,7 @@ def speed_kind(u: Expr) -> Dimension | None:
     return None if u.dimension is None else u.dimension * TIME
 
 
-def motion_sizes(system: System, found: Sequence[Row], sample: Evaluate) -> Sizes:
+def motion_sizes(system: System, found: Sequence[ConstraintRow], sample: Evaluate) -> Sizes:
     """The size of each kind of coordinate."""
     factors = [(row, j, a) for row in found if row.gap is not None for j, a in row.coefficients.items()]
     known = zip(factors, sample.sized([a for *_, a in factors]), strict=True)
@@ -56,7 +56,7 @@ def motion_sizes(system: System, found: Sequence[Row], sample: Evaluate) -> Size
     return sizes | {ONE: 1.0}
 
 
-def _dimension(row: Row) -> Dimension | None:
+def _dimension(row: ConstraintRow) -> Dimension | None:
     """That of a row's gap; None, like any other, where parameters without units leave it open."""
     return None if row.constraint.position is None else row.constraint.position.dimension
 

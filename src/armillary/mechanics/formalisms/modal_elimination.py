@@ -30,13 +30,13 @@ from armillary.algebra.triples import (
 )
 from armillary.mechanics.tree.articulated import Articulated, upper
 from armillary.mechanics.tree.loads import Wrench, twist_dot
-from armillary.mechanics.tree.modal_block import Block
+from armillary.mechanics.tree.modal_equations import ModalEquations
 from armillary.mechanics.tree.tree import Freedom, Tree
 from armillary.mechanics.tree.uncouple import pivot_inverse
 
 
 @dataclass(frozen=True, eq=False)
-class Bent:
+class ModalAcceleration:
     """A mode's acceleration: value − gain·(α, a) of its link − Σ gain_q ξ̇_q of modes that are found first."""
 
     freedom: Freedom
@@ -51,11 +51,11 @@ class Bent:
         return fn.named(value, f"x_{self.freedom.index + 1}")
 
 
-def without_modes(body: Articulated, block: Block) -> tuple[Articulated, list[Bent]]:
+def eliminate_modes(body: Articulated, block: ModalEquations) -> tuple[Articulated, list[ModalAcceleration]]:
     """What is felt of a flexible link when its modes have been eliminated, last mode first."""
     block.name()
     left = list(block.active)
-    found: list[Bent] = []
+    found: list[ModalAcceleration] = []
     taken: list[tuple[Wrench, Wrench, Any]] = []
     while left:
         p = left.pop()
@@ -77,12 +77,12 @@ def without_modes(body: Articulated, block: Block) -> tuple[Articulated, list[Be
             block.force[q] = minus(block.force[q], times(factor, drive))
         if coupled:
             block.name()
-        found.append(Bent(d, fn.named(times(drive, inverse), f"b_{label}"), gain, factors))
+        found.append(ModalAcceleration(d, fn.named(times(drive, inverse), f"b_{label}"), gain, factors))
         taken.append(((n, f), gain, drive))
     return _less(body, taken, block), found
 
 
-def _less(body: Articulated, taken: list[tuple[Wrench, Wrench, Any]], block: Block) -> Articulated:
+def _less(body: Articulated, taken: list[tuple[Wrench, Wrench, Any]], block: ModalEquations) -> Articulated:
     """J − Σ W_n g_nᵀ and so on, each element as one sum."""
     name = f"bent_{block.freedoms[0].index + 1}" if block.freedoms else "bent"
 
@@ -105,7 +105,9 @@ def _less(body: Articulated, taken: list[tuple[Wrench, Wrench, Any]], block: Blo
     )
 
 
-def flexed(tree: Tree, index: int, alpha: Triple, a: Triple, x: Mapping[int, Any]) -> tuple[Triple, Triple]:
+def flexed_acceleration(
+    tree: Tree, index: int, alpha: Triple, a: Triple, x: Mapping[int, Any]
+) -> tuple[Triple, Triple]:
     """A flexed link's acceleration with what the modes that move it have, by speed index."""
     link = tree.links[index]
     modes = tree.links[link.carrier].modes

@@ -29,13 +29,23 @@ from armillary.algebra import functions as fn
 from armillary.algebra.intermediate import Signed
 from armillary.algebra.triples import ZEROS, Matrix, Triple, is_zero, minus, named, plus, times, total
 from armillary.mechanics.constraints.gears import Gears
-from armillary.mechanics.formalisms.clusters import Block
-from armillary.mechanics.formalisms.kane import free
-from armillary.mechanics.formalisms.modal_elimination import Bent, flexed, without_modes
-from armillary.mechanics.tree.articulated import Articulated, arriving, carried, joined, rigid_body
+from armillary.mechanics.formalisms.gear_groups import GearGroup
+from armillary.mechanics.formalisms.modal_elimination import (
+    ModalAcceleration,
+    eliminate_modes,
+    flexed_acceleration,
+)
+from armillary.mechanics.tree.articulated import (
+    Articulated,
+    acceleration_from_parent,
+    inertia_at_parent,
+    inertia_sum,
+    rigid_body,
+)
 from armillary.mechanics.tree.inertia_force import modal_forces, net_wrenches
-from armillary.mechanics.tree.loads import AppliedLoads, along
-from armillary.mechanics.tree.modal_block import blocks, feel
+from armillary.mechanics.tree.loads import AppliedLoads, component_along
+from armillary.mechanics.tree.mass_matrix import unknown_freedoms
+from armillary.mechanics.tree.modal_equations import couple_to_modes, modal_equations
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree, deformed
 from armillary.mechanics.tree.uncouple import pivot_inverse
 
@@ -43,7 +53,7 @@ _NO_GEARS = Gears()
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class JointAcceleration:
     """Acceleration along one direction: value − gain·(α, a); less what arrives along it, it is x.
 
     The gain of the direction itself is −A/D of its armature.
@@ -55,54 +65,54 @@ class Solved:
 
 
 def accelerations(
-    tree: Tree, applied: AppliedLoads, *, still: bool = False, gears: Gears = _NO_GEARS
+    tree: Tree, applied: AppliedLoads, *, at_rest: bool = False, gears: Gears = _NO_GEARS
 ) -> dict[int, Any]:
     """x by speed index; ``still`` at rest and without gravity, from the applied loads alone.
 
-    Speeds that ``gears`` tie together are eliminated with their group of links; see clusters.py.
+    Speeds that ``gears`` tie together are eliminated with their group of links; see gear_groups.py.
     """
-    groups = [Block(tree, cluster, gears, applied.forces, still) for cluster in gears.clusters]
+    groups = [GearGroup(tree, cluster, gears, applied.forces, at_rest) for cluster in gears.clusters]
     inside = {i: group for group in groups for i in group.cluster.links}
-    felt = _rigid(tree, applied, still)
-    modal = blocks(tree, modal_forces(tree, applied, still=still))
-    bent: dict[int, list[Bent]] = {}
-    solved: list[list[Solved]] = [[] for _ in tree.links]
+    felt = _rigid(tree, applied, at_rest)
+    modal = modal_equations(tree, modal_forces(tree, applied, at_rest=at_rest))
+    bent: dict[int, list[ModalAcceleration]] = {}
+    solved: list[list[JointAcceleration]] = [[] for _ in tree.links]
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
         body = felt[i].named(link.name)
-        feel(tree, i, modal, body.answer, (body.n, body.f))
+        couple_to_modes(tree, i, modal, body.answer, (body.n, body.f))
         if i in modal:
-            body, bent[i] = without_modes(body, modal[i])
+            body, bent[i] = eliminate_modes(body, modal[i])
         group = inside.get(i)
         if group is not None:
             group.gather(i, body)
         else:
-            for d in reversed(free(link)):
+            for d in reversed(unknown_freedoms(link)):
                 body, found = _eliminated(body, d, applied.forces.get(d.index, 0))
                 solved[i].append(found)
         if link.parent >= 0:
-            felt[link.parent] = joined(felt[link.parent], carried(tree, i, body))
+            felt[link.parent] = inertia_sum(felt[link.parent], inertia_at_parent(tree, i, body))
         if group is not None and i == group.cluster.links[0]:
             left = group.eliminate()
             if left is not None:
-                felt[link.parent] = joined(felt[link.parent], left)
+                felt[link.parent] = inertia_sum(felt[link.parent], left)
     x = _outward(tree, solved, bent, inside)
     for link in tree.links:
         for d in link.freedoms:
-            if d.dependent and not still:
+            if d.dependent and not at_rest:
                 x[d.index] = plus(x[d.index], d.rate)
     return x
 
 
-def _rigid(tree: Tree, applied: AppliedLoads, still: bool) -> list[Articulated]:
+def _rigid(tree: Tree, applied: AppliedLoads, at_rest: bool) -> list[Articulated]:
     found = []
-    wrenches = [(ZEROS, ZEROS)] * len(tree.links) if still else net_wrenches(tree, applied)
+    wrenches = [(ZEROS, ZEROS)] * len(tree.links) if at_rest else net_wrenches(tree, applied)
     for link, (n, f) in zip(map(deformed, tree.links), wrenches, strict=True):
         found.append(rigid_body(link.mass, link.first, link.inertia, n, f))
     return found
 
 
-def _eliminated(body: Articulated, d: Freedom, applied: Any) -> tuple[Articulated, Solved]:
+def _eliminated(body: Articulated, d: Freedom, applied: Any) -> tuple[Articulated, JointAcceleration]:
     """The inertia without one degree of freedom, and how to find its acceleration."""
     k, linear = d.direction % 3, d.direction >= LINEAR
     U = (*(row[k] for row in body.H), *body.M[k]) if linear else (*body.J[k], *body.H[k])
@@ -113,7 +123,7 @@ def _eliminated(body: Articulated, d: Freedom, applied: Any) -> tuple[Articulate
     own = times(d.armature, fn.named(times(inverse, -1), f"g_{d.index + 1}")) if _moves_rotor(d) else 0
     gain = tuple(own if i == d.direction else g for i, g in enumerate(others))
     drive = fn.named(
-        minus(times(applied, d.sign), times(along(d, body.n, body.f), d.sign)), f"e_{d.index + 1}"
+        minus(times(applied, d.sign), times(component_along(d, body.n, body.f), d.sign)), f"e_{d.index + 1}"
     )
     name = f"{d.index + 1}"
     left = _left(d, gain)
@@ -137,7 +147,7 @@ def _eliminated(body: Articulated, d: Freedom, applied: Any) -> tuple[Articulate
         f = tuple(passed if i == k else x for i, x in enumerate(f))
     else:
         n = tuple(passed if i == k else x for i, x in enumerate(n))
-    return Articulated(J, H, M, n, f), Solved(d, value, gain)
+    return Articulated(J, H, M, n, f), JointAcceleration(d, value, gain)
 
 
 def _moves_rotor(d: Freedom) -> bool:
@@ -179,15 +189,18 @@ def _less(
 
 
 def _outward(
-    tree: Tree, solved: list[list[Solved]], bent: dict[int, list[Bent]], inside: dict[int, Block]
+    tree: Tree,
+    solved: list[list[JointAcceleration]],
+    bent: dict[int, list[ModalAcceleration]],
+    inside: dict[int, GearGroup],
 ) -> dict[int, Any]:
     """x of every joint and mode, ground first, with the accelerations that they give the links."""
     x: dict[int, Any] = {}
     reached: list[tuple[Triple, Triple]] = []
     for i, link in enumerate(tree.links):
-        alpha, a = arriving(link, reached)
+        alpha, a = acceleration_from_parent(link, reached)
         if link.carrier not in (-1, i):
-            alpha, a = flexed(tree, i, alpha, a, x)
+            alpha, a = flexed_acceleration(tree, i, alpha, a, x)
         if i in inside:
             alpha, a = _moved_together(tree, i, inside[i], reached, (alpha, a), x)
         for found in reversed(solved[i]):
@@ -204,7 +217,7 @@ def _outward(
         for mode in reversed(bent.get(i, ())):
             x[mode.freedom.index] = mode.rate(alpha, a, x)
         if link.carrier == i:
-            alpha, a = flexed(tree, i, alpha, a, x)
+            alpha, a = flexed_acceleration(tree, i, alpha, a, x)
         reached.append((alpha, a))
     return x
 
@@ -212,7 +225,7 @@ def _outward(
 def _moved_together(
     tree: Tree,
     i: int,
-    group: Block,
+    group: GearGroup,
     reached: Sequence[tuple[Triple, Triple]],
     arrived: tuple[Triple, Triple],
     x: dict[int, Any],
@@ -221,7 +234,7 @@ def _moved_together(
     if i == group.cluster.links[0]:
         x |= group.solve(*(reached[group.cluster.hub] if group.cluster.hub >= 0 else (ZEROS, ZEROS)))
     moved = [*arrived[0], *arrived[1]]
-    for d in free(tree.links[i]):
+    for d in unknown_freedoms(tree.links[i]):
         value = plus(moved[d.direction], times(x[d.index], d.sign))
         moved[d.direction] = fn.named(value, Signed(f"acc_{d.index + 1}"))
     return tuple(moved[:3]), tuple(moved[3:])

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.mechanics.tree.link_inertia import LinkInertias, Place
+from armillary.mechanics.masses.link_inertia import LinkArrays, LinkInertias
 from armillary.mechanics.tree.tree import Freedom, Link
 
 SINGULAR = 1e-13  # of the inertias that a pivot was made of: below this nothing is left
@@ -108,7 +108,7 @@ def sweep(links: LinkInertias, values: Mapping[Any, Any]) -> list[Pivot]:
     return found[::-1]
 
 
-def _taken_out(link: Link, E: np.ndarray, made_of: np.ndarray, place: Place) -> tuple[Pivot, np.ndarray]:
+def _taken_out(link: Link, E: np.ndarray, made_of: np.ndarray, place: LinkArrays) -> tuple[Pivot, np.ndarray]:
     freedoms, indices, signs = active(link)
     armature = place.armature[:, [k for k, d in enumerate(link.degrees) if not d.prescribed]]
     coupling = E[:, indices, :] * signs[None, :, None]
@@ -134,7 +134,7 @@ def _diagonal(E: np.ndarray) -> np.ndarray:
     return out
 
 
-def _handed_on(made_of: np.ndarray, place: Place, width: int) -> np.ndarray:
+def _handed_on(made_of: np.ndarray, place: LinkArrays, width: int) -> np.ndarray:
     """What a link's inertias are made of, at its parent: J + m r² about the origin, m, and through modes."""
     turning, moving = made_of[:, 0], made_of[:, 3]
     out = np.zeros((len(made_of), width))

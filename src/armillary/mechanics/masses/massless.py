@@ -24,10 +24,11 @@ from armillary.errors import ModelError
 from armillary.mechanics.constraints.motion_sample import MotionSample
 from armillary.mechanics.constraints.partition import sizes_by_kind
 from armillary.mechanics.constraints.reduction import Configuration, with_given
-from armillary.mechanics.constraints.rows import Row, rows
+from armillary.mechanics.constraints.rows import ConstraintRow, rows
+from armillary.mechanics.masses.link_inertia import LinkInertias
 from armillary.mechanics.masses.mass_sweep import SINGULAR, Pivot, active, null_motion, sparse_basis, sweep
-from armillary.mechanics.tree.link_inertia import LinkInertias
-from armillary.mechanics.tree.tree import LINEAR, MODAL, Link, Tree, build_tree
+from armillary.mechanics.tree.build import build_tree
+from armillary.mechanics.tree.tree import LINEAR, MODAL, Link, Tree
 from armillary.model.system import System
 from armillary.model.unit_system import default_value
 
@@ -38,7 +39,7 @@ _SAME = 1e-8  # of the largest: equal but for rounding, and for constraints, not
 
 
 @dataclass(frozen=True, eq=False)
-class MasslessMotion:
+class MotionWithoutMass:
     """A motion that moves no mass: all its speeds, and in words, what the body does whose joint begins it."""
 
     speeds: np.ndarray
@@ -53,7 +54,7 @@ class MasslessMotion:
         return f"body '{self.body}', {self.words}, moves no mass (speeds {', '.join(self.names)})"
 
 
-def check_masses(system: System, configuration: Configuration) -> list[MasslessMotion]:
+def check_masses(system: System, configuration: Configuration) -> list[MotionWithoutMass]:
     """An error that lists every joint that can move without moving any mass.
 
     Returns motions without mass that only the constraints hold: a formalism for trees cannot solve for these.
@@ -85,10 +86,10 @@ def inertial_parameters(system: System) -> set[str]:
 def tree_masses(system: System, configuration: Configuration) -> tuple[Masses, Undimensioned]:
     """A system's masses, and its symbols without dimensions, of which their expressions are made."""
     plain, given = with_given(system, Undimensioned(), configuration)
-    return Masses(system, build_tree(system, plain, given=given, parted=True)), plain
+    return Masses(system, build_tree(system, plain, given=given, split_free_bodies=True)), plain
 
 
-def refusal(system: System, loose: Sequence[MasslessMotion]) -> str:
+def refusal(system: System, loose: Sequence[MotionWithoutMass]) -> str:
     """The text of an error that lists motions without mass."""
     remedy = "mass or inertia"
     if system.flexibles:
@@ -136,7 +137,7 @@ class Masses:
 
     def weakest(
         self, values: Mapping[Any, Any], usual: np.ndarray
-    ) -> tuple[float, float, int, MasslessMotion] | None:
+    ) -> tuple[float, float, int, MotionWithoutMass] | None:
         """(share of the inertias that it is made of, the same in terms of its usual share, place, motion) of
         the pivot that falls deepest below its usual share at any place; ``usual`` has one for each link.
         """
@@ -155,7 +156,9 @@ class Masses:
         motion = self._in_words(pivots, link, speeds, twists, at_place(values, place), place)
         return float(shares[link, place]), float(fallen[link, place]), place, motion
 
-    def loose(self, values: Mapping[Any, Any], found: Sequence[Row] = ()) -> list[MasslessMotion]:
+    def loose(
+        self, values: Mapping[Any, Any], found: Sequence[ConstraintRow] = ()
+    ) -> list[MotionWithoutMass]:
         """The motions without mass that constraints leave, if there are any at each of the places."""
         pivots = sweep(self.links, values)
         with np.errstate(invalid="ignore"):
@@ -171,7 +174,7 @@ class Masses:
             )
         return min(by_place, key=len)
 
-    def _motions(self, pivots: list[Pivot], values: Mapping[Any, Any], place: int) -> list[MasslessMotion]:
+    def _motions(self, pivots: list[Pivot], values: Mapping[Any, Any], place: int) -> list[MotionWithoutMass]:
         found = []
         for i, pivot in enumerate(pivots):
             for rates in pivot.null_directions(place):
@@ -187,7 +190,7 @@ class Masses:
         twists: Mapping[int, np.ndarray],
         values: Mapping[Any, Any],
         at: int,
-    ) -> MasslessMotion:
+    ) -> MotionWithoutMass:
         """The motion that a link's freedoms begin, at one of the places, whose values these are."""
         own = [d for d in pivots[first].freedoms if abs(speeds[d.index]) > 0.0]
         body = self.bodies[self.system.speeds[own[0].index]]
@@ -197,15 +200,15 @@ class Masses:
         names = tuple(self.system.speeds[i].data.name for i in np.flatnonzero(vector))
         place = self.tree.placements[body]
         if place.link not in twists or own[0].direction >= MODAL:
-            return MasslessMotion(vector, body, "in its modes", names)
+            return MotionWithoutMass(vector, body, "in its modes", names)
         w, v = np.split(twists[place.link][:6], 2)
         spins = [abs(x) for k, x in speeds.items() if self.turns[k]]
         slides = [abs(x) for k, x in speeds.items() if not self.turns[k]]
         if np.linalg.norm(w) > _REST * max(spins, default=np.inf):
             R = _numbers(place.rotation, values)
-            return MasslessMotion(vector, body, f"turning about {_axis(R.T @ w)} in its axes", names)
+            return MotionWithoutMass(vector, body, f"turning about {_axis(R.T @ w)} in its axes", names)
         if not np.linalg.norm(v) > _REST * max(slides, default=np.inf):
-            return MasslessMotion(vector, body, "at rest while its joint moves", names)
+            return MotionWithoutMass(vector, body, "at rest while its joint moves", names)
         parent = self.system.bodies[body].parent
         assert parent is not None
         base = self.tree.placements[parent.name]
@@ -214,7 +217,9 @@ class Masses:
             v = pivots[link].arriving[at, :3, :3].T @ v
             link = self.tree.links[link].parent
         v = _numbers(base.rotation, values).T @ v
-        return MasslessMotion(vector, body, f"moving along {_axis(v)} in the axes of '{parent.name}'", names)
+        return MotionWithoutMass(
+            vector, body, f"moving along {_axis(v)} in the axes of '{parent.name}'", names
+        )
 
 
 def _shares(pivots: Sequence[Pivot]) -> np.ndarray:
@@ -242,12 +247,12 @@ def own_share(link: Link, E: np.ndarray) -> np.ndarray:
 
 
 def motions_left_by(
-    found: Sequence[Row],
-    motions: Sequence[MasslessMotion],
+    found: Sequence[ConstraintRow],
+    motions: Sequence[MotionWithoutMass],
     system: System,
     values: Mapping[Any, Any],
     least: float = _SAME,
-) -> list[MasslessMotion]:
+) -> list[MotionWithoutMass]:
     """What constraints leave of motions without mass: combinations z with J N z = 0, or below ``least``."""
     J = np.zeros((len(found), len(system.speeds)))
     for i, row in enumerate(found):
@@ -265,14 +270,14 @@ def motions_left_by(
     return [_combined(z, motions) for z in left]
 
 
-def _combined(z: np.ndarray, motions: Sequence[MasslessMotion]) -> MasslessMotion:
+def _combined(z: np.ndarray, motions: Sequence[MotionWithoutMass]) -> MotionWithoutMass:
     """A combination of motions, named after the one that has the largest part in it."""
     parts = [motion for x, motion in zip(z, motions, strict=True) if abs(x) > _SAME]
     first = motions[int(np.argmax(np.abs(z)))]
     if len(parts) == 1:
         return first
     names = tuple(dict.fromkeys(name for motion in parts for name in motion.names))
-    return MasslessMotion(first.speeds, first.body, first.words, names)
+    return MotionWithoutMass(first.speeds, first.body, first.words, names)
 
 
 def _axis(v: np.ndarray) -> str:

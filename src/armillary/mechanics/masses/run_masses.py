@@ -16,7 +16,7 @@ import numpy as np
 
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import initial_configuration
-from armillary.mechanics.constraints.rows import Row, rows
+from armillary.mechanics.constraints.rows import ConstraintRow, rows
 from armillary.mechanics.masses.mass_sweep import SINGULAR, sweep
 from armillary.mechanics.masses.massless import (
     CLEAR,
@@ -59,7 +59,7 @@ class RunMasses:
         return places(self.system, self._tree[1])
 
     @cached_property
-    def _rows(self) -> list[Row]:
+    def _rows(self) -> list[ConstraintRow]:
         return rows(self.system, self._tree[1])
 
     def why_singular(self, values: Mapping[str, float]) -> str:

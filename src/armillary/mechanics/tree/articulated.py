@@ -34,8 +34,9 @@ from armillary.algebra.triples import (
     skew,
     transposed,
 )
-from armillary.mechanics.tree.loads import Wrench, to_parent
-from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree, moment_inertia, point_mass_inertia
+from armillary.mechanics.tree.loads import Wrench, wrench_at_parent
+from armillary.mechanics.tree.rigid_inertia import moment_inertia, point_mass_inertia
+from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,7 @@ def rigid_body(mass: Any, first: Triple, inertia: Matrix, n: Triple, f: Triple) 
     return Articulated(inertia, skew(first), M, n, f, (mass, first))
 
 
-def carried(tree: Tree, index: int, body: Articulated) -> Articulated:
+def inertia_at_parent(tree: Tree, index: int, body: Articulated) -> Articulated:
     """A link's articulated inertia at its parent's origin, in the parent's axes."""
     link = tree.links[index]
     if body.rigid is not None:
@@ -95,7 +96,7 @@ def carried(tree: Tree, index: int, body: Articulated) -> Articulated:
     M = link.rotation.symmetric_to_parent(body.M, f"Mp_{link.name}")
     H = link.rotation.general_to_parent(body.H, f"Hp_{link.name}")
     J = link.rotation.symmetric_to_parent(body.J, f"Jp_{link.name}")
-    n, f = to_parent(tree, index, body.n, body.f)
+    n, f = wrench_at_parent(tree, index, body.n, body.f)
     r = link.offset
     shifted = named_matrix(matrix_sum(H, _tilde_times(r, M)), f"Hs_{link.name}")
     moved = matrix_sum(matrix_sum(J, _minus_times_tilde(H, r)), _tilde_times(r, transposed(shifted)))
@@ -110,11 +111,11 @@ def _carried_rigid(tree: Tree, index: int, body: Articulated) -> Articulated:
     J = link.rotation.symmetric_to_parent(body.J, f"Jp_{link.name}")
     r = link.offset
     shift = matrix_sum(moment_inertia(h, r), point_mass_inertia(mass, r))
-    n, f = to_parent(tree, index, body.n, body.f)
+    n, f = wrench_at_parent(tree, index, body.n, body.f)
     return rigid_body(mass, add(h, scaled(r, mass)), matrix_sum(J, shift), n, f)
 
 
-def joined(a: Articulated, b: Articulated) -> Articulated:
+def inertia_sum(a: Articulated, b: Articulated) -> Articulated:
     """The sum of two, about the same point."""
     if a.rigid is not None and b.rigid is not None:
         mass, first = plus(a.rigid[0], b.rigid[0]), add(a.rigid[1], b.rigid[1])
@@ -124,7 +125,9 @@ def joined(a: Articulated, b: Articulated) -> Articulated:
     )
 
 
-def arriving(link: Link, reached: Sequence[Wrench] | Mapping[int, Wrench]) -> tuple[Triple, Triple]:
+def acceleration_from_parent(
+    link: Link, reached: Sequence[Wrench] | Mapping[int, Wrench]
+) -> tuple[Triple, Triple]:
     """(α, a) that the parent's acceleration gives a link."""
     if link.parent < 0:
         return ZEROS, ZEROS

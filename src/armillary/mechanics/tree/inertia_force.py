@@ -23,8 +23,8 @@ from armillary.algebra.triples import (
     vanishes,
 )
 from armillary.mechanics.tree.kinematics import Motion, motions
+from armillary.mechanics.tree.link_modes import modal_remainder, modal_wrench
 from armillary.mechanics.tree.loads import AppliedLoads, Wrench
-from armillary.mechanics.tree.modal import added_wrench, remainder
 from armillary.mechanics.tree.tree import Link, Tree, deformed
 
 
@@ -34,7 +34,7 @@ def net_wrenches(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
     for i, (link, motion) in enumerate(zip(tree.links, motions(tree), strict=True)):
         n, f = inertia_force(deformed(link), motion)
         if link.modes is not None:
-            n_modes, f_modes = added_wrench(link.modes, motion, link.name)
+            n_modes, f_modes = modal_wrench(link.modes, motion, link.name)
             n, f = add(n, n_modes), add(f, f_modes)
         if i in applied.wrenches:
             n_ext, f_ext = applied.wrenches[i]
@@ -48,17 +48,17 @@ def modal_remainders(tree: Tree) -> dict[int, Any]:
     if all(link.modes is None for link in tree.links):
         return {}
     return {
-        d.index: remainder(link.modes, motion, p)
+        d.index: modal_remainder(link.modes, motion, p)
         for link, motion in zip(tree.links, motions(tree), strict=True)
         if link.modes is not None
         for p, d in enumerate(link.modes.freedoms)
     }
 
 
-def modal_forces(tree: Tree, applied: AppliedLoads, *, still: bool = False) -> dict[int, Any]:
+def modal_forces(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Any]:
     """Right sides of the modes' equations, by speed index; ``still`` without remainders."""
     modes = [d.index for link in tree.links if link.modes is not None for d in link.modes.freedoms]
-    rest = dict.fromkeys(modes, 0) if still else modal_remainders(tree)
+    rest = dict.fromkeys(modes, 0) if at_rest else modal_remainders(tree)
     return {k: minus(applied.forces.get(k, 0), rest[k]) for k in modes}
 
 

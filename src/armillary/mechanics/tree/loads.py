@@ -124,15 +124,15 @@ def _along_path(
         while here >= 0 and here not in above:
             part = tree.links[here]
             for freedom in part.freedoms:
-                value = along(freedom, n, f)
+                value = component_along(freedom, n, f)
                 forces[freedom.index] = plus(forces.get(freedom.index, 0), value)
-            for mode, value in along_modes(tree, here, (n, f)).items():
+            for mode, value in components_along_modes(tree, here, (n, f)).items():
                 forces[mode] = plus(forces.get(mode, 0), value)
-            n, f = to_parent(tree, here, n, f)
+            n, f = wrench_at_parent(tree, here, n, f)
             here = part.parent
 
 
-def along(freedom: Freedom, n: Triple, f: Triple) -> Any:
+def component_along(freedom: Freedom, n: Triple, f: Triple) -> Any:
     """Component of a wrench along a degree of freedom."""
     return times((f if freedom.direction >= LINEAR else n)[freedom.direction % 3], freedom.sign)
 
@@ -143,7 +143,7 @@ def twist_dot(column: tuple[Triple, Triple], wrench: Wrench) -> Any:
     return plus(turning, sum_of_products(zip(column[1], wrench[1], strict=True)))
 
 
-def along_modes(tree: Tree, index: int, wrench: Wrench) -> dict[int, Any]:
+def components_along_modes(tree: Tree, index: int, wrench: Wrench) -> dict[int, Any]:
     """Components of a wrench on a flexed link along the modes that move it, by speed index."""
     link = tree.links[index]
     modes = tree.links[link.carrier].modes if link.carrier >= 0 else None
@@ -154,7 +154,7 @@ def along_modes(tree: Tree, index: int, wrench: Wrench) -> dict[int, Any]:
     }
 
 
-def to_parent(tree: Tree, index: int, n: Triple, f: Triple) -> Wrench:
+def wrench_at_parent(tree: Tree, index: int, n: Triple, f: Triple) -> Wrench:
     """A wrench on a link as one on its parent, about the parent's origin and in its axes."""
     link = tree.links[index]
     f = named(link.rotation.to_parent(f), f"f_{link.name}")
@@ -162,7 +162,7 @@ def to_parent(tree: Tree, index: int, n: Triple, f: Triple) -> Wrench:
     return named(n, f"n_{link.name}"), f
 
 
-def gathered(tree: Tree, own: Sequence[Wrench], prefix: str = "") -> list[Wrench]:
+def accumulated_wrenches(tree: Tree, own: Sequence[Wrench], prefix: str = "") -> list[Wrench]:
     """Each link's wrench together with those of all links beyond it, leaves first."""
     found = list(own)
     for i in reversed(range(len(tree.links))):
@@ -170,7 +170,7 @@ def gathered(tree: Tree, own: Sequence[Wrench], prefix: str = "") -> list[Wrench
         n, f = named(found[i][0], f"{prefix}n_{link.name}"), named(found[i][1], f"{prefix}f_{link.name}")
         found[i] = (n, f)
         if link.parent >= 0:
-            found[link.parent] = _sum(found[link.parent], to_parent(tree, i, n, f))
+            found[link.parent] = _sum(found[link.parent], wrench_at_parent(tree, i, n, f))
     return found
 
 

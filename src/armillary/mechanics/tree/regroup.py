@@ -33,8 +33,9 @@ from armillary.algebra.triples import (
     times,
     unit,
 )
+from armillary.mechanics.tree.rigid_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.rotation import Chain, Rotation, Same
-from armillary.mechanics.tree.tree import Link, Tree, carrying, moment_inertia, point_mass_inertia
+from armillary.mechanics.tree.tree import Link, Tree, with_inertia
 
 CHOICES = ("sparsest", "first", "second", "flat")
 
@@ -136,9 +137,9 @@ def _received(parent: Link, child: Link, mass: Any, first: Triple, inertia: Matr
     h = constant.to_parent(first)
     J = constant.symmetric_to_parent(inertia, "")
     if child.step == "slide":
-        return carrying(parent, 0, ZEROS, J)  # no mass or moment moves, so the place does not matter
+        return with_inertia(parent, 0, ZEROS, J)  # no mass or moment moves, so the place does not matter
     shifted = matrix_sum(point_mass_inertia(mass, r), moment_inertia(h, r))
-    return carrying(parent, mass, add(h, scaled(r, mass)), matrix_sum(J, shifted))
+    return with_inertia(parent, mass, add(h, scaled(r, mass)), matrix_sum(J, shifted))
 
 
 def _constant_rotation(child: Link) -> Rotation:

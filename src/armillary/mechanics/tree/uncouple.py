@@ -14,9 +14,20 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.triples import is_zero, minus, times
 from armillary.errors import ModelError
-from armillary.mechanics.formalisms.kane import ImplicitEquations
 
 ORDERS = ("leaves first", "fewest neighbours", "root first")
+
+
+@dataclass(frozen=True, eq=False)
+class ImplicitEquations:
+    """M x = f: a sparse symmetric matrix by (row, column), row ≤ column, and the right side.
+
+    Unknowns go by speed index.
+    """
+
+    matrix: dict[tuple[int, int], Any]
+    force: dict[int, Any]
+    names: dict[int, str]
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,8 @@ from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import with_given
 from armillary.mechanics.constraints.rows import rows
-from armillary.mechanics.masses.massless import Masses, MasslessMotion, at_place, motions_left_by
-from armillary.mechanics.tree.tree import build_tree
+from armillary.mechanics.masses.massless import Masses, MotionWithoutMass, at_place, motions_left_by
+from armillary.mechanics.tree.build import build_tree
 from armillary.model.energy import kinetic_energy
 from armillary.model.unit_system import state_factor
 from armillary.runtime.integrators import Integration
@@ -140,7 +140,7 @@ class _Look:
     def __init__(self, instance: Instance, start: _Way) -> None:
         system = instance.equations.system
         plain, given = with_given(system, Undimensioned(), instance.equations.configuration)
-        self.masses = Masses(system, build_tree(system, plain, given=given, parted=True))
+        self.masses = Masses(system, build_tree(system, plain, given=given, split_free_bodies=True))
         self.constraints = rows(system, plain) if system.constraints else []
         self.time = system.time.data.name
         self.usual = self.masses.shares(start.at(np.zeros(1), self.time))[:, 0]
@@ -167,7 +167,7 @@ class _Look:
             f"is {share:.1g} of the inertias that it is made of); {_REMEDY}"
         )
 
-    def _weakest(self, way: _Way, times: np.ndarray) -> tuple[float, float, int, MasslessMotion] | None:
+    def _weakest(self, way: _Way, times: np.ndarray) -> tuple[float, float, int, MotionWithoutMass] | None:
         return self.masses.weakest(way.at(times, self.time), self.usual)
 
 

@@ -18,7 +18,7 @@ from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ParameterError
-from armillary.mechanics.constraints.assembly import Figures, Geometry, Layout
+from armillary.mechanics.constraints.assembly import Figures, Geometry, GeometryLayout
 from armillary.mechanics.constraints.loop_closure import movable_speeds
 from armillary.model.space.initial_motion import mass_centre_starts
 from armillary.program.directions import Direction
@@ -263,7 +263,9 @@ class Derived:
                 self.memory[:, i] = expression(self._values, self._moved())[0]
 
 
-def _turned(layout: Layout, moving: np.ndarray, changed: np.ndarray, varied: np.ndarray) -> np.ndarray:
+def _turned(
+    layout: GeometryLayout, moving: np.ndarray, changed: np.ndarray, varied: np.ndarray
+) -> np.ndarray:
     """The speeds that may move, and all others of joints that assembly has turned by them.
 
     A joint with q̇ = N(q) u that turns about several axes in many small steps ends where their order leads

@@ -14,8 +14,10 @@ import numpy as np
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.triples import Triple, add, cross_triples, matrix_vector, minus, negative, times
-from armillary.mechanics.formalisms.jpl.substructures import Group, Place, Reader, numbers
+from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, numbers
 from armillary.mechanics.formalisms.jpl.vehicle import Appendage, NodeLoad, Square
+from armillary.mechanics.tree.rigid_groups import Reader
+from armillary.mechanics.tree.tree import Placement
 from armillary.model.body import Body
 from armillary.model.flexible.part import FlexiblePart
 
@@ -25,13 +27,13 @@ Pairs = Mapping[Any, tuple[Triple, Triple]]  # force and torque on nodes by thei
 _ROUNDING = 1e-13
 
 
-def columns(matrix: Any, place: Place) -> list[Triple]:
+def columns(matrix: Any, place: Placement) -> list[Triple]:
     """The columns of a 3 × N array in a body's axes, in those of its group; zeros exactly zero."""
     return [matrix_vector(place.rotation, numbers(column)) for column in np.asarray(matrix).T]
 
 
 def appendage(
-    body: Body, place: Place, group: Group, total_mass: Any, pairs: Pairs, read: Reader
+    body: Body, place: Placement, group: HingedGroup, total_mass: Any, pairs: Pairs, read: Reader
 ) -> Appendage:
     """The appendage of a flexible body."""
     assert body.flex is not None

@@ -136,7 +136,7 @@ class Blocks:
 
 
 @dataclass(frozen=True, eq=False)
-class Loads:
+class ReferenceLoads:
     """Forces F_k, their sum F, and moments about the true mass centres, in the reference axes."""
 
     forces: list[Triple]
@@ -144,7 +144,9 @@ class Loads:
     moments: list[Triple]
 
 
-def applied(blocks: Blocks, deflections: Sequence[Sequence[tuple[NodeLoad, Triple]]]) -> Loads:
+def reference_loads(
+    blocks: Blocks, deflections: Sequence[Sequence[tuple[NodeLoad, Triple]]]
+) -> ReferenceLoads:
     """Loads of a vehicle; ``deflections`` gives for each substructure its loaded nodes and where they moved.
 
         T_k = torque + Σ t_s + Σ (r_s + u_s) × f_s + c_k × F_k
@@ -163,10 +165,10 @@ def applied(blocks: Blocks, deflections: Sequence[Sequence[tuple[NodeLoad, Tripl
         forces.append(named(blocks.attitude.into(k, force), f"F_{part.name}"))
         torque = add(torque, cross_triples(blocks.shifts[k], force))
         moments.append(named(blocks.attitude.into(k, torque), f"T_{part.name}"))
-    return Loads(forces, named(add(*forces), "F"), moments)
+    return ReferenceLoads(forces, named(add(*forces), "F"), moments)
 
 
-def loaded(blocks: Blocks, loads: Loads, k: int) -> Triple:
+def load_moment(blocks: Blocks, loads: ReferenceLoads, k: int) -> Triple:
     """T_k + Σ_r D_kr × F_r + c_k × (M_k/M F − F_k): what loads give to E_k."""
     shares = [cross_triples(blocks.D[k][r], f) for r, f in enumerate(loads.forces)]
     share = scaled(loads.total, blocks.masses[k] / blocks.vehicle.mass)

@@ -33,14 +33,14 @@ from armillary.algebra.triples import (
     skew,
     times,
 )
-from armillary.mechanics.formalisms.jpl.modal import Coupled
+from armillary.mechanics.formalisms.jpl.modal import ModalColumns
 from armillary.mechanics.formalisms.jpl.vehicle import SpinningAppendage
-from armillary.mechanics.tree.tree import moment_inertia
+from armillary.mechanics.tree.rigid_inertia import moment_inertia
 from armillary.model.flexible.deformation import weighted
 
 
 @dataclass(frozen=True, eq=False)
-class Integrals:
+class ShapeIntegrals:
     """p, h and J' of each shape."""
 
     momenta: list[Triple]
@@ -49,7 +49,7 @@ class Integrals:
 
 
 @dataclass(frozen=True, eq=False)
-class Deformation:
+class AppendageDeformation:
     """An appendage at its states: M_k c, M_k ċ, the change of inertia and its rate, angular momentum."""
 
     shift: Triple
@@ -59,7 +59,7 @@ class Deformation:
     spin: Triple
 
 
-def integrals(part: SpinningAppendage) -> tuple[Integrals, Integrals]:
+def shape_integrals(part: SpinningAppendage) -> tuple[ShapeIntegrals, ShapeIntegrals]:
     """Those of Γ, whose mode drives δ, then those of Ψ, whose mode drives η."""
     count = range(len(part.frequencies))
     sides = []
@@ -67,7 +67,7 @@ def integrals(part: SpinningAppendage) -> tuple[Integrals, Integrals]:
         [(s, s.gamma, s.gamma_turn) for s in part.particles],
         [(s, s.psi, s.psi_turn) for s in part.particles],
     ):
-        found = Integrals([], [], [])
+        found = ShapeIntegrals([], [], [])
         for n in count:
             own = [scaled(moved[n], s.mass) for s, moved, _ in shapes]
             spins = [matrix_vector(s.inertia, turned[n]) for s, _, turned in shapes]
@@ -81,26 +81,26 @@ def integrals(part: SpinningAppendage) -> tuple[Integrals, Integrals]:
     return sides[0], sides[1]
 
 
-def coupling(k: int, part: SpinningAppendage) -> Coupled:
+def coupling(k: int, part: SpinningAppendage) -> ModalColumns:
     """The appendage as the system matrix sees it: −2σ p and −2σ h of Γ for δ, of Ψ for η."""
     momenta: list[Triple] = []
     moments: list[Triple] = []
-    for side in integrals(part):
+    for side in shape_integrals(part):
         momenta += [scaled(p, times(-2, s)) for p, s in zip(side.momenta, part.frequencies, strict=True)]
         moments += [scaled(h, times(-2, s)) for h, s in zip(side.moments, part.frequencies, strict=True)]
     count = len(momenta)
     twice = [[2 if i == j else 0 for j in range(count)] for i in range(count)]
-    return Coupled(k, momenta, moments, twice, (*part.delta, *part.eta))
+    return ModalColumns(k, momenta, moments, twice, (*part.delta, *part.eta))
 
 
-def deformation(part: SpinningAppendage, columns: Coupled, name: str) -> Deformation:
+def appendage_deformation(part: SpinningAppendage, columns: ModalColumns, name: str) -> AppendageDeformation:
     """The deformation q = 2 (Ψ δ − Γ η), q̇ = −2 (Γ σ δ + Ψ σ η) of an appendage."""
-    gamma, psi = integrals(part)
+    gamma, psi = shape_integrals(part)
     moved = add(combined(psi.momenta, part.delta), negative(combined(gamma.momenta, part.eta)))
     states = (*part.delta, *part.eta)
     rates = [times(s, x) for s, x in zip((*part.frequencies, *part.frequencies), states, strict=True)]
     bent = [*psi.slopes, *(scaled_matrix(m, -1) for m in gamma.slopes)]
-    return Deformation(
+    return AppendageDeformation(
         scaled(moved, -2),
         negative(combined(columns.momenta, states)),
         weighted(bent, [times(2, x) for x in states], f"dJ_{name}"),

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra.triples import Triple, minus, plus, times, total
-from armillary.mechanics.formalisms.kane import ImplicitEquations
-from armillary.mechanics.tree.uncouple import uncouple
+from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 
 
 @dataclass(frozen=True, eq=False)

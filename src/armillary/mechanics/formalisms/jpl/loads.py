@@ -25,7 +25,9 @@ from armillary.algebra.triples import (
     scaled,
 )
 from armillary.errors import ModelError
-from armillary.mechanics.formalisms.jpl.substructures import Groups, Place, Reader
+from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, HingedGroups
+from armillary.mechanics.tree.rigid_groups import GROUND, Reader
+from armillary.mechanics.tree.tree import Placement
 from armillary.model import motion
 from armillary.model.body import Body
 from armillary.model.records import Load
@@ -33,7 +35,7 @@ from armillary.model.system import System
 
 
 @dataclass(eq=False)
-class Loading:
+class VehicleLoads:
     """Torques by (group, hinge); forces and torques about o by group; both by flexible body and node."""
 
     hinges: dict[tuple[int, int], Any] = field(default_factory=dict)
@@ -51,25 +53,25 @@ class Loading:
         self.torques[group] = add(self.torques.get(group, ZEROS), torque)
 
 
-def loading(system: System, found: Groups, read: Reader) -> Loading:
+def vehicle_loads(system: System, found: HingedGroups, read: Reader) -> VehicleLoads:
     """All loads of a system."""
-    made = Loading()
+    made = VehicleLoads()
     for load in system.loads.values():
         bodies = [load.body, load.reaction_body]
-        places = [found.places[b.name] for b in bodies if b is not None]
-        inside = len(places) == 2 and all(p.group >= 0 and p.node is None for p in places)
+        placements = [found.placements[b.name] for b in bodies if b is not None]
+        inside = len(placements) == 2 and all(p.link >= 0 for p in placements)
         if load.kind == "moment" and inside:
             _between(load, found, made, read)
             continue
         for body, sign in zip(bodies, (1, -1), strict=True):
-            if body is not None and found.places[body.name].group >= 0:
+            if body is not None and found.placements[body.name].link != GROUND:
                 _on(load, body, sign, found, made, read)
     return made
 
 
-def _between(load: Load, found: Groups, made: Loading, read: Reader) -> None:
+def _between(load: Load, found: HingedGroups, made: VehicleLoads, read: Reader) -> None:
     assert load.reaction_body is not None
-    ends = [found.above(found.places[b.name].group) for b in (load.body, load.reaction_body)]
+    ends = [found.above(found.placements[b.name].link) for b in (load.body, load.reaction_body)]
     shared = set(ends[0]) & set(ends[1])
     for path, sign in zip(ends, (1, -1), strict=True):
         for g in path:
@@ -79,49 +81,59 @@ def _between(load: Load, found: Groups, made: Loading, read: Reader) -> None:
                 made.turn(g, h, scaled((read(vec.dot(load.vector, axis)), 0, 0), sign)[0])
 
 
-def _on(load: Load, body: Body, sign: int, found: Groups, made: Loading, read: Reader) -> None:
+def _on(load: Load, body: Body, sign: int, found: HingedGroups, made: VehicleLoads, read: Reader) -> None:
     """One end of a load on the body that it touches."""
-    place = found.places[body.name]
-    group = found.groups[place.group]
-    carrier = place.group if group.axial is None else group.inboard
-    held = found.groups[carrier]
-    vector = named(scaled([read(x) for x in load.vector.components(held.head.frame)], sign), load.name)
-    if place.node is not None:
-        assert body.parent is not None
-        pairs = made.nodes.setdefault(body.parent.name, {})
-        force, torque = pairs.get(place.node, (ZEROS, ZEROS))
-        pairs[place.node] = (
-            (force, add(torque, vector))
-            if load.kind == "moment"
-            else (
-                add(force, vector),
-                add(torque, cross_triples(_from_node(load, body, sign, place, read), vector)),
-            )
-        )
+    place = found.placements[body.name]
+    if place.link < GROUND:
+        _on_node(load, body, sign, found, made, read)
         return
+    group = found.groups[place.link]
+    carrier = place.link if group.axial is None else group.parent
+    held = found.groups[carrier]
+    vector = _components(load, sign, held, read)
     if load.kind == "moment":
         force, torque, turning = ZEROS, vector, vector
     else:
-        at = _where(load, body, sign, found, held.head, read)
+        at = _where(load, body, sign, found, held.body, read)
         force, torque = vector, cross_triples(add(at, negative(held.centre)), vector)
-        turning = cross_triples(add(at, negative(group.at)), vector)
+        turning = cross_triples(add(at, negative(group.place)), vector)
     if group.axial is not None:
-        made.turn(place.group, 0, inner(group.axes[0], turning))
+        made.turn(place.link, 0, inner(group.axes[0], turning))
     made.push(carrier, force, torque)
 
 
-def _where(load: Load, body: Body, sign: int, found: Groups, head: Body, read: Reader) -> Triple:
+def _components(load: Load, sign: int, group: HingedGroup, read: Reader) -> Triple:
+    return named(scaled([read(x) for x in load.vector.components(group.body.frame)], sign), load.name)
+
+
+def _on_node(
+    load: Load, body: Body, sign: int, found: HingedGroups, made: VehicleLoads, read: Reader
+) -> None:
+    """One end of a load on a node of a flexible body."""
+    assert body.parent is not None and body.parent.flex is not None
+    place, key = found.placements[body.parent.name], body.parent.flex.places[body.name].key
+    vector = _components(load, sign, found.groups[place.link], read)
+    pairs = made.nodes.setdefault(body.parent.name, {})
+    force, torque = pairs.get(key, (ZEROS, ZEROS))
+    if load.kind == "moment":
+        pairs[key] = (force, add(torque, vector))
+        return
+    arm = _from_node(load, body, sign, place, read)
+    pairs[key] = (add(force, vector), add(torque, cross_triples(arm, vector)))
+
+
+def _where(load: Load, body: Body, sign: int, found: HingedGroups, head: Body, read: Reader) -> Triple:
     """Where a force acts, from the origin of a group's first body in its axes."""
     point = load.at if sign > 0 else load.reaction_at
     point = load.at if point is None else point
     assert point is not None
-    place = found.places[point.body.name]
-    if point.body is body and found.groups[place.group].head is head and place.node is None:
+    place = found.placements[point.body.name]
+    if point.body is body and found.groups[place.link].body is head:
         return place.point(tuple(read(x) for x in point.coordinates))
     return tuple(read(x) for x in motion.position(point, head.origin).components(head.frame))
 
 
-def _from_node(load: Load, body: Body, sign: int, place: Place, read: Reader) -> Triple:
+def _from_node(load: Load, body: Body, sign: int, place: Placement, read: Reader) -> Triple:
     """Where a force acts, from a node of its body; that the node turns is of second order."""
     point = load.at if sign > 0 else load.reaction_at
     if point is None or point.body is not body:

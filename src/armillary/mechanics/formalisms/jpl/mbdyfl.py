@@ -15,7 +15,7 @@ from armillary.algebra.triples import ZEROS, scaled
 from armillary.mechanics.formalisms.jpl import modal
 from armillary.mechanics.formalisms.jpl.attitude import attitude
 from armillary.mechanics.formalisms.jpl.barycentres import barycentres
-from armillary.mechanics.formalisms.jpl.blocks import Blocks, applied, loaded
+from armillary.mechanics.formalisms.jpl.blocks import Blocks, load_moment, reference_loads
 from armillary.mechanics.formalisms.jpl.equations import Assembled
 from armillary.mechanics.formalisms.jpl.mbdyfn import coupled, deflections, modal_force, shifts
 from armillary.mechanics.formalisms.jpl.vehicle import Vehicle
@@ -24,11 +24,11 @@ from armillary.mechanics.formalisms.jpl.vehicle import Vehicle
 def assembled(vehicle: Vehicle) -> Assembled:
     """The equations of MBDYFL."""
     fixed = barycentres(vehicle)
-    still = Blocks(vehicle, fixed, attitude(vehicle, "none"), [ZEROS] * len(vehicle.substructures))
+    at_rest = Blocks(vehicle, fixed, attitude(vehicle, "none"), [ZEROS] * len(vehicle.substructures))
     turned = attitude(vehicle, "first")
     moved = Blocks(vehicle, fixed, turned, shifts(vehicle))
-    loads = applied(moved, deflections(vehicle))
-    rows = moved.hinge_rows([loaded(moved, loads, k) for k in range(moved.count)])
+    loads = reference_loads(moved, deflections(vehicle))
+    rows = moved.hinge_rows([load_moment(moved, loads, k) for k in range(moved.count)])
     pull = scaled(loads.total, 1 / vehicle.mass)
     forces = [modal_force(part, turned.back(k, pull)) for k, part in vehicle.appendages]
-    return modal.assembled(still, rows, coupled(vehicle), forces)
+    return modal.assembled(at_rest, rows, coupled(vehicle), forces)

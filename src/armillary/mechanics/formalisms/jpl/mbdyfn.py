@@ -40,7 +40,7 @@ from armillary.algebra.triples import (
 from armillary.mechanics.formalisms.jpl import modal
 from armillary.mechanics.formalisms.jpl.attitude import attitude
 from armillary.mechanics.formalisms.jpl.barycentres import barycentres
-from armillary.mechanics.formalisms.jpl.blocks import Blocks, Loads, applied, loaded
+from armillary.mechanics.formalisms.jpl.blocks import Blocks, ReferenceLoads, load_moment, reference_loads
 from armillary.mechanics.formalisms.jpl.equations import Assembled
 from armillary.mechanics.formalisms.jpl.vehicle import Appendage, Vehicle
 
@@ -49,7 +49,7 @@ def assembled(vehicle: Vehicle) -> Assembled:
     """The equations of MBDYFN."""
     turned = attitude(vehicle)
     blocks = Blocks(vehicle, barycentres(vehicle), turned, shifts(vehicle))
-    loads = applied(blocks, deflections(vehicle))
+    loads = reference_loads(blocks, deflections(vehicle))
     rows = blocks.hinge_rows([_moment(blocks, loads, k) for k in range(blocks.count)])
     forces = []
     for k, part in vehicle.appendages:
@@ -58,9 +58,9 @@ def assembled(vehicle: Vehicle) -> Assembled:
     return modal.assembled(blocks, rows, coupled(vehicle), forces)
 
 
-def coupled(vehicle: Vehicle) -> list[modal.Coupled]:
+def coupled(vehicle: Vehicle) -> list[modal.ModalColumns]:
     """The appendages as the system matrix sees them."""
-    return [modal.Coupled(k, a.P, a.moment, a.mass, a.rates) for k, a in vehicle.appendages]
+    return [modal.ModalColumns(k, a.P, a.moment, a.mass, a.rates) for k, a in vehicle.appendages]
 
 
 def shifts(vehicle: Vehicle) -> list[Triple]:
@@ -92,7 +92,7 @@ def modal_force(part: Appendage, pull: Triple) -> list[Any]:
     return found
 
 
-def _moment(blocks: Blocks, loads: Loads, k: int) -> Triple:
+def _moment(blocks: Blocks, loads: ReferenceLoads, k: int) -> Triple:
     """E_k."""
     part = blocks.vehicle.substructures[k]
     swings = []
@@ -105,7 +105,7 @@ def _moment(blocks: Blocks, loads: Loads, k: int) -> Triple:
     for r, other in enumerate(blocks.vehicle.substructures):
         if r != k and not other.appendages:
             swings.append(scaled(cross_triples(blocks.D[k][r], blocks.spinning(k, r)), blocks.vehicle.mass))
-    E = add(loaded(blocks, loads, k), *swings, negative(blocks.gyration(k, blocks.attitude.S)))
+    E = add(load_moment(blocks, loads, k), *swings, negative(blocks.gyration(k, blocks.attitude.S)))
     return named(E, f"E_{part.name}")
 
 

@@ -52,13 +52,13 @@ from armillary.algebra.triples import (
 from armillary.mechanics.formalisms.jpl import modal
 from armillary.mechanics.formalisms.jpl.attitude import Attitude, attitude
 from armillary.mechanics.formalisms.jpl.barycentres import barycentres
-from armillary.mechanics.formalisms.jpl.blocks import Blocks, Loads, applied, loaded
+from armillary.mechanics.formalisms.jpl.blocks import Blocks, ReferenceLoads, load_moment, reference_loads
 from armillary.mechanics.formalisms.jpl.deformation import (
-    Deformation,
+    AppendageDeformation,
+    appendage_deformation,
     coupling,
-    deformation,
     inertia_work,
-    integrals,
+    shape_integrals,
     squares_of,
 )
 from armillary.mechanics.formalisms.jpl.equations import Assembled
@@ -71,7 +71,7 @@ def assembled(vehicle: Vehicle) -> Assembled:
     parts = vehicle.appendages
     columns = [coupling(k, part) for k, part in parts]
     deformed = [
-        deformation(part, c, vehicle.substructures[k].name)
+        appendage_deformation(part, c, vehicle.substructures[k].name)
         for (k, part), c in zip(parts, columns, strict=True)
     ]
     by_body = [
@@ -89,7 +89,7 @@ def assembled(vehicle: Vehicle) -> Assembled:
         for undeformed, found, part in zip(fixed.augmented, by_body, vehicle.substructures, strict=True)
     ]
     blocks = Blocks(vehicle, fixed, turned, shifts, augmented)
-    loads = applied(blocks, _deflections(vehicle))
+    loads = reference_loads(blocks, _deflections(vehicle))
     swings = [(k, _swing(turned, d, k)) for (k, _), d in zip(parts, deformed, strict=True)]
     rows = blocks.hinge_rows([_moment(blocks, loads, by_body[k], swings, k) for k in range(blocks.count)])
     forces = []
@@ -107,7 +107,7 @@ def _deflections(vehicle: Vehicle) -> list[list[Any]]:
     ]
 
 
-def _swing(turned: Attitude, d: Deformation, k: int) -> Triple:
+def _swing(turned: Attitude, d: AppendageDeformation, k: int) -> Triple:
     """a = M_k (2 w_k × ċ_k + w_k × (w_k × c_k)) of one appendage."""
     w = turned.w[k]
     moving = scaled(cross_triples(w, turned.into(k, d.shift_rate)), 2)
@@ -115,7 +115,11 @@ def _swing(turned: Attitude, d: Deformation, k: int) -> Triple:
 
 
 def _moment(
-    blocks: Blocks, loads: Loads, deformed: list[Deformation], swings: list[tuple[int, Triple]], k: int
+    blocks: Blocks,
+    loads: ReferenceLoads,
+    deformed: list[AppendageDeformation],
+    swings: list[tuple[int, Triple]],
+    k: int,
 ) -> Triple:
     """E_k."""
     turned, w, M = blocks.attitude, blocks.attitude.w[k], blocks.vehicle.mass
@@ -131,7 +135,7 @@ def _moment(
     changing = matrix_sum(*(d.inertia_rate for d in deformed))
     terms.append(negative(turned.into(k, matrix_vector(changing, own))))
     terms.append(negative(blocks.gyration(k, turned.S)))
-    return named(add(loaded(blocks, loads, k), *terms), f"E_{k}")
+    return named(add(load_moment(blocks, loads, k), *terms), f"E_{k}")
 
 
 def _spin(blocks: Blocks, k: int) -> Triple:
@@ -139,7 +143,7 @@ def _spin(blocks: Blocks, k: int) -> Triple:
     return named(blocks.attitude.back(k, blocks.attitude.w[k]), f"w_own_{k}")
 
 
-def _pull(blocks: Blocks, loads: Loads, others: list[Triple], k: int) -> Triple:
+def _pull(blocks: Blocks, loads: ReferenceLoads, others: list[Triple], k: int) -> Triple:
     """V but for its nominal part: F/M + Σ_r w_r × (w_r × D_rk) + (1/M) Σ a of the others, in body axes."""
     M = blocks.vehicle.mass
     swung = [blocks.spinning(k, r) for r in range(blocks.count)]
@@ -147,11 +151,11 @@ def _pull(blocks: Blocks, loads: Loads, others: list[Triple], k: int) -> Triple:
     return named(blocks.attitude.back(k, pull), f"V_{k}")
 
 
-def _modal_force(part: SpinningAppendage, columns: modal.Coupled, V: Triple, own: Triple) -> list[Any]:
+def _modal_force(part: SpinningAppendage, columns: modal.ModalColumns, V: Triple, own: Triple) -> list[Any]:
     """Q^R, then Q^I, but for what hinge rates carry along."""
     N = len(part.frequencies)
     squares = [fn.named(x, "ww") for x in squares_of(own)]
-    slopes = [slope for side in integrals(part) for slope in side.slopes]
+    slopes = [slope for side in shape_integrals(part) for slope in side.slopes]
     found = []
     for column in range(2 * N):
         n, real = column % N, column < N

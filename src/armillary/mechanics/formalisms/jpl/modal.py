@@ -23,7 +23,7 @@ from armillary.mechanics.formalisms.jpl.vehicle import Modes, Square, Vehicle
 
 
 @dataclass(frozen=True, eq=False)
-class Coupled:
+class ModalColumns:
     """The modal unknowns of an appendage on substructure k, in its axes; ``rates`` carry their momenta."""
 
     k: int
@@ -33,7 +33,9 @@ class Coupled:
     rates: Sequence[Any]
 
 
-def carried(vehicle: Vehicle, ends: Sequence[int], appendages: Sequence[Coupled], number: int) -> list[bool]:
+def carried(
+    vehicle: Vehicle, ends: Sequence[int], appendages: Sequence[ModalColumns], number: int
+) -> list[bool]:
     """e(j,k): whether each connection lies between the reference body and the one that carries an appendage.
 
     The report's listings have the appendage's own number in place of k, which spoiled its Fig. 9.
@@ -44,7 +46,7 @@ def carried(vehicle: Vehicle, ends: Sequence[int], appendages: Sequence[Coupled]
 def assembled(
     blocks: Blocks,
     rows: dict[int, Any],
-    appendages: Sequence[Coupled],
+    appendages: Sequence[ModalColumns],
     forces: Sequence[Sequence[Any]],
 ) -> Assembled:
     """All equations, from the right sides of the hinge rows and the modal forces of each appendage.

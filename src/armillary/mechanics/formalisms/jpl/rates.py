@@ -26,11 +26,16 @@ from armillary.algebra.vectors import direction_cosines
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.formalisms.jpl.appendages import appendage
-from armillary.mechanics.formalisms.jpl.loads import Loading, loading
-from armillary.mechanics.formalisms.jpl.solution import FORMULATIONS, Solution, solve
-from armillary.mechanics.formalisms.jpl.spinning_appendages import Spun, spinning_appendage, spun
-from armillary.mechanics.formalisms.jpl.substructures import Group, Groups, Reader, gather, reader
+from armillary.mechanics.formalisms.jpl.loads import VehicleLoads, vehicle_loads
+from armillary.mechanics.formalisms.jpl.solution import FORMULATIONS, VehicleSolution, solve
+from armillary.mechanics.formalisms.jpl.spinning_appendages import (
+    ComplexAppendage,
+    complex_appendage,
+    spinning_appendage,
+)
+from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, HingedGroups, hinged_groups, reader
 from armillary.mechanics.formalisms.jpl.vehicle import Hinge, Rotor, Substructure, Vehicle
+from armillary.mechanics.tree.rigid_groups import Reader
 from armillary.model.joints import Drift
 from armillary.model.motion import time_derivative
 from armillary.model.system import System
@@ -58,13 +63,13 @@ class AppendageRates:
 def appendage_rates(system: System, reduction: Reduction, formulation: str) -> AppendageRates:
     """All rates of a system by "mbdyfr", "mbdyfn" or "mbdyfl"."""
     read = reader(reduction.plain)
-    found = gather(system, read, formulation)
+    found = hinged_groups(system, read, formulation)
     _check_given(system, reduction, found, formulation)
     total = _total(found)
     turned = _spun(found, total) if formulation == "mbdyfr" else {}
     for other in turned.values():
         reduction = replace(reduction, plain=reduction.plain.knowing(other.meaning(read)))
-    loads = loading(system, found, reader(reduction.plain))
+    loads = vehicle_loads(system, found, reader(reduction.plain))
     vehicle, order = _vehicle(reduction, found, total, turned, loads, read)
     solution = solve(vehicle, formulation)
     index = {u: i for i, u in enumerate(system.speeds)}
@@ -80,12 +85,12 @@ def appendage_rates(system: System, reduction: Reduction, formulation: str) -> A
         for r in found.groups[g].rotors:
             speeds[index[found.groups[r].steps[0].speed]] = next(rotors)
     states = _modal_rates(found, order, turned, solution, speeds, index)
-    axes = direction_cosines(system.ground.frame, found.groups[0].head.frame)
+    axes = direction_cosines(system.ground.frame, found.groups[0].body.frame)
     momentum = matrix_vector(tuple(tuple(read(x) for x in row) for row in axes), solution.momentum)  # type: ignore[arg-type]
     return AppendageRates(speeds, states, reduction, momentum, torques)
 
 
-def _check_given(system: System, reduction: Reduction, found: Groups, formulation: str) -> None:
+def _check_given(system: System, reduction: Reduction, found: HingedGroups, formulation: str) -> None:
     hinged = {step.speed for group in found.groups for step in group.steps}
     for u in system.speeds:
         if u in reduction.given and u not in hinged:
@@ -95,7 +100,7 @@ def _check_given(system: System, reduction: Reduction, found: Groups, formulatio
             )
 
 
-def _total(found: Groups) -> Any:
+def _total(found: HingedGroups) -> Any:
     total: Any = 0
     for group in found.groups:
         if group.axial is None:
@@ -103,12 +108,17 @@ def _total(found: Groups) -> Any:
     return total
 
 
-def _spun(found: Groups, total: Any) -> dict[str, Spun]:
-    return {body.name: spun(body, total) for group in found.groups for body in group.flexible}
+def _spun(found: HingedGroups, total: Any) -> dict[str, ComplexAppendage]:
+    return {body.name: complex_appendage(body, total) for group in found.groups for body in group.flexible}
 
 
 def _vehicle(
-    reduction: Reduction, found: Groups, total: Any, turned: dict[str, Spun], loads: Loading, read: Reader
+    reduction: Reduction,
+    found: HingedGroups,
+    total: Any,
+    turned: dict[str, ComplexAppendage],
+    loads: VehicleLoads,
+    read: Reader,
 ) -> tuple[Vehicle, list[int]]:
     """The vehicle, and the groups that are its substructures."""
     order = [g for g, group in enumerate(found.groups) if group.axial is None]
@@ -116,11 +126,11 @@ def _vehicle(
     parts = []
     for g in order:
         group = found.groups[g]
-        inboard = group.inboard
+        inboard = group.parent
         back = found.groups[inboard].centre if inboard >= 0 else ZEROS
         appendages: list[Any] = []
         for body in group.flexible:
-            place, pairs = found.places[body.name], loads.nodes.get(body.name, {})
+            place, pairs = found.placements[body.name], loads.nodes.get(body.name, {})
             appendages.append(
                 spinning_appendage(turned[body.name], place, group, pairs, read)
                 if turned
@@ -128,7 +138,7 @@ def _vehicle(
             )
         parts.append(
             Substructure(
-                group.head.name,
+                group.name,
                 group.mass,
                 group.central_inertia,
                 number.get(inboard, -1),
@@ -136,7 +146,7 @@ def _vehicle(
                     _hinge(reduction, group, h, loads.hinges.get((g, h), 0), read)
                     for h in range(len(group.axes))
                 ),
-                add(group.at, negative(back)),
+                add(group.place, negative(back)),
                 negative(group.centre),
                 group.turned,
                 tuple(appendages),
@@ -148,13 +158,13 @@ def _vehicle(
                 loads.forces.get(g, ZEROS),
             )
         )
-    drift = found.groups[0].head.assembly.steps[0]
+    drift = found.groups[0].body.assembly.steps[0]
     assert isinstance(drift, Drift)
     spin: Triple = tuple(read(drift.angular[i]) for i in range(3))
     return Vehicle(tuple(parts), spin), order
 
 
-def _hinge(reduction: Reduction, group: Group, h: int, torque: Any, read: Reader) -> Hinge:
+def _hinge(reduction: Reduction, group: HingedGroup, h: int, torque: Any, read: Reader) -> Hinge:
     step = group.steps[h]
     name = step.speed.data.name
     return Hinge(
@@ -163,7 +173,7 @@ def _hinge(reduction: Reduction, group: Group, h: int, torque: Any, read: Reader
     )  # fmt: skip
 
 
-def _rotor(reduction: Reduction, group: Group, torque: Any, read: Reader) -> Rotor:
+def _rotor(reduction: Reduction, group: HingedGroup, torque: Any, read: Reader) -> Rotor:
     speed = group.steps[0].speed
     return Rotor(group.axes[0], group.axial, read(speed), torque, _given(reduction, speed, read))
 
@@ -174,9 +184,14 @@ def _given(reduction: Reduction, speed: Expr, read: Reader) -> Any:
 
 
 def _root_rates(
-    system: System, group: Group, solution: Solution, formulation: str, read: Reader, index: dict[Expr, int]
+    system: System,
+    group: HingedGroup,
+    solution: VehicleSolution,
+    formulation: str,
+    read: Reader,
+    index: dict[Expr, int],
 ) -> dict[int, Any]:
-    drift = group.head.assembly.steps[0]
+    drift = group.body.assembly.steps[0]
     assert isinstance(drift, Drift)
     w: Triple = tuple(read(drift.angular[i]) for i in range(3))
     rates = {index[drift.angular[i]]: solution.spin[i] for i in range(3)}
@@ -184,17 +199,17 @@ def _root_rates(
     a = add(solution.origin, cross_triples(solution.spin, arm))
     if formulation != "mbdyfl":
         a = add(a, double_cross(w, arm))
-    a = named(a, f"a_{group.head.name}")
+    a = named(a, f"a_{group.name}")
     if drift.velocity == "body":
         v: Triple = tuple(read(drift.linear[i]) for i in range(3))
         a = add(a, negative(cross_triples(w, v)))
     else:
-        axes = direction_cosines(system.ground.frame, group.head.frame)
+        axes = direction_cosines(system.ground.frame, group.body.frame)
         a = matrix_vector(tuple(tuple(read(x) for x in row) for row in axes), a)  # type: ignore[arg-type]
     return rates | {index[drift.linear[i]]: a[i] for i in range(3)}
 
 
-def _own(vehicle: Vehicle, solution: Solution, order: list[int], g: int) -> list[Any]:
+def _own(vehicle: Vehicle, solution: VehicleSolution, order: list[int], g: int) -> list[Any]:
     """Torques at a group's hinges."""
     return [
         torque for torque, (k, _) in zip(solution.hinge_torques, vehicle.hinges, strict=True) if order[k] == g
@@ -202,10 +217,10 @@ def _own(vehicle: Vehicle, solution: Solution, order: list[int], g: int) -> list
 
 
 def _modal_rates(
-    found: Groups,
+    found: HingedGroups,
     order: list[int],
-    turned: dict[str, Spun],
-    solution: Solution,
+    turned: dict[str, ComplexAppendage],
+    solution: VehicleSolution,
     speeds: dict[int, Any],
     index: dict[Expr, int],
 ) -> dict[Expr, Any]:

@@ -20,7 +20,7 @@ from armillary.algebra.triples import (
 from armillary.mechanics.formalisms.jpl import mbdyfl, mbdyfn, mbdyfr
 from armillary.mechanics.formalisms.jpl.attitude import Attitude, attitude
 from armillary.mechanics.formalisms.jpl.barycentres import barycentres
-from armillary.mechanics.formalisms.jpl.deformation import coupling, deformation
+from armillary.mechanics.formalisms.jpl.deformation import appendage_deformation, coupling
 from armillary.mechanics.formalisms.jpl.equations import Assembled
 from armillary.mechanics.formalisms.jpl.rotors import rotor_acceleration, rotor_momentum, with_rotors
 from armillary.mechanics.formalisms.jpl.vehicle import Vehicle
@@ -33,7 +33,7 @@ FORMULATIONS: dict[str, Callable[[Vehicle], Assembled]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class VehicleSolution:
     """What a formulation gives at a state.
 
     ``modes`` has for each appendage η̈, or δ̇ then η̇ in MBDYFR. ``momentum`` is about the system's mass
@@ -50,7 +50,7 @@ class Solution:
     origin: Triple
 
 
-def solve(vehicle: Vehicle, formulation: str) -> Solution:
+def solve(vehicle: Vehicle, formulation: str) -> VehicleSolution:
     """The solution of a vehicle's equations by "mbdyfr", "mbdyfn" or "mbdyfl"."""
     turned = attitude(vehicle, "first" if formulation == "mbdyfl" else "finite")
     loaded = with_rotors(vehicle, turned)
@@ -73,7 +73,7 @@ def solve(vehicle: Vehicle, formulation: str) -> Solution:
     momentum = add(equations.momentum, rotor_momentum(vehicle, turned))
     torques = equations.hinge_torques(x, [hinge.torque for _, hinge in hinges])
     origin = _origin(loaded, turned, dw, modes, formulation)
-    return Solution(spin, accelerations, modes, rotors, momentum, torques, origin)
+    return VehicleSolution(spin, accelerations, modes, rotors, momentum, torques, origin)
 
 
 def spin_rates(vehicle: Vehicle, turned: Attitude, spin: Triple, hinges: list[Any]) -> list[Triple]:
@@ -126,7 +126,7 @@ def _shift(
             continue
         if formulation == "mbdyfr":
             columns = coupling(k, part)
-            moved = deformation(part, columns, vehicle.substructures[k].name)
+            moved = appendage_deformation(part, columns, vehicle.substructures[k].name)
             found.append((moved.shift, moved.shift_rate, negative(combined(columns.momenta, gained))))
         else:
             values = (part.coordinates, part.rates, gained)

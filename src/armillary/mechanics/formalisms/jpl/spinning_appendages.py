@@ -21,12 +21,13 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.triples import IDENTITY, Matrix, add, inner, matrix_vector, negative
+from armillary.algebra.triples import Matrix, add, inner, matrix_vector, negative
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.appendages import Pairs, columns
-from armillary.mechanics.formalisms.jpl.substructures import Group, Place, Reader, numbers
+from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, numbers
 from armillary.mechanics.formalisms.jpl.vehicle import NodeLoad, Particle, SpinningAppendage
-from armillary.mechanics.tree.rotation import General
+from armillary.mechanics.tree.rigid_groups import Reader
+from armillary.mechanics.tree.tree import Placement
 from armillary.model.body import Body
 from armillary.model.flexible.complex_modes import (
     Array,
@@ -43,7 +44,7 @@ _APART = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Spun:
+class ComplexAppendage:
     """A flexible body in complex modes: these, their ratios, and W from displacements to amplitudes."""
 
     body: Body
@@ -80,7 +81,7 @@ def _without_rounding(matrix: Array) -> Array:
     return np.where(np.abs(matrix) > 1e-14 * np.abs(matrix).max(initial=0.0), matrix, 0.0)
 
 
-def spun(body: Body, total_mass: Any) -> Spun:
+def complex_appendage(body: Body, total_mass: Any) -> ComplexAppendage:
     """The complex modes of a flexible body."""
     assert body.flex is not None
     part, where = body.flex.part, f"body '{body.name}'"
@@ -101,7 +102,7 @@ def spun(body: Body, total_mass: Any) -> Spun:
     if (given := part.complex_modes) is not None:
         _check_mass(part, total_mass, where)
         modes = ComplexModes(given.frequencies, given.psi, given.gamma)
-        return Spun(body, modes, amplitudes, given.damping)
+        return ComplexAppendage(body, modes, amplitudes, given.damping)
     spin = np.zeros(3) if part.spin is None else part.spin
     basis, stiffness = _basis(part, lumps, Mn, where)
     whole = spinning_matrices(lumps.masses, lumps.inertias, np.zeros_like(Mn), spin, total_mass)
@@ -109,7 +110,7 @@ def spun(body: Body, total_mass: Any) -> Spun:
     found = complex_modes(replace(moving, stiffness=moving.stiffness + stiffness), where)
     psi, gamma = (_without_rounding(basis @ a[:, : part.modes]) for a in (found.psi, found.gamma))
     modes = ComplexModes(found.frequencies[: part.modes], psi, gamma)
-    return Spun(body, modes, amplitudes, _ratios(part, where))
+    return ComplexAppendage(body, modes, amplitudes, _ratios(part, where))
 
 
 def _check_mass(part: FlexiblePart, total_mass: float, where: str) -> None:
@@ -157,7 +158,7 @@ def _basis(part: FlexiblePart, lumps: Lumps, Mn: Array, where: str) -> tuple[Arr
 
 
 def spinning_appendage(
-    found: Spun, place: Place, group: Group, pairs: Pairs, read: Reader
+    found: ComplexAppendage, place: Placement, group: HingedGroup, pairs: Pairs, read: Reader
 ) -> SpinningAppendage:
     """The appendage in its group's axes and about its o."""
     flex = found.body.flex
@@ -167,9 +168,7 @@ def spinning_appendage(
     for s, mass in enumerate(lumps.masses):
         moved, turned = slice(6 * s, 6 * s + 3), slice(6 * s + 3, 6 * s + 6)
         rows: Matrix = tuple(tuple(float(x) if x else 0 for x in row) for row in lumps.inertias[s])  # type: ignore[assignment]
-        inertia = (
-            rows if place.rotation == IDENTITY else General(place.rotation).symmetric_to_parent(rows, "")
-        )
+        inertia = place.turned_inertia(rows)
         where = place.point(numbers(lumps.positions[s]))
         particles.append(
             Particle(

@@ -11,17 +11,12 @@ What JPL's programs could not describe is an error here; ``kane`` and ``recursiv
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.triples import (
     IDENTITY,
-    ZERO_MATRIX,
-    ZEROS,
     Matrix,
     Triple,
     add,
@@ -42,14 +37,11 @@ from armillary.algebra.vectors import Frame, Vector
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.rotors import along
-from armillary.mechanics.tree.rotation import General
-from armillary.mechanics.tree.tree import point_mass_inertia
+from armillary.mechanics.tree.rigid_groups import GROUND, Reader, RigidGroup, rigid_groups
+from armillary.mechanics.tree.tree import Placement
 from armillary.model.body import Body
-from armillary.model.flexible.attachment import Nodal
 from armillary.model.joints import Drift, Turn
 from armillary.model.system import System
-
-Reader = Callable[[Any], Any]  # of the description's expressions, without dimensions; numbers as numbers
 
 
 def reader(plain: Undimensioned) -> Reader:
@@ -62,105 +54,68 @@ def reader(plain: Undimensioned) -> Reader:
     return read
 
 
-@dataclass(eq=False)
-class Group:
-    """Bodies that move as one: their mass, first moment and inertia about the first one's origin."""
+@dataclass(frozen=True, eq=False)
+class HingedGroup(RigidGroup):
+    """Bodies that move as one on hinges, whose axes are those of the inboard group."""
 
-    head: Body
-    inboard: int = -1
-    at: Triple = ZEROS  # of the hinge point, in the axes of the inboard group, from its origin
-    axes: tuple[Triple, ...] = ()  # of the hinges, in inboard axes
+    axes: tuple[Triple, ...] = ()
     turned: Matrix = IDENTITY
-    mass: Any = 0
-    first: Triple = ZEROS
-    inertia: Matrix = ZERO_MATRIX
-    flexible: list[Body] = field(default_factory=list)
-    rotors: list[int] = field(default_factory=list)  # groups that are its rotors
+    rotors: tuple[int, ...] = ()  # groups that are its rotors
     axial: Any = None  # of a rotor: its inertia about its axis
 
     @property
     def steps(self) -> tuple[Turn, ...]:
         """The turns of the joint that the group hangs on."""
-        return tuple(s for s in self.head.assembly.steps if isinstance(s, Turn))
+        return tuple(s for s in self.body.assembly.steps if isinstance(s, Turn))
+
+    @property
+    def flexible(self) -> list[Body]:
+        """Bodies with modes."""
+        return [body for body in self.bodies if body.flex is not None]
 
     @property
     def axis_vectors(self) -> list[Vector]:
         """The hinge axes as vectors."""
         frames: list[Frame] = []
-        frame = self.head.frame
+        frame = self.body.frame
         while len(frames) < len(self.steps):
             assert frame.parent is not None
             frame = frame.parent
             frames.append(frame)
         return [f.vector(step.axis) for f, step in zip(reversed(frames), self.steps, strict=True)]
 
-    def carry(self, mass: Any, centre: Triple, inertia: Matrix) -> None:
-        """More mass, at a place, with an inertia about that place."""
-        self.mass = plus(self.mass, mass)
-        self.first = add(self.first, scaled(centre, mass))
-        self.inertia = matrix_sum(self.inertia, inertia, point_mass_inertia(mass, centre))
-
-    @property
-    def centre(self) -> Triple:
-        """The mass centre o; the origin where there is no mass."""
-        return ZEROS if is_zero(self.mass) else scaled(self.first, 1 / self.mass)
-
-    @property
-    def central_inertia(self) -> Matrix:
-        """Inertia about o."""
-        return matrix_sum(self.inertia, scaled_matrix(point_mass_inertia(self.mass, self.centre), -1))
-
 
 @dataclass(frozen=True, eq=False)
-class Place:
-    """Where a body sits in its group: its axes and origin; ``node`` where it is a flexible body's node."""
+class HingedGroups:
+    """All groups, inboard ones first, and the placement of every body in its group."""
 
-    group: int
-    rotation: Matrix
-    origin: Triple
-    node: Any = None  # its key
-
-    def point(self, coordinates: Triple) -> Triple:
-        """A point of the body in the group's axes."""
-        return add(self.origin, matrix_vector(self.rotation, coordinates))
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """All groups, inboard ones first, and the place of every body (group −1 is the ground)."""
-
-    groups: list[Group]
-    places: dict[str, Place]
+    groups: list[HingedGroup]
+    placements: dict[str, Placement]
+    nodes: dict[int, Body]
 
     def above(self, g: int) -> list[int]:
         """The group, the one that it hangs on, and so on to the reference group."""
         found = []
         while g >= 0:
             found.append(g)
-            g = self.groups[g].inboard
+            g = self.groups[g].parent
         return found
 
 
-def gather(system: System, read: Reader, formulation: str) -> Groups:
+def hinged_groups(system: System, read: Reader, formulation: str) -> HingedGroups:
     """The groups of a system, or an error that names what the formulation cannot describe."""
     _check(system, formulation)
-    found = Groups([], {"ground": Place(-1, IDENTITY, ZEROS)})
-    for body in system.bodies.values():
-        _add(found, body, read, formulation)
-    if not found.groups:
+    found = rigid_groups(system, read, separate_flexible=False)
+    groups = [_hinged(i, group, read, formulation) for i, group in enumerate(found.groups)]
+    if not groups:
         raise ModelError(
             f"formalism '{formulation}': there is no body that is free in space; give one joint=Free()"
         )
-    _find_rotors(found)
-    _check_carriers(found, formulation)
-    return found
-
-
-def _check_carriers(found: Groups, formulation: str) -> None:
-    """An error for modes on a group without mass: their shift of its mass centre is not defined."""
-    for group in found.groups:
+    _find_rotors(groups)
+    for group in groups:  # the shift of a mass centre by modes is not defined without mass
         if group.flexible and is_zero(group.mass):
-            raise _refused(formulation, f"body '{group.head.name}' has modes and no mass", "give it some")
+            raise _refused(formulation, f"body '{group.name}' has modes and no mass", "give it some")
+    return HingedGroups(groups, found.placements, found.nodes)
 
 
 def _refused(formulation: str, what: str, remedy: str = "") -> ModelError:
@@ -188,72 +143,31 @@ def _check(system: System, formulation: str) -> None:
             )
 
 
-def _add(found: Groups, body: Body, read: Reader, formulation: str) -> None:
-    assert body.parent is not None
-    base = found.places[body.parent.name]
-    if base.node is not None:
+def _hinged(index: int, group: RigidGroup, read: Reader, formulation: str) -> HingedGroup:
+    body, steps = group.body, group.body.assembly.steps
+    if group.parent < GROUND:
         raise _refused(
             formulation,
-            f"body '{body.name}' hangs on a node of a flexible body, but appendages carry nothing",
+            f"body '{group.name}' hangs on a node of a flexible body, but appendages carry nothing",
         )
-    if isinstance(body.joint, Nodal):
-        found.places[body.name] = Place(base.group, base.rotation, base.origin, _node_key(body))
-        return
-    orient = IDENTITY if body.orient is None else General(body.orient).map(read).matrix
-    at = tuple(read(x) for x in body.at)
-    if not body.assembly.steps:
-        place = Place(base.group, matrix_product(base.rotation, orient), base.point(at))
-    else:
-        found.groups.append(_group(found, body, base, at, orient, read, formulation))
-        place = Place(len(found.groups) - 1, IDENTITY, ZEROS)
-    found.places[body.name] = place
-    if place.group >= 0:
-        _carry(found.groups[place.group], place, body, read)
-
-
-def _node_key(body: Body) -> Any:
-    assert body.parent is not None and body.parent.flex is not None
-    return body.parent.flex.places[body.name].key
-
-
-def _group(
-    found: Groups, body: Body, base: Place, at: Triple, orient: Matrix, read: Reader, formulation: str
-) -> Group:
-    steps = body.assembly.steps
-    if base.group < 0:
+    if group.parent == GROUND:
         drift = steps[0]
-        if found.groups or not isinstance(drift, Drift) or len(drift.linear) + len(drift.angular) < 6:
-            which = "a second body" if found.groups else f"it ({body.joint.describe()})"
+        if index or not isinstance(drift, Drift) or len(drift.linear) + len(drift.angular) < 6:
+            which = "a second body" if index else f"it ({body.joint.describe()})"
             raise _refused(
                 formulation,
-                f"body '{body.name}': {which} on the ground; there is one reference body, free in space",
+                f"body '{group.name}': {which} on the ground; there is one reference body, free in space",
                 "hang it on another body, or give the reference body joint=Free()",
             )
-        return Group(body)
+        return HingedGroup(**vars(group))
     if not all(isinstance(step, Turn) for step in steps):
         raise _refused(
             formulation,
-            f"the joint of body '{body.name}' ({body.joint.describe()}) is not made of one to three hinges",
+            f"the joint of body '{group.name}' ({body.joint.describe()}) is not made of one to three hinges",
             "use Revolute or Gimbal",
         )
-    axes = tuple(matrix_vector(base.rotation, [read(a) for a in s.axis]) for s in steps)  # type: ignore[union-attr]
-    return Group(body, base.group, base.point(at), axes, matrix_product(base.rotation, orient))
-
-
-def _carry(group: Group, place: Place, body: Body, read: Reader) -> None:
-    """The body's mass and that of its flexible part."""
-    inertia = General(body.inertia).map(read).matrix
-    centre = place.point(tuple(read(x) for x in body.com_coordinates))
-    group.carry(read(body.mass), centre, _rotated(place.rotation, inertia))
-    if body.flex is None:
-        return
-    group.flexible.append(body)
-    part = body.flex.part
-    if part.mass:
-        c = part.first / part.mass
-        own = part.inertia - part.mass * ((c @ c) * np.eye(3) - np.outer(c, c))
-        rows: Matrix = tuple(tuple(float(x) for x in row) for row in own)  # type: ignore[assignment]
-        group.carry(part.mass, place.point(numbers(c)), _rotated(place.rotation, rows))
+    axes = tuple(matrix_vector(group.mount, [read(a) for a in s.axis]) for s in steps)  # type: ignore[union-attr]
+    return HingedGroup(**vars(group), axes=axes, turned=matrix_product(group.mount, group.orient))
 
 
 def numbers(values: Any) -> Triple:
@@ -262,14 +176,11 @@ def numbers(values: Any) -> Triple:
     return x, y, z
 
 
-def _rotated(rotation: Matrix, inertia: Matrix) -> Matrix:
-    return inertia if rotation == IDENTITY else General(rotation).symmetric_to_parent(inertia, "")
-
-
-def _find_rotors(found: Groups) -> None:
-    inboard = {group.inboard for group in found.groups}
-    for i, group in enumerate(found.groups):
-        if group.inboard < 0 or i in inboard or group.flexible or len(group.axes) != 1:
+def _find_rotors(groups: list[HingedGroup]) -> None:
+    """Marks balanced axisymmetric groups as rotors, and gives their mass to the groups that carry them."""
+    carriers = {group.parent for group in groups}
+    for i, group in enumerate(groups):
+        if group.parent < 0 or i in carriers or group.flexible or len(group.axes) != 1:
             continue
         axis = matrix_vector(transposed(group.turned), group.axes[0])
         J = group.central_inertia
@@ -286,11 +197,11 @@ def _find_rotors(found: Groups) -> None:
             continue
         if not all(_vanishes(x, 1.0) for x in off):
             continue
-        carrier = found.groups[group.inboard]
         across = matrix_sum(scaled_matrix(IDENTITY, transverse), along(group.axes[0], minus(0, transverse)))
-        carrier.carry(group.mass, add(group.at, scaled(group.axes[0], distance)), across)
-        carrier.rotors.append(i)
-        group.axial = axial
+        at = add(group.place, scaled(group.axes[0], distance))
+        carrier = groups[group.parent].with_mass(group.mass, at, across)
+        groups[group.parent] = replace(carrier, rotors=(*carrier.rotors, i))
+        groups[i] = replace(group, axial=axial)
 
 
 def _vanishes(x: Any, scale: float) -> bool:

@@ -37,7 +37,7 @@ from armillary.algebra.triples import (
     plus,
     times,
 )
-from armillary.mechanics.tree.loads import AppliedLoads, Wrench, along_modes, twist_dot
+from armillary.mechanics.tree.loads import AppliedLoads, Wrench, components_along_modes, twist_dot
 from armillary.mechanics.tree.tree import Link, Tree
 
 Columns = tuple[tuple[Triple, Triple], ...]
@@ -80,7 +80,7 @@ def modal_momenta(tree: Tree, motions: Sequence[Velocity], momenta: Sequence[Wre
             own = twist_dot((modes.H[p], modes.P[p]), (motion.w, motion.v))
             found[d.index] = plus(own, combination(modes.M[p], modes.speeds))
     for i, wrench in enumerate(momenta):
-        _join(found, along_modes(tree, i, wrench))
+        _join(found, components_along_modes(tree, i, wrench))
     return found
 
 
@@ -106,7 +106,7 @@ def modal_rates(
             value = plus(value, plus(inner(modes.P[p], fall), applied.forces.get(d.index, 0)))
             found[d.index] = minus(value, modes.restoring[p])
     for i, link in enumerate(tree.links):
-        _join(found, along_modes(tree, i, balances[i]))
+        _join(found, components_along_modes(tree, i, balances[i]))
         if i in column_rates:
             modes = tree.links[link.carrier].modes
             assert modes is not None

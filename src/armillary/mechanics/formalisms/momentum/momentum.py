@@ -29,7 +29,6 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, minus, named, plus, scaled, times
 from armillary.mechanics.formalisms import recursive
-from armillary.mechanics.formalisms.kane import Composite, ImplicitEquations, mass_matrix
 from armillary.mechanics.formalisms.momentum.modes import (
     Columns,
     Velocity,
@@ -38,9 +37,10 @@ from armillary.mechanics.formalisms.momentum.modes import (
     modal_momenta,
     modal_rates,
 )
-from armillary.mechanics.tree.loads import AppliedLoads, Wrench, along, gathered
+from armillary.mechanics.tree.loads import AppliedLoads, Wrench, accumulated_wrenches, component_along
+from armillary.mechanics.tree.mass_matrix import Composite, mass_matrix
 from armillary.mechanics.tree.tree import ANGULAR, LINEAR, Freedom, Link, Tree, deformed
-from armillary.mechanics.tree.uncouple import uncouple
+from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 
 WAYS = ("matrix", "recursion")  # of solving for the speeds
 
@@ -66,9 +66,9 @@ def with_speeds(tree: Tree, speeds: Mapping[int, Any]) -> Tree:
 def velocities(tree: Tree) -> list[Velocity]:
     """The motion of every link, parents first."""
     found: list[Velocity] = []
-    still = Velocity(ZEROS, ZEROS)
+    at_rest = Velocity(ZEROS, ZEROS)
     for link in tree.links:
-        parent = found[link.parent] if link.parent >= 0 else still
+        parent = found[link.parent] if link.parent >= 0 else at_rest
         place = named(add(parent.v, cross_triples(parent.w, link.offset)), f"vj_{link.name}")
         bent = flexed_velocity(tree, link)
         w = add(link.rotation.to_child(parent.w), _own_speeds(link, ANGULAR), bent.w)
@@ -94,7 +94,7 @@ def composite_momenta(tree: Tree, motions: Sequence[Velocity]) -> list[Wrench]:
     for link, motion in zip(tree.links, motions, strict=True):
         rigid, bent = Composite.of(link).momentum(motion.w, motion.v), added_momentum(link)
         own.append((add(rigid[0], bent[0]), add(rigid[1], bent[1])))
-    return gathered(tree, own, "l")
+    return accumulated_wrenches(tree, own, "l")
 
 
 def weights(tree: Tree, falls_of: Mapping[int, Triple] | None = None) -> list[Weight]:
@@ -120,13 +120,15 @@ def weights(tree: Tree, falls_of: Mapping[int, Triple] | None = None) -> list[We
 
 def external_loads(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
     """(N, F) of the applied loads, gravity not among them, on everything from each joint outwards."""
-    return gathered(tree, [applied.wrenches.get(i, (ZEROS, ZEROS)) for i in range(len(tree.links))], "e")
+    return accumulated_wrenches(
+        tree, [applied.wrenches.get(i, (ZEROS, ZEROS)) for i in range(len(tree.links))], "e"
+    )
 
 
 def conjugate_momenta(tree: Tree, motions: Sequence[Velocity], momenta: Sequence[Wrench]) -> dict[int, Any]:
     """p by speed index, prescribed speeds included."""
     found = {
-        d.index: plus(along(d, *momenta[i]), times(d.armature, d.speed))
+        d.index: plus(component_along(d, *momenta[i]), times(d.armature, d.speed))
         for i, link in enumerate(tree.links)
         for d in link.freedoms
     }
@@ -148,7 +150,7 @@ def conjugate_rates(
     rates = modal_rates(tree, motions, momenta, balances, falls, applied, column_rates)
     for link, balance in zip(tree.links, balances, strict=True):
         for d in link.freedoms:
-            value = plus(along(d, *balance), applied.forces.get(d.index, 0))
+            value = plus(component_along(d, *balance), applied.forces.get(d.index, 0))
             rates[d.index] = fn.named(value, f"pdot_{d.index + 1}")
     return rates
 
@@ -172,6 +174,6 @@ def solved_speeds(tree: Tree, momenta: Mapping[int, Any], way: str) -> dict[int,
     b = conjugate_momenta(known, motions, composite_momenta(known, motions))
     right = {d.index: fn.named(minus(momenta[d.index], b[d.index]), f"p_{d.index + 1}") for d in unknown}
     if way == "recursion":
-        return recursive.accelerations(tree, AppliedLoads({}, right), still=True)
+        return recursive.accelerations(tree, AppliedLoads({}, right), at_rest=True)
     names = {d.index: d.name for d in unknown}
     return uncouple(ImplicitEquations(mass_matrix(tree), right, names), "fewest neighbours")

@@ -38,7 +38,7 @@ from armillary.algebra.triples import (
     unit,
 )
 from armillary.mechanics.formalisms.momentum.momentum import Weight
-from armillary.mechanics.tree.loads import AppliedLoads, Wrench, along
+from armillary.mechanics.tree.loads import AppliedLoads, Wrench, component_along
 from armillary.mechanics.tree.tree import LINEAR, Tree
 
 
@@ -77,7 +77,7 @@ class Root:
     def conjugate(self, tree: Tree, H: Triple) -> dict[int, Any]:
         """Conjugate momenta of this body's own speeds relative to the mass centre, by index."""
         n = from_ground(tree, self.link, H)
-        found = {d.index: along(d, n, ZEROS) for d in tree.links[self.link].freedoms}
+        found = {d.index: component_along(d, n, ZEROS) for d in tree.links[self.link].freedoms}
         for i in self.slides:
             found |= {d.index: 0 for d in tree.links[i].freedoms}
         return found
@@ -89,7 +89,7 @@ class Root:
         v = named(scaled(P, 1 / masses[self.base].mass), f"vc_{self.name}")
         links = self.slides or (self.link,)
         return {
-            d.index: along(d, ZEROS, from_ground(tree, i, v))
+            d.index: component_along(d, ZEROS, from_ground(tree, i, v))
             for i in links
             for d in tree.links[i].freedoms
             if d.direction >= LINEAR

@@ -28,10 +28,9 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, total
 from armillary.algebra.triples import is_zero, minus, plus, times
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
-from armillary.mechanics.formalisms.kane import ImplicitEquations
-from armillary.mechanics.formalisms.redundant.joints import Row
-from armillary.mechanics.formalisms.redundant.parts import Part, Parts, mass_block
-from armillary.mechanics.tree.uncouple import uncouple
+from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, AbsoluteBody, mass_block
+from armillary.mechanics.formalisms.redundant.joints import AbsoluteConstraint
+from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 
 SINGULAR = 1e-12  # of the largest eigenvalue: a mass matrix with a smaller one counts as singular
 
@@ -57,8 +56,8 @@ class Bordered:
 
     def __init__(
         self,
-        parts: Parts,
-        rows: Sequence[Row],
+        parts: AbsoluteBodies,
+        rows: Sequence[AbsoluteConstraint],
         forms: Sequence[Form],
         gammas: Sequence[Expr],
         inputs: Inputs,
@@ -110,7 +109,7 @@ class Bordered:
         self._check(weak, values)
         return [p.name for p in weak]
 
-    def _check(self, weak: list[Part], values: dict[Expr, float]) -> None:
+    def _check(self, weak: list[AbsoluteBody], values: dict[Expr, float]) -> None:
         """An error where the constraints leave a massless part to itself."""
         order = self.order
         M = _numbers(self.matrix, order, values)
@@ -166,13 +165,13 @@ def _pair(i: int, j: int) -> tuple[int, int]:
     return (i, j) if i <= j else (j, i)
 
 
-def total_mass(parts: Iterable[Part]) -> Expr:
+def total_mass(parts: Iterable[AbsoluteBody]) -> Expr:
     """Mass of all parts; 1 where none has any."""
     mass = as_expr(sum((as_expr(p.mass) for p in parts), ZERO))
     return UNIT if is_zero(mass) else mass
 
 
-def _size(parts: Iterable[Part]) -> Expr:
+def _size(parts: Iterable[AbsoluteBody]) -> Expr:
     """A squared length of the system: that of joints and radii of gyration, or 1 where all are points."""
     lengths = [x * x for p in parts for x in map(as_expr, p.place) if not is_zero(x)]
     mass = total_mass(parts)
@@ -182,7 +181,7 @@ def _size(parts: Iterable[Part]) -> Expr:
     return total([(1, x) for x in lengths]) if lengths else UNIT
 
 
-def _singular(part: Part, values: dict[Expr, float]) -> bool:
+def _singular(part: AbsoluteBody, values: dict[Expr, float]) -> bool:
     """Whether a part's mass matrix is singular with these values."""
     found = np.linalg.eigvalsh(_numbers(mass_block(part), {s: i for i, s in enumerate(part.speeds)}, values))
     return bool(found[0] <= SINGULAR * max(found[-1], 1e-300))

@@ -28,11 +28,16 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, symbol
 from armillary.algebra.triples import is_zero
 from armillary.algebra.walk import Undimensioned, substitute, symbols, transform
 from armillary.errors import ModelError
+from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, absolute_bodies
+from armillary.mechanics.formalisms.redundant.absolute_states import absolute_states
 from armillary.mechanics.formalisms.redundant.bordered import Bordered, Form, Inputs, total_mass
-from armillary.mechanics.formalisms.redundant.joints import Row, aligned, joint_rows, joint_speeds
+from armillary.mechanics.formalisms.redundant.joints import (
+    AbsoluteConstraint,
+    aligned_coordinates,
+    joint_rows,
+    joint_speeds,
+)
 from armillary.mechanics.formalisms.redundant.loads import forces
-from armillary.mechanics.formalisms.redundant.parts import Parts, parts_of
-from armillary.mechanics.formalisms.redundant.place import placed
 from armillary.model.system import System
 from armillary.model.unit_system import default_value
 
@@ -45,8 +50,8 @@ class Redundant:
     coordinates; ``joint_speeds`` and ``joint_accelerations`` replace the description's u and u̇.
     """
 
-    parts: Parts
-    rows: tuple[Row, ...]
+    parts: AbsoluteBodies
+    rows: tuple[AbsoluteConstraint, ...]
     forms: tuple[Form, ...]  # B, row by row
     time: Expr
     coordinates: tuple[Expr, ...]
@@ -76,7 +81,7 @@ class Redundant:
 
 def redundant_equations(system: System, plain: Undimensioned) -> Redundant:
     """The bordered equations of a system and all that their integration needs."""
-    parts = parts_of(system, plain)
+    parts = absolute_bodies(system, plain)
     if not parts.parts:
         raise ModelError(f"system '{system.name}' has no moving body")
     u = {k: v for i in range(len(parts.parts)) for k, v in joint_speeds(parts, i).items()}
@@ -107,14 +112,16 @@ def redundant_equations(system: System, plain: Undimensioned) -> Redundant:
     gained = directional_derivatives([u[speed] for speed in driven], rates)
     for (speed, inertia), gamma in zip(driven.items(), gained, strict=True):
         solver.add_armature(inertia, _form(u[speed], speeds), gamma)
-    place = placed(system, parts, plain)
+    place = absolute_states(system, parts, plain)
     supported = solver.support(_sample(system, parts, place, plain))
     moving = rates | dict(zip(speeds, accelerations, strict=True))
     dots = dict(zip(u, directional_derivatives(u.values(), moving), strict=True))
     accelerated = {plain(system.accelerations[s]): dots[plain(s)] for s in system.speeds}
     align: dict[Expr, Expr] = {}
     for i, part in enumerate(parts.parts):
-        align |= aligned(parts, i, {plain(q): described[plain(q)] for q in part.body.joint_coordinates})
+        align |= aligned_coordinates(
+            parts, i, {plain(q): described[plain(q)] for q in part.body.joint_coordinates}
+        )
     return Redundant(
         parts=parts,
         rows=tuple(rows),
@@ -144,7 +151,9 @@ def _symbols(system: System, names: Iterable[str]) -> tuple[Expr, ...]:
 # ---------------------------------------------------------------- constraints
 
 
-def _rows(system: System, parts: Parts, u: dict[Expr, Expr], plain: Undimensioned) -> list[Row]:
+def _rows(
+    system: System, parts: AbsoluteBodies, u: dict[Expr, Expr], plain: Undimensioned
+) -> list[AbsoluteConstraint]:
     """All constraints: of each joint, of given and locked speeds, and the user's own."""
     rows = [row for i in range(len(parts.parts)) for row in joint_rows(parts, i)]
     owners = {plain(s): i for i, part in enumerate(parts.parts) for s in part.body.speeds}
@@ -153,13 +162,17 @@ def _rows(system: System, parts: Parts, u: dict[Expr, Expr], plain: Undimensione
         position = None
         if given.coordinate is not None and given.position is not None:
             position = plain(given.coordinate) - plain(given.position)
-        rows.append(Row(f"given {speed.data.name}", u[speed] - plain(given.value), position, owners[speed]))
+        rows.append(
+            AbsoluteConstraint(
+                f"given {speed.data.name}", u[speed] - plain(given.value), position, owners[speed]
+            )
+        )
     for locked in system.locked:
         speed = plain(locked)
-        rows.append(Row(f"given {speed.data.name}", u[speed], None, owners[speed]))
+        rows.append(AbsoluteConstraint(f"given {speed.data.name}", u[speed], None, owners[speed]))
     for c in system.constraints.values():
         position = None if c.position is None else plain(c.position)
-        rows.append(Row(c.name, substitute(plain(c.speed), u), position))
+        rows.append(AbsoluteConstraint(c.name, substitute(plain(c.speed), u), position))
     return rows
 
 
@@ -170,7 +183,9 @@ def _form(speed: Expr, speeds: Iterable[Expr]) -> Form:
     return {v: fn.named(c, "B") for v, c in found.items() if not is_zero(c)}
 
 
-def _sample(system: System, parts: Parts, place: dict[Expr, Expr], plain: Undimensioned) -> dict[Expr, float]:
+def _sample(
+    system: System, parts: AbsoluteBodies, place: dict[Expr, Expr], plain: Undimensioned
+) -> dict[Expr, float]:
     """Defaults of parameters (one where there is none), and absolute coordinates for joints at any place."""
     rng = np.random.default_rng(0)
     values: dict[Expr, float] = {plain(s): float(rng.uniform(0.3, 0.9)) for s in system.coordinates}

@@ -47,14 +47,15 @@ from armillary.algebra.triples import (
     unit,
 )
 from armillary.algebra.walk import substitute
+from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, AbsoluteBody
 from armillary.mechanics.formalisms.redundant.modes import NodeFrame
-from armillary.mechanics.formalisms.redundant.parts import GROUND, Part, Parts
+from armillary.mechanics.tree.rigid_groups import GROUND
 from armillary.model.joints import Drift
 from armillary.model.joints.base import across, axis_rotation
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class AbsoluteConstraint:
     """One constraint: ``speed`` stays zero, and ``position`` where there is one, whose rate it is."""
 
     name: str
@@ -70,8 +71,8 @@ class _Joint:
     ``child`` is what the joint holds: the part at its origin, or one of its nodes.
     """
 
-    part: Part
-    child: Part | NodeFrame
+    part: AbsoluteBody
+    child: AbsoluteBody | NodeFrame
     S: Matrix
     place: Triple  # D
     rate: Triple  # Ḋ
@@ -84,9 +85,9 @@ class _Joint:
     ends: list[Triple]  # the turns' axes in the child's own axes, where they do not depend on later turns
 
 
-def _seen(parts: Parts, index: int) -> _Joint:
+def _seen(parts: AbsoluteBodies, index: int) -> _Joint:
     part = parts.parts[index]
-    child: Part | NodeFrame = part if part.end is None else part.end
+    child: AbsoluteBody | NodeFrame = part if part.end is None else part.end
     name, base = part.name, part.parent
     R_P, w_P = parts.rotation(base), parts.spin(base)
     S = child.R if base == GROUND else matrix_product(transposed(R_P), child.R, f"S_{name}")
@@ -116,16 +117,18 @@ def _seen(parts: Parts, index: int) -> _Joint:
 # ---------------------------------------------------------------- what a joint forbids
 
 
-def joint_rows(parts: Parts, index: int) -> list[Row]:
+def joint_rows(parts: AbsoluteBodies, index: int) -> list[AbsoluteConstraint]:
     """Constraints of the joint that carries a part."""
     joint = _seen(parts, index)
     bound = joint.part.parent != GROUND or joint.part.end is not None  # else d has the joint's slides alone
     found = _translation_rows(parts, joint) if bound else []
     found += _rotation_rows(joint)
-    return [Row(f"{joint.part.name} {what}", as_expr(v), as_expr(p), index) for what, v, p in found]
+    return [
+        AbsoluteConstraint(f"{joint.part.name} {what}", as_expr(v), as_expr(p), index) for what, v, p in found
+    ]
 
 
-def _translation_rows(parts: Parts, joint: _Joint) -> list[tuple[str, Any, Any]]:
+def _translation_rows(parts: AbsoluteBodies, joint: _Joint) -> list[tuple[str, Any, Any]]:
     part, child = joint.part, joint.child
     if not joint.directions:
         carried = matrix_vector(joint.parent, named(cross_triples(joint.parent_spin, part.place), "wxa"))
@@ -146,7 +149,7 @@ def _rotation_rows(joint: _Joint) -> list[tuple[str, Any, Any]]:
     fixed = matrix_product(part.mount, part.orient)
     if not axes:
         speed = add(joint.child.w, scaled(matrix_vector(transposed(fixed), joint.parent_spin), -1))
-        gap = turned_by(matrix_product(transposed(fixed), S))
+        gap = rotation_vector(matrix_product(transposed(fixed), S))
         return [(f"about {AXES[i]}", speed[i], gap[i]) for i in range(3)]
     if len(axes) == 1:
         gap = cross_triples(axes[0], matrix_vector(S, joint.ends[0]))
@@ -158,7 +161,7 @@ def _rotation_rows(joint: _Joint) -> list[tuple[str, Any, Any]]:
     return [("twist", inner(cross_triples(last, axes[0]), joint.spin), kept)]
 
 
-def turned_by(small: Matrix) -> Triple:
+def rotation_vector(small: Matrix) -> Triple:
     """The rotation vector of a rotation that is nearly none: half its skew part."""
     pairs = ((2, 1), (0, 2), (1, 0))
     return tuple(times(0.5, minus(small[i][j], small[j][i])) for i, j in pairs)
@@ -176,7 +179,7 @@ def _normals(axes: Sequence[Triple]) -> list[Triple]:
     return [first, cross_triples(axis, first)]
 
 
-def joint_speeds(parts: Parts, index: int) -> dict[Expr, Expr]:
+def joint_speeds(parts: AbsoluteBodies, index: int) -> dict[Expr, Expr]:
     """The joint's own speeds from absolute ones, and those of the part's modes."""
     joint = _seen(parts, index)
     found = _speeds(joint, joint.rate, joint.spin, joint.own_spin)
@@ -246,7 +249,7 @@ def _is_triad(axes: list[Triple]) -> bool:
 # ---------------------------------------------------------------- its coordinates, kept in step
 
 
-def aligned(parts: Parts, index: int, rates: dict[Expr, Expr]) -> dict[Expr, Expr]:
+def aligned_coordinates(parts: AbsoluteBodies, index: int, rates: dict[Expr, Expr]) -> dict[Expr, Expr]:
     """The joint's coordinates after one step of Newton's method towards the absolute ones.
 
     ``rates`` are q̇ = N(q) u in terms of the joint's speeds. Amplitudes are the absolute ones.
@@ -267,6 +270,6 @@ def aligned(parts: Parts, index: int, rates: dict[Expr, Expr]) -> dict[Expr, Exp
         rotation = matrix_product(rotation, axis_rotation(turn.axis, turn.angle), f"Rq_{part.name}")
     rotation = matrix_product(matrix_product(part.mount, rotation), part.orient, f"Sq_{part.name}")
     missing = named(add(joint.place, scaled(shown, -1)), f"miss_{part.name}")
-    tilt = named(turned_by(matrix_product(transposed(rotation), joint.S)), f"turn_{part.name}")
+    tilt = named(rotation_vector(matrix_product(transposed(rotation), joint.S)), f"turn_{part.name}")
     step = _speeds(joint, missing, named(matrix_vector(joint.S, tilt), f"tilt_{part.name}"), tilt)
     return {q: q + substitute(rate, step) for q, rate in rates.items()} | modal

@@ -21,8 +21,9 @@ from armillary.algebra.triples import (
     transposed,
 )
 from armillary.algebra.walk import Undimensioned, transform
-from armillary.mechanics.formalisms.redundant.modes import pushed
-from armillary.mechanics.formalisms.redundant.parts import GROUND, Parts, inertia_remainder
+from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, inertia_remainder
+from armillary.mechanics.formalisms.redundant.modes import node_load
+from armillary.mechanics.tree.rigid_groups import GROUND
 from armillary.model import motion
 from armillary.model.body import Body
 from armillary.model.records import Load
@@ -30,7 +31,9 @@ from armillary.model.space.attraction import all_gravities, all_loads
 from armillary.model.system import System
 
 
-def forces(system: System, parts: Parts, u: dict[Expr, Expr], plain: Undimensioned) -> dict[Expr, Any]:
+def forces(
+    system: System, parts: AbsoluteBodies, u: dict[Expr, Expr], plain: Undimensioned
+) -> dict[Expr, Any]:
     """f by absolute speed: gravity and loads less inertia remainders."""
     gravity: Triple = ZEROS
     for g in all_gravities(system):
@@ -55,7 +58,7 @@ def forces(system: System, parts: Parts, u: dict[Expr, Expr], plain: Undimension
             if home < GROUND:
                 node = parts.nodes[home]
                 home = node.part
-                n, bent = pushed(node, parts.parts[home], n, f)
+                n, bent = node_load(node, parts.parts[home], n, f)
                 modal[home] = [plus(a, b) for a, b in zip(modal[home], bent, strict=True)]
             moment[home], force[home] = add(moment[home], n), add(force[home], f)
     found: dict[Expr, Any] = {}
@@ -69,7 +72,9 @@ def forces(system: System, parts: Parts, u: dict[Expr, Expr], plain: Undimension
     return {v: fn.named(x, f"f_{v.data.name}") for v, x in zip(found, values, strict=True)}
 
 
-def _wrench(load: Load, body: Body, sign: int, parts: Parts, plain: Undimensioned) -> tuple[Triple, Triple]:
+def _wrench(
+    load: Load, body: Body, sign: int, parts: AbsoluteBodies, plain: Undimensioned
+) -> tuple[Triple, Triple]:
     """(moment about the origin in the part's axes, force in ground axes) of one end of a load."""
     placement = parts.placements[body.name]
     own = named(scaled(parts.components(load.vector, placement.link, plain), sign), load.name)

@@ -44,11 +44,11 @@ from armillary.model.flexible.part import Node
 from armillary.model.joints import Flexed
 
 if TYPE_CHECKING:
-    from armillary.mechanics.formalisms.redundant.parts import Part
+    from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBody
 
 
 @dataclass(frozen=True, eq=False)
-class PartModes:
+class AbsoluteModes:
     """Amplitudes η and rates ξ of a part's modes, the description's own symbols of both, and its shape."""
 
     eta: tuple[Expr, ...]
@@ -71,7 +71,7 @@ class NodeFrame:
     velocity: Triple
 
 
-def node_frame(index: int, part: Part, node: Node, plain: Undimensioned) -> NodeFrame:
+def node_frame(index: int, part: AbsoluteBody, node: Node, plain: Undimensioned) -> NodeFrame:
     """The frame of a node of a flexible part."""
     modes = part.modes
     assert modes is not None
@@ -108,7 +108,9 @@ def _plain(step: Flexed, plain: Undimensioned) -> Flexed:
     )
 
 
-def pushed(frame: NodeFrame, part: Part, moment: Triple, force: Triple) -> tuple[Triple, list[Any]]:
+def node_load(
+    frame: NodeFrame, part: AbsoluteBody, moment: Triple, force: Triple
+) -> tuple[Triple, list[Any]]:
     """(moment about the part's origin in its axes, forces on its modes) of a wrench on a node.
 
     The moment is about the node in its axes, the force in ground axes.
@@ -120,7 +122,7 @@ def pushed(frame: NodeFrame, part: Part, moment: Triple, force: Triple) -> tuple
     return carried, [plus(inner(moving, here), inner(turning, moment)) for moving, turning in columns]
 
 
-def modal_mass(part: Part, rows: Sequence[Triple]) -> dict[tuple[Expr, Expr], Any]:
+def modal_mass(part: AbsoluteBody, rows: Sequence[Triple]) -> dict[tuple[Expr, Expr], Any]:
     """Elements of the mass matrix that modes have with v (whose directions are ``rows`` in body axes), with
     each other and with w.
     """
@@ -135,7 +137,7 @@ def modal_mass(part: Part, rows: Sequence[Triple]) -> dict[tuple[Expr, Expr], An
     return found
 
 
-def modal_remainder(part: Part) -> tuple[Triple, Triple, list[Any]]:
+def modal_remainders(part: AbsoluteBody) -> tuple[Triple, Triple, list[Any]]:
     """What moving modes add to the inertia force and moment, both in body axes, and the remainder of each
     mode's own equation with S(u).
 

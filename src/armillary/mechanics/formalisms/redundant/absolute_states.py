@@ -8,14 +8,15 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.triples import Matrix, Triple, add, inner, scaled
 from armillary.algebra.vectors import direction_cosines
 from armillary.algebra.walk import Undimensioned
+from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies
 from armillary.mechanics.formalisms.redundant.joints import duals
-from armillary.mechanics.formalisms.redundant.parts import GROUND, Parts
+from armillary.mechanics.tree.rigid_groups import GROUND
 from armillary.model import motion
 from armillary.model.joints.free import euler_parameters
 from armillary.model.system import System
 
 
-def placed(system: System, parts: Parts, plain: Undimensioned) -> dict[Expr, Expr]:
+def absolute_states(system: System, parts: AbsoluteBodies, plain: Undimensioned) -> dict[Expr, Expr]:
     """Every absolute coordinate and speed as an expression of q and u."""
     ground = system.ground.frame
     found: dict[Expr, Any] = {}

@@ -22,22 +22,22 @@ from armillary.algebra import functions as fn
 from armillary.algebra.triples import ZEROS, Triple, add, minus, named, plus, scaled, times
 from armillary.mechanics.constraints.gears import Cluster, Gears
 from armillary.mechanics.formalisms.contribution import HUB, left_at_hub
-from armillary.mechanics.formalisms.kane import ImplicitEquations, free
 from armillary.mechanics.tree.articulated import Articulated
-from armillary.mechanics.tree.loads import Wrench, along, to_parent
+from armillary.mechanics.tree.loads import Wrench, component_along, wrench_at_parent
+from armillary.mechanics.tree.mass_matrix import unknown_freedoms
 from armillary.mechanics.tree.tree import Freedom, Tree
-from armillary.mechanics.tree.uncouple import Eliminated, eliminate
+from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate
 
 _NOTHING: Wrench = (ZEROS, ZEROS)
 
 
-class Block:
+class GearGroup:
     """A group under elimination: link by link from the leaves, then as a whole."""
 
     def __init__(
-        self, tree: Tree, cluster: Cluster, gears: Gears, forces: Mapping[int, Any], still: bool
+        self, tree: Tree, cluster: Cluster, gears: Gears, forces: Mapping[int, Any], at_rest: bool
     ) -> None:
-        self.tree, self.cluster, self.gears, self.forces, self.still = tree, cluster, gears, forces, still
+        self.tree, self.cluster, self.gears, self.forces, self.at_rest = tree, cluster, gears, forces, at_rest
         self.matrix: dict[tuple[int, int], Any] = {}
         self.force: dict[int, Any] = dict.fromkeys(cluster.unknowns, 0)
         self.arrived: dict[int, dict[int, Wrench]] = {}  # by link and unknown
@@ -45,13 +45,13 @@ class Block:
 
     def gather(self, index: int, body: Articulated) -> None:
         """The equations of a link's joints, with the inertia felt at the link, all beyond it included."""
-        joints = free(self.tree.links[index])
+        joints = unknown_freedoms(self.tree.links[index])
         below = self.arrived.pop(index, {})
         own: dict[int, Wrench] = {}
         for d in joints:
             column = body.column(d)
-            value = minus(self.forces.get(d.index, 0), along(d, body.n, body.f))
-            value = value if self.still else minus(value, d.armature_effort)
+            value = minus(self.forces.get(d.index, 0), component_along(d, body.n, body.f))
+            value = value if self.at_rest else minus(value, d.armature_effort)
             for s, k in self.shares(d).items():
                 own[s] = _sum(own.get(s, _NOTHING), _times(column, k))
                 self.force[s] = plus(self.force[s], times(k, value))
@@ -67,9 +67,9 @@ class Block:
         for r, k in self.shares(d).items():
             for s, wrench in own.items():
                 if s >= r:
-                    self._add(r, s, times(k, along(d, *wrench)))
+                    self._add(r, s, times(k, component_along(d, *wrench)))
             for s, wrench in below.items():
-                self._add(r, s, times(times(k, along(d, *wrench)), 2 if r == s else 1))
+                self._add(r, s, times(times(k, component_along(d, *wrench)), 2 if r == s else 1))
             for s, other in self.shares(d).items():
                 if s >= r:
                     self._add(r, s, times(d.armature, times(k, other)))
@@ -85,7 +85,7 @@ class Block:
         for s in sorted({*own, *below}):
             label = f"W_{self.tree.links[index].name}_{s + 1}"
             n, f = _sum(own.get(s, _NOTHING), below.get(s, _NOTHING))
-            there = to_parent(self.tree, index, named(n, f"{label}_n"), named(f, f"{label}_f"))
+            there = wrench_at_parent(self.tree, index, named(n, f"{label}_n"), named(f, f"{label}_f"))
             known = self.arrived.setdefault(parent, {})
             known[s] = _sum(known.get(s, _NOTHING), there)
 
@@ -111,7 +111,7 @@ class Block:
         hub = dict(zip(HUB, (*a, *alpha), strict=True)) if self.cluster.hub >= 0 else {}
         x = self.eliminated.solution(hub)
         for i in self.cluster.links:
-            for d in free(self.tree.links[i]):
+            for d in unknown_freedoms(self.tree.links[i]):
                 if d.index in self.gears.factors:
                     value: Any = 0
                     for s, k in self.shares(d).items():

@@ -29,7 +29,7 @@ def _adapted_axes(axis: Triple) -> Matrix:
     return transposed((axis, second, third))
 
 
-def towards(axis: Triple) -> tuple[Principal | General | Chain, int, int]:
+def rotation_towards(axis: Triple) -> tuple[Principal | General | Chain, int, int]:
     """(R, k, ±1): a constant rotation that takes ± coordinate axis k to an axis, as cheap as may be.
 
     Any axis is reached by two turns about coordinate axes, R = R_i(φ) R_j(θ), or by one where it lies in a
@@ -71,7 +71,7 @@ def _number(x: Any) -> float | None:
     return float(x)
 
 
-def turned_back(rotation: Principal | General | Chain, turned: Matrix) -> Matrix:
+def rotated_back(rotation: Principal | General | Chain, turned: Matrix) -> Matrix:
     """Rᵀ times a matrix."""
     columns = [rotation.to_child(column) for column in transposed(turned)]
     return transposed(tuple(tuple(_tidy(x) for x in column) for column in columns))  # type: ignore[arg-type]

@@ -39,14 +39,14 @@ Wrench = tuple[Triple, Triple]
 
 
 @dataclass(frozen=True, eq=False)
-class Modal(Deformation):
+class LinkModes(Deformation):
     """Modes of a link: its shape, and their degrees of freedom."""
 
     freedoms: tuple[Freedom, ...] = ()
 
-    def map(self, f: Callable[[Any], Any]) -> Modal:
+    def map(self, f: Callable[[Any], Any]) -> LinkModes:
         """The same over other scalars."""
-        return Modal(**self.fields(f), freedoms=tuple(d.map(f) for d in self.freedoms))
+        return LinkModes(**self.fields(f), freedoms=tuple(d.map(f) for d in self.freedoms))
 
     @property
     def speeds(self) -> list[Any]:
@@ -59,13 +59,13 @@ class Modal(Deformation):
         return [0 if d.rate is None else d.rate for d in self.freedoms]
 
 
-def modal(name: str, flex: Flexible, freedoms: tuple[Freedom, ...]) -> Modal:
+def link_modes(name: str, flex: Flexible, freedoms: tuple[Freedom, ...]) -> LinkModes:
     """The modes of a body's flexible part."""
     shape = deformation(name, flex.part, flex.coordinates, flex.speeds)
-    return Modal(**shape.fields(lambda x: x), freedoms=freedoms)
+    return LinkModes(**shape.fields(lambda x: x), freedoms=freedoms)
 
 
-def added_wrench(modes: Modal, motion: Motion, name: str) -> Wrench:
+def modal_wrench(modes: LinkModes, motion: Motion, name: str) -> Wrench:
     """What modal speeds and known modal accelerations add to a link's inertia wrench (n, f)."""
     xi, rates, w = modes.speeds, modes.known_rates, motion.w
     drift = named(combined(modes.P, xi), f"Pxi_{name}")
@@ -76,7 +76,7 @@ def added_wrench(modes: Modal, motion: Motion, name: str) -> Wrench:
     return n, f
 
 
-def remainder(modes: Modal, motion: Motion, p: int) -> Any:
+def modal_remainder(modes: LinkModes, motion: Motion, p: int) -> Any:
     """What is left of mode p's equation without unknown accelerations and applied forces."""
     ww, S = motion.products, modes.slopes[p]
     diagonal = sum_of_products((S[i][i], ww[i][i]) for i in range(3))

@@ -24,7 +24,7 @@ from armillary.mechanics.tree.tree import Link, Tree, deformed
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class LinkArrays:
     """One link's numbers; the first axis of every array is that of the places."""
 
     inertia: np.ndarray  # 6 + modes by 6 + modes
@@ -45,14 +45,14 @@ class LinkInertias:
         """Each link's own 6×6 inertia, for rigid links."""
         return [_spatial(entries) for entries in self._own.at(values)]
 
-    def at(self, values: Mapping[Any, Any]) -> list[Place]:
+    def at(self, values: Mapping[Any, Any]) -> list[LinkArrays]:
         """All links' numbers, with scalars or equally long arrays for the symbols."""
         if self._geometry is None:
             self._geometry = _Table([_geometry_entries(link) for link in self.links])
         found = zip(self._own.at(values), self._geometry.at(values), strict=True)
         return [self._place(i, own, geometry) for i, (own, geometry) in enumerate(found)]
 
-    def _place(self, i: int, own: np.ndarray, geometry: np.ndarray) -> Place:
+    def _place(self, i: int, own: np.ndarray, geometry: np.ndarray) -> LinkArrays:
         link = self.links[i]
         turned, offset = geometry[:, :9].reshape(-1, 3, 3), geometry[:, 9:12]
         k = 0 if link.modes is None else len(link.modes.freedoms)
@@ -77,7 +77,7 @@ class LinkInertias:
         if link.carrier >= 0 and not held:
             arriving[:, :, 6:] = columns
         armature = own[:, 13 + 6 * k + k * k :]
-        return Place(inertia, armature, arriving, np.linalg.norm(offset, axis=1))
+        return LinkArrays(inertia, armature, arriving, np.linalg.norm(offset, axis=1))
 
 
 class _Table:

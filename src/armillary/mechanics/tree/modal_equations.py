@@ -16,13 +16,13 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.triples import Triple, add, minus, named, plus
-from armillary.mechanics.tree.loads import Wrench, to_parent, twist_dot
+from armillary.mechanics.tree.loads import Wrench, twist_dot, wrench_at_parent
 from armillary.mechanics.tree.tree import Freedom, Tree
 
 Inertia = Callable[[Triple, Triple], Wrench]
 
 
-class Block:
+class ModalEquations:
     """Modal equations Σ M_pq ξ̇_q + W_p·(α, a) = f_p of one flexible link, as far as they are collected."""
 
     def __init__(self, freedoms: tuple[Freedom, ...], M: Any, H: Any, P: Any, force: list[Any]) -> None:
@@ -44,18 +44,20 @@ class Block:
             self.masses[p, q] = fn.named(self.masses[p, q], f"M_{label}")
 
 
-def blocks(tree: Tree, forces: Mapping[int, Any] | None = None) -> dict[int, Block]:
+def modal_equations(tree: Tree, forces: Mapping[int, Any] | None = None) -> dict[int, ModalEquations]:
     """A block for every flexible link, ``forces`` by speed index where the right sides are wanted."""
     found = {}
     for i, link in enumerate(tree.links):
         modes = link.modes
         if modes is not None:
             force = [0 if forces is None else forces[d.index] for d in modes.freedoms]
-            found[i] = Block(modes.freedoms, modes.M, modes.H, modes.P, force)
+            found[i] = ModalEquations(modes.freedoms, modes.M, modes.H, modes.P, force)
     return found
 
 
-def feel(tree: Tree, index: int, found: dict[int, Block], inertia: Inertia, wrench: Wrench) -> None:
+def couple_to_modes(
+    tree: Tree, index: int, found: dict[int, ModalEquations], inertia: Inertia, wrench: Wrench
+) -> None:
     """A flexed link's inertia and wrench in the equations of the modes that move it."""
     link = tree.links[index]
     if link.carrier < 0:
@@ -72,6 +74,6 @@ def feel(tree: Tree, index: int, found: dict[int, Block], inertia: Inertia, wren
             value = plus(value, twist_dot(link.columns[p], block.wrenches[q]))
         block.masses[p, q] = value
     for p in block.active:
-        n, f = felt[p] if held else to_parent(tree, index, *felt[p])
+        n, f = felt[p] if held else wrench_at_parent(tree, index, *felt[p])
         before = block.wrenches[p]
         block.wrenches[p] = (add(before[0], n), add(before[1], f))

@@ -8,13 +8,13 @@ centre is taken because joints hold the origin: their constraints then have cons
 body that is pinned to the ground has no translations at all.
 
 Bodies fixed to another are part of it. A flexible body is a part of its own, with the amplitudes and rates of
-its modes among its coordinates and speeds (absolute_modes.py); so is a body that is fixed to a node. Nodes
+its modes among its coordinates and speeds (modes.py); so is a body that is fixed to a node. Nodes
 have indices below that of the ground.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from armillary.algebra.expression import Expr, symbol
@@ -38,23 +38,19 @@ from armillary.algebra.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.redundant.modes import (
+    AbsoluteModes,
     NodeFrame,
-    PartModes,
     modal_mass,
-    modal_remainder,
+    modal_remainders,
     node_frame,
 )
-from armillary.mechanics.tree.rotation import General
-from armillary.mechanics.tree.tree import Placement, point_mass_inertia
+from armillary.mechanics.tree.rigid_groups import GROUND, RigidGroup, rigid_groups
+from armillary.mechanics.tree.tree import Placement
 from armillary.model.body import Body
-from armillary.model.flexible.attachment import Nodal
 from armillary.model.flexible.deformation import deformation
-from armillary.model.flexible.part import Node
 from armillary.model.joints import Drift, Flexed, Slide, Tumble, Turn
 from armillary.model.joints.free import quaternion_rates, quaternion_rotation
 from armillary.model.system import System
-
-GROUND = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,19 +78,10 @@ class JointSteps:
         return [IDENTITY[i] for i in self.whole.angular] if self.whole else [t.axis for t in self.turns]
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A moving body with all that is fixed to it.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AbsoluteBody(RigidGroup):
+    """A group of bodies in absolute coordinates: place d, Euler parameters e, velocity v, spin w, modes."""
 
-    ``place`` is its joint in the axes of the part ``parent``, from that one's origin; ``mount`` turns from
-    the axes in which the joint is described into those. m, h, J are about the origin, in its own axes,
-    without deformation.
-    """
-
-    body: Body
-    parent: int
-    place: Triple
-    mount: Matrix
     joint: JointSteps
     basis: tuple[Triple, ...]  # directions of d, in ground axes
     d: tuple[Expr, ...]
@@ -104,16 +91,8 @@ class Part:
     R: Matrix
     origin: Triple
     velocity: Triple
-    orient: Matrix
-    mass: Any = 0
-    first: Triple = ZEROS
-    inertia: Matrix = (ZEROS, ZEROS, ZEROS)
-    modes: PartModes | None = None
+    modes: AbsoluteModes | None = None
     end: NodeFrame | None = None  # the node at which its joint holds it; None: its origin
-
-    @property
-    def name(self) -> str:
-        return self.body.name
 
     @property
     def linear(self) -> tuple[Expr, ...]:
@@ -153,15 +132,15 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class AbsoluteBodies:
     """All parts of a system, parents first, and where each of its bodies sits."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[AbsoluteBody, ...]
     placements: dict[str, Placement]
-    frames: dict[Frame, tuple[int, Matrix]] = field(default_factory=dict)
-    nodes: dict[int, NodeFrame] = field(default_factory=dict)
+    frames: dict[Frame, Placement]
+    nodes: dict[int, NodeFrame]
 
-    def _frame(self, index: int) -> Part | NodeFrame:
+    def _frame(self, index: int) -> AbsoluteBody | NodeFrame:
         return self.nodes[index] if index < GROUND else self.parts[index]
 
     def rotation(self, index: int) -> Matrix:
@@ -195,7 +174,7 @@ class Parts:
         while known not in self.frames:
             assert known.parent is not None
             known = known.parent
-        home, turn = self.frames[known]
+        home, turn = self.frames[known].link, self.frames[known].rotation
         return home, turn if known is frame else matrix_product(turn, direction_cosines(known, frame))
 
 
@@ -203,56 +182,26 @@ def _plain(matrix: Matrix, plain: Undimensioned) -> Matrix:
     return tuple(tuple(plain(x) for x in row) for row in matrix)  # type: ignore[return-value]
 
 
-def parts_of(system: System, plain: Undimensioned) -> Parts:
+def absolute_bodies(system: System, plain: Undimensioned) -> AbsoluteBodies:
     """The parts of a system, with symbols for their coordinates and speeds."""
-    made: list[Part] = []
-    placements = {"ground": Placement(GROUND, IDENTITY, ZEROS)}
-    frames = {system.ground.frame: (GROUND, IDENTITY)}
-    carried: dict[int, list[Body]] = {}
+    found = rigid_groups(system, plain, separate_flexible=True)
+    made = tuple(_part(system, group, i, plain) for i, group in enumerate(found.groups))
     nodes: dict[int, NodeFrame] = {}
-    for body in system.bodies.values():
-        assert body.parent is not None
-        base = placements[body.parent.name]
-        if isinstance(body.joint, Nodal):
-            number = GROUND - 1 - len(nodes)
-            nodes[number] = node_frame(base.link, made[base.link], _node(body), plain)
-            placements[body.name] = Placement(number, IDENTITY, ZEROS)
-            frames[body.frame] = (number, IDENTITY)
-            continue
-        place = base.point(tuple(plain(x) for x in body.at))
-        orient = _plain(body.orient or IDENTITY, plain)
-        if body.assembly.steps or body.flex is not None or base.link < GROUND:
-            made.append(_part(system, body, base, place, orient, plain, len(made)))
-            here = Placement(len(made) - 1, IDENTITY, ZEROS)
-        else:
-            here = Placement(base.link, matrix_product(base.rotation, orient), place)
-        placements[body.name] = here
-        frames[body.frame] = (here.link, here.rotation)
-        carried.setdefault(here.link, []).append(body)
-    whole = tuple(_with_inertia(part, carried[i], placements, plain) for i, part in enumerate(made))
-    return Parts(whole, placements, frames, nodes)
+    for number, body in found.nodes.items():
+        assert body.parent is not None and body.parent.flex is not None
+        home = found.placements[body.parent.name].link
+        nodes[number] = node_frame(home, made[home], body.parent.flex.places[body.name], plain)
+    frames = {body.frame: found.placements[body.name] for body in system.bodies.values()}
+    frames[system.ground.frame] = found.placements["ground"]
+    return AbsoluteBodies(made, found.placements, frames, nodes)
 
 
-def _node(body: Body) -> Node:
-    """The place of a flexible body that a node's body stands for."""
-    assert body.parent is not None and body.parent.flex is not None
-    return body.parent.flex.places[body.name]
-
-
-def _part(
-    system: System,
-    body: Body,
-    base: Placement,
-    place: Triple,
-    orient: Matrix,
-    plain: Undimensioned,
-    index: int,
-) -> Part:
-    joint = _sorted(body, plain)
-    name = body.name
-    directions = [matrix_vector(base.rotation, axis) for axis in joint.directions]
-    held = body.flex is not None and body.flex.held is not None
-    basis = tuple(directions) if base.link == GROUND and not held else IDENTITY
+def _part(system: System, group: RigidGroup, index: int, plain: Undimensioned) -> AbsoluteBody:
+    joint = _sorted(group.body, plain)
+    name, flex = group.name, group.body.flex
+    directions = [matrix_vector(group.mount, axis) for axis in joint.directions]
+    held = flex is not None and flex.held is not None
+    basis = tuple(directions) if group.parent == GROUND and not held else IDENTITY
 
     def symbols(letter: str, role: str, numbers: range, about: str) -> tuple[Expr, ...]:
         return tuple(symbol(f"{name}.{letter}{i}", role, owner=system.identity, about=about) for i in numbers)
@@ -262,21 +211,29 @@ def _part(
     e = symbols("e", "coordinate", range(4), f"Euler parameter of {name} in the ground")
     v = symbols("v", "speed", along, f"velocity of {name}'s origin in the ground")
     w = symbols("w", "speed", range(1, 4), f"angular velocity of {name} in its own axes")
-    start = place if base.link == GROUND and not held else ZEROS
-    origin = add(start, *(scaled(axis, x) for axis, x in zip(basis, d, strict=True)))
-    velocity = add(*(scaled(axis, x) for axis, x in zip(basis, v, strict=True)))
-    R = quaternion_rotation(e, name)
-    part = Part(body, base.link, place, base.rotation, joint, basis, d, e, v, w, R, origin, velocity, orient)
-    if body.flex is None:
+    start = group.place if group.parent == GROUND and not held else ZEROS
+    part = AbsoluteBody(
+        **vars(group),
+        joint=joint,
+        basis=basis,
+        d=d,
+        e=e,
+        v=v,
+        w=w,
+        R=quaternion_rotation(e, name),
+        origin=add(start, *(scaled(axis, x) for axis, x in zip(basis, d, strict=True))),
+        velocity=add(*(scaled(axis, x) for axis, x in zip(basis, v, strict=True))),
+    )
+    if flex is None:
         return part
-    numbers = range(1, body.flex.part.modes + 1)
+    numbers = range(1, flex.part.modes + 1)
     eta = symbols("amplitude", "coordinate", numbers, f"amplitude of a mode of {name}")
     xi = symbols("rate", "speed", numbers, f"rate of a mode of {name}")
-    described = (_triple(body.flex.coordinates, plain), _triple(body.flex.speeds, plain))
-    part = replace(part, modes=PartModes(eta, xi, described, deformation(name, body.flex.part, eta, xi)))
-    if body.flex.held is None:
+    described = (_triple(flex.coordinates, plain), _triple(flex.speeds, plain))
+    part = replace(part, modes=AbsoluteModes(eta, xi, described, deformation(name, flex.part, eta, xi)))
+    if flex.held is None:
         return part
-    return replace(part, end=node_frame(index, part, body.flex.part.nodes[body.flex.held], plain))
+    return replace(part, end=node_frame(index, part, flex.part.nodes[flex.held], plain))
 
 
 def _sorted(body: Body, plain: Undimensioned) -> JointSteps:
@@ -315,36 +272,12 @@ def _triple(values: Any, plain: Undimensioned) -> Triple:
     return tuple(plain(x) for x in values)
 
 
-def _with_inertia(
-    part: Part, bodies: list[Body], placements: dict[str, Placement], plain: Undimensioned
-) -> Part:
-    """The part with m, h, J of all bodies that are fixed to it."""
-    mass: Any = 0
-    first, inertia = ZEROS, (ZEROS, ZEROS, ZEROS)
-    for body in bodies:
-        at = placements[body.name]
-        m = plain(body.mass)
-        centre = at.point(_triple(body.com_coordinates, plain))
-        own = _plain(body.inertia, plain)
-        if at.rotation != IDENTITY:
-            own = General(at.rotation).symmetric_to_parent(own, "")
-        mass = sum_of_products([(1, mass), (1, m)])
-        first = add(first, scaled(centre, m))
-        inertia = matrix_sum(inertia, matrix_sum(own, point_mass_inertia(m, centre)))
-        if body.flex is not None:  # the head of its part
-            flexible = body.flex.part
-            mass = sum_of_products([(1, mass), (1, flexible.mass)])
-            first = add(first, flexible.first.tolist())
-            inertia = matrix_sum(inertia, tuple(tuple(row) for row in flexible.inertia.tolist()))  # type: ignore[arg-type]
-    return replace(part, mass=mass, first=first, inertia=inertia)
-
-
-def mass_block(part: Part) -> dict[tuple[Expr, Expr], Any]:
+def mass_block(part: AbsoluteBody) -> dict[tuple[Expr, Expr], Any]:
     """Elements of a part's mass matrix by pairs of its speeds, upper half.
 
         m v·v/2 + v·R (w × h) + w·J w/2    gives    [ m EᵀE , −EᵀR h̃ ; · , J ]
 
-    with E the directions of v, and modes as in absolute_modes.py.
+    with E the directions of v, and modes as in modes.py.
     """
     found: dict[tuple[Expr, Expr], Any] = {}
     basis, v, w = part.basis, part.v, part.w
@@ -361,7 +294,7 @@ def mass_block(part: Part) -> dict[tuple[Expr, Expr], Any]:
     return found if part.modes is None else found | modal_mass(part, rows)
 
 
-def inertia_remainder(part: Part) -> tuple[Triple, Triple, list[Any]]:
+def inertia_remainder(part: AbsoluteBody) -> tuple[Triple, Triple, list[Any]]:
     """(R (w × (w × h)), w × J w): inertia force in ground axes and moment about the origin in body axes; and
     the remainders of its modes.
     """
@@ -371,6 +304,6 @@ def inertia_remainder(part: Part) -> tuple[Triple, Triple, list[Any]]:
     moment = cross_triples(part.w, momentum)
     modal: list[Any] = []
     if part.modes is not None:
-        force, added, modal = modal_remainder(part)
+        force, added, modal = modal_remainders(part)
         centrifugal, moment = add(centrifugal, force), add(moment, added)
     return matrix_vector(part.R, named(centrifugal, f"wwh_{part.name}")), moment, modal

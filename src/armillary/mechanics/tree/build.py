@@ -1,0 +1,257 @@
+"""The tree of links of a description: joints as steps, axes along coordinate axes, fixed bodies joined."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import Expr
+from armillary.algebra.triples import (
+    IDENTITY,
+    ZEROS,
+    Matrix,
+    Triple,
+    add,
+    matrix_product,
+    matrix_sum,
+    matrix_vector,
+    scaled,
+    unit,
+)
+from armillary.algebra.walk import Undimensioned
+from armillary.mechanics.tree.constant_rotations import coordinate_axis, rotated_back, rotation_towards
+from armillary.mechanics.tree.link_modes import link_modes
+from armillary.mechanics.tree.rigid_inertia import point_mass_inertia
+from armillary.mechanics.tree.rotation import Chain, General, Principal, Rotation, Same
+from armillary.mechanics.tree.tree import (
+    ANGULAR,
+    LINEAR,
+    MODAL,
+    SAME,
+    Freedom,
+    Link,
+    Placement,
+    Tree,
+    with_inertia,
+)
+from armillary.model.body import Body
+from armillary.model.joints import Drift, Flexed, Slide, Tumble, Turn
+from armillary.model.joints.steps import Step
+from armillary.model.motion import time_derivative
+from armillary.model.records import Prescription
+from armillary.model.space.attraction import all_gravities
+from armillary.model.system import System
+
+
+def build_tree(
+    system: System,
+    plain: Undimensioned | None = None,
+    *,
+    given: Mapping[Expr, Prescription] | None = None,
+    split_free_bodies: bool = False,
+    separate_welds: Collection[str] = (),
+) -> Tree:
+    """The tree of links of a system, inertia not yet regrouped; ``plain`` reads its expressions.
+
+    ``given`` are the prescribed speeds, by default those of the description. ``split_free_bodies`` makes
+    slides and a tumble of free bodies whose velocities are in their parent's axes. Bodies in
+    ``separate_welds`` get a link of their own although they are fixed to their parent.
+    """
+    builder = _TreeBuilder(
+        system, system.prescriptions if given is None else given, split_free_bodies, separate_welds
+    )
+    for body in system.bodies.values():
+        builder.add(body)
+    gravity: Triple = ZEROS
+    for field in all_gravities(system):
+        gravity = add(gravity, scaled(field.direction.components(system.ground.frame), field.magnitude))
+    return Tree(tuple(builder.links), gravity, builder.placements).map(plain or Undimensioned())
+
+
+class _TreeBuilder:
+    def __init__(
+        self,
+        system: System,
+        given: Mapping[Expr, Prescription],
+        split_free_bodies: bool,
+        separate_welds: Collection[str],
+    ) -> None:
+        self.separate_welds = separate_welds
+        self.given = given
+        self.split_free_bodies = split_free_bodies
+        self.links: list[Link] = []
+        self.placements = {"ground": Placement(-1, IDENTITY, ZEROS)}
+        self.speed_index = {speed: i for i, speed in enumerate(system.speeds)}
+        self.armatures = system.armatures
+        self.carriers: dict[str, int] = {}  # links of flexible bodies
+
+    def add(self, body: Body) -> None:
+        """Links for the body's joint, and the body's inertia on the last of them."""
+        assert body.parent is not None
+        base = self.placements[body.parent.name]
+        here, turned, offset = base.link, base.rotation, base.point(body.at)
+        oriented = False
+        steps, flexed = _parted(body.assembly.steps)
+        for count, step in enumerate(steps, start=1):
+            name = body.name if count == len(body.assembly.steps) else f"{body.name}_{count}"
+            if isinstance(step, Turn):
+                here, turned = self._turn(name, here, offset, turned, step)
+            elif isinstance(step, Slide):
+                here, turned = self._slide(name, here, offset, turned, step)
+            elif isinstance(step, Tumble | Drift):
+                if isinstance(step, Drift) and step.velocity == "parent" and self.split_free_bodies:
+                    step, here, turned, offset = self._part(name, here, offset, turned, step)
+                here, turned = self._general(name, here, offset, turned, step, body.orient)
+                oriented = body.orient is not None
+            offset = ZEROS
+        if not body.assembly.steps and body.name in self.separate_welds:
+            here, offset = self._append(Link(body.name, here, "fixed", offset, Same(), ())), ZEROS
+        if body.orient is not None and not oriented:
+            turned = matrix_product(turned, body.orient)
+        if flexed is not None:
+            here = self._flexed(body.name, here, offset, turned, flexed)
+            turned, offset = IDENTITY, ZEROS
+        if body.flex is not None:
+            if not body.assembly.steps or turned != IDENTITY or offset != ZEROS:
+                axes: Rotation = Same() if turned == IDENTITY else General(turned)
+                here = self._append(Link(body.name, here, "fixed", offset, axes, ()))
+                turned, offset = IDENTITY, ZEROS
+            self._make_flexible(body, here)
+        self.placements[body.name] = Placement(here, turned, offset)
+        if here >= 0:
+            self.links[here] = with_inertia(self.links[here], *self._inertia(body))
+
+    def _make_flexible(self, body: Body, here: int) -> None:
+        """Modes for the link, whose axes and origin are the body's."""
+        flex = body.flex
+        assert flex is not None
+        freedoms = tuple(self._freedom(u, MODAL) for u in flex.speeds)
+        part = flex.part
+        rows = part.inertia.tolist()
+        link = with_inertia(self.links[here], part.mass, tuple(part.first.tolist()), (*map(tuple, rows),))  # type: ignore[arg-type]
+        self.links[here] = replace(link, modes=link_modes(body.name, flex, freedoms))
+        self.carriers[body.name] = here
+
+    def _flexed(self, name: str, here: int, offset: Triple, turned: Matrix, step: Flexed) -> int:
+        """A link that modes move: a node of a flexible body, or the body in the node that holds it."""
+        own = len(self.links)
+        rotation: Rotation
+        if turned != IDENTITY:
+            rotation = General(matrix_product(turned, step.rotation, f"E_{name}"))
+        elif step.axis is not None:
+            rotation = Principal(step.axis, fn.cos(step.angle), fn.sin(step.angle))
+        else:
+            rotation = Same() if step.rotation == IDENTITY else General(step.rotation)
+        return self._append(
+            Link(
+                name,
+                here,
+                "flexed",
+                add(offset, matrix_vector(turned, step.position)),
+                rotation,
+                (),
+                carrier=self.carriers.get(step.flexible, own),
+                columns=tuple(zip(step.turning, step.moving, strict=True)),
+                bias=(step.turned, step.moved),
+            )
+        )
+
+    def _freedom(self, speed: Expr, direction: int, sign: int = 1) -> Freedom:
+        given = self.given.get(speed)
+        rate = None if given is None else time_derivative(given.value)
+        armature = self.armatures.get(speed, 0)
+        return Freedom(speed.name, direction, sign, speed, self.speed_index[speed], rate, armature=armature)
+
+    def _append(self, link: Link) -> int:
+        self.links.append(link)
+        return len(self.links) - 1
+
+    def _turn(self, name: str, here: int, offset: Triple, turned: Matrix, step: Turn) -> tuple[int, Matrix]:
+        axis = matrix_vector(turned, step.axis)
+        c, s = fn.cos(step.angle), fn.sin(step.angle)
+        principal = coordinate_axis(axis)
+        if principal is not None:
+            i, sign = principal
+            rotation: Rotation = Principal(i, c, s if sign > 0 else -s)
+        else:
+            constant, i, sign = rotation_towards(axis)
+            rotation = Chain(constant, Principal(i, c, s if sign > 0 else -s))
+            turned = rotated_back(constant, turned)
+        freedom = self._freedom(step.speed, ANGULAR + i, sign)
+        return self._append(Link(name, here, "turn", offset, rotation, (freedom,))), turned
+
+    def _slide(self, name: str, here: int, offset: Triple, turned: Matrix, step: Slide) -> tuple[int, Matrix]:
+        axis = matrix_vector(turned, step.axis)
+        offset = add(offset, scaled(axis, step.distance))
+        principal = coordinate_axis(axis)
+        rotation: Rotation = Same()
+        if principal is not None:
+            i, sign = principal
+        else:
+            rotation, i, sign = rotation_towards(axis)
+            turned = rotated_back(rotation, turned)
+        freedom = self._freedom(step.speed, LINEAR + i, sign)
+        return self._append(Link(name, here, "slide", offset, rotation, (freedom,))), turned
+
+    def _part(
+        self, name: str, here: int, offset: Triple, turned: Matrix, step: Drift
+    ) -> tuple[Tumble, int, Matrix, Triple]:
+        """A drift in its parent's axes as slides along them and a tumble: the same coordinates and speeds.
+
+        Its three linear speeds then are directions of links, one by one, and can be given or eliminated.
+        """
+        for i, axis in enumerate("xyz"):
+            slide = Slide(unit(i), step.position[i], step.linear[i])
+            here, turned = self._slide(f"{name}_{axis}", here, offset, turned, slide)
+            offset = ZEROS
+        w = step.angular
+        return Tumble(step.rotation, (w[0], w[1], w[2])), here, turned, offset
+
+    def _general(
+        self,
+        name: str,
+        here: int,
+        offset: Triple,
+        turned: Matrix,
+        step: Tumble | Drift,
+        orient: Matrix | None,
+    ) -> tuple[int, Matrix]:
+        matrix = matrix_product(turned, step.rotation)
+        if orient is not None:
+            matrix = matrix_product(matrix, orient, f"R_{name}")
+        if isinstance(step, Tumble):
+            freedoms = tuple(self._freedom(u, ANGULAR + i) for i, u in enumerate(step.speeds))
+            link = Link(name, here, "tumble", offset, General(matrix), freedoms)
+        else:
+            offset = add(offset, matrix_vector(turned, step.position))
+            freedoms = tuple(self._freedom(u, LINEAR + i) for i, u in step.linear.items())
+            freedoms += tuple(self._freedom(u, ANGULAR + i) for i, u in step.angular.items())
+            axes: Rotation = General(turned) if step.velocity == "parent" and turned != IDENTITY else SAME
+            link = Link(
+                name,
+                here,
+                "drift",
+                offset,
+                General(matrix),
+                freedoms,
+                velocity=step.velocity,
+                velocity_axes=axes,
+            )
+        return self._append(link), IDENTITY
+
+    def _inertia(self, body: Body) -> tuple[Any, Triple, Matrix]:
+        """(m, h, J) of a body about its link's origin, in the link's axes."""
+        placement = self.placements[body.name]
+        centre = placement.point(body.com_coordinates)
+        own = placement.turned_inertia(body.inertia)
+        first = scaled(centre, body.mass)
+        return body.mass, first, matrix_sum(own, point_mass_inertia(body.mass, centre))
+
+
+def _parted(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], Flexed | None]:
+    """(steps of the joint, the motion by modes that comes last, if there is one)."""
+    if steps and isinstance(steps[-1], Flexed):
+        return steps[:-1], steps[-1]
+    return steps, None

@@ -1,0 +1,27 @@
+"""Second moments of mass: of mass points, and of first moments whose point of reference moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from armillary.algebra.triples import ZERO_MATRIX, Matrix, Triple, is_zero, minus, plus, scaled, times
+
+
+def point_mass_inertia(mass: Any, r: Triple) -> Matrix:
+    """m (r·r 1 − r rᵀ)."""
+    return moment_inertia(scaled(r, times(mass, 0.5)), r) if not is_zero(mass) else ZERO_MATRIX
+
+
+def moment_inertia(h: Triple, r: Triple) -> Matrix:
+    """2 (r·h) 1 − (r hᵀ + h rᵀ): what a first moment h adds to the inertia when its point moves by r."""
+    rows = []
+    for i in range(3):
+        row = []
+        for j in range(3):
+            if i == j:
+                a, b = (k for k in range(3) if k != i)
+                row.append(times(2, plus(times(r[a], h[a]), times(r[b], h[b]))))
+            else:
+                row.append(minus(0, plus(times(r[i], h[j]), times(h[i], r[j]))))
+        rows.append(tuple(row))
+    return tuple(rows)  # type: ignore[return-value]
