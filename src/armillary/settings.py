@@ -19,7 +19,7 @@ from armillary.algebra.arguments import reals
 from armillary.algebra.arithmetic import plain_float
 from armillary.algebra.units.dimension import TIME
 from armillary.errors import ArmillaryError, shown
-from armillary.model.kinds import NUMBER, QUANTITY, WORDS, Either, Kind, ListOf, WholeNumber
+from armillary.model.kinds import NUMBER, QUANTITY, WORDS, Described, Either, Kind, ListOf, WholeNumber
 from armillary.model.unit_system import SYSTEMS
 from armillary.model.values import BadValueError, finite, read_number
 
@@ -36,10 +36,10 @@ class Setting:
     examples: tuple[Any, ...] = ()
     option: bool = False  # whether `armillary run` has an option for it
 
-    def schema(self) -> dict[str, Any]:
-        """The JSON schema of its key in a file."""
-        examples = {"examples": list(self.examples)} if self.examples else {}
-        return {**self.kind.schema(), "description": self.help, **examples}
+    @property
+    def described(self) -> Described:
+        """The kind of its values in a file, with a description for editors."""
+        return Described(self.kind, self.help, self.examples)
 
 
 # ------------------------------------------------------------------------------------- values in files

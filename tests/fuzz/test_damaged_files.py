@@ -66,7 +66,7 @@ def test_run_files(tmp_path: Path) -> None:
     def prepare(path: Path) -> None:
         """All that a run does with its file before it computes."""
         simulation = Simulation(RunFile.read(path))
-        simulation.arguments()
+        simulation.run_settings()
         simulation.check_places()
 
     pendulum.system().save(tmp_path / "pendulum.toml")
@@ -97,7 +97,7 @@ def test_study_files(tmp_path: Path) -> None:
     def prepare(path: Path) -> None:
         """All that a study does with its file before it derives."""
         setup = StudySetup(StudyFile.read(path))
-        setup.arguments()
+        setup.run_settings()
         setup.check_places()
 
     pendulum.system().save(tmp_path / "pendulum.toml")

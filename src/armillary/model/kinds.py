@@ -57,6 +57,59 @@ class Plain(Kind):
         return made | ({"enum": list(self.choices)} if self.choices else {})
 
 
+class Described(Kind):
+    """A kind with a description and examples, for editors."""
+
+    def __init__(self, of: Kind, about: str, examples: Sequence[Any] = ()) -> None:
+        self.of, self.about, self.examples = of, about, examples
+        self.words = of.words
+
+    def fits(self, value: Any) -> bool:
+        return self.of.fits(value)
+
+    def schema(self) -> Schema:
+        examples = {"examples": list(self.examples)} if self.examples else {}
+        return {**self.of.schema(), "description": self.about, **examples}
+
+
+class Table(Kind):
+    """A table with any keys and values."""
+
+    words = "a table"
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, Mapping)
+
+    def schema(self) -> Schema:
+        return {"type": "object"}
+
+
+class FileName(Kind):
+    """The name of a file or folder, which is not empty."""
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, str) and bool(value.strip()) and "\0" not in value
+
+    def schema(self) -> Schema:
+        return {"type": "string"}
+
+
+class PositiveNumber(Kind):
+    """A number above zero."""
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+    def schema(self) -> Schema:
+        return {"type": "number", "exclusiveMinimum": 0}
+
+
 class WholeNumber(Kind):
     """A whole number with a lower bound."""
 

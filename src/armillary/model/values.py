@@ -13,8 +13,9 @@ from armillary.algebra.units.units import parse_unit
 from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.model.unit_system import UnitSystem
 
-_NUMBER_AND_UNIT = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*)\Z", re.DOTALL)
-# What goes on after a number, unlike a unit: an operator, though "-" alone is no unit; another number.
+_NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER_AND_UNIT = re.compile(rf"\s*({_NUMBER.pattern})\s*(.*)\Z", re.DOTALL)
+# After a number, unlike a unit: an operator (but "-" alone is a unit), or another number.
 _ARITHMETIC = re.compile(r"[*/+^]|-.|[\d.]+\Z")
 _ARITHMETIC_AND_UNIT = re.compile(r"(.*(?:[\d.)]|pi))\s+([^\W\d_].*)\Z", re.DOTALL)  # "pi/18 rad"
 _LONGEST = 200  # characters of a value; what is longer is no number that somebody wrote
@@ -36,13 +37,8 @@ def read_number(value: Any, units: str, system: UnitSystem, dimension: Dimension
         return finite(value)
     if len(value) > _LONGEST:
         raise BadValueError(f"needs a number with a unit, not {shown(value)}")
-    found = _NUMBER_AND_UNIT.match(value)
-    if found is not None and not _ARITHMETIC.match(found[2]):
-        number, unit_text = finite(float(found[1].replace("_", ""))), found[2].strip()
-    elif (found := _ARITHMETIC_AND_UNIT.match(value)) is not None:
-        number, unit_text = _arithmetic(found[1], units), found[2].strip()
-    else:
-        return _arithmetic(value, units)
+    number_text, unit_text = number_and_unit(value)
+    number = _arithmetic(number_text, units)
     if not unit_text:
         return number
     unit = parse_unit(unit_text)
@@ -53,6 +49,14 @@ def read_number(value: Any, units: str, system: UnitSystem, dimension: Dimension
         )
     scale = parse_unit(units).scale if units else system.scale(unit.dimension)
     return finite(number if unit.text == units else number * unit.scale / scale)
+
+
+def number_and_unit(text: str) -> tuple[str, str]:
+    """The number or arithmetic in a text, and the unit after it; "" where there is none."""
+    found = _NUMBER_AND_UNIT.match(text)
+    if found is None or _ARITHMETIC.match(found[2]):
+        found = _ARITHMETIC_AND_UNIT.match(text)
+    return (found[1], found[2].strip()) if found is not None else (text, "")
 
 
 def finite(value: float) -> float:
@@ -78,6 +82,8 @@ def number_in_text(text: str, where: str) -> float:
 
 
 def _arithmetic(text: str, units: str) -> float:
+    if _NUMBER.fullmatch(text):
+        return finite(float(text.replace("_", "")))
     try:
         return finite(number_in_text(text, "it"))
     except BadValueError:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from armillary.atomic import replacing
 from armillary.results.run import Run
-from armillary.run_files.resolve import Resolved, Value
+from armillary.run_files.resolve import RunValue, RunValues
 from armillary.run_files.run_file import RunFile
 from armillary.settings import RUN_TABLE
 from armillary.stages import System
@@ -28,7 +28,7 @@ def write_echo(path: str | os.PathLike[str], text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def echo_text(file: RunFile, system: System, values: Resolved, run: Run, *, folder: Path) -> str:
+def echo_text(file: RunFile, system: System, values: RunValues, run: Run, *, folder: Path) -> str:
     """The text of an echo file that will lie in ``folder``."""
     what = f"run of {Path(file.source).name}" if file.source else f"run of {Path(file.model).name}"
     made = run.info.get("created", "")
@@ -61,7 +61,7 @@ def echo_text(file: RunFile, system: System, values: Resolved, run: Run, *, fold
     return "\n".join(lines) + "\n"
 
 
-def _initial(system: System, values: Resolved, run: Run) -> tuple[dict[str, Value], dict[str, Value]]:
+def _initial(system: System, values: RunValues, run: Run) -> tuple[dict[str, RunValue], dict[str, RunValue]]:
     """Initial values to set again, and those that follow from them.
 
     Where loops must close, or mass centres are placed, a value that is given is kept and the others are found
@@ -79,7 +79,7 @@ def _initial(system: System, values: Resolved, run: Run) -> tuple[dict[str, Valu
     return given, found
 
 
-def _settings(values: Resolved, run: Run) -> list[str]:
+def _settings(values: RunValues, run: Run) -> list[str]:
     lines = ["", "[run]"]
     chosen = {key: run.info[key] for key in ("method", "formalism", "rtol", "atol") if key in run.info}
     rows = []
@@ -95,7 +95,9 @@ def _settings(values: Resolved, run: Run) -> list[str]:
     return lines + _aligned(rows)
 
 
-def _table(name: str, values: Mapping[str, Value], found: Mapping[str, Value] | None = None) -> list[str]:
+def _table(
+    name: str, values: Mapping[str, RunValue], found: Mapping[str, RunValue] | None = None
+) -> list[str]:
     """A table of numbers; those that were ``found`` in the run are comments."""
     rows = []
     for key, value in values.items():
@@ -111,7 +113,7 @@ def _table(name: str, values: Mapping[str, Value], found: Mapping[str, Value] | 
     return ["", f"[{name}]", *_aligned(rows)]
 
 
-def _about(value: Value) -> str:
+def _about(value: RunValue) -> str:
     return "; ".join(part for part in (value.units or "-", value.about, Path(value.source).name) if part)
 
 

@@ -20,7 +20,7 @@ from armillary.results.run import Run
 from armillary.run_files.echo import echo_text, write_echo
 from armillary.run_files.hooks import OnEcho, OnInput, recording, user_echo, user_input, with_changes
 from armillary.run_files.models import NoSuchModelError, open_model
-from armillary.run_files.resolve import Resolved, chosen, resolve
+from armillary.run_files.resolve import RunValues, matching_outputs, resolve
 from armillary.run_files.run_file import COMMAND_LINE, RunFile, RunFileError
 from armillary.settings import FILE_KEYS, RunSettings
 from armillary.stages import System
@@ -93,7 +93,7 @@ class Simulation:
         self.results = self._results_path()
         self.echo = self.results.with_name(f"{self.results.stem}.echo.toml")
 
-    def _resolved(self) -> Resolved:
+    def _resolved(self) -> RunValues:
         return resolve(self.file, self.system)
 
     @cached_property
@@ -101,7 +101,7 @@ class Simulation:
         formalism = self.values.settings.get("formalism")
         with self._stage("derive"):
             made = self.system.derive(formalism.value if formalism else "auto")
-        self.names = chosen((c.name for c in made.targets.columns), self.values.select)
+        self.names = matching_outputs((c.name for c in made.targets.columns), self.values.select)
         return made
 
     @cached_property

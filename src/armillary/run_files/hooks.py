@@ -12,7 +12,7 @@ from typing import Any
 
 from armillary.errors import ArmillaryError
 from armillary.results.run import Run
-from armillary.run_files.resolve import Resolved, Value
+from armillary.run_files.resolve import RunValue, RunValues
 from armillary.run_files.run_file import RunFile, RunFileError
 
 OnInput = Callable[[dict[str, Any]], Mapping[str, Any] | None]
@@ -56,14 +56,14 @@ def recording(on_start: Any, changes: dict[str, Any]) -> Any:
     return recorded
 
 
-def with_changes(values: Resolved, changes: Mapping[str, Any], run: Run) -> Resolved:
+def with_changes(values: RunValues, changes: Mapping[str, Any], run: Run) -> RunValues:
     """The values of a run with those that on_start gave, for the echo file: it gives the same run without
     the function.
     """
     first = run.initial if len(run) else {}
     tables: dict[str, Any] = {}
     for table in ("initial", "inputs", "memory"):
-        known: dict[str, Value] = dict(getattr(values, table))
+        known: dict[str, RunValue] = dict(getattr(values, table))
         for name in changes.keys() & known.keys():
             plain = isinstance(changes[name], int | float)
             number = float(changes[name]) if plain else first.get(name, known[name].number)

@@ -19,7 +19,7 @@ from armillary.model.parameter_descriptions import parameter_descriptions
 from armillary.model.records import Memory
 from armillary.model.unit_system import state_factor
 from armillary.model.values import BadValueError, read_number
-from armillary.run_files.run_file import Entry, RunFile, RunFileError, instead
+from armillary.run_files.run_file import RunFile, RunFileError, SourcedValue, suggestion
 from armillary.settings import RUN_TABLE
 from armillary.stages import System
 
@@ -28,7 +28,7 @@ JOINT = "joint default"
 STARTED = "start of the model"
 
 
-class Value(NamedTuple):
+class RunValue(NamedTuple):
     """A number in its unit, what it means, and where it came from; None: no value, and none needed yet."""
 
     number: float | None
@@ -42,19 +42,19 @@ class Value(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Resolved:
+class RunValues:
     """All values of a run by name, those not given as the model has them."""
 
-    parameters: dict[str, Value]
-    initial: dict[str, Value]
-    inputs: dict[str, Value]
-    memory: dict[str, Value]
-    settings: dict[str, Entry]  # numbers in seconds where they are times
+    parameters: dict[str, RunValue]
+    initial: dict[str, RunValue]
+    inputs: dict[str, RunValue]
+    memory: dict[str, RunValue]
+    settings: dict[str, SourcedValue]  # numbers in seconds where they are times
     select: tuple[tuple[str, str], ...]  # names or patterns of outputs, with their sources
 
 
-def resolve(file: RunFile, system: System) -> Resolved:
-    """The values of a run, or an error that tells everything that does not fit."""
+def resolve(file: RunFile, system: System) -> RunValues:
+    """The values of a run, or an error with everything that does not fit."""
     resolver = _Resolver(system)
     parameters = resolver.parameters(file.parameters)
     initial = resolver.initial(file.initial)
@@ -64,11 +64,11 @@ def resolve(file: RunFile, system: System) -> Resolved:
     select = resolver.selection(file.output)
     if file.problems or resolver.problems:
         raise RunFileError([*file.problems, *resolver.problems])
-    return Resolved(parameters, initial, inputs, memory, settings, select)
+    return RunValues(parameters, initial, inputs, memory, settings, select)
 
 
-def chosen(names: Iterable[str], select: tuple[tuple[str, str], ...]) -> list[str]:
-    """The outputs that patterns ask for, in the order of asking; all where nothing is asked for."""
+def matching_outputs(names: Iterable[str], select: tuple[tuple[str, str], ...]) -> list[str]:
+    """The outputs that patterns match, in the order of the patterns; all where there is no pattern."""
     known = list(names)
     if not select:
         return known
@@ -91,11 +91,11 @@ class _Resolver:
         self.system = system
         self.problems: list[str] = []
 
-    def parameters(self, given: Mapping[str, Entry]) -> dict[str, Value]:
+    def parameters(self, given: Mapping[str, SourcedValue]) -> dict[str, RunValue]:
         system = self.system
         units, about = parameter_units(system), parameter_descriptions(system)
         values = {
-            name: Value(node.data.default, units[name], about[name], MODEL)
+            name: RunValue(node.data.default, units[name], about[name], MODEL)
             for name, node in system.parameters.items()
         }
         states = {s.data.name for s in system.moving()}
@@ -113,10 +113,10 @@ class _Resolver:
                 continue
             node = system.parameters[name]
             number = self._number(entry, f"parameter '{name}'", units[name], node)
-            values[name] = Value(number, units[name], about[name], entry.source)
+            values[name] = RunValue(number, units[name], about[name], entry.source)
         return values
 
-    def initial(self, given: Mapping[str, Entry]) -> dict[str, Value]:
+    def initial(self, given: Mapping[str, SourcedValue]) -> dict[str, RunValue]:
         system = self.system
         fixed = {
             s.data.name: "prescribed"
@@ -132,7 +132,7 @@ class _Resolver:
             if name not in fixed:
                 source = STARTED if name in started else JOINT
                 start = outside(system.initial[s], state_factor(s))
-                values[name] = Value(start, s.data.units or "", s.data.about, source)
+                values[name] = RunValue(start, s.data.units or "", s.data.about, source)
         for name, entry in given.items():
             if name in fixed:
                 self.problems.append(f"{entry.source}: '{name}' is {fixed[name]}, so it has no initial value")
@@ -151,7 +151,7 @@ class _Resolver:
         own = joints.get(name.partition(".")[0])
         return f"; the file's joint '{name.partition('.')[0]}' has {', '.join(own)} here" if own else ""
 
-    def memories(self, given: Mapping[str, Entry], kind: str) -> dict[str, Value]:
+    def memories(self, given: Mapping[str, SourcedValue], kind: str) -> dict[str, RunValue]:
         """Inputs, or memories that are none; clocks of periodic updates have no value of the user's."""
         found = {
             name: m
@@ -159,7 +159,7 @@ class _Resolver:
             if _is_input(m) == (kind == "input") and m.period is None
         }
         values = {
-            name: Value(outside(m.initial, m.factor), m.symbol.data.units or "", m.about, MODEL)
+            name: RunValue(outside(m.initial, m.factor), m.symbol.data.units or "", m.about, MODEL)
             for name, m in found.items()
         }
         for name, entry in given.items():
@@ -174,29 +174,29 @@ class _Resolver:
             values[name] = known._replace(number=number, source=entry.source)
         return values
 
-    def _number(self, entry: Entry, what: str, units: str, node: Expr) -> float | None:
+    def _number(self, entry: SourcedValue, what: str, units: str, node: Expr) -> float | None:
         try:
             return read_number(entry.value, units, self.system.units, node.dimension)
         except ArmillaryError as error:
             self._problem(entry, what, error)
             return None
 
-    def _problem(self, entry: Entry, what: str, error: ArmillaryError) -> None:
+    def _problem(self, entry: SourcedValue, what: str, error: ArmillaryError) -> None:
         joint = " " if isinstance(error, BadValueError) else ": "
         self.problems.append(f"{entry.source}: {what}{joint}{error}")
 
     # ------------------------------------------------------------ [run] and [output]
 
-    def settings(self, given: Mapping[str, Entry]) -> dict[str, Entry]:
-        found: dict[str, Entry] = {}
+    def settings(self, given: Mapping[str, SourcedValue]) -> dict[str, SourcedValue]:
+        found: dict[str, SourcedValue] = {}
         for name, entry in given.items():
             try:
-                found[name] = Entry(_setting(name, entry.value), entry.source)
+                found[name] = SourcedValue(_setting(name, entry.value), entry.source)
             except ArmillaryError as error:
                 self._problem(entry, name, error)
         return found
 
-    def selection(self, given: Mapping[str, Entry]) -> tuple[tuple[str, str], ...]:
+    def selection(self, given: Mapping[str, SourcedValue]) -> tuple[tuple[str, str], ...]:
         file = given.get("file")
         if file is not None and (not isinstance(file.value, str) or not file.value.strip()):
             self.problems.append(f"{file.source}: file must be the name of a file, not {shown(file.value)}")
@@ -242,5 +242,5 @@ def _setting(key: str, value: Any) -> Any:
     found = RUN_TABLE[key].read(value)
     known = known_names(key)
     if known and found not in known:
-        raise ArmillaryError(f"there is no {key} '{found}'{instead(found, known)}")
+        raise ArmillaryError(f"there is no {key} '{found}'{suggestion(found, known)}")
     return found

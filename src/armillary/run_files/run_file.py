@@ -31,7 +31,7 @@ A run file is data: nothing in it is executed. Its own form is checked here, its
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,7 +60,7 @@ class RunFileError(ArmillaryError):
         return RunFileError, (self.problems,)
 
 
-class Entry(NamedTuple):
+class SourcedValue(NamedTuple):
     """A value as written, and where: "step.toml:5", "command line"."""
 
     value: Any
@@ -82,18 +82,18 @@ class RunFile:
     title: str = ""
     source: str = ""
     model_source: str = ""  # the line that names the model
-    parameters: Mapping[str, Entry] = field(default_factory=dict)
-    initial: Mapping[str, Entry] = field(default_factory=dict)
-    inputs: Mapping[str, Entry] = field(default_factory=dict)
-    memory: Mapping[str, Entry] = field(default_factory=dict)
-    user: Mapping[str, Entry] = field(default_factory=dict)
-    settings: Mapping[str, Entry] = field(default_factory=dict)
-    output: Mapping[str, Entry] = field(default_factory=dict)
+    parameters: Mapping[str, SourcedValue] = field(default_factory=dict)
+    initial: Mapping[str, SourcedValue] = field(default_factory=dict)
+    inputs: Mapping[str, SourcedValue] = field(default_factory=dict)
+    memory: Mapping[str, SourcedValue] = field(default_factory=dict)
+    user: Mapping[str, SourcedValue] = field(default_factory=dict)
+    settings: Mapping[str, SourcedValue] = field(default_factory=dict)
+    output: Mapping[str, SourcedValue] = field(default_factory=dict)
     problems: tuple[str, ...] = ()  # of its form: unknown keys, wrong kinds of values
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> RunFile:
-        """The run file at a path; what is wrong with its keys is told with its values, when it runs."""
+        """The run file at a path; what is wrong with its keys is an error when it runs."""
         return cls.of_document(read_document(path, "run file"))
 
     @classmethod
@@ -103,13 +103,14 @@ class RunFile:
         if not isinstance(content.get("model"), str):
             raise RunFileError(problems)
 
-        def entries(table: str) -> dict[str, Entry]:
+        def entries(table: str) -> dict[str, SourcedValue]:
             found = content.get(table, {})
             known = _KNOWN.get(table, found)
             sound = {k: v for k, v in found.items() if k in known} if isinstance(found, dict) else {}
-            values = flat(sound, lambda name: table not in _KNOWN)
+            values = by_dotted_name(sound, lambda name: table not in _KNOWN)
             return {
-                name: Entry(value, where(document, table, *keys)) for name, (keys, value) in values.items()
+                name: SourcedValue(value, where(document, table, *keys))
+                for name, (keys, value) in values.items()
             }
 
         return cls(
@@ -142,10 +143,10 @@ class RunFile:
             table, key = _addressed(name)
             known = _KNOWN.get(table)
             if known is not None and key not in known:
-                problems.append(f"{source}: there is no setting '{table}.{key}'{instead(key, known)}")
+                problems.append(f"{source}: there is no setting '{table}.{key}'{suggestion(key, known)}")
             if table == "output" and key == "select" and isinstance(value, str):
                 value = [part.strip() for part in value.split(",") if part.strip()]
-            changed[table][key] = Entry(value, source)
+            changed[table][key] = SourcedValue(value, source)
         if problems:
             raise RunFileError(problems)
         tables: dict[str, Any] = {_ATTRIBUTES[table]: values for table, values in changed.items()}
@@ -197,28 +198,38 @@ def _addressed(name: str) -> tuple[str, str]:
 def _form_problems(document: Document) -> list[str]:
     """What is wrong with a run file whatever its model: keys and the kinds of their values."""
     content = document.data
-    found = []
-
-    def problem(message: str, *keys: str) -> None:
-        found.append(f"{where(document, *keys)}: {message}")
-
-    for key in content:
-        if key not in _TOP:
-            problem(f"unknown key '{key}'{instead(key, _TOP)}", key)
+    found = unknown_keys(document, _TOP)
     if "model" not in content:
-        problem('which model? begin with a line such as model = "car.toml"')
+        found.append(f'{where(document)}: which model? begin with a line such as model = "car.toml"')
     for key in ("model", "title"):
         if key in content and not isinstance(content[key], str):
-            problem(f"{key} must be text, not {shown(content[key])}", key)
-    for table in TABLES:
-        values = content.get(table, {})
+            found.append(f"{where(document, key)}: {key} must be text, not {shown(content[key])}")
+    return found + table_problems(document, {table: _KNOWN.get(table) for table in TABLES})
+
+
+def unknown_keys(document: Document, known: Iterable[str]) -> list[str]:
+    """Errors for keys of a file that are none of the known ones."""
+    return [
+        f"{where(document, key)}: unknown key '{key}'{suggestion(key, known)}"
+        for key in document.data
+        if key not in known
+    ]
+
+
+def table_problems(document: Document, tables: Mapping[str, Collection[str] | None]) -> list[str]:
+    """Errors for tables that are none, and for keys in them that are not known; None: any key."""
+    found = []
+    for table, known in tables.items():
+        values = document.data.get(table, {})
         if not isinstance(values, dict):
-            problem(f"{table} must be a table, [{table}], not {shown(values)}", table)
-            continue
-        known = _KNOWN.get(table, values)
-        for key in values:
-            if key not in known:
-                problem(f"unknown key '{key}' in [{table}]{instead(key, known)}", table, key)
+            message = f"{table} must be a table, [{table}], not {shown(values)}"
+            found.append(f"{where(document, table)}: {message}")
+        elif known is not None:
+            found += [
+                f"{where(document, table, key)}: unknown key '{key}' in [{table}]{suggestion(key, known)}"
+                for key in values
+                if key not in known
+            ]
     return found
 
 
@@ -228,22 +239,22 @@ def where(document: Document, *keys: str) -> str:
     return f"{document.path}:{line}" if line else str(document.path)
 
 
-def instead(key: str, known: Iterable[str]) -> str:
+def suggestion(key: str, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown key: the nearest known one, or all."""
     return nearest(key, known) or f"; there are {', '.join(known)}"
 
 
-def flat(
+def by_dotted_name(
     values: Mapping[str, Any], nested: Callable[[str], bool], prefix: tuple[str, ...] = ()
 ) -> dict[str, tuple[tuple[str, ...], Any]]:
-    """Keys and values by dotted name, so that RB.q1 = 1 says the same as "RB.q1" = 1; ``nested`` tells
-    whether a table of some name holds further names.
+    """Keys and values by dotted name, so that RB.q1 = 1 is the same as "RB.q1" = 1; a table whose name is
+    ``nested`` holds further names.
     """
     found: dict[str, tuple[tuple[str, ...], Any]] = {}
     for key, value in values.items():
         keys = (*prefix, key)
         if isinstance(value, dict) and nested(".".join(keys)):
-            found |= flat(value, nested, keys)
+            found |= by_dotted_name(value, nested, keys)
         else:
             found[".".join(keys)] = (keys, value)
     return found

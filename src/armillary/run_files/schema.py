@@ -5,49 +5,41 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.files.model.schema import SCHEMA_VERSION
-from armillary.model.kinds import QUANTITY
+from armillary.model.kinds import QUANTITY, WORDS, Described, Either, Form, Kind, ListOf, Table, TableOf
 from armillary.settings import RUN_TABLE
 
-_VALUE = QUANTITY.schema()
+
+def _values(about: str) -> Kind:
+    # A dotted name may be a table in a table: RB.q1 = 1 is the same as "RB.q1" = 1.
+    return Described(TableOf(Either((QUANTITY, Table()))), about)
+
+
+_OUTPUT = Form(
+    "the results",
+    {
+        "file": Described(WORDS, "results: .csv, .nc, .parquet or .erd"),
+        "select": Described(
+            Either((WORDS, ListOf(WORDS))), "outputs to keep, by name or pattern; all where left out"
+        ),
+    },
+)
+RUN_FILE = Form(
+    "a run file",
+    {
+        "model": Described(WORDS, "model file, relative to this one, or an example"),
+        "title": WORDS,
+        "parameters": _values("numbers in the parameters' own units, or text with others"),
+        "initial": _values("coordinates and speeds at the start"),
+        "inputs": _values("signals from outside"),
+        "memory": _values("memories at the start"),
+        "user": Described(Table(), "data for the user's own function on_input"),
+        "run": Form("the settings of the run", {key: s.described for key, s in RUN_TABLE.items()}),
+        "output": _OUTPUT,
+    },
+    ("model",),
+)
 
 
 def run_schema() -> dict[str, Any]:
     """The schema of run files."""
-
-    def values(description: str) -> dict[str, Any]:
-        # A dotted name may be a table in a table: RB.q1 = 1 says the same as "RB.q1" = 1.
-        return {
-            "type": "object",
-            "description": description,
-            "additionalProperties": {"anyOf": [_VALUE, {"type": "object"}]},
-        }
-
-    settings = {key: setting.schema() for key, setting in RUN_TABLE.items()}
-    return {
-        "$schema": SCHEMA_VERSION,
-        "title": "Armillary run file",
-        "type": "object",
-        "required": ["model"],
-        "additionalProperties": False,
-        "properties": {
-            "model": {"type": "string", "description": "model file, relative to this one, or an example"},
-            "title": {"type": "string"},
-            "parameters": values("numbers in the parameters' own units, or text with others"),
-            "initial": values("coordinates and speeds at the start"),
-            "inputs": values("signals from outside"),
-            "memory": values("memories at the start"),
-            "user": {"type": "object", "description": "data for the user's own function on_input"},
-            "run": {"type": "object", "additionalProperties": False, "properties": settings},
-            "output": {
-                "type": "object",
-                "additionalProperties": False,
-                "properties": {
-                    "file": {"type": "string", "description": "results: .csv, .nc, .parquet or .erd"},
-                    "select": {
-                        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
-                        "description": "outputs to keep, by name or pattern; all where left out",
-                    },
-                },
-            },
-        },
-    }
+    return {"$schema": SCHEMA_VERSION, "title": "Armillary run file", **RUN_FILE.schema()}

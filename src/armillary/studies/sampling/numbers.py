@@ -11,7 +11,7 @@ import numpy as np
 from armillary.algebra.arithmetic import plain_float
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit, si_text
 from armillary.errors import ParameterError, UnitsError, shortened
-from armillary.model.values import number_in_text
+from armillary.model.values import number_and_unit, number_in_text
 
 
 def in_one_unit(given: Mapping[str, Any], units: str, where: str) -> tuple[dict[str, Any], str]:
@@ -74,8 +74,8 @@ def _quantity(value: Any, where: str) -> tuple[Any, str]:
 
 
 def _text(value: str, where: str) -> tuple[float, str | None]:
-    number, _, unit = value.strip().partition(" ")
-    if not unit[:1].isalpha():  # "pi / 2" is arithmetic
+    number, unit = number_and_unit(value)
+    if not unit:
         return number_in_text(value, where), None
     try:
         parse_unit(unit)

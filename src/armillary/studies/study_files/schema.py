@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from armillary.model.kinds import QUANTITY
 from armillary.run_files.schema import run_schema
-from armillary.studies.sampling import KINDS
+from armillary.studies.study_files.study_file import STUDY_TABLE
 
-_NUMBER = {"type": ["number", "string"], "examples": [1000, "55 mile/hour"]}
-_COUNT = {"type": "integer", "minimum": 1}
+_NUMBER = {**QUANTITY.schema(), "examples": [1000, "55 mile/hour"]}
 _UNITS = {"units": {"type": "string", "description": "of the numbers, where they bring none themselves"}}
 
 
@@ -55,24 +55,6 @@ _VARIED = {
         {"type": "object", "description": "further names: RB.q1 = … says the same as \"RB.q1\" = …"},
     ]
 }  # fmt: skip
-_STUDY: dict[str, dict[str, Any]] = {
-    "design": {"enum": list(KINDS), "description": "how runs are spread; random where left out"},
-    "runs": {**_COUNT, "description": "number of runs; grid and list have their own"},
-    "seed": {"type": "integer", "minimum": 0, "description": "of the random numbers; 0 where left out"},
-    "levels": {
-        "anyOf": [{"type": "integer", "minimum": 2}, {"type": "object"}],
-        "description": "of a grid or of Morris' screening: values between the bounds, for all or by name",
-    },
-    "second_order": {"type": "boolean", "description": "indices of pairs too, of a saltelli design"},
-    "block": {**_COUNT, "description": "runs that are made and written together"},
-    "watch": {
-        "type": "number",
-        "exclusiveMinimum": 0,
-        "description": "seconds between two looks of metrics with an adaptive method",
-    },
-    "precision": {"enum": ["double", "single", "fast"], "description": "single and fast are for GPUs"},
-    "folder": {"type": "string", "description": "of the results, relative to this file"},
-}
 
 
 def study_schema() -> dict[str, Any]:
@@ -101,6 +83,6 @@ def study_schema() -> dict[str, Any]:
                     "examples": ["maximum(r)", "crossing(r, 8, rising)", "histogram(r, 0, 20, 40)"],
                 },
             },
-            "study": {"type": "object", "additionalProperties": False, "properties": _STUDY},
+            "study": STUDY_TABLE.schema(),
         },
     }

@@ -13,8 +13,8 @@ from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError, nearest, shortened
 from armillary.model.deduced_units import parameter_units
 from armillary.run_files.execute import Simulation
-from armillary.run_files.resolve import Resolved, resolve
-from armillary.run_files.run_file import COMMAND_LINE, RunFileError, flat, where
+from armillary.run_files.resolve import RunValues, resolve
+from armillary.run_files.run_file import COMMAND_LINE, RunFileError, by_dotted_name, where
 from armillary.studies.definition import definition_for_writing, read_definition
 from armillary.studies.sampling import Design
 from armillary.studies.store.folder import Folder
@@ -98,7 +98,7 @@ class StudySetup(Simulation):
 
     # ------------------------------------------------------------ what varies
 
-    def _resolved(self) -> Resolved:
+    def _resolved(self) -> RunValues:
         """The values of all runs; what is wrong with the file is told together."""
         self.vary, problems = self._varied()
         if not problems and self.vary and not self.file.problems:
@@ -113,12 +113,14 @@ class StudySetup(Simulation):
             return name not in known and any(other.startswith(f"{name}.") for other in known)
 
         found, problems = {}, []
-        for name, (keys, value) in flat(self.study_file.vary, holds_names).items():
+        for name, (keys, value) in by_dotted_name(self.study_file.vary, holds_names).items():
             together = isinstance(value, Mapping) and "correlated" in value
             if together and isinstance(value["correlated"], Mapping):
                 value = {
                     **value,
-                    "correlated": {n: v for n, (_, v) in flat(value["correlated"], holds_names).items()},
+                    "correlated": {
+                        n: v for n, (_, v) in by_dotted_name(value["correlated"], holds_names).items()
+                    },
                 }
                 members = list(value["correlated"])
             else:

@@ -22,13 +22,13 @@
     folder = "studies/car"          # relative to this file; its own name where it is left out
 
 A study file is data: nothing in it is executed. Its own form is checked here, its values against the model in
-`study_setup.py`.
+`setup.py`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -36,13 +36,56 @@ from typing import Any
 from armillary.ensembles.metrics import read_metric
 from armillary.errors import ArmillaryError
 from armillary.files.model.documents import Document, read_document
-from armillary.model.kinds import shown
+from armillary.model.kinds import (
+    FLAG,
+    Described,
+    Either,
+    FileName,
+    Form,
+    PositiveNumber,
+    Table,
+    WholeNumber,
+    choice,
+    shown,
+)
 from armillary.run_files.run_file import TABLES as RUN_TABLES
-from armillary.run_files.run_file import Entry, RunFile, RunFileError, flat, instead, where
+from armillary.run_files.run_file import (
+    RunFile,
+    RunFileError,
+    SourcedValue,
+    by_dotted_name,
+    suggestion,
+    table_problems,
+    unknown_keys,
+    where,
+)
 from armillary.studies.sampling import KINDS
 
 TABLES = ("vary", "metrics", "study")
-STUDY_KEYS = ("design", "runs", "seed", "levels", "second_order", "block", "watch", "precision", "folder")
+STUDY_TABLE = Form(
+    "the settings of the study",
+    {
+        "design": Described(choice(*KINDS), "how runs are spread; random where left out"),
+        "runs": Described(WholeNumber(1), "number of runs; grid and list have their own"),
+        "seed": Described(WholeNumber(0), "of the random numbers; 0 where left out"),
+        "levels": Described(
+            Either(
+                (WholeNumber(2), Table()),
+                "a whole number, at least 2, or a table of such numbers by name",
+            ),
+            "of a grid or of Morris' screening: values between the bounds, for all or by name",
+        ),
+        "second_order": Described(FLAG, "indices of pairs too, of a saltelli design"),
+        "block": Described(WholeNumber(1), "runs that are made and written together"),
+        "watch": Described(
+            PositiveNumber("a positive number of seconds"),
+            "seconds between two looks of metrics with an adaptive method",
+        ),
+        "precision": Described(choice("double", "single", "fast"), "single and fast are for GPUs"),
+        "folder": Described(FileName("the name of a folder"), "of the results, relative to this file"),
+    },
+)
+STUDY_KEYS = tuple(STUDY_TABLE.fields)
 _RUN_KEYS = ("model", "title", *RUN_TABLES)
 
 
@@ -54,14 +97,14 @@ class StudyFile:
     """
 
     run: RunFile  # the model, and how each run is made
-    document: Document  # for the lines of what varies, whose names only the model tells
+    document: Document  # for the lines of what varies, whose names are the model's
     vary: Mapping[str, Any] = field(default_factory=dict)
-    metrics: Mapping[str, Entry] = field(default_factory=dict)
-    settings: Mapping[str, Entry] = field(default_factory=dict)
+    metrics: Mapping[str, SourcedValue] = field(default_factory=dict)
+    settings: Mapping[str, SourcedValue] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> StudyFile:
-        """The study file at a path; what is wrong with it is told with its values, when it is run."""
+        """The study file at a path; what is wrong with it is an error when it is run."""
         document = read_document(path, "study file")
         if "bodies" in document.data and "model" not in document.data:
             raise ArmillaryError(
@@ -79,9 +122,11 @@ class StudyFile:
         )
         tables = {name: content[name] if isinstance(content.get(name), dict) else {} for name in TABLES}
 
-        def entries(table: str, nested: bool) -> dict[str, Entry]:
-            values = flat(tables[table], lambda name: nested)
-            return {name: Entry(v, where(document, table, *keys)) for name, (keys, v) in values.items()}
+        def entries(table: str, nested: bool) -> dict[str, SourcedValue]:
+            values = by_dotted_name(tables[table], lambda name: nested)
+            return {
+                name: SourcedValue(v, where(document, table, *keys)) for name, (keys, v) in values.items()
+            }
 
         file = cls(
             run=run,
@@ -97,11 +142,11 @@ class StudyFile:
         """The same with other values: "study.runs", "study.seed", …, and all that `RunFile.setting` knows."""
         own = {name.removeprefix("study."): v for name, v in settings.items() if name.startswith("study.")}
         problems = [
-            f"{source}: there is no setting 'study.{name}'{instead(name, STUDY_KEYS)}"
+            f"{source}: there is no setting 'study.{name}'{suggestion(name, STUDY_KEYS)}"
             for name in own
             if name not in STUDY_KEYS
         ]
-        changed = {name: Entry(value, source) for name, value in own.items()}
+        changed = {name: SourcedValue(value, source) for name, value in own.items()}
         if problems := problems + _setting_problems(changed):
             raise RunFileError(problems)
         others = {name: value for name, value in settings.items() if not name.startswith("study.")}
@@ -114,37 +159,25 @@ class StudyFile:
 
 def _form_problems(document: Document) -> list[str]:
     """What is wrong with its keys, whatever its model."""
-    content, known = document.data, (*_RUN_KEYS, *TABLES)
-    found = [
-        f"{where(document, key)}: unknown key '{key}'{instead(key, known)}"
-        for key in content
-        if key not in known
-    ]
-    for table in TABLES:
-        if not isinstance(content.get(table, {}), dict):
-            told = f"{table} must be a table, [{table}], not {shown(content[table])}"
-            found.append(f"{where(document, table)}: {told}")
+    content = document.data
+    found = unknown_keys(document, (*_RUN_KEYS, *TABLES))
+    found += table_problems(document, {"vary": None, "metrics": None, "study": STUDY_KEYS})
     if not content.get("vary"):
-        told = 'what varies? give [vary] with lines such as SPEED = { uniform = ["10 m/s", "20 m/s"] }'
-        found.append(f"{where(document, 'vary')}: {told}")
-    own = content.get("study", {})
-    for key in own if isinstance(own, dict) else ():
-        if key not in STUDY_KEYS:
-            told = f"unknown key '{key}' in [study]{instead(key, STUDY_KEYS)}"
-            found.append(f"{where(document, 'study', key)}: {told}")
+        message = 'what varies? give [vary] with lines such as SPEED = { uniform = ["10 m/s", "20 m/s"] }'
+        found.append(f"{where(document, 'vary')}: {message}")
     output = content.get("output", {})
     if isinstance(output, dict) and "file" in output:
-        told = "a study's results go to a folder: give [study] folder instead"
-        found.append(f"{where(document, 'output', 'file')}: {told}")
+        message = "a study's results go to a folder: give [study] folder instead"
+        found.append(f"{where(document, 'output', 'file')}: {message}")
     return found
 
 
-def _metric_problems(metrics: Mapping[str, Entry]) -> list[str]:
+def _metric_problems(metrics: Mapping[str, SourcedValue]) -> list[str]:
     found = []
     for name, entry in metrics.items():
         if not isinstance(entry.value, str):
-            told = f"metric '{name}' must be text such as \"maximum(r)\", not {shown(entry.value)}"
-            found.append(f"{entry.source}: {told}")
+            message = f"metric '{name}' must be text such as \"maximum(r)\", not {shown(entry.value)}"
+            found.append(f"{entry.source}: {message}")
             continue
         try:
             read_metric(entry.value)
@@ -153,39 +186,15 @@ def _metric_problems(metrics: Mapping[str, Entry]) -> list[str]:
     return found
 
 
-def _whole(least: int) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "design": (lambda value: isinstance(value, str), "must be text"),
-    "runs": (_whole(1), "must be a whole number, at least 1"),
-    "seed": (_whole(0), "must be a whole number, at least 0"),
-    "levels": (
-        lambda value: _whole(2)(value) or isinstance(value, dict),
-        "must be a whole number, at least 2, or a table of such numbers by name",
-    ),
-    "second_order": (lambda value: isinstance(value, bool), "must be true or false"),
-    "block": (_whole(1), "must be a whole number, at least 1"),
-    "watch": (
-        lambda value: isinstance(value, int | float) and not isinstance(value, bool) and value > 0,
-        "must be a positive number of seconds",
-    ),
-    "precision": (lambda value: isinstance(value, str), 'must be text, "double", "single" or "fast"'),
-    "folder": (
-        lambda value: isinstance(value, str) and bool(value.strip()) and "\0" not in value,
-        "must be the name of a folder",
-    ),
-}
-
-
-def _setting_problems(settings: Mapping[str, Entry]) -> list[str]:
-    found = [
-        f"{entry.source}: {name} {_KINDS[name][1]}, not {shown(entry.value)}"
-        for name, entry in settings.items()
-        if name in _KINDS and not _KINDS[name][0](entry.value)
-    ]
-    design = settings.get("design")
-    if design is not None and isinstance(design.value, str) and design.value not in KINDS:
-        found.append(f"{design.source}: there is no design '{design.value}'{instead(design.value, KINDS)}")
+def _setting_problems(settings: Mapping[str, SourcedValue]) -> list[str]:
+    found = []
+    for name, (value, source) in settings.items():
+        kind = STUDY_TABLE.fields.get(name)
+        if kind is None or kind.fits(value):
+            continue
+        choices = kind.schema().get("enum")
+        if choices and isinstance(value, str):
+            found.append(f"{source}: there is no {name} '{value}'{suggestion(value, choices)}")
+        else:
+            found.append(f"{source}: {name} must be {kind.words}, not {shown(value)}")
     return found
