@@ -17,9 +17,9 @@ from armillary.files.model.objects import SECTIONS as CROSS_SECTIONS
 from armillary.files.model.sections import FLEXIBLE, LAYOUT, SECTIONS, TOP, entry_form, entry_kind, verbs_of
 from armillary.model.joints.text_forms import JOINTS
 from armillary.model.kinds import Either, Form, Kind, Maker, TableOf
-from armillary.model.laws import FRICTIONS
+from armillary.model.loads.laws import FRICTIONS
+from armillary.model.recording.verbs import Verb
 from armillary.model.space.orbit import ORBITS
-from armillary.model.verbs import Verb
 
 FOLDER = Path(__file__).parent / "reference"
 PAGE = FOLDER / "text-models.md"

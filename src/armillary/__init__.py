@@ -67,9 +67,9 @@ from armillary.model.joints import (
     Revolute,
     Spherical,
 )
-from armillary.model.laws import SmoothFriction, StickSlip, contact_force, friction_force
+from armillary.model.loads.laws import SmoothFriction, StickSlip, contact_force, friction_force
 from armillary.model.motion import partial
-from armillary.model.public import (
+from armillary.model.quantities.public import (
     acceleration,
     angle,
     angular_acceleration,
@@ -100,7 +100,7 @@ if TYPE_CHECKING:
     from armillary.model.flexible.beam import Beam
     from armillary.model.flexible.plate import Plate
     from armillary.model.flexible.section import Section
-    from armillary.model.panels import panels
+    from armillary.model.space.panels import panels
     from armillary.results import Run, load_run, plot
     from armillary.run_files.execute import run
     from armillary.studies import Study, open_study
@@ -142,7 +142,7 @@ _LATER = {
     "fit": ("armillary.analysis.fit", "fit"),
     "load_run": ("armillary.results", "load_run"),
     "open_study": ("armillary.studies", "open_study"),
-    "panels": ("armillary.model.panels", "panels"),
+    "panels": ("armillary.model.space.panels", "panels"),
     "plot": ("armillary.results", "plot"),
     "run": ("armillary.run_files.execute", "run"),
     "schema": ("armillary.files.model.schema", "model_schema"),

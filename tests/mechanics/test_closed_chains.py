@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.model import loops, motion
+from armillary.model import motion
+from armillary.model.constraints import loops
 
 
 def hanging(links: int) -> arm.System:

@@ -10,7 +10,7 @@ import pytest
 import armillary as arm
 from armillary.files.model.save import Writing
 from armillary.files.model.sections import LAYOUT, SECTIONS, TOP, entry_kind, verbs_of
-from armillary.model.verbs import (
+from armillary.model.recording.verbs import (
     QUANTITIES,
     VERBS,
     EntryForm,

@@ -12,7 +12,6 @@ from armillary.algebra.vectors import Frame, Vector
 from armillary.errors import ModelError
 from armillary.model.body import Body, Point
 from armillary.model.body_frames import build_frames
-from armillary.model.inertia_input import read_inertia, read_mass
 from armillary.model.joints import Assembly, Fixed, JointType, Maker
 from armillary.model.joints.text_forms import JOINT
 from armillary.model.judgement import judge_joint
@@ -26,10 +25,11 @@ from armillary.model.kinds import (
     ListOf,
     Turned,
 )
-from armillary.model.names import check_new_name, make_parameter
-from armillary.model.orientation import orientation_matrix
-from armillary.model.references import constant_reader, find_body, triple
-from armillary.model.verbs import EntryForm, verb
+from armillary.model.reading.inertia_input import read_inertia, read_mass
+from armillary.model.reading.names import check_new_name, make_parameter
+from armillary.model.reading.orientation import orientation_matrix
+from armillary.model.reading.references import constant_reader, find_body, triple
+from armillary.model.recording.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System

@@ -12,7 +12,7 @@ from armillary.algebra.triples import Matrix, Triple
 from armillary.algebra.vectors import Frame, Vector
 from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly, JointType
-from armillary.model.verbs import NoForm, verb
+from armillary.model.recording.verbs import NoForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.flexible.attachment import Flexible

@@ -16,8 +16,8 @@ from armillary.algebra.units.dimension import (
     Dimension,
 )
 from armillary.algebra.units.units import parse_unit
+from armillary.model.signals.states import rate_dimension
 from armillary.model.space.attraction import GRAVITATION
-from armillary.model.states import rate_dimension
 from armillary.model.system import System
 
 

@@ -12,7 +12,7 @@ from armillary.algebra.expression import Expr
 from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly
 from armillary.model.kinds import EXPRESSION
-from armillary.model.verbs import ListForm, verb
+from armillary.model.recording.verbs import ListForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System

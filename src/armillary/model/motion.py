@@ -17,7 +17,7 @@ from armillary.algebra.vectors import Frame, Vector, ancestors, cross
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.model.body import Body, Point
-from armillary.model.identity import Identity
+from armillary.model.recording.identity import Identity
 
 
 def _place(thing: Any, verb: str) -> Point:

@@ -15,11 +15,13 @@ from armillary.algebra.expression import UNIT, Expr, symbol
 from armillary.algebra.triples import Triple
 from armillary.algebra.units.dimension import TIME
 from armillary.errors import ModelError
-from armillary.model import bodies, names, reading, references, variables
+from armillary.model import bodies
 from armillary.model.body import Body
 from armillary.model.flexible import attachment
-from armillary.model.identity import Identity, register_ground
-from armillary.model.recorder import Call, Recorder
+from armillary.model.quantities import variables
+from armillary.model.reading import expressions, names, references
+from armillary.model.recording.identity import Identity, register_ground
+from armillary.model.recording.recorder import Call, Recorder
 from armillary.model.records import Constraint, Event, Gravity, Load, Memory, Output, Prescription, State
 from armillary.model.space.attraction import Attractor
 from armillary.model.unit_system import unit_system
@@ -70,13 +72,13 @@ class System:
 
     parameter = names.parameter
     function = names.function
-    define = reading.define
+    define = expressions.define
     body = bodies.body
 
     # ------------------------------------------------------------ reading
 
-    expression = reading.expression
-    lookup = reading.lookup
+    expression = expressions.expression
+    lookup = expressions.lookup
     triple = references.triple
 
     @contextmanager

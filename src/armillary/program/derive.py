@@ -37,7 +37,7 @@ from armillary.mechanics.tree.uncouple import uncouple
 from armillary.model.deduced_units import parameter_units
 from armillary.model.joints import Drift
 from armillary.model.judgement import judgements
-from armillary.model.snapshot import snapshot
+from armillary.model.recording.snapshot import snapshot
 from armillary.model.system import System
 from armillary.program.equations import Considered, Equations, Stage
 from armillary.program.passes import Constants, Graph, hoist

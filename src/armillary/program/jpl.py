@@ -17,7 +17,7 @@ from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system
 from armillary.mechanics.formalisms.jpl.rates import FORMULATIONS, AppendageRates, appendage_rates
-from armillary.model.states import state_rates
+from armillary.model.signals.states import state_rates
 from armillary.model.system import System
 from armillary.program.roots import Column, Targets, targets
 

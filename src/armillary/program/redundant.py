@@ -23,7 +23,7 @@ from armillary.algebra.functions import absolute, sqrt
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.redundant.equations import Redundant, redundant_equations
-from armillary.model.states import state_rates
+from armillary.model.signals.states import state_rates
 from armillary.model.system import System
 from armillary.program.equations import Equations
 from armillary.program.roots import Column, Stepping, Targets, columns, normalised

@@ -16,7 +16,7 @@ from armillary.mechanics.constraints.reactions import placeholders, reaction_val
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.constraints.sizes import speed_kind
 from armillary.model.records import Event
-from armillary.model.states import state_rates
+from armillary.model.signals.states import state_rates
 from armillary.model.system import System
 from armillary.model.unit_system import state_factor
 

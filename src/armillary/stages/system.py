@@ -6,23 +6,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from armillary.files.fmu import element
-from armillary.model import (
-    armature,
-    constraints,
-    contact,
-    energy,
-    events,
-    given_motion,
-    judgement,
-    loads,
-    loops,
-    mass_properties,
-    memory,
-    outputs,
-    reactions,
-    states,
-)
+from armillary.model import judgement
 from armillary.model import system as description
+from armillary.model.constraints import equations, given_motion, loops
+from armillary.model.loads import armature, contact, forces
+from armillary.model.quantities import energy, mass_properties, reactions
+from armillary.model.signals import events, memory, outputs, states
 from armillary.model.space import attitude, attraction, initial_motion, propulsion, sunlight, wheels
 
 if TYPE_CHECKING:
@@ -49,10 +38,10 @@ class System(description.System):
 
     # ------------------------------------------------------------ loads
 
-    gravity = loads.gravity
-    force = loads.force
-    moment = loads.moment
-    strut = loads.strut
+    gravity = forces.gravity
+    force = forces.force
+    moment = forces.moment
+    strut = forces.strut
     stop = contact.stop
     brake = contact.brake
     contact = contact.contact
@@ -60,7 +49,7 @@ class System(description.System):
 
     # ------------------------------------------------------------ constraints and given motion
 
-    constrain = constraints.constrain
+    constrain = equations.constrain
     close_loop = loops.close_loop
     close_joint = loops.close_joint
     start = given_motion.start

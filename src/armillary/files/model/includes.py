@@ -25,8 +25,8 @@ from armillary.files.model.documents import Document
 from armillary.files.model.sections import FUNCTION, TOP, entry_kind, verb_of
 from armillary.model.kinds import Written
 from armillary.model.kinds import known as listed
-from armillary.model.text_functions import MODEL_FUNCTIONS
-from armillary.model.verbs import QUANTITIES
+from armillary.model.reading.text_functions import MODEL_FUNCTIONS
+from armillary.model.recording.verbs import QUANTITIES
 
 # Names in a text: one between back quotes, or words with dots; and words inside of a quoted name.
 _NAMES = re.compile(r"`([^`]+)`|(?<![\w.])([^\W\d]\w*)((?:\.[^\W\d]\w*)*)(\s*\()?")

@@ -13,7 +13,7 @@ from armillary.model.flexible.section import Section
 from armillary.model.joints import Joint
 from armillary.model.joints.text_forms import JOINTS
 from armillary.model.kinds import NUMBER, NUMBERS, WORDS, Either, Kind, ListOf, Maker, OneOf, TableOf
-from armillary.model.laws import FRICTIONS
+from armillary.model.loads.laws import FRICTIONS
 from armillary.model.space.orbit import ORBITS
 
 BEAM: dict[str, Kind] = {

@@ -25,16 +25,16 @@ from armillary.files.model.arrays import part_arrays
 from armillary.files.model.build import TextFunction
 from armillary.files.model.check import FORMAT
 from armillary.files.model.documents import FileError
-from armillary.files.model.equality import differences
 from armillary.files.model.load import load_text
 from armillary.files.model.sections import LAYOUT, SECTIONS, entry_form, entry_kind, verb_of
 from armillary.files.model.values import Values
 from armillary.model.body import Body
 from armillary.model.flexible.part import FlexiblePart
 from armillary.model.kinds import PATH, Kind, ListOf, Written
-from armillary.model.recorder import Record, undo_always
+from armillary.model.recording.equality import differences
+from armillary.model.recording.recorder import Record, undo_always
+from armillary.model.recording.verbs import VERBS, EntryForm, LaterForm, ListForm, PairForm, TableForm, Verb
 from armillary.model.system import System
-from armillary.model.verbs import VERBS, EntryForm, LaterForm, ListForm, PairForm, TableForm, Verb
 from armillary.toml_text import toml_text
 
 _HEADERS = {

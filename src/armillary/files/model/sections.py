@@ -31,7 +31,7 @@ from armillary.model.kinds import (
     TableOf,
     choice,
 )
-from armillary.model.verbs import VERBS, EntryForm, ListForm, PairForm, TableForm, Verb
+from armillary.model.recording.verbs import VERBS, EntryForm, ListForm, PairForm, TableForm, Verb
 
 FLEXIBLE: dict[str, Kind] = {
     "beam": OneOf(BEAMS), "plate": OneOf(PLATES), "part": PATH, "held": WORDS, "spin": NUMBERS,

@@ -25,8 +25,8 @@ from armillary.files.robots.rotations import is_identity, tidy
 from armillary.files.robots.tree import BALL, FREE, HINGE, PLANE, SLIDE, Freedom, Link
 from armillary.model.body import Body, Point
 from armillary.model.joints import Fixed, Free, JointType, Planar, Prismatic, Revolute, Spherical
-from armillary.model.loads import gravity
-from armillary.model.names import check_new_name
+from armillary.model.loads.forces import gravity
+from armillary.model.reading.names import check_new_name
 from armillary.model.system import System
 
 SINGLE = (HINGE, SLIDE)

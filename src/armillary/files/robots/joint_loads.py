@@ -13,9 +13,9 @@ from armillary.algebra.units.dimension import SPEED
 from armillary.errors import ModelError, nearest
 from armillary.files.robots.building import SINGLE, Builder, listed, triple
 from armillary.files.robots.tree import BALL, FREE, HINGE, SLIDE, Freedom
-from armillary.model.armature import armature
-from armillary.model.contact import stop
-from armillary.model.loads import force, moment
+from armillary.model.loads.armature import armature
+from armillary.model.loads.contact import stop
+from armillary.model.loads.forces import force, moment
 
 _STOPS = ("stiffness", "damping", "exponent")
 

@@ -32,8 +32,8 @@ from armillary.files.robots.tree import (
     symmetric,
 )
 from armillary.files.robots.xml import Element, read_xml
-from armillary.model import memory
-from armillary.model.constraints import constrain
+from armillary.model.constraints.equations import constrain
+from armillary.model.signals import memory
 
 KINDS = {
     "revolute": HINGE,

@@ -24,9 +24,9 @@ from armillary.model.joints import Drift, Tumble
 from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.free import euler_parameters
 from armillary.model.kinds import BODY, UNITS, WORDS
-from armillary.model.outputs import output
-from armillary.model.references import find_body
-from armillary.model.verbs import EntryForm, verb
+from armillary.model.reading.references import find_body
+from armillary.model.recording.verbs import EntryForm, verb
+from armillary.model.signals.outputs import output
 
 if TYPE_CHECKING:
     from armillary.model.system import System

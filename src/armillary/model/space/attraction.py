@@ -21,10 +21,17 @@ from armillary.model.body import Body, Point
 from armillary.model.flexible.energy import Central, central
 from armillary.model.joints import Free
 from armillary.model.kinds import EXPRESSION, FLAG, TRIPLE, VECTOR, WORDS, Either
-from armillary.model.mass_properties import carried, composites, first_with_mass, named_triple, total_mass
-from armillary.model.names import check_new_name
+from armillary.model.quantities.mass_properties import (
+    carried,
+    composites,
+    first_with_mass,
+    named_triple,
+    total_mass,
+)
+from armillary.model.reading.names import check_new_name
+from armillary.model.reading.references import constant_reader, unit_direction
+from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Gravity, Load
-from armillary.model.references import constant_reader, unit_direction
 from armillary.model.space.checking import bounded, ground_place
 from armillary.model.space.fields import (
     NOWHERE,
@@ -36,7 +43,6 @@ from armillary.model.space.fields import (
     term,
     total,
 )
-from armillary.model.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System

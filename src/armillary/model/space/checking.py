@@ -11,7 +11,7 @@ from armillary.algebra.units.dimension import LENGTH, Dimension
 from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
-from armillary.model.references import constant_reader
+from armillary.model.reading.references import constant_reader
 from armillary.model.unit_system import default_value
 
 if TYPE_CHECKING:

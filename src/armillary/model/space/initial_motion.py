@@ -21,12 +21,12 @@ from armillary.model.body import Body
 from armillary.model.joints import Drift, Flexed, Slide
 from armillary.model.joints.base import UNIT_AXES
 from armillary.model.kinds import NAME, TRIPLE
-from armillary.model.mass_properties import composites
-from armillary.model.references import find_body
+from armillary.model.quantities.mass_properties import composites
+from armillary.model.reading.references import find_body
+from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.space.attraction import Attractor, find_attractor
 from armillary.model.space.checking import ground_place, known
 from armillary.model.space.orbit import ORBIT, Orbit
-from armillary.model.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System

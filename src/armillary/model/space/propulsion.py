@@ -13,15 +13,15 @@ from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.algebra.units.dimension import ACCELERATION, FORCE, ONE, TIME
 from armillary.errors import ModelError
-from armillary.model.events import event
 from armillary.model.kinds import EXPRESSION, POINT, VECTOR, Either, ListOf
-from armillary.model.loads import force
-from armillary.model.names import check_new_name
-from armillary.model.outputs import output
+from armillary.model.loads.forces import force
+from armillary.model.reading.names import check_new_name
+from armillary.model.reading.references import constant_reader, find_point, unit_direction
+from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Memory
-from armillary.model.references import constant_reader, find_point, unit_direction
+from armillary.model.signals.events import event
+from armillary.model.signals.outputs import output
 from armillary.model.space.checking import bounded, known
-from armillary.model.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System

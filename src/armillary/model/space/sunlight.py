@@ -24,17 +24,17 @@ from armillary.algebra.vectors import Vector, direction, dot
 from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Point
-from armillary.model.events import event
 from armillary.model.kinds import EXPRESSION, FLAG, NAME, POINT, VECTOR
-from armillary.model.loads import add_load
-from armillary.model.memory import memory
-from armillary.model.names import check_new_name
+from armillary.model.loads.forces import add_load
+from armillary.model.reading.names import check_new_name
+from armillary.model.reading.references import find_point, unit_direction
+from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Load
-from armillary.model.references import find_point, unit_direction
+from armillary.model.signals.events import event
+from armillary.model.signals.memory import memory
 from armillary.model.space.attraction import Attractor, find_attractor
 from armillary.model.space.checking import bounded, known
 from armillary.model.space.fields import term, total
-from armillary.model.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System

@@ -15,15 +15,15 @@ from armillary.errors import ModelError, nearest
 from armillary.model.bodies import INERTIA as INERTIA_KIND
 from armillary.model.bodies import body
 from armillary.model.body import Body
-from armillary.model.given_motion import prescribe, start
+from armillary.model.constraints.given_motion import prescribe, start
+from armillary.model.constraints.loops import AXES
 from armillary.model.joints import Revolute
 from armillary.model.joints.base import UNIT_AXES
 from armillary.model.kinds import AXIS, BODY, EXPRESSION, TRIPLE, WORDS, Either, ListOf, tuples
-from armillary.model.loads import moment
-from armillary.model.loops import AXES
-from armillary.model.references import find_body, unit_triple
+from armillary.model.loads.forces import moment
+from armillary.model.reading.references import find_body, unit_triple
+from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.space.checking import bounded, choices
-from armillary.model.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System

@@ -26,7 +26,7 @@ from armillary.mechanics.constraints.reduction import with_given
 from armillary.mechanics.constraints.rows import rows
 from armillary.mechanics.masses.massless import Masses, MotionWithoutMass, at_place, motions_left_by
 from armillary.mechanics.tree.build import build_tree
-from armillary.model.energy import kinetic_energy
+from armillary.model.quantities.energy import kinetic_energy
 from armillary.model.unit_system import state_factor
 from armillary.runtime.integrators import Integration
 from armillary.runtime.models.instance import Instance

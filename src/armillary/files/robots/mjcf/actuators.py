@@ -21,8 +21,8 @@ from armillary.files.robots.mjcf.bodies import Site
 from armillary.files.robots.mjcf.settings import ACTUATORS, Defaults, Settings
 from armillary.files.robots.tree import BALL, FREE, SLIDE
 from armillary.files.robots.xml import Element
-from armillary.model import memory
-from armillary.model.loads import force, moment
+from armillary.model.loads.forces import force, moment
+from armillary.model.signals import memory
 
 _RANGES = {"ctrlrange": "ctrllimited", "forcerange": "forcelimited"}
 _MECHANISMS = ("joint", "jointinparent", "site", "tendon", "cranksite", "body")

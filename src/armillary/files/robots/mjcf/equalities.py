@@ -13,9 +13,9 @@ from armillary.files.robots.mjcf.settings import Defaults
 from armillary.files.robots.rotations import is_identity, quaternion, tidy
 from armillary.files.robots.xml import Element
 from armillary.model.body import Point
-from armillary.model.constraints import constrain
+from armillary.model.constraints.equations import constrain
+from armillary.model.constraints.loops import close_joint, close_loop
 from armillary.model.joints import Fixed
-from armillary.model.loops import close_joint, close_loop
 
 
 def add_equalities(builder: Builder, section: list[Element], tree: Tree, defaults: Defaults) -> None:

@@ -21,7 +21,7 @@ from armillary.files.robots.mjcf.settings import Defaults, Settings, merged, wit
 from armillary.files.robots.omissions import note_left_out
 from armillary.files.robots.rotations import to_quaternion
 from armillary.files.robots.xml import Element, read_xml
-from armillary.model.given_motion import start
+from armillary.model.constraints.given_motion import start
 
 # What says how a model looks, is measured or is integrated by MuJoCo, and does not change how it moves.
 NO_EFFECT = {

@@ -19,11 +19,11 @@ from armillary.algebra.vectors import Dyadic, Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ExpressionError, ModelError, UnitsError, nearest, shown
 from armillary.model.body import Body, Point
-from armillary.model.inertia_input import dimensioned, finite_number
-from armillary.model.names import check_new_name, declare_parameter
-from armillary.model.text_functions import MODEL_FUNCTIONS, giving_nodes
-from armillary.model.variables import variables
-from armillary.model.verbs import NoForm, quantities_of, verb
+from armillary.model.quantities.variables import variables
+from armillary.model.reading.inertia_input import dimensioned, finite_number
+from armillary.model.reading.names import check_new_name, declare_parameter
+from armillary.model.reading.text_functions import MODEL_FUNCTIONS, giving_nodes
+from armillary.model.recording.verbs import NoForm, quantities_of, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System

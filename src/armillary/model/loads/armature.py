@@ -19,8 +19,8 @@ from armillary.algebra.units.dimension import ENERGY
 from armillary.errors import ModelError
 from armillary.model.joints import Drift
 from armillary.model.kinds import EXPRESSION
-from armillary.model.references import constant_reader, find_speed
-from armillary.model.verbs import PairForm, verb
+from armillary.model.reading.references import constant_reader, find_speed
+from armillary.model.recording.verbs import PairForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System

@@ -12,9 +12,9 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Vector
 from armillary.errors import ModelError
 from armillary.model.body import Body
-from armillary.model.references import find_body, find_speed
-from armillary.model.variables import effort_symbol, reaction_symbols
-from armillary.model.verbs import quantity
+from armillary.model.quantities.variables import effort_symbol, reaction_symbols
+from armillary.model.reading.references import find_body, find_speed
+from armillary.model.recording.verbs import quantity
 
 if TYPE_CHECKING:
     from armillary.model.system import System

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
-from armillary.model.events import event
-from armillary.model.memory import memory, update
+from armillary.model.signals.events import event
+from armillary.model.signals.memory import memory, update
 
 if TYPE_CHECKING:
     from armillary.model.system import System

@@ -8,9 +8,9 @@ from armillary.algebra.arguments import text
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError
 from armillary.model.kinds import EXPRESSION, LABELLED
-from armillary.model.reading import check_dimension
+from armillary.model.reading.expressions import check_dimension
+from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Output
-from armillary.model.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System

@@ -11,10 +11,10 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model import motion
 from armillary.model.kinds import EXPRESSION, NAME
+from armillary.model.reading.references import find_speed
+from armillary.model.recording.verbs import ListForm, PairForm, verb
 from armillary.model.records import Prescription
-from armillary.model.references import find_speed
 from armillary.model.unit_system import state_factor
-from armillary.model.verbs import ListForm, PairForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System

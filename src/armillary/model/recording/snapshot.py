@@ -16,7 +16,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Frame, Vector
 from armillary.model.body import Body, Point
 from armillary.model.flexible.attachment import Flexible
-from armillary.model.recorder import Recorder
+from armillary.model.recording.recorder import Recorder
 
 if TYPE_CHECKING:
     from armillary.model.system import System

@@ -31,7 +31,7 @@ from armillary.model.flexible.energy import (
     flexible_momenta,
     flexible_strain_energy,
 )
-from armillary.model.mass_properties import (
+from armillary.model.quantities.mass_properties import (
     carried,
     first_with_mass,
     joint_frames,
@@ -39,9 +39,9 @@ from armillary.model.mass_properties import (
     named_triple,
     total_mass,
 )
+from armillary.model.recording.verbs import quantity
 from armillary.model.space.attraction import attraction_energy
 from armillary.model.space.fields import total
-from armillary.model.verbs import quantity
 
 if TYPE_CHECKING:
     from armillary.model.system import System

@@ -13,9 +13,9 @@ from armillary.algebra.functions import RESERVED
 from armillary.algebra.units.dimension import Dimension
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.errors import ModelError, UnitsError
-from armillary.model.inertia_input import finite_number
-from armillary.model.text_functions import MODEL_FUNCTIONS, stated_arguments
-from armillary.model.verbs import NoForm, verb
+from armillary.model.reading.inertia_input import finite_number
+from armillary.model.reading.text_functions import MODEL_FUNCTIONS, stated_arguments
+from armillary.model.recording.verbs import NoForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System

@@ -16,10 +16,10 @@ from armillary.algebra.walk import operands_first, symbols
 from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.kinds import BODY, EXPRESSION, NAME, POINT, VECTOR, WORDS
-from armillary.model.reading import refuse_equation
+from armillary.model.reading.expressions import refuse_equation
+from armillary.model.reading.references import find_body, find_point, find_speed, unit_direction
+from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Constraint, Load
-from armillary.model.references import find_body, find_point, find_speed, unit_direction
-from armillary.model.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System

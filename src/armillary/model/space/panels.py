@@ -12,15 +12,15 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.triples import Triple, matrix_vector
 from armillary.algebra.units.dimension import LENGTH, MOMENT, ONE, TIME
 from armillary.errors import ModelError, nearest, shown
-from armillary.model import given_motion
 from armillary.model.bodies import body
 from armillary.model.body import Body
-from armillary.model.events import event
+from armillary.model.constraints import given_motion
 from armillary.model.joints import Revolute
-from armillary.model.loads import moment
-from armillary.model.orientation import orientation_matrix
-from armillary.model.recorder import all_or_nothing
-from armillary.model.references import constant_reader, find_body, unit_triple
+from armillary.model.loads.forces import moment
+from armillary.model.reading.orientation import orientation_matrix
+from armillary.model.reading.references import constant_reader, find_body, unit_triple
+from armillary.model.recording.recorder import all_or_nothing
+from armillary.model.signals.events import event
 from armillary.model.space.checking import bounded
 from armillary.model.system import System
 

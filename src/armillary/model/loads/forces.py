@@ -14,13 +14,13 @@ from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Body, Point
 from armillary.model.kinds import BODY, EXPRESSION, POINT, VECTOR, ListOf, Written
-from armillary.model.line_force import line_variables
-from armillary.model.names import check_new_name
-from armillary.model.reading import parse_text
+from armillary.model.loads.line_force import line_variables
+from armillary.model.reading.expressions import parse_text
+from armillary.model.reading.names import check_new_name
+from armillary.model.reading.references import find_body, find_point, unit_direction
+from armillary.model.reading.text_functions import argument_range
+from armillary.model.recording.verbs import EntryForm, TableForm, verb
 from armillary.model.records import Gravity, Load
-from armillary.model.references import find_body, find_point, unit_direction
-from armillary.model.text_functions import argument_range
-from armillary.model.verbs import EntryForm, TableForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System

@@ -10,7 +10,8 @@ from typing import Any
 from armillary.algebra import vectors as vec
 from armillary.algebra.expression import number
 from armillary.errors import ModelError, shown
-from armillary.model import laws, motion
+from armillary.model import motion
+from armillary.model.loads import laws
 
 _MOST_ARGUMENTS = 255
 

@@ -14,10 +14,10 @@ from armillary.algebra.units.units import parse_unit
 from armillary.algebra.vectors import Vector
 from armillary.errors import ModelError, nearest
 from armillary.model.body import Body, Point
-from armillary.model.inertia_input import finite_number
 from armillary.model.joints import JointType
 from armillary.model.joints.base import UNIT_AXES, check_axis
-from armillary.model.reading import check_owner, expression, parse_text
+from armillary.model.reading.expressions import check_owner, expression, parse_text
+from armillary.model.reading.inertia_input import finite_number
 
 if TYPE_CHECKING:
     from armillary.model.system import System

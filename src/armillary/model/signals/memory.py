@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.algebra.units.dimension import ONE, TIME
 from armillary.errors import ModelError
-from armillary.model.inertia_input import finite_number
 from armillary.model.kinds import EXPRESSION, LABELLED, NUMBER
+from armillary.model.reading.inertia_input import finite_number
+from armillary.model.recording.verbs import EntryForm, LaterForm, verb
 from armillary.model.records import Event, Memory
-from armillary.model.states import new_variable
-from armillary.model.verbs import EntryForm, LaterForm, verb
+from armillary.model.signals.states import new_variable
 
 if TYPE_CHECKING:
     from armillary.model.system import System

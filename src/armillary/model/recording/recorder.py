@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Vector
-from armillary.model.identity import system_of
+from armillary.model.recording.identity import system_of
 
 if TYPE_CHECKING:
     from armillary.model.system import System

@@ -17,12 +17,18 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model import motion
 from armillary.model.body import Body, Point
-from armillary.model.constraints import add_constraint, constraint_name
+from armillary.model.constraints.equations import add_constraint, constraint_name
 from armillary.model.joints.base import UNIT_AXES, across
 from armillary.model.kinds import AXIS, EXPRESSION, NAME, POINT, VECTOR, Either, ListOf, choice
+from armillary.model.reading.references import (
+    constant_reader,
+    find_point,
+    several,
+    unit_direction,
+    unit_triple,
+)
+from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Constraint, Load
-from armillary.model.references import constant_reader, find_point, several, unit_direction, unit_triple
-from armillary.model.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System

@@ -14,7 +14,7 @@ from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Body, Point
 from armillary.model.flexible.energy import first_moment
-from armillary.model.verbs import quantity
+from armillary.model.recording.verbs import quantity
 
 if TYPE_CHECKING:
     from armillary.model.system import System

@@ -20,17 +20,17 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model import motion
 from armillary.model.body import Body, Point
-from armillary.model.inertia_input import finite_number
 from armillary.model.joints.base import UNIT_AXES, across
 from armillary.model.kinds import EXPRESSION, NAME, NUMBER, POINT, VECTOR, ListOf
-from armillary.model.laws import FRICTION, SmoothFriction, StickSlip, contact_force, friction_per_speed
-from armillary.model.loads import add_load, force
-from armillary.model.names import check_new_name
+from armillary.model.loads.forces import add_load, force
+from armillary.model.loads.laws import FRICTION, SmoothFriction, StickSlip, contact_force, friction_per_speed
+from armillary.model.loads.sticking import Limits, sticking_friction
+from armillary.model.reading.inertia_input import finite_number
+from armillary.model.reading.names import check_new_name
+from armillary.model.reading.references import constant_reader, find_point, unit_direction
+from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Load
-from armillary.model.references import constant_reader, find_point, unit_direction
-from armillary.model.sticking import Limits, sticking_friction
 from armillary.model.unit_system import default_value
-from armillary.model.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System

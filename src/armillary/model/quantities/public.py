@@ -2,7 +2,7 @@
 
 from armillary.algebra import vectors as vec
 from armillary.model import motion
-from armillary.model.recorder import records_calls
+from armillary.model.recording.recorder import records_calls
 
 dot = records_calls(vec.dot)
 cross = records_calls(vec.cross)

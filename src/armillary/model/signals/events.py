@@ -10,10 +10,10 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.functions import CONDITIONS
 from armillary.errors import ModelError
 from armillary.model.kinds import COUNT, EXPRESSION, FLAG, NAME, WORDS, ListOf, TableOf
-from armillary.model.reading import refuse_equation
+from armillary.model.reading.expressions import refuse_equation
+from armillary.model.reading.references import find_speeds
+from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Event
-from armillary.model.references import find_speeds
-from armillary.model.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
     from armillary.model.system import System
