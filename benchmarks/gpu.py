@@ -96,7 +96,7 @@ def engine_of(model: Any, case: Case, steps: int, sample: int, precision: str | 
     outputs = None if sample < steps else [model.output_names[0]]
     device = {"device": "gpu", "precision": precision} if precision else {}
     settings = RunSettings(steps * case.step, step=case.step, sample=sample * case.step)
-    return Prepared(model, settings, outputs=outputs, runs=2, **device).work
+    return Prepared(model, settings, outputs=outputs, runs=2, **device).engine
 
 
 def checked(case: Case, model: Any, precision: str, random: np.random.Generator) -> float:

@@ -93,10 +93,11 @@ def _adaptive(name: str, rounds: int) -> dict[str, Any]:
 
 
 def _engines(made: Any) -> dict[str, Any]:
-    from armillary.ensembles.engines.lanes import engine_of
+    from armillary.ensembles.engines.lanes import AdaptiveLanes, Lanes
     from armillary.ensembles.engines.scalar import Scalar
 
-    return {"scalar": Scalar(made)} | {str(width): engine_of(made, width) for width in WIDTHS}
+    kind = AdaptiveLanes if made.method.adaptive else Lanes
+    return {"scalar": Scalar(made)} | {str(width): kind(made, width) for width in WIDTHS}
 
 
 def _record(

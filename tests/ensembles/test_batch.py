@@ -530,16 +530,16 @@ def test_ctrl_c_is_heard_in_the_middle_of_a_run(
 ) -> None:
     """The batch would take minutes; what was not finished is not run."""
     metrics = [f"final({model().coordinate_names[0]})"]
-    work = _Crew.work
+    run = _Crew.run
 
     def interrupted(crew: _Crew) -> None:
         threading.Timer(0.3, _thread.interrupt_main).start()
-        work(crew)
+        run(crew)
 
-    monkeypatch.setattr(_Crew, "work", interrupted)
+    monkeypatch.setattr(_Crew, "run", interrupted)
     batch = model().simulate_batch(2e3, runs=20_000, metrics=metrics, threads=threads, progress=False, **how)
     assert "not run" in batch.status and "interrupted" in repr(batch)
-    monkeypatch.setattr(_Crew, "work", work)
+    monkeypatch.setattr(_Crew, "run", run)
     again = model().simulate_batch(0.01, runs=2, metrics=metrics, progress=False, **how | {"sample": 0.01})
     assert set(again.status) == {"finished"}
 

@@ -1,8 +1,8 @@
-"""Many runs: batches on vectors, threads and GPUs; studies on disk and on clusters.
+"""Batches: many runs of one model at once, on vectors, threads and GPUs.
 
-Enters: a compiled model, values that differ between runs, metrics and histories to keep. Leaves: a `Batch`,
-or a `Study` in a folder. Read `batch.py` first: a `Plan` (plan.py, planning.py) says what is to be made from
-which `Starts`, and an engine makes it: vectors of runs (lanes.py), the loop of single runs without Python
-(scalar.py), Python run by run (singly.py), a GPU (gpu/). `metrics.py` says what is kept of a motion,
-`result.py` what users get. `sampling/` has what a study varies, `study/` how it survives.
+Enters: a compiled model, values that differ between runs, metrics and histories to keep. Leaves: a `Batch`.
+Read `batch.py` first: `request.py` makes a `Plan` (plan.py) from the arguments and from the `Starts`
+(starts.py), and an engine makes the runs. `engines/table.py` lists the engines: vectors of runs (lanes.py),
+the loop of single runs without Python (scalar.py), Python run by run (python.py), a GPU (gpu/). `metrics.py`
+has what is kept of a motion, `result.py` what users get.
 """

@@ -13,10 +13,11 @@ import numpy as np
 
 from armillary.algebra.arguments import one_of
 from armillary.algebra.arithmetic import positive_whole
-from armillary.ensembles.engines import lanes, scalar
-from armillary.ensembles.engines.python import Singly
-from armillary.ensembles.plan import FAILED, NOT_RUN, Engine, Outcome, Plan
-from armillary.ensembles.request import plan as planned
+from armillary.ensembles.engines.engine import LEFT_OVER, Engine, Outcome
+from armillary.ensembles.engines.python import PythonEngine
+from armillary.ensembles.engines.table import engine_for
+from armillary.ensembles.plan import FAILED, NOT_RUN, Plan
+from armillary.ensembles.request import plan as make_plan
 from armillary.ensembles.result import Batch, batch_of
 from armillary.ensembles.starts import Starts
 from armillary.ensembles.weak_runs import mark_weak_runs
@@ -27,7 +28,7 @@ from armillary.settings import RunSettings
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
-_CHUNK_SECONDS = 0.1  # so often progress is shown and Ctrl-C heard
+_CHUNK_SECONDS = 0.1  # the interval in which progress is shown and Ctrl-C acts
 _DEVICES = ("cpu", "gpu")
 _PRECISIONS = ("double", "single", "fast")  # fast: single, with the card's own sines
 
@@ -43,7 +44,7 @@ def simulate_batch(
     """Many runs with some settings; see ``Model.simulate_batch``."""
     prepared = Prepared(model, settings, **how)
     prepared.plan.starts.check_possible()
-    return prepared.made(prepared.plan.starts, threads, progress)
+    return prepared.run(prepared.plan.starts, threads, progress)
 
 
 class Prepared:
@@ -61,16 +62,9 @@ class Prepared:
         """``how`` are further arguments of ``simulate_batch``, with some values of all that will differ."""
         check_device(device, precision)
         began = time.perf_counter()
-        self.plan = planned(model, settings, **how)
+        self.plan = make_plan(model, settings, **how)
         self.device, self.precision = device, precision
-        self.again: Singly | None = None
-        self.work: Engine
-        if device == "gpu":
-            from armillary.ensembles.engines.gpu import Gpu
-
-            self.name, self.work, self.again = "gpu", Gpu(self.plan, precision), Singly(self.plan)
-        else:
-            self.name, self.work, self.again = engine_for(self.plan)
+        self.engine = engine_for(self.plan, device, precision)
         self.seconds = time.perf_counter() - began
 
     def __call__(
@@ -91,57 +85,46 @@ class Prepared:
                 f"prepared for runs that differ in {', '.join(known.varying) or 'no parameter'}, "
                 f"not in {', '.join(starts.varying) or 'none'}"
             )
-        return self.made(starts, threads, progress)
+        return self.run(starts, threads, progress)
 
-    def made(self, starts: Starts, threads: int | None, progress: bool | Callable[[int], None]) -> Batch:
+    def run(self, starts: Starts, threads: int | None, progress: bool | Callable[[int], None]) -> Batch:
         """All runs of some starts."""
-        # Of two threads with a GPU one prepares and fetches while the card computes for the other.
-        fixed = {"gpu": 2, "singly": 1}.get(self.name)
-        count = fixed or min(thread_count(threads), starts.runs)
+        count = self.engine.threads or min(thread_count(threads), starts.runs)
         began = time.perf_counter()
         plan = replace(self.plan, starts=starts)
-        outcome = _all(plan, self.work, count, progress)
-        if self.again is not None:
-            _made_again(outcome, self.again, starts, halted=bool(np.any(outcome.status == NOT_RUN)))
-        if self.name != "singly" and not np.any(outcome.status == NOT_RUN):
+        outcome = _make_all(plan, self.engine, count, progress)
+        if self.engine.leaves_runs:
+            _make_left_over(self.plan, outcome, starts, halted=bool(np.any(outcome.status == NOT_RUN)))
+        if not self.engine.judges_runs and not np.any(outcome.status == NOT_RUN):
             mark_weak_runs(plan, outcome)
         info = {
             "device": self.device,
             "precision": self.precision,
-            "engine": self.name,
+            "engine": self.engine.name,
             "threads": count,
             "prepare_seconds": self.seconds,
             "seconds": time.perf_counter() - began,
-            **self.work.info,
+            **self.engine.info,
         }
         return batch_of(plan, outcome, info)
 
 
-def engine_for(plan: Plan) -> tuple[str, Engine, Singly | None]:
-    """The fastest engine that suits a plan, and what makes runs again that it had to leave."""
-    if lanes.suits(plan):
-        engine = lanes.engine_of(plan)
-        return f"lanes of {engine.width}", engine, None
-    if scalar.suits(plan):
-        return "scalar", scalar.Scalar(plan), Singly(plan)
-    return "singly", Singly(plan), None
-
-
-def _made_again(outcome: Outcome, singly: Singly, starts: Starts, halted: bool) -> None:
-    """Runs that need a change of configuration; after Ctrl-C they are not made."""
-    left_over = np.flatnonzero(outcome.status == scalar.AGAIN)
-    if halted:
+def _make_left_over(plan: Plan, outcome: Outcome, starts: Starts, halted: bool) -> None:
+    """Runs that an engine left over, by single runs; after Ctrl-C they are not made."""
+    left_over = np.flatnonzero(outcome.status == LEFT_OVER)
+    if halted or not left_over.size:
         outcome.status[left_over] = NOT_RUN
         return
+    single = PythonEngine(plan)
     for i in left_over:
         for array in (outcome.rows, outcome.slots, outcome.state, outcome.memory, outcome.t_stop):
             array[..., i] = np.nan
         outcome.event[i] = -1
-        singly.one(starts, int(i), int(i), outcome)
+        single.one(starts, int(i), int(i), outcome)
 
 
 def check_device(device: str, precision: str) -> None:
-    """An error for a device or a precision that there is not, or for two that do not go together."""
+    """An error for an unknown device or precision, or for a precision that the device does not have."""
     _one_of("device", device, _DEVICES)
     check_precision(precision)
     if precision != "double" and device != "gpu":
@@ -168,21 +151,21 @@ def _one_of(what: str, value: str, known: Sequence[str]) -> None:
     one_of(value, known, f"{what}=")
 
 
-def _all(plan: Plan, work: Engine, threads: int, progress: bool | Callable[[int], None]) -> Outcome:
+def _make_all(plan: Plan, engine: Engine, threads: int, progress: bool | Callable[[int], None]) -> Outcome:
     """All runs, in chunks by several threads. Chunks leave no trace in the numbers."""
     outcome = Outcome.empty(plan, plan.runs)
-    work.halt[0] = 0.0
+    engine.halt[0] = 0.0
 
     def words(seconds: float, done: int) -> str:
         rate = f"{done / seconds:,.3g} per second, {left(seconds, done / plan.runs)}"
         return f"  {done:,} of {plan.runs:,} runs, {rate}"
 
     with shown_line(progress, words) as report:
-        crew = _Crew(plan.starts, work, outcome, threads, report)
+        crew = _Crew(plan.starts, engine, outcome, threads, report)
         try:
-            crew.work()
+            crew.run()
         except KeyboardInterrupt:
-            work.halt[0] = 1.0
+            engine.halt[0] = 1.0
             crew.halt()
     return outcome
 
@@ -193,23 +176,23 @@ class _Crew:
     def __init__(
         self,
         starts: Starts,
-        work: Engine,
+        engine: Engine,
         outcome: Outcome,
         threads: int,
         report: Callable[[int], None] | None,
     ) -> None:
-        self.starts, self.engine, self.outcome = starts, work, outcome
+        self.starts, self.engine, self.outcome = starts, engine, outcome
         self.runs = runs = starts.runs
         self.count, self.report = threads, report
         self.lock = threading.Lock()
         self.taken = self.finished = 0
-        self.fixed = work.chunk
+        self.fixed = engine.chunk
         self.chunk = self.fixed or min(64, max(1, runs // (4 * threads)))
         self.errors: list[BaseException] = []
         self.members: list[threading.Thread] = []
 
-    def work(self) -> None:
-        """All chunks; this thread itself only waits, so that it hears Ctrl-C."""
+    def run(self) -> None:
+        """All chunks; this thread only waits, so that Ctrl-C reaches it."""
         self.members = [threading.Thread(target=self._member, daemon=True) for _ in range(self.count)]
         for thread in self.members:
             thread.start()

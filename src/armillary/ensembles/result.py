@@ -12,8 +12,9 @@ import numpy as np
 
 from armillary.algebra.arguments import unsigned_zeros
 from armillary.atomic import replacing
+from armillary.ensembles.engines.engine import Outcome
 from armillary.ensembles.metrics import Histogram, Metric
-from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, STATUS, Outcome, Plan
+from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, STATUS, Plan
 from armillary.errors import ArmillaryError, nearest, require
 from armillary.version import VERSION
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from armillary.ensembles.plan import DIVERGED, EVENT, FAILED, FINISHED, STATUS, TOO_SMALL, Outcome, Plan
+from armillary.ensembles.engines.engine import Outcome
+from armillary.ensembles.plan import DIVERGED, EVENT, FAILED, FINISHED, STATUS, TOO_SMALL, Plan
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.model.unit_system import state_factor
 from armillary.runtime.models.instance import Instance

@@ -1,1 +1,1 @@
-"""Engines that make the runs of a batch: vector lanes, the single run's loop, Python, and a GPU."""
+"""Engines make the runs of a plan: `engine.py` is their interface, `table.py` the list, the fastest first."""

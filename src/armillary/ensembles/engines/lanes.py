@@ -1,4 +1,4 @@
-"""The engine for runs without events: as many at once as a vector register holds numbers."""
+"""Engines for runs without events: as many at once as a vector register holds numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.ensembles.plan import FINISHED, NOT_RUN, TOO_MANY_STEPS, Engine, Outcome, Plan
+from armillary.ensembles.engines.engine import Engine, Outcome
+from armillary.ensembles.plan import FINISHED, NOT_RUN, TOO_MANY_STEPS, Plan
 from armillary.ensembles.starts import Starts
 from armillary.llvm.jit import LIBRARY_FUNCTIONS, Passes, engine, features
 
@@ -16,19 +17,14 @@ if TYPE_CHECKING:
     from armillary.ensembles.engines.lanes_frame import LaneFrame
 
 
-def suits(plan: Plan) -> bool:
-    """Whether this engine can make the runs of a plan."""
+def _refusal(plan: Plan) -> str:
+    """Why no vector of runs can make the runs of a plan, whatever its steps."""
     program = plan.program
-    if plan.method.redundant or program.fire or program.events.results or program.corrected:
-        return False
-    if plan.method.adaptive:
-        return plan.method.tableau is not None and not program.update.results
-    return plan.method.tableau is not None and plan.row_at is not None
-
-
-def engine_of(plan: Plan, width: int | None = None) -> Lanes | AdaptiveLanes:
-    """The engine for a plan that suits."""
-    return (AdaptiveLanes if plan.method.adaptive else Lanes)(plan, width)
+    if plan.method.redundant or plan.method.tableau is None:
+        return f"method '{plan.method.name}' has no Runge-Kutta tableau"
+    if program.fire or program.events.results or program.corrected:
+        return f"'{program.name}' has events or corrections"
+    return ""
 
 
 @cache
@@ -69,7 +65,13 @@ class _Loop:
 
 
 class Lanes(Engine):
-    """The engine for one plan with fixed steps."""
+    """Fixed steps whose ends meet all rows, without events."""
+
+    @classmethod
+    def refusal(cls, plan: Plan) -> str:
+        if plan.method.adaptive:
+            return f"method '{plan.method.name}' chooses its steps"
+        return _refusal(plan) or ("rows lie inside of steps" if plan.row_at is None else "")
 
     def __init__(self, plan: Plan, width: int | None = None) -> None:
         from armillary.ensembles.engines.lanes_fixed import FixedSteps
@@ -77,6 +79,7 @@ class Lanes(Engine):
         assert plan.method.tableau is not None and plan.row_at is not None
         super().__init__(plan)
         self.width = width or lanes()
+        self.name = f"lanes of {self.width}"
         self._loop = _Loop(
             FixedSteps(plan.program, plan.method.tableau, plan.looks, plan.history, self.width)
         )
@@ -105,7 +108,13 @@ class Lanes(Engine):
 
 
 class AdaptiveLanes(Engine):
-    """The engine for one plan with an adaptive method."""
+    """Adaptive steps, without events and without memory that is renewed every step."""
+
+    @classmethod
+    def refusal(cls, plan: Plan) -> str:
+        if not plan.method.adaptive:
+            return f"method '{plan.method.name}' has fixed steps"
+        return _refusal(plan) or ("memory is renewed every step" if plan.program.update.results else "")
 
     def __init__(self, plan: Plan, width: int | None = None) -> None:
         from armillary.ensembles.engines.lanes_adaptive import AdaptiveSteps
@@ -113,6 +122,7 @@ class AdaptiveLanes(Engine):
         assert plan.method.tableau is not None
         super().__init__(plan)
         self.width = width or lanes()
+        self.name = f"lanes of {self.width}"
         self._loop = _Loop(
             AdaptiveSteps(plan.program, plan.method.tableau, plan.looks, plan.history, self.width)
         )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from armillary.ensembles.engines.engine import Engine, Outcome
 from armillary.ensembles.plan import (
     ACCUMULATES,
     DIVERGED,
@@ -15,8 +16,6 @@ from armillary.ensembles.plan import (
     STATUS,
     TOO_MANY_STEPS,
     TOO_SMALL,
-    Engine,
-    Outcome,
     Plan,
 )
 from armillary.ensembles.starts import Starts
@@ -24,12 +23,20 @@ from armillary.errors import ArmillaryError, SimulationError
 from armillary.model.unit_system import state_factor
 from armillary.results import Run
 
-# How a run that had to stop may say so itself; else it has failed.
+# Statuses of single runs that stopped early; those of other runs are "failed".
 _FAILURES = [STATUS[i] for i in (DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS)]
 
 
-class Singly(Engine):
-    """The engine for one plan."""
+class PythonEngine(Engine):
+    """``simulate``, run by run, whatever the model and the method."""
+
+    name = "singly"
+    threads = 1
+    judges_runs = True
+
+    @classmethod
+    def refusal(cls, plan: Plan) -> str:
+        return ""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
@@ -61,9 +68,9 @@ class Singly(Engine):
         outcome.status[column] = status
         if run is None:
             return
-        said = str(run.info["status"])
-        if status == FAILED and said in _FAILURES:
-            outcome.status[column] = STATUS.index(said)
+        ended = str(run.info["status"])
+        if status == FAILED and ended in _FAILURES:
+            outcome.status[column] = STATUS.index(ended)
         if not len(run):
             return
         self.record(run, status, column, outcome)

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from armillary.ensembles.plan import AT_ONCE, Engine, Outcome, Plan
+from armillary.ensembles.engines.engine import LEFT_OVER, Engine, Outcome
+from armillary.ensembles.plan import AT_ONCE, Plan
 from armillary.ensembles.starts import Starts
 from armillary.llvm.jit import Compiled, Passes, engine
 from armillary.llvm.sections import llvm_text
@@ -17,17 +18,20 @@ from armillary.runtime.loop.layout import Control
 from armillary.runtime.loop.machine_code import compiled_loop
 from armillary.runtime.models.configurations import changes_configuration
 
-AGAIN = 100  # status of a run that needs a change of configuration: to be made again by other means
 _LOG = 256  # events whose times are remembered between two looks at them
 
 
-def suits(plan: Plan) -> bool:
-    """Whether this engine can make the runs of a plan."""
-    return plan.method.tableau is not None and not plan.method.redundant
-
-
 class Scalar(Engine):
-    """The engine for one plan."""
+    """Any Runge-Kutta method, with events; runs that change their configuration are left over."""
+
+    name = "scalar"
+    leaves_runs = True
+
+    @classmethod
+    def refusal(cls, plan: Plan) -> str:
+        if plan.method.tableau is None or plan.method.redundant:
+            return f"method '{plan.method.name}' has no Runge-Kutta tableau"
+        return ""
 
     def __init__(self, plan: Plan) -> None:
         from armillary.ensembles.engines.scalar_loop import ARGUMENTS, scalar_modules
@@ -55,7 +59,7 @@ class Scalar(Engine):
             constants=np.zeros(size),
         )
         self._drive = compiled_loop(self._first.shape, functions.ir)
-        loop, metrics = scalar_modules(plan, self._first.shape, AGAIN)
+        loop, metrics = scalar_modules(plan, self._first.shape, LEFT_OVER)
 
         self._engine = engine(f"scalar {loop} {metrics}", lambda: [loop, metrics], 2, Passes(2))
         kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * len(ARGUMENTS))
@@ -67,7 +71,7 @@ class Scalar(Engine):
         self._stopping = np.array([*(e.stop for e in watched), False], dtype=float)
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
-        """The runs; those that a change of configuration interrupts are marked AGAIN."""
+        """The runs; those that a change of configuration interrupts are marked LEFT_OVER."""
         plan, n, columns = self.plan, i1 - i0, len(self.plan.columns)
         parameters, state, memory = (np.ascontiguousarray(a) for a in starts.block(i0, i1))
         outcome = Outcome.empty(plan, n)

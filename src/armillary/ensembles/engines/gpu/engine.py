@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from armillary.ensembles.engines.engine import LEFT_OVER, Engine, Outcome
 from armillary.ensembles.engines.gpu.device import Device
 from armillary.ensembles.engines.gpu.metric_slots import looking
-from armillary.ensembles.engines.scalar import AGAIN
-from armillary.ensembles.plan import DIVERGED, FINISHED, NOT_RUN, Engine, Outcome, Plan
+from armillary.ensembles.plan import DIVERGED, FINISHED, NOT_RUN, Plan
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError
 from armillary.export.cuda.ensemble import BLOCK, PRECISIONS, kernel
@@ -24,7 +24,7 @@ from armillary.program.roots import WATCHMEN
 from armillary.runtime.loop.tableau import Tableau
 
 _REALS = ctypes.POINTER(ctypes.c_double)
-_STATUS = np.array([NOT_RUN, FINISHED, DIVERGED, AGAIN], dtype=np.int8)  # by the kernel's own numbers
+_STATUS = np.array([NOT_RUN, FINISHED, DIVERGED, LEFT_OVER], dtype=np.int8)  # by the kernel's own numbers
 _MOST_EVENTS = 64  # one bit each
 _SPEED = 1e13  # nodes of a program that a large card computes in a second: for the size of chunks alone
 _SECONDS = 1.0  # of a chunk, and so until Ctrl-C is heard
@@ -33,17 +33,44 @@ _MOST_RUNS = 1 << 19  # of a chunk: more leave the card waiting for the host, fe
 
 
 class Gpu(Engine):
-    """The engine for one plan.
+    """Fixed steps without events, one run per thread of a CUDA card.
 
     ``precision``: "double", "single", or "fast", which is single with the card's own sines and cosines.
     ``chunk`` is the number of runs that are best made at a time, ``evaluations`` of the derivatives took
     ``seconds`` on the card so far, and ``info`` tells that and what the compiler made of the model.
     """
 
+    name = "gpu"
+    threads = 2  # one prepares and fetches while the card computes for the other
+    leaves_runs = True
+
+    @classmethod
+    def refusal(cls, plan: Plan) -> str:
+        program, method = plan.program, plan.method
+        handled = [e.name for e in plan.model.equations.targets.watched if e.name not in WATCHMEN]
+        if method.adaptive or method.tableau is None:
+            return f"method '{method.name}' chooses its own steps; give a step, for rk4 or midpoint"
+        if handled:
+            return f"'{program.name}' has the event '{handled[0]}'"
+        if len(program.events.results) > _MOST_EVENTS:
+            return f"'{program.name}' has more than {_MOST_EVENTS} constraints to watch"
+        if method.redundant or plan.model.equations.formalism == "redundant":
+            return f"'{program.name}' is in redundant coordinates"
+        if plan.row_at is None:
+            return "samples lie inside steps; let sample= be a multiple of step="
+        if any(weight for row in method.tableau.a for weight in row[:-1]):
+            return f"method '{method.name}' needs more than the last stage at a time"
+        return ""
+
+    @classmethod
+    def made_for(cls, plan: Plan, precision: str) -> Engine:
+        return cls(plan, precision)
+
     def __init__(self, plan: Plan, precision: str = "double") -> None:
         super().__init__(plan)
         self.precision = precision
-        self._tableau = _refused(plan)
+        assert plan.method.tableau is not None
+        self._tableau = plan.method.tableau
         real = PRECISIONS[precision]
         self._real = np.dtype(np.float64 if real == "double" else np.float32)
         self.kernel = kernel(
@@ -178,29 +205,7 @@ class Gpu(Engine):
             self._shared = both
 
 
-# ---------------------------------------------------------------- what a plan asks for
-
-
-def _refused(plan: Plan) -> Tableau:
-    """The method of a plan; an error for what the GPU does not do."""
-    program, method = plan.program, plan.method
-    handled = [e.name for e in plan.model.equations.targets.watched if e.name not in WATCHMEN]
-    reason = ""
-    if method.adaptive or method.tableau is None:
-        reason = f"method '{method.name}' chooses its own steps; give a step, for rk4 or midpoint"
-    elif handled:
-        reason = f"'{program.name}' has the event '{handled[0]}'"
-    elif len(program.events.results) > _MOST_EVENTS:
-        reason = f"'{program.name}' has more than {_MOST_EVENTS} constraints to watch"
-    elif method.redundant or plan.model.equations.formalism == "redundant":
-        reason = f"'{program.name}' is in redundant coordinates"
-    elif plan.row_at is None:
-        reason = "samples lie inside steps; let sample= be a multiple of step="
-    elif any(weight for row in method.tableau.a for weight in row[:-1]):
-        reason = f"method '{method.name}' needs more than the last stage at a time"
-    if reason or method.tableau is None:
-        raise ArmillaryError(f"not on the GPU: {reason}; or run with device='cpu'")
-    return method.tableau
+# ---------------------------------------------------------------- the plan as the kernel reads it
 
 
 def _due(plan: Plan) -> np.ndarray:

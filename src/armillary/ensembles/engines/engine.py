@@ -1,0 +1,103 @@
+"""The interface of engines: a plan and starts enter, an `Outcome` leaves.
+
+An engine is a class with its properties as attributes, and with ``refusal``: why it cannot make the runs of a
+plan. ``table.py`` lists all of them; the first that does not refuse is taken. A new engine is one file and
+one entry there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from armillary.ensembles.plan import NOT_RUN, Plan
+from armillary.ensembles.starts import Starts
+
+LEFT_OVER = 100  # status of a run that an engine leaves to single runs
+
+
+class Engine:
+    """Makes runs of a plan: called with starts and the numbers of runs, i0 … i1 − 1, by any thread."""
+
+    name: str  # as users read it in the results
+    threads: ClassVar[int | None] = None  # how many call it at a time; None: as many as the user has
+    leaves_runs: ClassVar[bool] = False  # whether some runs may end LEFT_OVER
+    judges_runs: ClassVar[bool] = False  # whether it finds runs through places without mass itself
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.halt = np.zeros(1)  # not zero: nothing more is begun; compiled loops look at it now and then
+
+    @classmethod
+    def refusal(cls, plan: Plan) -> str:
+        """Why this engine cannot make the runs of a plan; "" where it can."""
+        raise NotImplementedError
+
+    @classmethod
+    def made_for(cls, plan: Plan, precision: str) -> Engine:
+        """The engine for a plan that it does not refuse."""
+        return cls(plan)
+
+    @property
+    def chunk(self) -> int | None:
+        """How many runs it needs at a time; None where it does not matter."""
+        return None
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What the results show of it."""
+        return {}
+
+    def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
+        raise NotImplementedError
+
+
+_ARRAYS = ("status", "t_stop", "state", "memory", "rows", "slots", "event")
+
+
+@dataclass(eq=False)
+class Outcome:
+    """What came of runs i0 … i1 − 1 of a plan: a column per run."""
+
+    status: np.ndarray  # (n,) of int8, places in STATUS
+    t_stop: np.ndarray  # (n,)
+    state: np.ndarray  # (states, n)
+    memory: np.ndarray  # (memories, n)
+    rows: np.ndarray  # (samples, history columns, n); NaN where a run did not get
+    slots: np.ndarray  # (slots, n)
+    messages: dict[int, str]  # of runs that failed, counted from i0
+    event: np.ndarray = field(
+        default_factory=lambda: np.empty(0)
+    )  # (n,): number of that which ended it, or −1
+
+    def __post_init__(self) -> None:
+        if self.event.size != self.status.size:
+            self.event = np.full(self.status.size, -1, dtype=np.int32)
+
+    @classmethod
+    def empty(cls, plan: Plan, n: int) -> Outcome:
+        """Room for n runs, none of them made."""
+        samples = len(plan.samples)
+        return cls(
+            np.full(n, NOT_RUN, dtype=np.int8),
+            np.full(n, np.nan),
+            np.full((len(plan.program.state), n), np.nan),
+            np.full((len(plan.program.memory), n), np.nan),
+            np.full((samples, len(plan.history), n), np.nan),
+            np.full((len(plan.slots), n), np.nan),
+            {},
+        )
+
+    def first(self, n: int) -> Outcome:
+        """The first n runs alone."""
+        arrays = {name: getattr(self, name)[..., :n] for name in _ARRAYS}
+        return Outcome(**arrays, messages=self.messages)
+
+    def put(self, i0: int, part: Outcome) -> None:
+        """The runs of a part in their place among all."""
+        n = len(part.status)
+        for name in _ARRAYS:
+            getattr(self, name)[..., i0 : i0 + n] = getattr(part, name)
+        self.messages |= {i0 + i: text for i, text in part.messages.items()}
