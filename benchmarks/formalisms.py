@@ -73,7 +73,7 @@ def compare_examples(titles: Sequence[str], effort: Effort) -> list[dict[str, An
 
 def compare(title: str, effort: Effort, *, example: str = "", **options: Any) -> dict[str, Any]:
     from armillary.errors import ArmillaryError  # here, because Armillary itself may fail to import
-    from armillary.program.derive import formalisms
+    from armillary.program.formalisms import FORMALISMS
 
     described = example_system(example or title, **options)
     record: dict[str, Any] = {
@@ -83,7 +83,7 @@ def compare(title: str, effort: Effort, *, example: str = "", **options: Any) ->
         "refused": {},
     }
     equations = {}
-    for name in formalisms():
+    for name in FORMALISMS:
         try:
             equations[name] = described.derive(name)
         except ArmillaryError as error:

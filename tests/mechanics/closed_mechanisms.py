@@ -23,8 +23,8 @@ from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import initial_configuration, reduce_system
 from armillary.mechanics.tree.loads import applied_loads
 from armillary.mechanics.tree.speed_rates import speed_rates
-from armillary.program.derive import FORMALISMS
 from armillary.program.roots import targets
+from armillary.program.tree_equations import RATES
 from tests.mechanics import reference
 from tests.mechanics.random_trees import Case, build, tree_case
 from tests.mechanics.reference import GROUND, Array, State
@@ -209,7 +209,7 @@ def outputs_at(
     reduction = reduce_system(s, Undimensioned(), initial_configuration(s))
     reduction = reduction.regrouped() if regroup else reduction
     loads = applied_loads(s, reduction.tree, reduction.plain)
-    wanted = targets(s, speed_rates(reduction.tree, FORMALISMS[formalism](reduction, loads)), reduction)
+    wanted = targets(s, speed_rates(reduction.tree, RATES[formalism](reduction, loads)), reduction)
     at: dict[str, Any] = {name: node.data.default for name, node in s.parameters.items()}
     at |= dict(zip([str(x) for x in (*s.coordinates, *s.speeds)], [*q, *u], strict=True))
     known = {symbol.data.name for symbol in (*wanted.coordinates, *wanted.speeds)} | set(s.parameters)

@@ -14,7 +14,7 @@ import armillary as arm
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.model.unit_system import default_value
-from armillary.program.derive import _geared
+from armillary.program.tree_equations import geared_tree
 
 
 def robot() -> arm.System:
@@ -108,7 +108,7 @@ def test_only_constraints_that_vary_cost_multipliers(
 ) -> None:
     s = robot()
     gear(s)
-    assert len(_geared(s.derive("kane").reduction).rows) == multipliers
+    assert len(geared_tree(s.derive("kane").reduction).rows) == multipliers
 
 
 def test_mimics_cost_little_more_than_the_robot_without_them() -> None:

@@ -15,7 +15,7 @@ import pytest
 import armillary as arm
 from armillary.mechanics.constraints.reduction import initial_configuration
 from armillary.mechanics.masses.massless import check_masses
-from armillary.program.derive import formalisms
+from armillary.program.formalisms import FORMALISMS
 from tests.mechanics.random_trees import Case, build, tree_case
 from tests.mechanics.reference import equations
 
@@ -80,7 +80,7 @@ def test_every_formalism_refuses_a_random_singular_tree_in_the_same_words(which:
     seed, lacks = list(trees()[0].items())[which]
     system = build(lightened(seed))
     told = refused(system, "auto")
-    asked = formalisms() if which < 8 else ["recursive"]
+    asked = FORMALISMS if which < 8 else ["recursive"]
     assert all(refused(system, formalism) == told for formalism in asked)
     assert f"singular in {lacks} directions" in told if lacks > 1 else "the mass matrix is singular" in told
     assert told.count("moves no mass") == lacks
@@ -98,7 +98,7 @@ def test_the_direction_of_a_hidden_line_without_inertia_is_named() -> None:
         s = arm.System("pendulum")
         s.body("B", joint=joint, com=(0.3, 0.1, -0.5), mass=1, inertia=0)
         s.gravity(9.81, -s.ground.z)
-        for formalism in ("auto", *formalisms()):
+        for formalism in ("auto", *FORMALISMS):
             told = refused(s, formalism)
             assert "body 'B', turning about (-0.5071, -0.169, 0.8452) in its axes" in told
 

@@ -13,7 +13,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.expression import Expr, _node, symbol
 from armillary.algebra.units.dimension import LENGTH
-from armillary.program import derive as derivation
+from armillary.program import sections
 from armillary.program.checker import IllegalProgram, check_program
 from armillary.program.passes import Graph, sequence
 from armillary.program.program import Program
@@ -220,7 +220,7 @@ def test_a_pass_that_loses_a_result_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_constant_without_a_name_is_found_after_hoisting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(derivation, "hoist", lambda graph, constants: graph)
+    monkeypatch.setattr(sections, "hoist", lambda graph, constants: graph)
     s = arm.System("pendulum")
     s.body("b", joint=arm.Revolute("z"), com=(0, "-L", 0), mass="m", inertia=0)
     s.output("square", "m*L^2*b.q1")

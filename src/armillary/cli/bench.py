@@ -128,7 +128,7 @@ def _per_call(function: int, state: Any, constants: Any, memory: Any, outputs: i
 
 def _per_step(model: Any, given: Mapping[str, Any]) -> float:
     """Seconds of one rk4 step in the compiled loop: the difference of a long and a short run."""
-    method = {"method": "projected"} if model.formalism == "redundant" else {"method": "rk4"}
+    method = {"method": "projected"} if model.equations.absolute else {"method": "rk4"}
     step = 1e-5
 
     def run(steps: int) -> float:

@@ -107,7 +107,7 @@ class Starts:
                 node = known[name]
                 where = f"the initial value of '{name}'"
                 put("initial", name, where, state_factor(node), node.dimension, node.data.units or "")
-            elif _many(value) and self.model.equations.formalism == "redundant":
+            elif _many(value) and self.model.equations.absolute:
                 raise ParameterError(f"there is no coordinate, speed or state '{name}'{nearest(name, known)}")
             elif _many(value):
                 initial_values(self.model.equations, {name: 0.0})
@@ -154,7 +154,7 @@ class Starts:
         table, equations = self.table, self.model.equations
         values = table.values(self._first_parameters)
         one = self.single(0)
-        if equations.formalism != "redundant":  # there, only the run itself knows the joints' coordinates
+        if not equations.absolute:  # there, only the run itself knows the joints' coordinates
             initial_values(equations, self._first_initial)
         initial_memory(equations, one["memory"], self.t0)
         if not self.columns["parameters"]:

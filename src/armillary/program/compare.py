@@ -5,7 +5,8 @@ from __future__ import annotations
 from armillary.errors import ArmillaryError
 from armillary.model.system import System
 from armillary.program.cost import Operations
-from armillary.program.derive import derive, formalisms
+from armillary.program.derive import derive
+from armillary.program.formalisms import FORMALISMS
 
 
 class Costs(dict[str, Operations | str]):
@@ -29,7 +30,7 @@ class Costs(dict[str, Operations | str]):
 def compare(system: System) -> Costs:
     """Costs of the system by all formalisms."""
     found = Costs()
-    for name in formalisms():
+    for name in FORMALISMS:
         try:
             found[name] = derive(system, name).operations
         except ArmillaryError as error:

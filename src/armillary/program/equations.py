@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from armillary.algebra.neglected import NeglectedTerms
 from armillary.errors import ArmillaryError
@@ -64,6 +64,8 @@ class Equations:
     options: dict[str, Any]  # of the derivation, for another configuration of the same system
     judged: Judged = field(default_factory=Judged)
     considered: tuple[Considered, ...] = ()  # what "auto" chose from, in the order of trying
+
+    absolute: ClassVar[bool] = False  # whether states are coordinates of all bodies, joints being constraints
 
     @property
     def operations(self) -> Operations:

@@ -7,7 +7,6 @@ their meaning: amplitudes of the body's own shapes, and their rates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from armillary.algebra.expression import Expr, as_expr
@@ -16,21 +15,19 @@ from armillary.algebra.units.dimension import MOMENT, TIME
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system
-from armillary.mechanics.formalisms.jpl.rates import FORMULATIONS, AppendageRates, appendage_rates
+from armillary.mechanics.formalisms.jpl.rates import AppendageRates, appendage_rates
 from armillary.model.signals.states import state_rates
 from armillary.model.system import System
+from armillary.program.derivation import Derivation
+from armillary.program.equations import Equations
 from armillary.program.roots import Column, Targets, targets
 
-__all__ = ["FORMULATIONS", "appendage_targets", "check_appendages"]
 
-
-def check_appendages(formalism: str, declared: Mapping[Expr, int]) -> None:
-    """An error where quantities are declared small: what a formulation drops is its own."""
-    if declared:
-        raise ModelError(
-            f"'{next(iter(declared))}' is declared small or large, but formalism '{formalism}' drops what "
-            "JPL's program drops, nothing else; use formalism='kane' or 'recursive', or derive(small=False)"
-        )
+def derive_appendages(d: Derivation, formulation: str) -> Equations:
+    """Equations by one of the formulations."""
+    wanted, reduction = appendage_targets(d.system, d.configuration, formulation)
+    d.clock.stage(formulation)
+    return d.finish(Equations, formulation, wanted, reduction, {"small": False})
 
 
 def appendage_targets(

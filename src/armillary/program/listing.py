@@ -90,7 +90,7 @@ def _constraint_lines(equations: Equations) -> list[str]:
     speeds.
     """
     by_constraint = {name: speed for speed, name in equations.dependents.items()}
-    otherwise = "multiplier" if equations.formalism == "redundant" else "redundant"
+    otherwise = "multiplier" if equations.absolute else "redundant"
     lines = []
     if equations.system.constraints:
         lines += ["", f"  {'constraint':<28}{'eliminates':<14}meaning"]

@@ -20,7 +20,7 @@ from armillary.algebra.triples import Triple, minus, plus
 from armillary.algebra.units.dimension import ENERGY
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.errors import ModelError
-from armillary.mechanics.constraints.reduction import Configuration, Reduction
+from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system
 from armillary.mechanics.formalisms.momentum.modes import column_rates
 from armillary.mechanics.formalisms.momentum.momentum import (
     WAYS,
@@ -40,6 +40,7 @@ from armillary.mechanics.tree.loads import Wrench, applied_loads
 from armillary.mechanics.tree.regroup import regroup
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.system import System
+from armillary.program.derivation import Derivation
 from armillary.program.equations import Equations
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.roots import Column, Stepping, Targets, targets
@@ -86,21 +87,22 @@ class MomentumEquations(ConvertedEquations):
 AXES = ("ground", "body")
 
 
-def check_momentum(system: System, declared: Mapping[Expr, int], axes: str) -> None:
-    """Errors for what momentum states cannot do."""
-    if axes not in AXES:
-        raise ModelError(f"axes={axes!r} of angular momenta are neither 'ground' nor 'body'")
+def derive_momentum(d: Derivation) -> MomentumEquations:
+    """Equations in coordinates and momenta."""
+    system = d.system
+    if d.axes not in AXES:
+        raise ModelError(f"axes={d.axes!r} of angular momenta are neither 'ground' nor 'body'")
     if system.constraints:
         raise ModelError(
             f"constraint '{next(iter(system.constraints))}': momenta as states need a tree, without closed "
             "loops or other constraints; use formalism='kane', 'recursive' or 'redundant'"
         )
-    if declared:
-        raise ModelError(
-            f"'{next(iter(declared))}' is declared small or large, but momenta as states keep all terms: a "
-            "momentum is not as small as its speed; use formalism='kane' or 'recursive', or "
-            "derive(small=False)"
-        )
+    reduction = reduce_system(system, Undimensioned(), d.configuration)
+    d.clock.stage("plant")
+    wanted, more = momentum_targets(system, reduction, d.configuration, regrouped=d.regroup, axes=d.axes)
+    d.clock.stage("momentum")
+    options = {"regroup": d.regroup, "small": False, "axes": d.axes}
+    return d.finish(MomentumEquations, "momentum", wanted, more.pop("reduction"), options, **more)
 
 
 @dataclass(frozen=True, eq=False)

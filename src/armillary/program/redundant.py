@@ -17,14 +17,18 @@ and σ of constraints with and without a position form.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from armillary.algebra.expression import ZERO, Expr, as_expr, symbol
 from armillary.algebra.functions import absolute, sqrt
 from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.errors import ModelError
+from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.mechanics.formalisms.redundant.equations import Redundant, redundant_equations
+from armillary.mechanics.tree.tree import Tree
 from armillary.model.signals.states import state_rates
 from armillary.model.system import System
+from armillary.program.derivation import Derivation
 from armillary.program.equations import Equations
 from armillary.program.roots import Column, Stepping, Targets, columns, normalised
 
@@ -38,6 +42,7 @@ class RedundantEquations(Equations):
     """Equations of motion in redundant coordinates."""
 
     redundant: Redundant | None = None
+    absolute: ClassVar[bool] = True
 
     @property
     def constraints(self) -> tuple[str, ...]:
@@ -49,6 +54,18 @@ class RedundantEquations(Equations):
     def freedom(self) -> str:
         """How much can move, in words."""
         return f"{len(self.speeds)} speeds under {len(self.constraints)} constraints"
+
+
+def derive_redundant(d: Derivation) -> RedundantEquations:
+    """Equations in absolute coordinates with multipliers."""
+    plain = Undimensioned()
+    wanted, redundant = redundant_targets(d.system, plain)
+    d.clock.stage("redundant")
+    reduction = Reduction(Tree((), (0, 0, 0), {}), plain, d.system.prescriptions)
+    return d.finish(
+        RedundantEquations, "redundant", wanted, reduction, {}, configuration=Configuration(),
+        redundant=redundant,
+    )  # fmt: skip
 
 
 def redundant_targets(system: System, plain: Undimensioned) -> tuple[Targets, Redundant]:

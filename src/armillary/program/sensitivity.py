@@ -33,11 +33,12 @@ from armillary.errors import ArmillaryError, ExpressionError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.model.system import System
 from armillary.model.unit_system import default_value
-from armillary.program.derive import derivation, program_of
+from armillary.program.derivation import derivation
 from armillary.program.directions import Direction, directions, outputs_of, quotient
 from armillary.program.equations import Equations
 from armillary.program.jumps import JumpSearch
 from armillary.program.roots import WATCHMEN, Column, Targets
+from armillary.program.sections import program_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,7 +91,7 @@ def sensitive_equations(
 
 def _check(equations: Equations) -> None:
     """Errors for what has no derivatives in this form."""
-    if equations.formalism == "redundant":
+    if equations.absolute:
         raise ArmillaryError(
             f"'{equations.system.name}' was derived in redundant coordinates, whose steps carry no "
             "derivatives; derive it with formalism='kane' or 'recursive'"

@@ -231,9 +231,9 @@ def known_names(key: str) -> Iterable[str]:
 
         return METHODS
     if key == "formalism":
-        from armillary.program.derive import formalisms
+        from armillary.program.formalisms import FORMALISMS
 
-        return ["auto", *formalisms()]
+        return ["auto", *FORMALISMS]
     return ()
 
 

@@ -155,7 +155,7 @@ def _remarks(equations: Equations) -> tuple[str, ...]:
 
 def _check(equations: Equations) -> None:
     system = equations.system
-    if equations.formalism == "redundant":
+    if equations.absolute:
         raise ArmillaryError(
             f"'{system.name}' was derived in redundant coordinates, whose steps are not exported; derive it "
             "with formalism='kane', 'recursive' or 'momentum'"

@@ -56,7 +56,7 @@ def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> 
     sizes = _speeds(instance, result)
     failed = result.status in ("diverged", "step too small")
     # In absolute coordinates the angles of a joint may jump at its lock while the bodies move smoothly.
-    absolute = instance.equations.formalism == "redundant"
+    absolute = instance.equations.absolute
     stepwise = not (adaptive or absolute) and result.steps < whole + len(result.events)  # a row for each
     ends = _jumps(sizes) or ([whole] if failed else [])
     look = _Look(instance, _way_from_row(instance, result, 0)) if ends else None

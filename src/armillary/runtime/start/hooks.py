@@ -68,7 +68,7 @@ def started(
 def _order(model: CompiledModel) -> list[str]:
     """Names of the values of a whole initial state."""
     equations = model.equations
-    if equations.formalism == "redundant":  # which starts from the joints' values
+    if equations.absolute:  # which starts from the joints' values
         return [s.data.name for s in equations.system.moving()]
     return [*equations.coordinates, *equations.speeds, *equations.states]
 

@@ -54,7 +54,7 @@ class Gpu(Engine):
             return f"'{program.name}' has the event '{handled[0]}'"
         if len(program.events.results) > _MOST_EVENTS:
             return f"'{program.name}' has more than {_MOST_EVENTS} constraints to watch"
-        if method.redundant or plan.model.equations.formalism == "redundant":
+        if method.redundant or plan.model.equations.absolute:
             return f"'{program.name}' is in redundant coordinates"
         if plan.row_at is None:
             return "samples lie inside steps; let sample= be a multiple of step="

@@ -1,0 +1,96 @@
+"""A derivation under way: the frozen description, the options, first findings, and the time of each stage."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.intermediate import own_intermediates
+from armillary.mechanics.constraints.reduction import Configuration, Reduction
+from armillary.mechanics.masses.massless import MotionWithoutMass
+from armillary.model.system import System
+from armillary.program.cost import Operations
+from armillary.program.equations import Equations, Stage
+from armillary.program.roots import Targets
+from armillary.program.sections import program_of
+
+Kind = TypeVar("Kind", bound=Equations)
+
+
+class Clock:
+    """Seconds of each stage, with the operations of what it made."""
+
+    def __init__(self) -> None:
+        self.stages: list[Stage] = []
+        self._last = time.perf_counter()
+
+    def stage(self, name: str, operations: Operations | None = None) -> None:
+        """The end of a stage."""
+        now = time.perf_counter()
+        self.stages.append(Stage(name, now - self._last, operations))
+        self._last = now
+
+
+@dataclass(frozen=True, eq=False)
+class Derivation:
+    """What every formalism starts from."""
+
+    system: System  # frozen
+    declared: dict[Expr, int]  # orders of what the user declared small or large
+    configuration: Configuration
+    units: dict[str, str]  # of the parameters
+    massless: list[MotionWithoutMass]  # motions that move no mass but for the constraints
+    again: Callable[..., Equations]  # derives the same system with other options
+    regroup: bool
+    small: bool
+    keep: int
+    axes: str
+    named: bool
+    check: bool
+    clock: Clock = field(default_factory=Clock)
+
+    def finish(
+        self,
+        kind: type[Kind],
+        formalism: str,
+        wanted: Targets,
+        reduction: Reduction,
+        options: dict[str, Any],
+        **more: Any,
+    ) -> Kind:
+        """Equations of this kind: the wanted expressions improved and put into sections."""
+        program, gains = program_of(self.system, wanted, reduction.plain, check=self.check)
+        self.clock.stage("improve", program.derivatives.operations)
+        found = {"configuration": self.configuration, **more}
+        return kind(
+            system=self.system,
+            formalism=formalism,
+            program=program,
+            targets=wanted,
+            parameter_units=self.units,
+            stages=tuple(self.clock.stages),
+            gains=tuple(gains),
+            reduction=reduction,
+            options=options,
+            **found,
+        )
+
+
+@contextmanager
+def derivation() -> Iterator[None]:
+    """Intermediate values of its own, and no cyclic garbage collection meanwhile: expressions hold no cycles,
+    and scanning them took a third of the time.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        with own_intermediates():
+            yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -1,0 +1,112 @@
+"""The formalisms, each one object: a new one is a function of a Derivation and a line of the list here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from armillary.algebra.expression import Expr
+from armillary.errors import ModelError, nearest
+from armillary.model.system import System
+from armillary.program.derivation import Derivation
+from armillary.program.equations import Equations
+from armillary.program.tree_equations import derive_tree
+
+
+@dataclass(frozen=True, eq=False)
+class Formalism:
+    """A way to equations of motion: what it accepts and how it derives."""
+
+    name: str
+    about: str
+    equations: Callable[[Derivation], Equations]
+    judgement: str = ""  # why it takes nothing that is declared small or large; "" where it does
+    axes: bool = False  # whether angular momenta have axes to choose
+    partial_modes: bool = False  # whether it takes complex modes that move in more real shapes than there are
+
+    def check_system(self, system: System) -> None:
+        """An error for a system that this formalism does not take."""
+        if not system.speeds:
+            raise ModelError(
+                f"system '{system.name}' has no degree of freedom: give a body a joint such as Revolute('z')"
+            )
+        for name, flex in system.flexibles.items():
+            given = flex.part.complex_modes
+            if given is not None and not given.whole and not self.partial_modes:
+                raise ModelError(
+                    f"body '{name}' has {flex.part.modes} complex modes that move in more real shapes than "
+                    f"that, from which formalism '{self.name}' has no stiffness; use formalism='mbdyfr', or "
+                    "give all modes or the stiffness= between the nodes"
+                )
+
+    def check_options(self, declared: Mapping[Expr, int], axes: str) -> None:
+        """An error for options that this formalism does not take."""
+        if axes != "ground" and not self.axes:
+            raise ModelError(f"axes={axes!r} is for formalism='momentum', not for '{self.name}'")
+        if declared and self.judgement:
+            raise ModelError(f"'{next(iter(declared))}' is declared small or large, but {self.judgement}")
+
+
+# Formalisms that a derivation does not use are not imported: a tenth of a second when a program starts.
+
+
+def _momentum(d: Derivation) -> Equations:
+    from armillary.program.momentum import derive_momentum
+
+    return derive_momentum(d)
+
+
+def _redundant(d: Derivation) -> Equations:
+    from armillary.program.redundant import derive_redundant
+
+    return derive_redundant(d)
+
+
+def _jpl(d: Derivation, formulation: str) -> Equations:
+    from armillary.program.jpl import derive_appendages
+
+    return derive_appendages(d, formulation)
+
+
+def _tree(name: str, about: str) -> Formalism:
+    return Formalism(name, about, partial(derive_tree, formalism=name))
+
+
+def _formulation(name: str, about: str) -> Formalism:
+    judgement = (
+        f"formalism '{name}' drops what JPL's program drops, nothing else; use formalism='kane' or "
+        "'recursive', or derive(small=False)"
+    )
+    return Formalism(name, about, partial(_jpl, formulation=name), judgement, partial_modes=name == "mbdyfr")
+
+
+AUTO = _tree("auto", "the cheapest of Kane's equations and the recursion")
+FORMALISMS: dict[str, Formalism] = {
+    f.name: f
+    for f in (
+        _tree("kane", "Kane's equations with a mass matrix"),
+        _tree("recursive", "articulated bodies, joint by joint"),
+        _tree("back_substitution", "branches eliminated onto their hub"),
+        Formalism(
+            "momentum",
+            "momenta in place of speeds as states",
+            _momentum,
+            "momenta as states keep all terms: a momentum is not as small as its speed; use formalism='kane' "
+            "or 'recursive', or derive(small=False)",
+            axes=True,
+        ),
+        Formalism("redundant", "coordinates of all bodies, with multipliers for joints", _redundant),
+        _formulation("mbdyfr", "JPL's appendages on bodies that spin"),
+        _formulation("mbdyfn", "JPL's appendages on bodies that nominally do not rotate"),
+        _formulation("mbdyfl", "JPL's appendages, everything small"),
+    )
+}
+
+
+def formalism_named(name: str) -> Formalism:
+    """The formalism of this name, or "auto"."""
+    known = {"auto": AUTO, **FORMALISMS}
+    if not isinstance(name, str) or name not in known:
+        raise ModelError(f"unknown formalism '{name}'{nearest(name, known)}; there are {', '.join(known)}")
+    return known[name]

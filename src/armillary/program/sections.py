@@ -1,0 +1,109 @@
+"""The sections of a program from the expressions that a derivation wants, improved over shared constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.walk import Undimensioned, symbols
+from armillary.model.system import System
+from armillary.program.passes import Constants, Graph, hoist
+from armillary.program.passes.sequence import Gain, improve
+from armillary.program.program import Program, section
+from armillary.program.roots import Targets
+
+
+def program_of(
+    system: System, wanted: Targets, plain: Undimensioned, *, check: bool = False
+) -> tuple[Program, list[Gain]]:
+    """All sections, improved one by one over shared constants; with ``check``, tested after every pass."""
+    constants = Constants(taken=system.parameters)
+    parameters = tuple(plain(p) for p in system.parameters.values())
+    checker = None
+    if check:
+        from armillary.program.checker import PassChecker
+
+        checker = PassChecker(wanted, parameters, constants)
+
+    def improved(name: str, roots: Sequence[Expr], *, search: bool) -> tuple[list[Expr], list[Gain]]:
+        after = checker.section(name, roots) if checker is not None else None
+        return improve(roots, constants, search=search, check=after)
+
+    def hoisted(name: str, roots: Sequence[Expr]) -> list[Expr]:
+        graph = hoist(Graph(roots), constants)
+        if checker is not None:
+            checker.section(name, roots)("hoist", graph)
+        return graph.roots
+
+    rates, gains = improved("derivatives", wanted.rates, search=wanted.search)
+    outputs = hoisted("outputs", [c.expression for c in wanted.columns])
+    events = hoisted("events", wanted.events)
+    updates = hoisted("update", wanted.updates)
+    fires = [hoisted(f"fire {event.name}", f) for event, f in zip(wanted.watched, wanted.fires, strict=True)]
+    state = (*wanted.integrated, *wanted.carried)
+    state_labels = [s.data.name for s in state]
+    memory_labels = [m.data.name for m in wanted.memory]
+    corrections = hoisted("correct", wanted.corrections)
+    geometry = hoisted("geometry", wanted.geometry)
+    sizes = hoisted("sizes", wanted.sizes)
+    stepping = [improved(s.name, s.results, search=False)[0] for s in wanted.stepping]
+    everything = [
+        *rates,
+        *outputs,
+        *events,
+        *updates,
+        *(e for f in fires for e in f),
+        *corrections,
+        *geometry,
+        *sizes,
+        *(e for results in stepping for e in results),
+    ]
+    used = _constants_used(everything)
+    defined = [constants.definitions.get(c, c) for c in used]
+    rest = [
+        section("outputs", [c.name for c in wanted.columns], outputs),
+        section("events", [e.name for e in wanted.watched], events),
+        section("update", memory_labels if updates else [], updates),
+    ]
+    program = Program(
+        name=system.name,
+        parameters=parameters,
+        constants=tuple(used),
+        state=state,
+        memory=wanted.memory,
+        time=wanted.time,
+        precompute=section("precompute", [c.data.name for c in used], defined, constant=True),
+        derivatives=section("derivatives", [f"{s}'" for s in state_labels], rates),
+        outputs=rest[0],
+        events=rest[1],
+        update=rest[2],
+        fire=tuple(
+            section(f"fire {event.name}", [*memory_labels, *state_labels], f)
+            for event, f in zip(wanted.watched, fires, strict=True)
+        ),
+        normalise=section(
+            "normalise",
+            [state_labels[q + i] for q in wanted.quaternions for i in range(4)],
+            wanted.normalised,
+        ),
+        correct=section("correct", [state_labels[i] for i in wanted.corrected], corrections),
+        corrected=wanted.corrected,
+        geometry=section("geometry", [f"number {i + 1}" for i in range(len(geometry))], geometry),
+        quaternions=wanted.quaternions,
+        correction_sizes=tuple(sizes[: len(wanted.corrected)]),
+        speed_sizes=tuple(sizes[len(wanted.corrected) :]),
+        inputs=wanted.inputs,
+        stepping=tuple(
+            section(s.name, s.labels, results) for s, results in zip(wanted.stepping, stepping, strict=True)
+        ),
+    )
+    if check:
+        from armillary.program.checker import check_program
+
+        check_program(program)
+    return program, gains
+
+
+def _constants_used(roots: list[Expr]) -> list[Expr]:
+    """Parameters and named constants that sections read, in the order of first meeting."""
+    return [s for s in symbols(*roots) if s.data.role == "parameter"]

@@ -1,0 +1,217 @@
+"""Equations in the description's own coordinates and speeds: Kane's, recursive, and by back substitution.
+
+"auto" derives those worth trying and keeps the one with the shortest estimated time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from armillary.algebra.expression import Expr
+from armillary.algebra.neglected import NeglectedTerms
+from armillary.algebra.node import truncated
+from armillary.algebra.walk import Undimensioned
+from armillary.errors import ModelError
+from armillary.mechanics.constraints.gears import GearedTree, embed_gears
+from armillary.mechanics.constraints.multipliers import Formalism as TreeFormalism
+from armillary.mechanics.constraints.multipliers import constrained_accelerations
+from armillary.mechanics.constraints.reduced_equations import dependent_rates, reduced_equations
+from armillary.mechanics.constraints.reduction import Reduction, reduce_system
+from armillary.mechanics.formalisms import recursive
+from armillary.mechanics.formalisms.kane import implicit_equations
+from armillary.mechanics.masses.massless import MotionWithoutMass
+from armillary.mechanics.tree.loads import AppliedLoads, applied_loads
+from armillary.mechanics.tree.speed_rates import speed_rates
+from armillary.mechanics.tree.tree import Tree
+from armillary.mechanics.tree.uncouple import uncouple
+from armillary.model.joints import Drift
+from armillary.model.system import System
+from armillary.program.derivation import Clock, Derivation
+from armillary.program.equations import Considered, Equations
+from armillary.program.passes import Constants, Graph, hoist
+from armillary.program.roots import Targets, targets
+from armillary.program.schedule import critical_path
+from armillary.program.small_quantities import (
+    Judged,
+    check_vanished,
+    explain_singular,
+    reader,
+    truncated_targets,
+)
+
+if TYPE_CHECKING:
+    from armillary.program.free_speeds import Chosen
+
+# A mass matrix costs about (number of speeds) × (mean depth of the tree); beyond this the recursion always
+# wins.
+_DEEP = 5.0
+_CHAIN = 0.35  # of the longest chain of dependent operations, as it is felt
+
+
+def _kane(reduction: Reduction, loads: AppliedLoads) -> dict[int, Any]:
+    factors = reduction.elimination.factors
+    equations = reduced_equations(implicit_equations(reduction.tree, loads), factors)
+    return dependent_rates(reduction.tree, uncouple(equations, "fewest neighbours"), factors)
+
+
+def _by_tree(accelerations: TreeFormalism) -> Callable[[Reduction, AppliedLoads], dict[int, Any]]:
+    """A formalism for trees; constraints by their forces on top of it."""
+
+    def solved(reduction: Reduction, loads: AppliedLoads) -> dict[int, Any]:
+        tree, kept = reduction.free_tree or reduction.tree, reduction.elimination.kept
+        return constrained_accelerations(accelerations, tree, loads, kept, reduction.remainders)
+
+    return solved
+
+
+def _recursive(reduction: Reduction, loads: AppliedLoads) -> dict[int, Any]:
+    """The recursion, with gears inside it; other constraints by their forces on top of it."""
+    found = geared_tree(reduction)
+    accelerations = partial(recursive.accelerations, gears=found.gears)
+    return constrained_accelerations(accelerations, found.tree, loads, found.rows, found.remainders)
+
+
+def geared_tree(reduction: Reduction) -> GearedTree:
+    return embed_gears(reduction.free_tree or reduction.tree, reduction.elimination, reduction.remainders)
+
+
+def _back_substituted(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Any]:
+    from armillary.mechanics.formalisms.back_substitution import accelerations
+
+    return accelerations(tree, applied, at_rest=at_rest)
+
+
+# Accelerations by each formalism. Back substitution is imported when it is used, which takes a tenth of a
+# second.
+RATES: dict[str, Callable[[Reduction, AppliedLoads], dict[int, Any]]] = {
+    "kane": _kane,
+    "recursive": _recursive,
+    "back_substitution": _by_tree(_back_substituted),
+}
+
+
+def derive_tree(d: Derivation, formalism: str) -> Equations:
+    """Equations by one of these formalisms, or by the cheapest one for "auto"."""
+    system, clock = d.system, d.clock
+    plain = reader(d.declared, d.keep)
+    with truncated(plain.truncation):
+        reduction = reduce_system(system, plain, d.configuration)
+        clock.stage("plant")
+        reduction = reduction.regrouped() if d.regroup else reduction
+        loads = applied_loads(system, reduction.tree, reduction.plain)
+        clock.stage("regroup")
+    names = _worth_trying(reduction, formalism, d.massless)
+    try:
+        candidates = [_candidate(name, loads, system, reduction, clock) for name in names]
+        for chosen in [] if d.named else _choices(system, reduction, d.regroup):
+            candidates += [_chosen_candidate(name, system, chosen, clock) for name in names]
+    except ModelError as error:
+        raise explain_singular(
+            error, Judged(d.declared, d.keep), lambda: d.again(formalism=formalism, small=False)
+        ) from None
+    considered = [_considered(c) for c in candidates] if len(candidates) > 1 else []
+    cycles = [c.cycles for c in considered]
+    best = candidates[cycles.index(min(cycles))] if considered else candidates[0]
+    judged = _judged(d.declared, plain, best)
+    check_vanished(judged, best.targets, lambda: d.again(formalism=best.formalism, small=False).targets)
+    made: dict[str, Any] = {"judged": judged, "considered": tuple(considered)}
+    kind: type[Equations] = Equations
+    if best.chosen is not None:
+        from armillary.program.free_speeds import FreeSpeedEquations, described
+
+        own, kind = described(system, best.chosen), FreeSpeedEquations
+        reduction = best.chosen.reduction
+        made["solved"] = tuple(own[system.speeds.index(u)] for u in reduction.independent(system))
+    options = {"regroup": d.regroup, "small": d.small, "keep": d.keep, "named": d.named}
+    return d.finish(kind, best.formalism, best.targets, reduction, options, **made)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    formalism: str
+    targets: Targets
+    neglected: NeglectedTerms | None
+    chosen: Chosen | None = None  # other states than the description's speeds
+
+
+def _choices(system: System, reduction: Reduction, regrouped: bool) -> list[Chosen]:
+    """Other states in place of the speeds of free bodies that leave this to the derivation."""
+    steps = [step for body in system.bodies.values() for step in body.assembly.steps]
+    if not any(isinstance(step, Drift) and step.chosen for step in steps):
+        return []
+    from armillary.program.free_speeds import choices
+
+    return choices(system, reduction, regrouped=regrouped)
+
+
+def _chosen_candidate(name: str, system: System, chosen: Chosen, clock: Clock) -> _Candidate:
+    from armillary.program.free_speeds import chosen_targets
+
+    reduction = chosen.reduction
+    loads = applied_loads(system, reduction.tree, reduction.plain)
+    rates = speed_rates(reduction.tree, RATES[name](reduction, loads))
+    clock.stage(f"{name}, {chosen.words}")
+    return _Candidate(name, chosen_targets(system, rates, chosen), None, chosen)
+
+
+def _candidate(
+    name: str, loads: AppliedLoads, system: System, reduction: Reduction, clock: Clock
+) -> _Candidate:
+    def wanted_of() -> Targets:
+        rates = speed_rates(reduction.tree, RATES[name](reduction, loads))
+        return targets(system, rates, reduction)
+
+    wanted, neglected = truncated_targets(reduction.plain, wanted_of)
+    clock.stage(name)
+    return _Candidate(name, wanted, neglected)
+
+
+def _judged(declared: dict[Expr, int], plain: Undimensioned, best: _Candidate) -> Judged:
+    if plain.truncation is None or best.neglected is None:
+        return Judged()
+    return Judged(declared, plain.truncation.keep, plain.truncation.neglected.joined(best.neglected))
+
+
+def _considered(candidate: _Candidate) -> Considered:
+    """A candidate's cost. Cycles, roughly: operations at the rate of a current core, and a share of the
+    longest chain of dependent ones, which other work can fill in part.
+
+    The share was fitted to times of 22 models by two formalisms: with it the choice is the faster one, or
+    within a tenth of it, in all but one.
+    """
+    graph = hoist(Graph(candidate.targets.rates), Constants())
+    operations = graph.operations
+    cycles = operations.weight / 2.5 + _CHAIN * critical_path(graph.roots)
+    name = candidate.formalism
+    if candidate.chosen is not None:
+        name += f", {candidate.chosen.words}"
+    return Considered(name, operations, cycles)
+
+
+def _worth_trying(reduction: Reduction, formalism: str, held: list[MotionWithoutMass]) -> list[str]:
+    multipliers = len(geared_tree(reduction).rows)
+    by_gears = not multipliers and formalism in ("auto", "recursive")  # the recursion takes them out itself
+    if held and formalism not in ("auto", "kane") and not by_gears:
+        raise ModelError(
+            f"{held[0].line()} but for the constraints, and formalism '{formalism}' first solves for the "
+            "motion without these; use formalism='kane'"
+        )
+    if formalism != "auto":
+        return [formalism]
+    if held and not by_gears:
+        return ["kane"]
+    depths: list[int] = []
+    for link in reduction.tree.links:
+        floating = link.parent < 0 and link.step == "drift"  # its six speeds are no deeper than one
+        own = 1 if floating else len(link.degrees)
+        depths.append((depths[link.parent] if link.parent >= 0 else 0) + own)
+    mean = sum(depths) / max(len(depths), 1)
+    speeds = sum(len(link.degrees) for link in reduction.tree.links)
+    if 2 * multipliers > speeds:
+        return ["kane"]  # few speeds are left: their equations are the shortest
+    # Back substitution is not among them. On free hubs with 2 to 4 chains of 2 to 8 links it takes as many
+    # operations as a mass matrix, 7 to 60 % more than the recursion, and no less time than the better one.
+    return ["kane", "recursive"] if mean <= _DEEP else ["recursive"]
