@@ -11,6 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 VENV ?= .venv
 PEERS ?= .venv-peers
+RELEASE ?= .venv-release
 WORKERS ?= 2
 BIN := $(VENV)/bin
 
@@ -19,17 +20,22 @@ PYTHON ?=
 CANDIDATES := $(or $(PYTHON),python3 python3.13 python3.12 python3.11)
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 
-# $(call environment,folder,extras): a virtual environment with Armillary and its extras.  A folder that is
-# broken, half made or of an unsupported Python is made anew.  What pip says is shown only when it fails.
-# Python compiles what is imported when it is imported; pip would compile everything, for twice the time.
-define environment
+# $(python_found): the shell variable python, or an error.
+define python_found
 for python in $(CANDIDATES); do \
     "$$python" -c '$(SUPPORTED)' >/dev/null 2>&1 && break; python=; \
 done; \
 if [ -z "$$python" ]; then \
     echo "Armillary needs Python 3.11, 3.12 or 3.13; tried: $(CANDIDATES)." >&2; \
     echo "Install one of them, or name it: make PYTHON=/path/to/python3.12 ..." >&2; exit 1; \
-fi; \
+fi
+endef
+
+# $(call environment,folder,extras): a virtual environment with Armillary and its extras.  A folder that is
+# broken, half made or of an unsupported Python is made anew.  The output of pip is shown only when it fails.
+# Python compiles modules when they are imported; pip would compile everything, for twice the time.
+define environment
+$(python_found); \
 if ! { "$(1)/bin/python" -c '$(SUPPORTED)' && "$(1)/bin/python" -m pip --version; } >/dev/null 2>&1; then \
     "$$python" -m venv --clear "$(1)" || exit 1; \
 fi; \
@@ -44,6 +50,7 @@ help:
 	@echo "make bench   speed and operation counts next to the peers; writes benchmarks/results.json"
 	@echo "make mutants faults planted in the code one by one: do the tests notice them? (minutes)"
 	@echo "make docs    the documentation site, in docs/_build/html"
+	@echo "make release sdist and wheel in dist/, checked, and the demonstration from the wheel alone"
 	@echo "make clean   remove what make made, the virtual environments too"
 
 # One folder in two stages: the demonstration needs matplotlib alone, a fraction of what the tests need.
@@ -87,8 +94,17 @@ docs: $(VENV)/ready
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html; the same pages are Markdown in docs/, from docs/index.md on."
 
+# The tools of a release have an environment of their own, without Armillary; they are installed here only.
+release:
+	@rm -rf dist; $(python_found); \
+	[ -x $(RELEASE)/bin/twine ] || { "$$python" -m venv --clear $(RELEASE) && \
+	    $(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check build twine; }
+	@$(RELEASE)/bin/python -m build --outdir dist . >$(RELEASE)/build.log 2>&1 || { cat $(RELEASE)/build.log >&2; exit 1; }
+	@$(RELEASE)/bin/python -m twine check --strict dist/*
+	@$(RELEASE)/bin/python tools/check_release.py dist
+
 clean:
-	rm -rf $(VENV) $(PEERS) build dist out benchmarks/build docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(RELEASE) build dist out benchmarks/build docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-.PHONY: help demo test bench mutants docs clean
+.PHONY: help demo test bench mutants docs release clean

@@ -18,7 +18,7 @@ PAGES = [
     *sorted((ROOT / "docs" / "theory").glob("*.md")),
     *sorted((ROOT / "docs" / "how-to").glob("add-*.md")),
 ]
-FOLDERS = ("src/armillary", "tests", "docs", "examples", "benchmarks")
+FOLDERS = ("src/armillary", "tests", "docs", "examples", "benchmarks", "tools")
 
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 PLANNED = re.compile(r"^\|.*\| new\b.*$", re.MULTILINE)  # rows of tables about files that a reader would add
