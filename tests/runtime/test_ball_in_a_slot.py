@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.program.roots import WATCHMEN
+from armillary.program.targets import INTERNAL_EVENTS
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
 
@@ -49,7 +49,7 @@ def watched(model: CompiledModel, state: np.ndarray) -> dict[str, Any]:
     instance = Instance(model, {"a": LARGE})
     values = instance.events(0.0, state, np.zeros(0))
     names = [e.name for e in model.equations.targets.watched]
-    assert set(names) <= set(WATCHMEN)
+    assert set(names) <= set(INTERNAL_EVENTS)
     return {f"{name} {i}": v for i, (name, v) in enumerate(zip(names, values, strict=True))}
 
 

@@ -51,7 +51,7 @@ from armillary.program.passes.graph import Graph
 from armillary.program.passes.hoist import Constants, holds_unnamed, is_unnamed
 from armillary.program.passes.narrow import MANY
 from armillary.program.program import Program, Section
-from armillary.program.roots import Targets
+from armillary.program.targets import Targets
 
 CONTEXT = 5  # lines shown before and after a fault
 _WIDTH = 90  # characters of a line that are shown

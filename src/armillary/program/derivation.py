@@ -16,8 +16,8 @@ from armillary.mechanics.masses.massless import MotionWithoutMass
 from armillary.model.system import System
 from armillary.program.cost import Operations
 from armillary.program.equations import Equations, Stage
-from armillary.program.roots import Targets
 from armillary.program.sections import program_of
+from armillary.program.targets import Targets
 
 Kind = TypeVar("Kind", bound=Equations)
 

@@ -13,8 +13,8 @@ from armillary.program.cost import Operations
 from armillary.program.listing import listing, report
 from armillary.program.passes.sequence import Gain
 from armillary.program.program import Program
-from armillary.program.roots import Targets
 from armillary.program.small_quantities import Judged
+from armillary.program.targets import Targets
 
 if TYPE_CHECKING:
     from armillary.mechanics.formalisms.contribution import Contribution

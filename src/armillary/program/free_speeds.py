@@ -32,7 +32,7 @@ from armillary.model.body import Body
 from armillary.model.joints import Drift
 from armillary.model.system import System
 from armillary.program.momentum import ConvertedEquations
-from armillary.program.roots import Stepping, Targets, targets
+from armillary.program.targets import Stepping, Targets, targets
 
 
 @dataclass(frozen=True, eq=False, repr=False)

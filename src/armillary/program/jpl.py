@@ -20,7 +20,7 @@ from armillary.model.signals.states import state_rates
 from armillary.model.system import System
 from armillary.program.derivation import Derivation
 from armillary.program.equations import Equations
-from armillary.program.roots import Column, Targets, targets
+from armillary.program.targets import Column, Targets, targets
 
 
 def derive_appendages(d: Derivation, formulation: str) -> Equations:

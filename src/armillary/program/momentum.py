@@ -43,7 +43,7 @@ from armillary.model.system import System
 from armillary.program.derivation import Derivation
 from armillary.program.equations import Equations
 from armillary.program.passes import Constants, Graph, hoist
-from armillary.program.roots import Column, Stepping, Targets, targets
+from armillary.program.targets import Column, Stepping, Targets, targets
 
 # Speeds up to which a matrix may be cheaper than the recursion. The Stanford arm (6 speeds) takes 173 + and
 # 237 × with the one and 200 + and 271 × with the other, hub and panels (12 speeds) 561 + and 727 ×, or 429 +

@@ -30,7 +30,7 @@ from armillary.model.signals.states import state_rates
 from armillary.model.system import System
 from armillary.program.derivation import Derivation
 from armillary.program.equations import Equations
-from armillary.program.roots import Column, Stepping, Targets, columns, normalised
+from armillary.program.targets import Column, Stepping, Targets, columns, normalised
 
 # σ of the exact equations, in units of 1/(total mass): far above rounding, so that redundant constraints
 # share their force in a definite way, and far below anything that a result shows.

@@ -10,7 +10,7 @@ from armillary.model.system import System
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.passes.sequence import Gain, improve
 from armillary.program.program import Program, section
-from armillary.program.roots import Targets
+from armillary.program.targets import Targets
 
 
 def program_of(

@@ -37,8 +37,8 @@ from armillary.program.derivation import derivation
 from armillary.program.directions import Direction, directions, outputs_of, quotient
 from armillary.program.equations import Equations
 from armillary.program.jumps import JumpSearch
-from armillary.program.roots import WATCHMEN, Column, Targets
 from armillary.program.sections import program_of
+from armillary.program.targets import INTERNAL_EVENTS, Column, Targets
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +99,7 @@ def _check(equations: Equations) -> None:
     constraints = equations.system.constraints.values()
     held = set(symbols(*(c.position for c in constraints if c.position is not None)))
     for event in equations.targets.watched:
-        if event.name in WATCHMEN:
+        if event.name in INTERNAL_EVENTS:
             continue
         where = f"event '{event.name}'"
         if (

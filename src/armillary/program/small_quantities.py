@@ -13,7 +13,7 @@ from armillary.algebra.node import truncated
 from armillary.algebra.small import Truncation
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
-from armillary.program.roots import Targets
+from armillary.program.targets import Targets
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,6 @@ from armillary.model.system import System
 from armillary.program.derivation import Clock, Derivation
 from armillary.program.equations import Considered, Equations
 from armillary.program.passes import Constants, Graph, hoist
-from armillary.program.roots import Targets, targets
 from armillary.program.schedule import critical_path
 from armillary.program.small_quantities import (
     Judged,
@@ -41,6 +40,7 @@ from armillary.program.small_quantities import (
     reader,
     truncated_targets,
 )
+from armillary.program.targets import Targets, targets
 
 if TYPE_CHECKING:
     from armillary.program.free_speeds import Chosen

@@ -12,7 +12,7 @@ from armillary.ensembles.plan import AT_ONCE, Plan
 from armillary.ensembles.starts import Starts
 from armillary.llvm.jit import Compiled, Passes, engine
 from armillary.llvm.sections import llvm_text
-from armillary.program.roots import WATCHMEN
+from armillary.program.targets import INTERNAL_EVENTS
 from armillary.runtime.integrators.driving import CompiledRun
 from armillary.runtime.loop.layout import Control
 from armillary.runtime.loop.machine_code import compiled_loop
@@ -66,7 +66,7 @@ class Scalar(Engine):
         self._runs = kind(self._engine.get_function_address("runs"))
         self._due = plan.uses
         watched = model.equations.targets.watched
-        asking = [e.name in WATCHMEN or changes_configuration(e, model.equations) for e in watched]
+        asking = [e.name in INTERNAL_EVENTS or changes_configuration(e, model.equations) for e in watched]
         self._asks = np.array([*asking, False], dtype=float)
         self._stopping = np.array([*(e.stop for e in watched), False], dtype=float)
 

@@ -15,7 +15,7 @@ from armillary.model.parameter_descriptions import parameter_descriptions
 from armillary.model.unit_system import state_factor
 from armillary.program.cost import Operations
 from armillary.program.equations import Equations
-from armillary.program.roots import WATCHMEN
+from armillary.program.targets import INTERNAL_EVENTS
 from armillary.version import VERSION
 
 
@@ -182,7 +182,7 @@ def description(
         ),
         outputs=tuple(Output(c.name, c.units, c.about) for c in targets.columns),
         events=tuple(
-            Happening(e.name, e.direction, e.stop, e.about, e.hidden, e.name in WATCHMEN)
+            Happening(e.name, e.direction, e.stop, e.about, e.hidden, e.name in INTERNAL_EVENTS)
             for e in targets.watched
         ),
         units=system.units.name,

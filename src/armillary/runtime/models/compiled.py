@@ -21,13 +21,13 @@ from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.records import Event
 from armillary.program.derive import derive
 from armillary.program.equations import NOT_PICKLED, Equations
-from armillary.program.roots import WATCHMEN
+from armillary.program.targets import INTERNAL_EVENTS
 from armillary.runtime.integrators import Functions, Integration
 from armillary.runtime.integrators.settings import completed
 from armillary.runtime.models.configurations import Configurations, changes_configuration
 from armillary.runtime.models.failure import raise_for
 from armillary.runtime.models.instance import Instance
-from armillary.runtime.models.legs import Journey, Traveller, straight
+from armillary.runtime.models.legs import LegRunner, RunLegs, single_leg
 from armillary.runtime.models.parameters import check_physical, parameter_table, with_these
 from armillary.runtime.models.weak_masses import sound_part
 from armillary.runtime.progress import progress_line
@@ -330,17 +330,17 @@ class CompiledModel:
                 configurations = Configurations(
                     self._configuration_models, self.equations.configuration, parameters
                 )
-                journey = Traveller(configurations, start, inside, report).travel()
+                legs = LegRunner(configurations, start, inside, report).run()
             else:
-                journey = straight(instance, start, inside, report)
-        result, weakness = sound_part(journey.instance, journey.result(), adaptive)
-        journey.failure = journey.failure or weakness
+                legs = single_leg(instance, start, inside, report)
+        result, weakness = sound_part(legs.instance, legs.result(), adaptive)
+        legs.failure = legs.failure or weakness
         tolerances = {"rtol": settings.rtol, "atol": str(settings.atol)} if adaptive else {}
         how = {"method": settings.method, "step": settings.step or 0.0, **tolerances}
-        run = self._run(result, values, how, journey, start)
-        if journey.failure:
-            raise SimulationError(f"{journey.failure}; the data so far are in the error's .run", run)
-        raise_for(result, run, journey.instance, adaptive)
+        run = self._run(result, values, how, legs, start)
+        if legs.failure:
+            raise SimulationError(f"{legs.failure}; the data so far are in the error's .run", run)
+        raise_for(result, run, legs.instance, adaptive)
         return run
 
     def tolerances(self, atol: float | Sequence[float]) -> float | Sequence[float]:
@@ -351,7 +351,7 @@ class CompiledModel:
     def _changes_mode(self) -> bool:
         """Whether a run may need another program of the same system."""
         watched = self.equations.targets.watched
-        return any(e.name in WATCHMEN or changes_configuration(e, self.equations) for e in watched)
+        return any(e.name in INTERNAL_EVENTS or changes_configuration(e, self.equations) for e in watched)
 
     def _ends(self, event: Event) -> bool:
         """Whether the compiled loop returns at an event."""
@@ -379,7 +379,7 @@ class CompiledModel:
             n_events=len(program.fire),
             event_directions=tuple(e.direction for e in events),
             event_terminal=tuple(self._ends(e) for e in events),
-            event_landing=tuple(k for k, e in enumerate(events) if e.name in WATCHMEN),
+            event_landing=tuple(k for k, e in enumerate(events) if e.name in INTERNAL_EVENTS),
             owner=self._code,
         )
 
@@ -388,7 +388,7 @@ class CompiledModel:
         result: Integration,
         values: dict[str, float],
         how: dict[str, Any],
-        journey: Journey,
+        legs: RunLegs,
         start: Place,
     ) -> Run:
         from armillary.results import Event as Happening
@@ -403,7 +403,7 @@ class CompiledModel:
             "steps": result.steps,
             "rejected": result.rejected,
             "evaluations": result.evaluations,
-            **({"modes": "; ".join(journey.notes)} if journey.notes else {}),
+            **({"modes": "; ".join(legs.notes)} if legs.notes else {}),
             **({"assembly": start.note} if start.note else {}),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
@@ -417,7 +417,7 @@ class CompiledModel:
             parameters=values,
             parameter_units=dict(zip(self._table.names, self._table.units, strict=True)),
             info=info,
-            events=tuple(Happening(t, name) for t, name in journey.events),
+            events=tuple(Happening(t, name) for t, name in legs.events),
             outputs=tuple(self.equations.system.outputs),
         )
 

@@ -21,7 +21,7 @@ from armillary.mechanics.constraints.reduction import Configuration, full_tree, 
 from armillary.mechanics.tree.tree import numeric
 from armillary.model.records import Event
 from armillary.program.equations import Equations
-from armillary.program.roots import POOR
+from armillary.program.targets import POOR_PIVOT
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.place import Place
 
@@ -95,7 +95,7 @@ class Configurations:
     def suitable(self, place: Place, configuration: Configuration) -> Configuration:
         """The same configuration if its dependent speeds are a good choice at a place, else a better one."""
         instance = self[configuration]
-        if instance.equations.reduction.quality is None or instance.quality(place) > _NEARLY * POOR:
+        if instance.equations.reduction.quality is None or instance.quality(place) > _NEARLY * POOR_PIVOT:
             return configuration
         return self._better(place, configuration, instance)
 

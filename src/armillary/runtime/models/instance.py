@@ -19,7 +19,7 @@ from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.assembly import Geometry
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import Equations
-from armillary.program.roots import LOST, POOR, RANK, SWITCHING
+from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
 from armillary.runtime.start.assembly import check_redundant, closed, consistent
 from armillary.runtime.start.place import Place
 
@@ -190,11 +190,11 @@ class Instance:
 
     def quality(self, place: Place) -> float:
         """How well the dependent speeds are told by the others at a place; 0: not at all."""
-        return self._watched(SWITCHING, place.t, self.packed(place), place.memory) + POOR
+        return self._watched(DEPENDENT_SPEEDS, place.t, self.packed(place), place.memory) + POOR_PIVOT
 
     def strength(self, t: float, state: np.ndarray, memory: np.ndarray) -> float:
         """What is left of the weakest constraint at a state, of 1 as elsewhere, squared; 0: rank is lost."""
-        return max(self._watched(RANK, t, state, memory) + LOST, 0.0)
+        return max(self._watched(CONSTRAINT_RANK, t, state, memory) + LOST_RANK, 0.0)
 
     def _watched(self, name: str, t: float, state: np.ndarray, memory: np.ndarray) -> float:
         watched = [e.name for e in self.equations.targets.watched]

@@ -15,7 +15,7 @@ import numpy as np
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.records import Event
-from armillary.program.roots import FLIP, LOST, RANK, WATCHMEN
+from armillary.program.targets import CONSTRAINT_RANK, INTERNAL_EVENTS, LOST_RANK, PIVOT_SIGN
 from armillary.runtime.integrators import Integration
 from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.sampling import SampleTimes
@@ -42,7 +42,7 @@ _NEAR = 0.15  # radians or lengths of motion to either side of a place that one 
 
 
 @dataclass
-class Journey:
+class RunLegs:
     """The results of a run through several configurations: rows and counts together, and notes."""
 
     instance: Instance  # of the last leg
@@ -69,19 +69,19 @@ class Journey:
         )
 
 
-def straight(instance: Instance, start: Place, settings: IntegrationSettings, report: Report) -> Journey:
+def single_leg(instance: Instance, start: Place, settings: IntegrationSettings, report: Report) -> RunLegs:
     """A run through one program alone."""
     result = _integrated(instance, start, settings, report)
     watched = instance.equations.targets.watched
     events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
-    journey = Journey(instance, [result], events)
+    legs = RunLegs(instance, [result], events)
     if result.status in ("finished", "event"):
         try:
             instance.check(instance.place(result.t_stop, result.final_state, result.final_memory))
         except ArmillaryError as error:
-            journey.parts = [_sound(instance, result)]
-            journey.failure = str(error)
-    return journey
+            legs.parts = [_consistent_rows(instance, result)]
+            legs.failure = str(error)
+    return legs
 
 
 def _integrated(
@@ -99,7 +99,7 @@ def _integrated(
 
 
 @dataclass(frozen=True)
-class Slow:
+class ShortSteps:
     """A stretch of time to be passed in short steps: a singular place is in it that a longer step jumped
     over.
     """
@@ -109,7 +109,7 @@ class Slow:
     step: float
 
 
-class Traveller:
+class LegRunner:
     """A run under way: where it is, in what configuration, and how it goes on from there."""
 
     def __init__(
@@ -120,30 +120,30 @@ class Traveller:
         self.shown = -np.inf
         self.times = _all_times(settings)
         self.configuration = configurations.suitable(place, configurations.first)
-        self.journey = Journey(configurations[self.configuration])
+        self.legs = RunLegs(configurations[self.configuration])
         self.stride = 0.0
         self.share = 1.0  # of the usual step across
         self.ahead: Forecast | None = None
         self.brief = np.inf
-        self.slow: Slow | None = None
+        self.short_steps: ShortSteps | None = None
         self.stops: list[float] = []
         self._note_exchange(configurations.first)
-        self.journey.instance.check(place)
+        self.legs.instance.check(place)
 
-    def travel(self) -> Journey:
+    def run(self) -> RunLegs:
         """The whole run."""
         try:
             while self._leg():
                 pass
         except ArmillaryError as error:
-            if not self.journey.parts:
+            if not self.legs.parts:
                 raise
-            self.journey.failure = str(error)
-        return self.journey
+            self.legs.failure = str(error)
+        return self.legs
 
     def _leg(self) -> bool:
         """One leg; whether another follows."""
-        instance = self.journey.instance = self.configurations[self.configuration]
+        instance = self.legs.instance = self.configurations[self.configuration]
         if not self.stride:
             self._look_ahead(instance)
         origin, end = self.place, self._leg_end()
@@ -159,13 +159,15 @@ class Traveller:
             self.share = 1.0
         watched = instance.equations.targets.watched
         happened = [watched[k] for t, k in result.events if t == result.t_stop]
-        flipped = any(e.name == FLIP for e in happened)
+        flipped = any(e.name == PIVOT_SIGN for e in happened)
         # An event that rounding puts just before the place comes first, and no step leads on from there.
-        stuck = bool(happened) and result.status == "step too small" and self.slow is None
+        stuck = bool(happened) and result.status == "step too small" and self.short_steps is None
         if (flipped or stuck) and result.t_stop > origin.t:
             self._go_back(result, instance)  # the leg is gone through again
             return True
-        changing = [e for e in happened if e.name in WATCHMEN or changes_configuration(e, instance.equations)]
+        changing = [
+            e for e in happened if e.name in INTERNAL_EVENTS or changes_configuration(e, instance.equations)
+        ]
         if any(changes_configuration(e, instance.equations) for e in changing):
             changing += [e for e in happened if e.changes and e not in changing]
         if result.status == "event" and changing:  # rows at this time show what comes of it
@@ -176,15 +178,15 @@ class Traveller:
         if result.status in ("finished", "event") and not any(e.changes for e in happened):
             self._check(instance, reached, result)  # before its rows are taken over
         self.stride = 0.0
-        self.journey.parts.append(result)
+        self.legs.parts.append(result)
         self.shown = max(self.shown, *result.time[-1:], -np.inf)
-        self.journey.events += [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
+        self.legs.events += [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
         self.place = reached
-        if self.slow is not None and self.place.t >= self.slow.end:
-            self.slow = None
+        if self.short_steps is not None and self.place.t >= self.short_steps.end:
+            self.short_steps = None
         if result.status == "finished":
             return end < self.t_end
-        stopping = [e for e in happened if e.stop and e.name not in WATCHMEN]
+        stopping = [e for e in happened if e.stop and e.name not in INTERNAL_EVENTS]
         if result.status != "event" or not changing or stopping:
             return False
         self._change(changing)
@@ -196,14 +198,14 @@ class Traveller:
         if self.share < _SHORTEST:
             raise error
         self.stride, self.ahead = 0.0, None
-        self.journey.notes.pop()
+        self.legs.notes.pop()
 
     def _check(self, instance: Instance, reached: Place, result: Integration) -> None:
         """An error where a constraint is broken at the end of a leg; rows are kept as far as all hold."""
         try:
             instance.check(reached)
         except ArmillaryError:
-            self.journey.parts.append(_sound(instance, result))
+            self.legs.parts.append(_consistent_rows(instance, result))
             raise
 
     def _leg_end(self) -> float:
@@ -214,8 +216,8 @@ class Traveller:
         ends.append(t + self.brief)  # near a weak place, to look again
         if self.ahead is not None:
             ends.append(self.ahead.next_look(t))
-        if self.slow is not None:
-            ends.append(self.slow.begin if t < self.slow.begin else self.slow.end)
+        if self.short_steps is not None:
+            ends.append(self.short_steps.begin if t < self.short_steps.begin else self.short_steps.end)
         elif self.grid and t > self.t0:  # back to the grid of steps first
             grid = self.t0 + self.grid * np.ceil((t - self.t0) / self.grid * (1 - 1e-12))
             ends += [grid] if grid > t else []
@@ -223,10 +225,10 @@ class Traveller:
 
     def _run(self, instance: Instance, end: float, due: np.ndarray) -> Integration:
         step, max_step = self.settings.step, self.settings.max_step
-        if self.slow is not None and self.place.t >= self.slow.begin:
-            step = min(self.grid, self.slow.step) if self.grid else None
-            max_step = min(max_step, self.slow.step)
-        tried = sum(p.steps + p.rejected for p in self.journey.parts)
+        if self.short_steps is not None and self.place.t >= self.short_steps.begin:
+            step = min(self.grid, self.short_steps.step) if self.grid else None
+            max_step = min(max_step, self.short_steps.step)
+        tried = sum(p.steps + p.rejected for p in self.legs.parts)
         leg = replace(
             self.settings,
             t0=self.place.t,
@@ -244,17 +246,17 @@ class Traveller:
 
         Where these jump over it again, no other choice of dependent speeds was better: rank is lost there.
         """
-        if self.slow is not None and self.slow.begin <= result.t_stop <= self.slow.end:
+        if self.short_steps is not None and self.short_steps.begin <= result.t_stop <= self.short_steps.end:
             self.ahead = found(instance, self.place, result.t_stop, self.share)
             return
         near = min(horizon(instance, self.place, _NEAR), self.t_end - self.t0)
-        self.slow = Slow(max(self.place.t, result.t_stop - near), result.t_stop + near, near / 6)
+        self.short_steps = ShortSteps(max(self.place.t, result.t_stop - near), result.t_stop + near, near / 6)
 
     def _change(self, changing: list[Event]) -> None:
         """Another configuration, or a step across a singular place."""
         self.stops.append(self.place.t)
         _check_progress(self.stops, changing)
-        others = [e for e in changing if e.name not in (RANK, FLIP)]
+        others = [e for e in changing if e.name not in (CONSTRAINT_RANK, PIVOT_SIGN)]
         if not others:
             return
         before = self.configuration
@@ -265,7 +267,7 @@ class Traveller:
             raise ArmillaryError(f"at t = {self.place.t:.6g} s, after event {names}: {error}") from None
         for event in others:
             if event.lock or event.unlock:
-                self.journey.notes.append(f"t = {self.place.t:.6g} s: event '{event.name}' {_deeds(event)}")
+                self.legs.notes.append(f"t = {self.place.t:.6g} s: event '{event.name}' {_lock_text(event)}")
         if before.locked == self.configuration.locked:
             self._note_exchange(before)
 
@@ -276,7 +278,7 @@ class Traveller:
         t = self.place.t
         if self.ahead is None or not self.ahead.certain:
             strength = instance.strength(t, instance.packed(self.place), self.place.memory)
-            weak = strength <= LOST * (1 + 1e-6)
+            weak = strength <= LOST_RANK * (1 + 1e-6)
             self.ahead = forecast(instance, self.place, self.share) if weak else None
             self.brief = horizon(instance, self.place, _NEAR) if weak and self.ahead is None else np.inf
         if self.ahead is None or not self.ahead.at_hand(t):
@@ -286,7 +288,7 @@ class Traveller:
             self.ahead, self.brief = None, nearer
             return
         self.stride = self.ahead.across(t)
-        self.journey.notes.append(
+        self.legs.notes.append(
             f"t = {self.ahead.singular:.6g} s: passed a place where the constraints lose rank, in one "
             f"step of {self.stride:.3g} s"
         )
@@ -295,19 +297,19 @@ class Traveller:
     def _note_exchange(self, before: Configuration) -> None:
         gone, now = self.configurations.dependents(before), self.configurations.dependents(self.configuration)
         if gone != now:
-            self.journey.notes.append(
+            self.legs.notes.append(
                 f"t = {self.place.t:.6g} s: {', '.join(sorted(gone - now))} became independent in place of "
                 f"{', '.join(sorted(now - gone))}, whose motion did not tell that of the others there"
             )
 
 
-def _sound(instance: Instance, result: Integration) -> Integration:
+def _consistent_rows(instance: Instance, result: Integration) -> Integration:
     """The result with its rows as far as all constraints hold."""
-    count = bisect(range(len(result.time)), 0, key=lambda k: _broken(instance, result, k))
+    count = bisect(range(len(result.time)), 0, key=lambda k: _violated(instance, result, k))
     return replace(result, time=result.time[:count], samples=result.samples[:count])
 
 
-def _broken(instance: Instance, result: Integration, k: int) -> int:
+def _violated(instance: Instance, result: Integration, k: int) -> int:
     """1 where a constraint is broken in a row, else 0."""
     try:
         instance.check(instance.row_place(float(result.time[k]), result.samples[k], result.final_memory))
@@ -316,7 +318,7 @@ def _broken(instance: Instance, result: Integration, k: int) -> int:
     return 0
 
 
-def _deeds(event: Event) -> str:
+def _lock_text(event: Event) -> str:
     both = (("locks", event.lock), ("unlocks", event.unlock))
     return " and ".join(f"{verb} {', '.join(u.data.name for u in us)}" for verb, us in both if us)
 

@@ -18,7 +18,7 @@ import numpy as np
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.partition import sizes_by_kind
-from armillary.program.roots import WATCHMEN
+from armillary.program.targets import INTERNAL_EVENTS
 from armillary.runtime.integrators.records import Integration, Status
 from armillary.runtime.loop.formulas import EPSILON
 from armillary.runtime.models.instance import Instance
@@ -267,7 +267,9 @@ def _first_event(
 
     ``span``: where the search begins, where the step does, and where both end.
     """
-    watched = [(k, e) for k, e in enumerate(instance.equations.targets.watched) if e.name not in WATCHMEN]
+    watched = [
+        (k, e) for k, e in enumerate(instance.equations.targets.watched) if e.name not in INTERNAL_EVENTS
+    ]
     if not watched:
         return None
 

@@ -24,7 +24,7 @@ from armillary.runtime.loop.redundant_layout import Scheme
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.failure import raise_for
 from armillary.runtime.models.instance import Instance
-from armillary.runtime.models.legs import Journey
+from armillary.runtime.models.legs import RunLegs
 from armillary.runtime.models.parameters import check_physical
 from armillary.runtime.models.weak_masses import sound_part
 from armillary.runtime.progress import progress_line
@@ -250,7 +250,7 @@ class RedundantModel(CompiledModel):
         start = Place(t0, y, np.empty(0), stored)
         instance = Instance(self, parameters)
         result, weakness = sound_part(instance, result, adaptive=False)
-        run = self._run(result, values, how, Journey(instance, [result], events), start)
+        run = self._run(result, values, how, RunLegs(instance, [result], events), start)
         if weakness:
             raise SimulationError(f"{weakness}; the data so far are in the error's .run", run)
         raise_for(result, run, instance, False)

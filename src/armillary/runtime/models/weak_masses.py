@@ -59,14 +59,14 @@ def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> 
     absolute = instance.equations.absolute
     stepwise = not (adaptive or absolute) and result.steps < whole + len(result.events)  # a row for each
     ends = _jumps(sizes) or ([whole] if failed else [])
-    look = _Look(instance, _way_from_row(instance, result, 0)) if ends else None
+    look = _MassCheck(instance, _path_from_row(instance, result, 0)) if ends else None
     for end in ends:
-        ways = [_way_from_row(instance, result, k) for k in range(max(0, end - _ROWS), end)]
+        ways = [_path_from_row(instance, result, k) for k in range(max(0, end - _ROWS), end)]
         if failed and end == whole and not absolute:
             last = instance.place(result.t_stop, result.final_state, result.final_memory)
-            ways.append(_Way(instance, last.t, instance.values(last)))
+            ways.append(_Path(instance, last.t, instance.values(last)))
         ways = [way for way in ways if way.known]
-        said = look.told(ways) if ways and look is not None else ""
+        said = look.message(ways) if ways and look is not None else ""
         if said and (failed or stepwise or _energy_bursts(instance, result, end)):
             return end, said
     return whole, ""
@@ -103,13 +103,13 @@ def _row_values(instance: Instance, result: Integration, k: int) -> dict[Any, An
     return values | {system.time.data.name: float(result.time[k])}
 
 
-def _way_from_row(instance: Instance, result: Integration, k: int) -> _Way:
+def _path_from_row(instance: Instance, result: Integration, k: int) -> _Path:
     following = result.time[k + 1] if k + 1 < len(result.time) else result.t_stop
     t = float(result.time[k])
-    return _Way(instance, t, _row_values(instance, result, k), 2 * float(following - t))
+    return _Path(instance, t, _row_values(instance, result, k), 2 * float(following - t))
 
 
-class _Way:
+class _Path:
     """The motion as it would go on from a place, in a straight line."""
 
     def __init__(
@@ -134,10 +134,10 @@ class _Way:
         return {**self.values, **moved, time_name: self.t + times}
 
 
-class _Look:
+class _MassCheck:
     """A system's masses on the ways of a run, beside those at its start."""
 
-    def __init__(self, instance: Instance, start: _Way) -> None:
+    def __init__(self, instance: Instance, start: _Path) -> None:
         system = instance.equations.system
         plain, given = with_given(system, Undimensioned(), instance.equations.configuration)
         self.masses = Masses(system, build_tree(system, plain, given=given, split_free_bodies=True))
@@ -145,7 +145,7 @@ class _Look:
         self.time = system.time.data.name
         self.usual = self.masses.shares(start.at(np.zeros(1), self.time))[:, 0]
 
-    def told(self, ways: Sequence[_Way]) -> str:
+    def message(self, ways: Sequence[_Path]) -> str:
         """The weakest place on the ways in words, "" where all masses are as sound as at the start."""
         portions = np.linspace(0.0, 1.0, _COARSE)
         looks = [(self._weakest(way, way.ahead * portions), way) for way in ways]
@@ -167,7 +167,7 @@ class _Look:
             f"is {share:.1g} of the inertias that it is made of); {_REMEDY}"
         )
 
-    def _weakest(self, way: _Way, times: np.ndarray) -> tuple[float, float, int, MotionWithoutMass] | None:
+    def _weakest(self, way: _Path, times: np.ndarray) -> tuple[float, float, int, MotionWithoutMass] | None:
         return self.masses.weakest(way.at(times, self.time), self.usual)
 
 

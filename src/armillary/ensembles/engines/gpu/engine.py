@@ -20,7 +20,7 @@ from armillary.ensembles.plan import DIVERGED, FINISHED, NOT_RUN, Plan
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError
 from armillary.export.cuda.ensemble import BLOCK, PRECISIONS, kernel
-from armillary.program.roots import WATCHMEN
+from armillary.program.targets import INTERNAL_EVENTS
 from armillary.runtime.loop.tableau import Tableau
 
 _REALS = ctypes.POINTER(ctypes.c_double)
@@ -47,7 +47,7 @@ class Gpu(Engine):
     @classmethod
     def refusal(cls, plan: Plan) -> str:
         program, method = plan.program, plan.method
-        handled = [e.name for e in plan.model.equations.targets.watched if e.name not in WATCHMEN]
+        handled = [e.name for e in plan.model.equations.targets.watched if e.name not in INTERNAL_EVENTS]
         if method.adaptive or method.tableau is None:
             return f"method '{method.name}' chooses its own steps; give a step, for rk4 or midpoint"
         if handled:

@@ -158,22 +158,26 @@ def check_rates(system: System, rates: Iterable[Any], plain: Undimensioned) -> N
 
 # Share of a pivot in its row, squared, at which another choice of dependent speeds is made: there dependent
 # speeds have up to four times the error of the independent ones, which is what methods control.
-POOR = 0.05
-SWITCHING = "dependent speeds"
+POOR_PIVOT = 0.05
+DEPENDENT_SPEEDS = "dependent speeds"
 # What is left of a row, squared, where the constraints are about to lose rank, whatever the choice.
-LOST = 0.25
-RANK = "rank of constraints"
+LOST_RANK = 0.25
+CONSTRAINT_RANK = "rank of constraints"
 # The factor of a dependent speed in its row: its sign changes where it fails.
-FLIP = "sign of pivots"
-WATCHMEN = (SWITCHING, RANK, FLIP)  # events that only the runtime knows
+PIVOT_SIGN = "sign of pivots"
+INTERNAL_EVENTS = (
+    DEPENDENT_SPEEDS,
+    CONSTRAINT_RANK,
+    PIVOT_SIGN,
+)  # events that runs handle and users do not see
 
 
 def _switching(reduction: Reduction) -> list[Event]:
     """The events of a choice of dependent speeds that becomes poor, and of constraints that lose rank."""
     watched = (
-        (SWITCHING, reduction.quality, POOR, -1),
-        (RANK, reduction.strength, LOST, -1),
-        *((FLIP, pivot, 0.0, 0) for pivot in reduction.pivots),
+        (DEPENDENT_SPEEDS, reduction.quality, POOR_PIVOT, -1),
+        (CONSTRAINT_RANK, reduction.strength, LOST_RANK, -1),
+        *((PIVOT_SIGN, pivot, 0.0, 0) for pivot in reduction.pivots),
     )
     return [
         Event(name, value - least, direction, {}, True, "", hidden=True)
