@@ -169,7 +169,7 @@ INTERNAL_EVENTS = (
     DEPENDENT_SPEEDS,
     CONSTRAINT_RANK,
     PIVOT_SIGN,
-)  # events that runs handle and users do not see
+)  # handled by runs, not shown to users
 
 
 def _switching(reduction: Reduction) -> list[Event]:
