@@ -244,15 +244,7 @@ class CompiledModel:
     def with_sensitivities(
         self, to: Sequence[Any], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
     ) -> SensitiveModel:
-        """The model with derivatives of its outputs ``to`` parameters and initial values as further outputs.
-
-        ``to`` are names of parameters, coordinates, speeds, states or memories, ``of`` those of outputs
-        (left out: coordinates, speeds, states and the outputs of the description). The derivative of output y
-        by p is the column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or
-        in batches.
-        Jumps of loads where a condition changes are not part of this and are refused, unless
-        ``ignore_jumps`` says that no run comes there; what events do is.
-        """
+        """The model with derivatives of its motion; see ``stages/model.py``, whose verb it is."""
         from armillary.program.sensitivity import sensitive_equations
 
         names = tuple(map(str, several(to, "to=")))
