@@ -77,7 +77,7 @@ def test_every_section_can_be_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(runs[0].values, runs[1].values, equal_nan=True)  # log of a negative number
 
 
-# ---------------------------------------------------------------- 100,000 nodes
+# ---------------------------------------------------------------- tens of thousands of nodes
 
 
 def slider(output: Expr, system: arm.System) -> CompiledModel:
@@ -85,45 +85,40 @@ def slider(output: Expr, system: arm.System) -> CompiledModel:
     return system.derive().compile()
 
 
-def test_a_chain_of_a_hundred_thousand_nodes_compiles() -> None:
+def test_a_chain_of_forty_thousand_nodes_compiles() -> None:
+    """Far deeper than any recursion reaches; 100,000 nodes take 14 s, in proportion."""
     s = arm.System("deep")
     x = s.body("A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1)).q1
     node, expected = x, 0.3
-    for i in range(50_001):
+    for i in range(20_001):
         node = 0.5 * node**2 + 0.01 * (i % 7 + 1)
         expected = 0.5 * expected**2 + 0.01 * (i % 7 + 1)
     began = time.process_time()
     model = slider(node, s)
     seconds = time.process_time() - began
     nodes = len(model.equations.program.outputs.nodes)
-    assert nodes > 100_000
+    assert nodes > 40_000
     assert model.outputs(0.0, [0.3, 0.0])["large"] == pytest.approx(expected, rel=1e-13)
-    assert seconds < 60
+    assert seconds < 24
 
 
-def test_a_sum_of_ten_thousand_terms_compiles() -> None:
+def sum_of_squares(terms: int) -> CompiledModel:
     s = arm.System("wide")
     x = s.body("A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1)).q1
-    terms = 10_000
+    return slider(total((1 + i / terms, (x + i) ** 2) for i in range(terms)), s)
+
+
+def test_a_sum_of_ten_thousand_terms_compiles_in_proportion_to_its_length() -> None:
+    """Ten times the terms take about ten times as long; a hundred times where time grew with the square."""
+    sum_of_squares(100)
+    short = sum_of_squares(1_000).compile_seconds
     began = time.process_time()
-    model = slider(total((1 + i / terms, (x + i) ** 2) for i in range(terms)), s)
+    model = sum_of_squares(10_000)
     seconds = time.process_time() - began
-    expected = math.fsum((1 + i / terms) * (0.3 + i) ** 2 for i in range(terms))
+    expected = math.fsum((1 + i / 10_000) * (0.3 + i) ** 2 for i in range(10_000))
     assert model.outputs(0.0, [0.3, 0.0])["large"] == pytest.approx(expected, rel=1e-13)
+    assert model.compile_seconds < 20 * short
     assert seconds < 60
-
-
-def test_time_to_compile_a_sum_grows_in_proportion_to_its_length() -> None:
-    """Six times the terms take about six times as long: 36 where the time grew with the square."""
-
-    def seconds(terms: int) -> float:
-        s = arm.System("wide")
-        x = s.body("A", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1)).q1
-        return slider(total((1, (x + i) ** 2) for i in range(terms)), s).compile_seconds
-
-    seconds(100)
-    short, long = seconds(1_000), seconds(6_000)
-    assert long < 12 * short
 
 
 # ---------------------------------------------------------------- freed with the model

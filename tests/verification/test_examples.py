@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from armillary.results.drawing import STYLE
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 DEMONSTRATION = ROOT / "examples" / "demo.py"  # draws the Stanford arm
@@ -30,6 +32,7 @@ def test_example_runs(
     if path.stem == "fmu_strut" and not (shutil.which("cc") or shutil.which("gcc")):
         pytest.skip("an FMU is built with a C compiler, and there is none")
     monkeypatch.setattr(sys, "argv", [str(path), str(tmp_path)])
+    monkeypatch.setitem(STYLE, "savefig.dpi", 40)  # a sixteenth of the points
     monkeypatch.syspath_prepend(path.parent)
     runpy.run_path(str(path), run_name="__main__")
     assert_shown(tmp_path / f"{path.stem}.png", capsys.readouterr().out)

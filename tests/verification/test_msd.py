@@ -27,6 +27,7 @@ from armillary.mechanics.formalisms.momentum.momentum import (
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import applied_loads
 from armillary.verification.momentum_systems import MomentumSystem as Case
+from armillary.verification.momentum_systems import momentum_equations
 from tests.verification.common import TIGHT, assert_close, assert_near
 
 NAMES = pytest.mark.parametrize("name", ["tree5", "sliders_locked", "flexible"])
@@ -40,8 +41,8 @@ def case(name: str, locked: bool = True) -> Case:
 
 
 @cache
-def compiled(name: str, locked: bool = True, formalism: str = "momentum") -> Any:
-    return case(name, locked).system.derive(formalism=formalism).compile()
+def compiled(name: str, locked: bool = True) -> Any:
+    return momentum_equations(name, locked=locked).compile()
 
 
 def with_locked(axes: tuple[int, ...]) -> Any:

@@ -6,11 +6,13 @@ outer body. Each turn and slide has a massless body of its own, so that its spri
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from armillary.model.joints import Free, Prismatic, Revolute, Spherical
+from armillary.program.equations import Equations
 from armillary.stages import System
 from armillary.verification.reference import reference
 
@@ -154,6 +156,12 @@ class MomentumSystem:
         locked = {str(u) for u in self.system.locked}
         values = dict(zip(self.speeds, speeds, strict=True))
         return self.coordinates(config) | {name: x for name, x in values.items() if name not in locked}
+
+
+@cache
+def momentum_equations(name: str, *, locked: bool = True, damped: bool = True) -> Equations:
+    """The momentum-state equations of a system of the data, derived once."""
+    return MomentumSystem(name, locked=locked, damped=damped).system.derive("momentum")
 
 
 def rigid(body: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.verification.momentum_systems import MomentumSystem
+from armillary.verification.momentum_systems import MomentumSystem, momentum_equations
 from armillary.verification.reference import ACCELERATIONS, TIGHT, TRAJECTORIES, apart, largest
 from armillary.verification.rows import Case, Check, States, difference
 
@@ -39,11 +39,11 @@ def _differences(
 def _measure(name: str) -> Callable[[], Iterator[float]]:
     def measure() -> Iterator[float]:
         tree = MomentumSystem(name)
-        model = tree.system.derive("momentum").compile()
+        model: Any = momentum_equations(name).compile()
         yield from _accelerations(tree, model)
         if any("particles" in body for body in tree.data["model"]["bodies"]):  # modes, damped until here
             tree = MomentumSystem(name, damped=False)
-            model = tree.system.derive("momentum").compile()
+            model = momentum_equations(name, damped=False).compile()
         record = tree.data["trajectory"]
         start = tree.state(record["initial"]["config"], record["initial"]["speeds"])
         run = model.simulate(record["t"][-1], initial=start, sample=record["t"], **TIGHT)
