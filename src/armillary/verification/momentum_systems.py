@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from armillary.model.joints import Free, Prismatic, Revolute, Spherical
-from armillary.program.equations import Equations
 from armillary.stages import System
+from armillary.stages.equations import Equations
 from armillary.verification.reference import reference
 
 AXES = "xyz"

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from armillary.program.equations import Equations
 from armillary.run_files.models import example_module
+from armillary.stages.equations import Equations
 
 # References are integrated to 1e-12 and repeat themselves to 1e-11; ours runs at the same tolerance.
 TIGHT: dict[str, Any] = {"method": "dop853", "rtol": 1e-13, "atol": 1e-14}

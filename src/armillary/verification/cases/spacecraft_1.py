@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from armillary.program.equations import Equations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System
+from armillary.stages.equations import Equations
 from armillary.verification.reference import (
     ACCELERATIONS,
     TIGHT,
