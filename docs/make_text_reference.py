@@ -93,7 +93,7 @@ def _verb(section: str, verb: Verb) -> Iterator[str]:
     yield ""
     yield f"`[{section}.NAME]` says `System.{verb.name}`."
     yield ""
-    yield from _table(entry_kind(verb).fields, entry_form(verb).needs)
+    yield from _table(entry_kind(verb).fields, entry_kind(verb).needs)
 
 
 def _kind(kind: Kind) -> Iterator[str]:

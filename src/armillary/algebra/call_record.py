@@ -1,4 +1,4 @@
-"""Values that remember what they were made with, so that a description can be written down as it was
+"""Objects that record the arguments they were made with, so that a description can be saved as it was
 given.
 """
 
@@ -11,34 +11,36 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-Made = TypeVar("Made", bound=type)
+Class = TypeVar("Class", bound=type)
 
 
-def remembering(cls: Made) -> Made:
+def records_arguments(cls: Class) -> Class:
     """A class whose objects keep the arguments of their outermost ``__init__``."""
     make = cls.__init__  # type: ignore[misc]
 
     @wraps(make)
-    def remembered(self: Any, *args: Any, **options: Any) -> None:
-        self.__dict__.setdefault("_given", (type(self), kept(args), kept(options)))
+    def recording(self: Any, *args: Any, **options: Any) -> None:
+        self.__dict__.setdefault("_given", (type(self), independent_copy(args), independent_copy(options)))
         make(self, *args, **options)
 
-    cls.__init__ = remembered  # type: ignore[misc]
+    cls.__init__ = recording  # type: ignore[misc]
     return cls
 
 
 def arguments_of(made: Any) -> dict[str, Any] | None:
-    """The arguments that an object was made with, by name; None for one that does not remember them."""
+    """The arguments that an object was made with, by name; None for one that does not record them."""
     if is_dataclass(made) and not isinstance(made, type):
         return {f.name: getattr(made, f.name) for f in fields(made)}
     given = getattr(made, "__dict__", {}).get("_given")
     if given is None:
         return None
     cls, args, options = given
-    return bound(inspect.signature(cls.__init__), (made, *args), options)
+    return bound_arguments(inspect.signature(cls.__init__), (made, *args), options)
 
 
-def bound(signature: inspect.Signature, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+def bound_arguments(
+    signature: inspect.Signature, args: tuple[Any, ...], options: dict[str, Any]
+) -> dict[str, Any]:
     """Arguments by name without the first, ``self``; what ``*values`` and ``**options`` took, among them."""
     found = dict(list(signature.bind(*args, **options).arguments.items())[1:])
     for parameter in signature.parameters.values():
@@ -47,10 +49,10 @@ def bound(signature: inspect.Signature, args: tuple[Any, ...], options: dict[str
     return found
 
 
-def kept(value: Any) -> Any:
+def independent_copy(value: Any) -> Any:
     """A value that later changes of the user's lists, tables and arrays do not reach."""
     if isinstance(value, dict):
-        return {key: kept(item) for key, item in value.items()}
+        return {key: independent_copy(item) for key, item in value.items()}
     if type(value) in (list, tuple):
-        return type(value)([kept(item) for item in value])
+        return type(value)([independent_copy(item) for item in value])
     return value.copy() if isinstance(value, np.ndarray) else value

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.call_record import remembering
+from armillary.algebra.call_record import records_arguments
 from armillary.algebra.expression import Expr, as_expr, call, number
 from armillary.algebra.units.dimension import Dimension
 from armillary.algebra.units.units import parse_unit
@@ -156,7 +156,7 @@ def _frozen(values: Any) -> np.ndarray:
 # ---------------------------------------------------------------- tables of points
 
 
-@remembering
+@records_arguments
 class Table(Piecewise):
     """A function of one variable through the points (x, y).
 
@@ -221,7 +221,7 @@ class Table(Piecewise):
         return cls(*columns, kind=kind, outside=outside, name=label, x_units=units[0], y_units=units[1])
 
 
-@remembering
+@records_arguments
 class Table2(Piecewise):
     """A function of two variables through the points (x[i], y[j], z[i, j]).
 

@@ -98,26 +98,12 @@ def body(
     )
     assembly, q, u = _assemble(system, name, base.name, kind, turned)
     frame, displacement, drift = build_frames(name, base.frame, place, assembly.steps, turned)
+    made_at = system.extent() + 1
     body = Body(
-        system,
-        name,
-        base,
-        kind,
-        assembly,
-        frame,
-        place,
-        turned,
-        made_mass,
-        made_inertia,
-        centre,
-        displacement,
-        drift,
-        q,
-        u,
-        made_at=system.extent() + 1,
-    )
-    body.points["origin"] = Point("origin", body, (ZERO, ZERO, ZERO))
-    body.points["com"] = Point("com", body, centre)
+        system, name, base, kind, assembly, frame, place, turned, made_mass, made_inertia, centre,
+        displacement, drift, q, u, made_at=made_at,
+    )  # fmt: skip
+    _add_points(body)
     system.bodies[name] = body
     return body
 
@@ -162,25 +148,32 @@ def make_acceleration(system: System, speed: Expr) -> None:
 
 def make_ground(system: System) -> Body:
     """The inertial body of a new system."""
-    frame = Frame("ground")
-    zero: Triple = (ZERO, ZERO, ZERO)
-    none = Vector({})
-    inertia: Matrix = (zero, zero, zero)
-    ground = Body(
-        system,
-        "ground",
-        None,
-        Fixed(),
-        Assembly((), ()),
-        frame,
-        zero,
-        None,
-        ZERO,
-        inertia,
-        zero,
-        none,
-        none,
+    still = Vector({})
+    return massless_body(system, "ground", None, Fixed(), Assembly((), ()), Frame("ground"), still, still)
+
+
+def massless_body(
+    system: System,
+    name: str,
+    parent: Body | None,
+    joint: JointType,
+    assembly: Assembly,
+    frame: Frame,
+    displacement: Vector,
+    drift: Vector,
+) -> Body:
+    """A frame that moves as its joint says: the ground, or a node of a flexible body."""
+    inertia = (_ZERO, _ZERO, _ZERO)
+    body = Body(
+        system, name, parent, joint, assembly, frame, _ZERO, None, ZERO, inertia, _ZERO, displacement, drift
     )
-    ground.points["origin"] = Point("origin", ground, zero)
-    ground.points["com"] = Point("com", ground, zero)
-    return ground
+    _add_points(body)
+    return body
+
+
+def _add_points(body: Body) -> None:
+    body.points["origin"] = Point("origin", body, _ZERO)
+    body.points["com"] = Point("com", body, body.com_coordinates)
+
+
+_ZERO: Triple = (ZERO, ZERO, ZERO)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sized
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from armillary.algebra.arguments import text
 from armillary.algebra.expression import UNIT, Expr, symbol
@@ -23,8 +23,10 @@ from armillary.model.reading import expressions, names, references
 from armillary.model.recording.identity import Identity, register_ground
 from armillary.model.recording.recorder import Call, Recorder
 from armillary.model.records import Constraint, Event, Gravity, Load, Memory, Output, Prescription, State
-from armillary.model.space.attraction import Attractor
 from armillary.model.unit_system import unit_system
+
+if TYPE_CHECKING:
+    from armillary.model.space.attraction import Attractor
 
 
 class System:
@@ -109,3 +111,6 @@ class System:
     _make_flexible = attachment.make_flexible
     _node = attachment.node_body
     _deflection = attachment.deflection
+
+
+SystemType = TypeVar("SystemType", bound=System)  # the class that a reader of files makes, with all its verbs

@@ -57,8 +57,7 @@ _INPUTS = ("time", "parameter", "coordinate", "speed", "state", "memory")
             "extrapolate": FLAG,
         },
         key="file",
-        arguments={"file": "source"},
-        needs=("every",),
+        argument="source",
     )
 )
 def fmu(

@@ -10,16 +10,16 @@ from typing import Any
 
 from armillary.algebra.arguments import file_path
 from armillary.errors import nearest
-from armillary.files.made import Made
 from armillary.files.model.build import build
 from armillary.files.model.check import read_model
 from armillary.files.model.documents import FileError
 from armillary.files.model.includes import parts_of
+from armillary.model.system import SystemType
 
 FORMATS = (".toml", ".urdf", ".xml")
 
 
-def read(path: str | os.PathLike[str], make: type[Made], **options: Any) -> Made:
+def read(path: str | os.PathLike[str], make: type[SystemType], **options: Any) -> SystemType:
     """The system in a file, as one of the class ``make``; ``options`` are those of the format's reader."""
     suffix = file_path(path, "the model", FileError).suffix.lower()
     if suffix == ".toml":
@@ -29,7 +29,7 @@ def read(path: str | os.PathLike[str], make: type[Made], **options: Any) -> Made
     if suffix in (".urdf", ".xml"):
         from armillary.files.robots import load_mjcf, load_urdf
 
-        reader: Callable[..., Made] = load_urdf if suffix == ".urdf" else load_mjcf
+        reader: Callable[..., SystemType] = load_urdf if suffix == ".urdf" else load_mjcf
         known = [*inspect.signature(reader).parameters][2:]
         if other := [name for name in options if name not in known]:
             there = nearest(other[0], known) or f"; there are {', '.join(known)}"
@@ -40,7 +40,7 @@ def read(path: str | os.PathLike[str], make: type[Made], **options: Any) -> Made
     )
 
 
-def load_text(path: str | os.PathLike[str], make: type[Made], *, trust: bool = False) -> Made:
+def load_text(path: str | os.PathLike[str], make: type[SystemType], *, trust: bool = False) -> SystemType:
     """The system in a text model; with ``trust`` FMUs that it names are loaded, which is machine code."""
     document = read_model(path)
     system = make(document.data["name"], document.data.get("units", "SI"))

@@ -6,10 +6,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from armillary.errors import ModelError
-from armillary.files.made import Made
 from armillary.files.model.load import load_text
 from armillary.files.model.save import save
-from armillary.model.system import System
+from armillary.model.system import System, SystemType
 
 _MODEL = "model.toml"
 
@@ -24,7 +23,7 @@ def to_files(system: System) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
-def from_files(files: dict[str, bytes], make: type[Made]) -> Made:
+def from_files(files: dict[str, bytes], make: type[SystemType]) -> SystemType:
     """The system again."""
     with TemporaryDirectory() as folder:
         for name, content in files.items():

@@ -172,7 +172,7 @@ class Writing:
 
     def _entry(self, verb: Verb, form: EntryForm, record: Record) -> dict[str, Any]:
         """The arguments that are not as they are by default, by their keys in the file."""
-        signature = inspect.signature(verb.function).parameters
+        parameters = verb.parameters()
         given = {k: v for k, v in record.arguments.items() if v is not None}
         if verb.name == "output" and not self.values.calls and isinstance(given["expression"], Expr):
             # Only the numbers in its expression may have stated its units.
@@ -183,7 +183,7 @@ class Writing:
             if isinstance(argument, tuple):
                 entry[key] = self.values.value([given[name] for name in argument])
             elif (value := given.get(argument)) is not None:
-                default = signature[argument].default
+                default = parameters[argument].default
                 drop = _plainly(value, default) and (not form.writes_defaults or value == "")
                 if not drop:
                     entry[key] = self._of_kind(kind, value)

@@ -122,7 +122,14 @@ def entry_kind(verb: Verb) -> Form:
     """The table of an entry, with all its keys."""
     form = entry_form(verb)
     kinds = {**form.kinds, **ADDED} if form.is_body else form.kinds
-    return Form(f"'{form.key or verb.name}'", kinds, form.needs)
+    needed = {p.name for p in verb.parameters().values() if p.default is p.empty}
+    keys: dict[str, str] = {}
+    for key in form.kinds:
+        argument = form.arguments.get(key, key)
+        keys |= dict.fromkeys([argument] if isinstance(argument, str) else argument, key)
+    needs = [keys[p] for p in verb.parameters() if p in needed and p in keys]
+    first = [form.key] if form.key else []
+    return Form(f"'{form.key or verb.name}'", kinds, tuple(dict.fromkeys([*first, *needs, *form.needs])))
 
 
 def verb_of(section: str, entry: Mapping[str, object]) -> Verb | None:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import ModelError
-from armillary.files.made import Made
 from armillary.files.robots.building import SINGLE, Builder, add_gravity, listed
 from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.joint_loads import finish_joints, load_joint, units_of
@@ -34,6 +33,7 @@ from armillary.files.robots.tree import (
 from armillary.files.robots.xml import Element, read_xml
 from armillary.model.constraints.equations import constrain
 from armillary.model.signals import memory
+from armillary.model.system import SystemType
 
 KINDS = {
     "revolute": HINGE,
@@ -53,14 +53,14 @@ NO_EFFECT = {
 
 def load_urdf(
     path: str | os.PathLike[str],
-    make: type[Made],
+    make: type[SystemType],
     *,
     floating: bool = False,
     gravity: float | Sequence[float] = 9.81,
     torques: str = "auto",
     stops: Mapping[str, float] | None = None,
     strict: bool = False,
-) -> Made:
+) -> SystemType:
     """A system from a URDF file. What may change the motion is a warning each; with ``strict`` an error.
 
     ``floating`` leaves the root link free instead of fixed to the ground. ``gravity`` is downwards along −z,

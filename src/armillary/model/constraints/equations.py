@@ -6,7 +6,7 @@ in the speeds, and its acceleration form.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra.calculus import derivative
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
@@ -20,9 +20,7 @@ from armillary.model.reading.expressions import refuse_equation
 from armillary.model.reading.references import find_body, find_point, find_speed, unit_direction
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Constraint, Load
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 
 @verb(
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
         "constraints",
         {"zero": EXPRESSION, "eliminate": NAME, "at": POINT, "along": VECTOR, "on": BODY, "about": WORDS},
         key="zero",
-        arguments={"zero": "expression"},
+        argument="expression",
     )
 )
 def constrain(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra.expression import as_expr
 from armillary.algebra.units.units import is_quantity
@@ -14,10 +14,8 @@ from armillary.model.kinds import EXPRESSION, NAME
 from armillary.model.reading.references import find_speed
 from armillary.model.recording.verbs import ListForm, PairForm, verb
 from armillary.model.records import Prescription
+from armillary.model.system import System
 from armillary.model.unit_system import state_factor
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
 
 
 @verb(PairForm("start", EXPRESSION, "values"))

@@ -7,7 +7,7 @@ For points that coincide in all directions the terms that vanish with their dist
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra.expression import UNIT, Expr, as_expr
 from armillary.algebra.triples import cross_triples, is_zero
@@ -29,9 +29,7 @@ from armillary.model.reading.references import (
 )
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Constraint, Load
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 _ROUNDING = 1e-12
 # Bodies to the ground beyond which a velocity is passed on along the chain. On a ring of 64 that saves two
@@ -50,7 +48,7 @@ AXES = Either((AXIS, ListOf(AXIS, 2)))  # "z" or three values, or two of these
             "eliminate": Either((NAME, ListOf(NAME))),
         },
         key="close",
-        arguments={"close": ("p", "q")},
+        argument=("p", "q"),
     )
 )
 def close_loop(
@@ -100,8 +98,8 @@ def close_loop(
         "constraints",
         {"joint": choice(*JOINTS), "between": ListOf(POINT, 2), "axis": AXES, "length": EXPRESSION},
         key="joint",
-        arguments={"joint": "kind", "between": ("p", "q")},
-        needs=("between",),
+        argument="kind",
+        listed={"between": ("p", "q")},
     )
 )
 def close_joint(

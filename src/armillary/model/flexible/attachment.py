@@ -11,8 +11,8 @@ from armillary.algebra.units.dimension import LENGTH
 from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
-from armillary.model.bodies import make_acceleration
-from armillary.model.body import Body, Point
+from armillary.model.bodies import make_acceleration, massless_body
+from armillary.model.body import Body
 from armillary.model.body_frames import build_frames
 from armillary.model.flexible.kinematics import held_step, node_step
 from armillary.model.flexible.part import FlexiblePart, Node
@@ -180,25 +180,8 @@ def _make_node(system: System, body: Body, flex: Flexible, place: Node) -> Body:
     step = node_step(body.name, place, flex.coordinates, flex.speeds)
     assembly = Assembly((step,), ())
     frame, displacement, drift = build_frames(name, body.frame, _ZERO, assembly.steps, None)
-    zero: Matrix = (_ZERO, _ZERO, _ZERO)
     joint = Nodal(body.name, label)
-    node = Body(
-        body.system,
-        name,
-        body,
-        joint,
-        assembly,
-        frame,
-        _ZERO,
-        None,
-        ZERO,
-        zero,
-        _ZERO,
-        displacement,
-        drift,
-    )
-    node.points["origin"] = Point("origin", node, _ZERO)
-    node.points["com"] = Point("com", node, _ZERO)
+    node = massless_body(body.system, name, body, joint, assembly, frame, displacement, drift)
     system.bodies[name] = node
     flex.places[name] = place
     return node

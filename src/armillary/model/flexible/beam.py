@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.call_record import remembering
+from armillary.algebra.call_record import records_arguments
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.checks import (
     how_many,
@@ -42,7 +42,7 @@ class _Mode:
     frequency: float
 
 
-@remembering
+@records_arguments
 class Beam:
     """A uniform straight Euler-Bernoulli beam, from its root at ``origin`` ``along`` a direction of the body.
 

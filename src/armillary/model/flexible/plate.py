@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.call_record import remembering
+from armillary.algebra.call_record import records_arguments
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.checks import (
     how_many,
@@ -31,7 +31,7 @@ EDGES = {"clamped": (2, 0), "pinned": (1, 1), "free": (0, 3)}
 _MOST = 24
 
 
-@remembering
+@records_arguments
 class Plate:
     """A thin rectangular plate: ``a`` along local x from the edge held, ``b`` across, z its normal.
 

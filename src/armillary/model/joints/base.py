@@ -9,7 +9,7 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import flag
-from armillary.algebra.call_record import remembering
+from armillary.algebra.call_record import records_arguments
 from armillary.algebra.expression import Expr, as_expr, number
 from armillary.algebra.triples import Matrix, Triple, is_zero, matrix_product, matrix_vector, product
 from armillary.algebra.units.dimension import LENGTH, ONE, RATE, SPEED, Dimension
@@ -92,7 +92,7 @@ class JointType:
 
     def __init_subclass__(cls) -> None:
         if "__init__" in cls.__dict__:
-            remembering(cls)
+            records_arguments(cls)
 
     def assemble(self, maker: Maker) -> Assembly:
         """The joint's steps and rates, with coordinates and speeds made by ``maker``."""

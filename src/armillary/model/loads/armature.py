@@ -12,7 +12,7 @@ carries along, without a speed of its own, feels nothing of it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import ENERGY
@@ -21,9 +21,7 @@ from armillary.model.joints import Drift
 from armillary.model.kinds import EXPRESSION
 from armillary.model.reading.references import constant_reader, find_speed
 from armillary.model.recording.verbs import PairForm, verb
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 
 @verb(PairForm("armature", EXPRESSION, "coordinate", "value"))

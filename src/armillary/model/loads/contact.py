@@ -8,7 +8,7 @@ contact without compliance, are not the business of this file.
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
@@ -21,35 +21,30 @@ from armillary.errors import ModelError, nearest
 from armillary.model import motion
 from armillary.model.body import Body, Point
 from armillary.model.joints.base import UNIT_AXES, across
-from armillary.model.kinds import EXPRESSION, NAME, NUMBER, POINT, VECTOR, ListOf
+from armillary.model.kinds import EXPRESSION, NAME, NUMBER, POINT, VECTOR, ListOf, expressions
 from armillary.model.loads.forces import add_load, force
 from armillary.model.loads.laws import FRICTION, SmoothFriction, StickSlip, contact_force, friction_per_speed
 from armillary.model.loads.sticking import Limits, sticking_friction
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.names import check_new_name
-from armillary.model.reading.references import constant_reader, find_point, unit_direction
+from armillary.model.reading.references import (
+    bounded_constant,
+    check_sign,
+    find_point,
+    known_value,
+    unit_direction,
+)
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Load
-from armillary.model.unit_system import default_value
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 
 @verb(
     EntryForm(
         "loads",
-        {
-            "stop": NAME,
-            "lower": EXPRESSION,
-            "upper": EXPRESSION,
-            "stiffness": EXPRESSION,
-            "damping": EXPRESSION,
-            "exponent": NUMBER,
-        },
+        {"stop": NAME, **expressions("lower", "upper", "stiffness", "damping"), "exponent": NUMBER},
         key="stop",
-        arguments={"stop": "coordinate"},
-        needs=("stiffness",),
+        argument="coordinate",
     )
 )
 def stop(
@@ -73,8 +68,10 @@ def stop(
     check_new_name(system, name, "stop")
     q, u, body = _travel(system, coordinate, where)
     n = _exponent(exponent, where)
-    k = _read(system, stiffness, f"stiffness of {where}", _effort(q) / _dimension(q) ** n, positive=True)
-    a = _read(system, damping, f"damping of {where}", TIME / _dimension(q))
+    k = bounded_constant(
+        system, stiffness, f"stiffness of {where}", _effort(q) / _dimension(q) ** n, positive=True
+    )
+    a = bounded_constant(system, damping, f"damping of {where}", TIME / _dimension(q))
     low, high = (
         None if end is None else _end(system, end, f"{side} end of {where}", q)
         for side, end in (("lower", lower), ("upper", upper))
@@ -82,7 +79,7 @@ def stop(
     if low is None and high is None:
         raise ModelError(f"{where} stops nothing: give lower=, upper= or both")
     if low is not None and high is not None:
-        known = (_known(low), _known(high))
+        known = (known_value(low), known_value(high))
         if known[0] is not None and known[1] is not None and known[0] >= known[1]:
             raise ModelError(f"{where}: its lower end {low} is not below its upper end {high}")
     value: Any = 0
@@ -96,16 +93,9 @@ def stop(
 @verb(
     EntryForm(
         "loads",
-        {
-            "brake": NAME,
-            "capacity": EXPRESSION,
-            "stiffness": EXPRESSION,
-            "damping": EXPRESSION,
-            "static": EXPRESSION,
-        },
+        {"brake": NAME, **expressions("capacity", "stiffness", "damping", "static")},
         key="brake",
-        arguments={"brake": "coordinate"},
-        needs=("capacity", "stiffness", "damping"),
+        argument="coordinate",
     )
 )
 def brake(
@@ -129,8 +119,8 @@ def brake(
     check_new_name(system, name, "brake")
     q, u, body = _travel(system, coordinate, where)
     effort = _effort(q)
-    k = _read(system, stiffness, f"stiffness of {where}", effort / _dimension(q), positive=True)
-    c = _read(system, damping, f"damping of {where}", effort / _dimension(u), positive=True)
+    k = bounded_constant(system, stiffness, f"stiffness of {where}", effort / _dimension(q), positive=True)
+    c = bounded_constant(system, damping, f"damping of {where}", effort / _dimension(u), positive=True)
     sliding = _size(system, capacity, f"capacity of {where}", effort)
     limits = Limits(sliding, sliding)
     if static is not None:
@@ -152,8 +142,7 @@ def brake(
             "friction": FRICTION,
         },
         key="contact",
-        arguments={"contact": "point"},
-        needs=("plane", "stiffness"),
+        argument="point",
     )
 )
 def contact(
@@ -181,8 +170,8 @@ def contact(
     if foot.body is base.body:
         raise ModelError(f"{where}: its point and its plane are both on body '{foot.body.name}'")
     n = _exponent(exponent, where)
-    k = _read(system, stiffness, f"stiffness of {where}", FORCE / LENGTH**n, positive=True)
-    a = _read(system, damping, f"damping of {where}", ONE / SPEED)
+    k = bounded_constant(system, stiffness, f"stiffness of {where}", FORCE / LENGTH**n, positive=True)
+    a = bounded_constant(system, damping, f"damping of {where}", ONE / SPEED)
     apart, moving = motion.position(foot, base), motion.velocity(foot, base.body)
     depth = fn.named(as_expr(-dot(apart, normal)), Signed(f"{name}_depth"))
     rate = fn.named(as_expr(-dot(moving, normal)), Signed(f"{name}_rate"))
@@ -212,7 +201,7 @@ def _friction(
         )
     wanted = {"stiffness": FORCE / LENGTH, "damping": FORCE / SPEED, "transition": SPEED, "stribeck": SPEED}
     given = {
-        f.name: _read(
+        f.name: bounded_constant(
             system, value, f"{f.name} in {where}", wanted.get(f.name, ONE), positive=f.name in wanted
         )
         for f in fields(law)
@@ -330,35 +319,14 @@ def _exponent(value: Any, where: str) -> float:
     return found
 
 
-def _read(system: System, value: Any, where: str, dimension: Dimension, *, positive: bool = False) -> Expr:
-    """A constant that is not negative, or is positive, as far as that is known here."""
-    node = constant_reader(system, where, dimension)(value)
-    return _checked(node, where, positive)
-
-
 def _size(system: System, value: Any, where: str, dimension: Dimension) -> Expr:
     """A value that may vary and counts as zero where it is negative."""
-    node = _checked(system.expression(value, where, dimension), where, False)
-    return node if _known(node) is not None else fn.maximum(node, 0)
-
-
-def _checked(node: Expr, where: str, positive: bool) -> Expr:
-    known = _known(node)
-    if known is not None and (known < 0 or (positive and known == 0)):
-        raise ModelError(
-            f"the {where} is {known:g}; give a {'positive number' if positive else 'number ≥ 0'}"
-        )
-    return node
+    node = system.expression(value, where, dimension)
+    check_sign(node, where)
+    return node if known_value(node) is not None else fn.maximum(node, 0)
 
 
 def _check_static(sliding: Expr, sticking: Expr, where: str) -> None:
-    low, high = _known(sliding), _known(sticking)
+    low, high = known_value(sliding), known_value(sticking)
     if low is not None and high is not None and high < low:
         raise ModelError(f"{where}: static friction {high:g} is less than {low:g}, that of sliding")
-
-
-def _known(node: Expr) -> float | None:
-    """The value of a number, or the default of a parameter, in the units of the model."""
-    if node.kind == "number":
-        return float(node.data)
-    return default_value(node) if node.kind == "symbol" else None

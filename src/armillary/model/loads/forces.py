@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra import vectors as vec
@@ -21,9 +21,7 @@ from armillary.model.reading.references import find_body, find_point, unit_direc
 from armillary.model.reading.text_functions import argument_range
 from armillary.model.recording.verbs import EntryForm, TableForm, verb
 from armillary.model.records import Gravity, Load
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 LAW = Written("an expression", x=LENGTH, v=SPEED)
 
@@ -53,8 +51,7 @@ def gravity(system: System, magnitude: Any, direction: Any) -> None:
         "loads",
         {"force": EXPRESSION, "direction": VECTOR, "at": POINT, "reaction": POINT},
         key="force",
-        arguments={"force": "magnitude"},
-        needs=("direction", "at"),
+        argument="magnitude",
     )
 )
 def force(
@@ -108,8 +105,8 @@ def force(
         "loads",
         {"moment": EXPRESSION, "direction": VECTOR, "on": BODY, "reaction": BODY},
         key="moment",
-        arguments={"moment": "magnitude"},
-        needs=("direction", "on"),
+        argument="magnitude",
+        needs=("on",),
     )
 )
 def moment(
@@ -126,15 +123,7 @@ def moment(
     return add_load(system, Load(name, "moment", value, axis * load_value(value, name), body, None, other))
 
 
-@verb(
-    EntryForm(
-        "loads",
-        {"strut": LAW, "between": ListOf(POINT, 2)},
-        key="strut",
-        arguments={"strut": "law"},
-        needs=("between",),
-    )
-)
+@verb(EntryForm("loads", {"strut": LAW, "between": ListOf(POINT, 2)}, key="strut", argument="law"))
 def strut(system: System, name: str, law: Any, *, between: Sequence[Any]) -> Expr:
     """A force along the line between two points, by a law in their distance ``x`` and its rate ``v``,
     e.g. "-k*(x - x0) - c*v"; positive pushes the points apart. A function of (x, v) may be given in place

@@ -11,7 +11,6 @@ Source: Sayers (1990), Appendix A, add-line-force, with his dummy variables x, x
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from armillary.algebra import functions as fn
 from armillary.algebra import vectors as vec
@@ -20,9 +19,7 @@ from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import substitute
 from armillary.model import motion
 from armillary.model.body import Point
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 _WORD = re.compile(r"(?<![\w.`])(x0?|v)(?![\w.`])")
 

@@ -23,15 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
 from armillary.model.signals.events import event
 from armillary.model.signals.memory import memory, update
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 OPEN, STICKS, SLIDES = 0, 1, 2  # values of the memory of the mode; open: not begun, or nothing presses
 

@@ -7,7 +7,7 @@ number of bodies; nothing is computed unless an output uses it. They do not use 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
@@ -42,9 +42,7 @@ from armillary.model.quantities.mass_properties import (
 from armillary.model.recording.verbs import quantity
 from armillary.model.space.attraction import attraction_energy
 from armillary.model.space.fields import total
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 
 @quantity(arguments=(0, 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, as_expr, number
@@ -15,9 +15,7 @@ from armillary.model import motion
 from armillary.model.body import Body, Point
 from armillary.model.flexible.energy import first_moment
 from armillary.model.recording.verbs import quantity
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 
 @quantity()

@@ -6,7 +6,7 @@ the derivation replaces; a model that uses none has no cost from them. Loads can
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.vectors import Vector
@@ -15,9 +15,7 @@ from armillary.model.body import Body
 from armillary.model.quantities.variables import effort_symbol, reaction_symbols
 from armillary.model.reading.references import find_body, find_speed
 from armillary.model.recording.verbs import quantity
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 
 @quantity(arguments=1)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial, wraps
 from typing import Any, TypeVar
 
-from armillary.algebra.call_record import bound, kept
+from armillary.algebra.call_record import bound_arguments, independent_copy
 from armillary.errors import ModelError, nearest
 from armillary.model.kinds import Either, Form, Kind, ListOf, TableOf
 from armillary.model.recording.recorder import Record, Recorder, record_call, undo_on_error
@@ -28,9 +28,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class EntryForm:
     """A named entry of a section, ``[section.NAME]``: its keys are the arguments of the verb.
 
-    ``key`` distinguishes the verb from the others of its section. ``arguments`` maps a key to the argument
-    that it stands for where the two have different names, or to several that it lists. The entry's name is
-    the argument ``name_argument``.
+    ``key`` distinguishes the verb from the others of its section, and stands for ``argument`` where that has
+    another name, or lists several; ``listed`` are other keys that list arguments. The entry's name is the
+    argument ``name_argument``. Arguments without a default are needed, and those in ``needs``.
     """
 
     def __init__(
@@ -39,15 +39,18 @@ class EntryForm:
         kinds: Mapping[str, Kind],
         *,
         key: str = "",
-        arguments: Mapping[str, str | tuple[str, ...]] | None = None,
+        argument: str | tuple[str, ...] = "",
+        listed: Mapping[str, tuple[str, ...]] | None = None,
         needs: tuple[str, ...] = (),
         name_argument: str = "name",
         writes_defaults: bool = False,
         is_body: bool = False,
     ) -> None:
         self.section, self.kinds, self.key = section, kinds, key
-        self.arguments = {} if arguments is None else arguments
-        self.needs = tuple(dict.fromkeys([*([key] if key else []), *needs]))
+        self.arguments: dict[str, str | tuple[str, ...]] = {**(listed or {})}  # by key, where names differ
+        if argument:
+            self.arguments[key] = argument
+        self.needs = needs
         self.name_argument = name_argument
         self.writes_defaults = writes_defaults  # a value that was given is written even if it is the default
         self.is_body = is_body  # the entry also holds the body's points, nodes and flexible part
@@ -109,6 +112,10 @@ class Verb:
     def __init__(self, function: Callable[..., Any], form: TextForm) -> None:
         self.name, self.function, self.form = function.__name__, function, form
 
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The parameters of the function after the system or body, by name."""
+        return dict(list(_signature(self.function).parameters.items())[1:])
+
 
 VERBS: dict[str, Verb] = {}  # all verbs by name, in the order in which they are defined
 
@@ -133,7 +140,9 @@ def verb(form: TextForm) -> Callable[[Function], Function]:
                 return function(owner, *args, **options)
             signature = _signature(function)
             try:
-                given = bound(signature, (owner, *kept(args)), kept(options))
+                given = bound_arguments(
+                    signature, (owner, *independent_copy(args)), independent_copy(options)
+                )
             except TypeError as error:
                 raise ModelError(f"{function.__name__}: {error}{_advice(signature, options)}") from None
             recorder.busy = True

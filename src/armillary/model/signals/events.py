@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra.arguments import flag, text
 from armillary.algebra.expression import Expr
@@ -14,9 +14,7 @@ from armillary.model.reading.expressions import refuse_equation
 from armillary.model.reading.references import find_speeds
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Event
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 
 @verb(
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
             "about": WORDS,
         },
         key="when",
-        arguments={"when": "expression"},
+        argument="expression",
     )
 )
 def event(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.algebra.units.dimension import ONE, TIME
@@ -13,16 +13,12 @@ from armillary.model.reading.inertia_input import finite_number
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
 from armillary.model.records import Event, Memory
 from armillary.model.signals.states import new_variable
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 
 @verb(
     EntryForm(
-        "memory",
-        {"initial": NUMBER, "update": EXPRESSION, "every": NUMBER, **LABELLED},
-        writes_defaults=True,
+        "memory", {"initial": NUMBER, "update": EXPRESSION, "every": NUMBER, **LABELLED}, writes_defaults=True
     )
 )
 def memory(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra.arguments import text
 from armillary.algebra.units.units import parse_unit
@@ -11,12 +11,10 @@ from armillary.model.kinds import EXPRESSION, LABELLED
 from armillary.model.reading.expressions import check_dimension
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Output
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 
-@verb(EntryForm("outputs", {"value": EXPRESSION, **LABELLED}, key="value", arguments={"value": "expression"}))
+@verb(EntryForm("outputs", {"value": EXPRESSION, **LABELLED}, key="value", argument="expression"))
 def output(system: System, name: str, expression: Any, *, units: str | None = None, about: str = "") -> None:
     """A quantity of interest, computed at each sample and labelled with units and description."""
     if text(name, "the name of an output", ModelError) in system.outputs:

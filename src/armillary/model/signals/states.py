@@ -11,7 +11,7 @@ Source: Sayers (1990), section 3.2 and Table 3.2.1, extra variables with derivat
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra.arguments import text
 from armillary.algebra.expression import Expr, symbol
@@ -23,9 +23,7 @@ from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.names import check_new_name
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
 from armillary.model.records import State
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 
 @verb(EntryForm("states", {"rate": EXPRESSION, "initial": NUMBER, **LABELLED}, needs=("rate",)))

@@ -12,7 +12,7 @@ Source: Schaub & Junkins (2018), Analytical Mechanics of Space Systems, sections
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
@@ -27,9 +27,7 @@ from armillary.model.kinds import BODY, UNITS, WORDS
 from armillary.model.reading.references import find_body
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.outputs import output
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 KINDS = ("quaternion", "mrp")
 
@@ -70,7 +68,7 @@ def attitude(body: Any, kind: str = "quaternion", relative_to: Body | None = Non
         "outputs",
         {"attitude": BODY, "kind": WORDS, "relative_to": BODY, "units": UNITS},
         key="attitude",
-        arguments={"attitude": "body"},
+        argument="body",
     )
 )
 def attitude_output(

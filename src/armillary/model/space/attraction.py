@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
@@ -29,10 +29,9 @@ from armillary.model.quantities.mass_properties import (
     total_mass,
 )
 from armillary.model.reading.names import check_new_name
-from armillary.model.reading.references import constant_reader, unit_direction
+from armillary.model.reading.references import bounded_constant, constant_reader, ground_place, unit_direction
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Gravity, Load
-from armillary.model.space.checking import bounded, ground_place
 from armillary.model.space.fields import (
     NOWHERE,
     Source,
@@ -43,9 +42,7 @@ from armillary.model.space.fields import (
     term,
     total,
 )
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 FIELDS = ("mass centre", "gradient", "bodies")
 GRAVITATION = LENGTH**3 / TIME**2
@@ -117,7 +114,6 @@ def find_attractor(system: System, name: Any, where: str) -> Attractor:
             "field": WORDS,
             "indirect": FLAG,
         },
-        needs=("mu",),
     )
 )
 def attractor(
@@ -151,8 +147,12 @@ def attractor(
     if field not in FIELDS:
         hint = nearest(field, FIELDS) if isinstance(field, str) else ""
         raise ModelError(f"{where}: there is no field {field!r}{hint}; there are {', '.join(FIELDS)}")
-    strength = bounded(system, mu, f"mu of {where}", GRAVITATION)
-    size = None if radius is None else bounded(system, radius, f"radius of {where}", LENGTH, positive=True)
+    strength = bounded_constant(system, mu, f"mu of {where}", GRAVITATION)
+    size = (
+        None
+        if radius is None
+        else bounded_constant(system, radius, f"radius of {where}", LENGTH, positive=True)
+    )
     oblateness = constant_reader(system, f"J2 of {where}", ONE)(J2)
     if not is_zero(oblateness) and size is None:
         raise ModelError(f"{where} has J2 but no radius; give its equatorial radius with radius=")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.triples import Triple, add, is_zero, matrix_vector, scaled, transposed
@@ -22,14 +22,11 @@ from armillary.model.joints import Drift, Flexed, Slide
 from armillary.model.joints.base import UNIT_AXES
 from armillary.model.kinds import NAME, TRIPLE
 from armillary.model.quantities.mass_properties import composites
-from armillary.model.reading.references import find_body
+from armillary.model.reading.references import find_body, ground_place, known_value
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.space.attraction import Attractor, find_attractor
-from armillary.model.space.checking import ground_place, known
 from armillary.model.space.orbit import ORBIT, Orbit
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 _ALIKE = 1e-3  # relative: values of μ rounded to four digits agree
 
@@ -45,14 +42,7 @@ class MassCentreStart:
     rates: Triple
 
 
-@verb(
-    EntryForm(
-        "start_mass_centre",
-        {"position": TRIPLE, "velocity": TRIPLE},
-        needs=("position",),
-        name_argument="body",
-    )
-)
+@verb(EntryForm("start_mass_centre", {"position": TRIPLE, "velocity": TRIPLE}, name_argument="body"))
 def start_mass_centre(system: System, body: Any, *, position: Any, velocity: Any = (0, 0, 0)) -> None:
     """Where the mass centre of a body with all that hangs on it is at the start of a run, and its
     velocity, in the ground's axes: numbers, parameters or functions of time.
@@ -70,7 +60,7 @@ def start_mass_centre(system: System, body: Any, *, position: Any, velocity: Any
     system.centres[found.name] = (place, rate)
 
 
-@verb(EntryForm("start_orbit", {"orbit": ORBIT, "around": NAME}, needs=("orbit",), name_argument="body"))
+@verb(EntryForm("start_orbit", {"orbit": ORBIT, "around": NAME}, name_argument="body"))
 def start_orbit(system: System, body: Any, orbit: Orbit, *, around: str | None = None) -> None:
     """An orbit on which the mass centre of a body with all that hangs on it starts, about the ground's
     origin or ``around`` an attractor, whose μ must then be the orbit's."""
@@ -127,7 +117,7 @@ def _check_not_started(system: System, body: Body, where: str) -> None:
 
 def _check_strength(orbit: Orbit, attractor: Attractor) -> None:
     """An orbit in other units is the usual mistake: km³/s² are 10⁹ times too few."""
-    strength = known(attractor.mu)
+    strength = known_value(attractor.mu)
     if strength is not None and abs(orbit.mu - strength) > _ALIKE * orbit.mu:
         raise ModelError(
             f"start_orbit: the orbit's mu is {orbit.mu:g}, that of attractor '{attractor.name}' is "

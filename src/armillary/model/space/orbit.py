@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from armillary.algebra.arithmetic import plain_float
-from armillary.algebra.call_record import remembering
+from armillary.algebra.call_record import records_arguments
 from armillary.algebra.units.dimension import ONE
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError
@@ -25,7 +25,7 @@ from armillary.model.kinds import NUMBER, WORDS, Either, Maker, OneOf
 _FLAT = 1e-11  # eccentricities and inclinations below this have no periapsis or node of their own
 
 
-@remembering
+@records_arguments
 class Orbit:
     """A Kepler orbit. Its size is said in one of four ways: ``a`` (semi-major axis, negative for a
     hyperbola), ``p`` (semi-latus rectum), ``periapsis`` (least distance), or ``altitude`` of the periapsis

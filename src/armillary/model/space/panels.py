@@ -18,10 +18,9 @@ from armillary.model.constraints import given_motion
 from armillary.model.joints import Revolute
 from armillary.model.loads.forces import moment
 from armillary.model.reading.orientation import orientation_matrix
-from armillary.model.reading.references import constant_reader, find_body, unit_triple
+from armillary.model.reading.references import bounded_constant, constant_reader, find_body, unit_triple
 from armillary.model.recording.recorder import all_or_nothing
 from armillary.model.signals.events import event
-from armillary.model.space.checking import bounded
 from armillary.model.system import System
 
 _MOST = 10_000
@@ -84,8 +83,12 @@ def panels(
     for i in range(n):
         label, own = f"{name}{first + i}", {word: values[i] for word, values in table.items()}
         where = f"panel '{label}'"
-        size = bounded(system, own["length"], f"length of {where}", LENGTH, positive=True)
-        arm = size * 0.5 if own["com"] is None else bounded(system, own["com"], f"com of {where}", LENGTH)
+        size = bounded_constant(system, own["length"], f"length of {where}", LENGTH, positive=True)
+        arm = (
+            size * 0.5
+            if own["com"] is None
+            else bounded_constant(system, own["com"], f"com of {where}", LENGTH)
+        )
         hinge = unit if turned is None or made else matrix_vector(turned, unit)
         panel = body(
             system,
@@ -112,8 +115,8 @@ def panels(
 def _spring(system: System, panel: Body, own: dict[str, Any], axis: Triple) -> None:
     """The moment of a hinge's spring and damper."""
     where = f"hinge of panel '{panel.name}'"
-    stiffness = bounded(system, own["stiffness"], f"stiffness of {where}", MOMENT)
-    damping = bounded(system, own["damping"], f"damping of {where}", MOMENT * TIME)
+    stiffness = bounded_constant(system, own["stiffness"], f"stiffness of {where}", MOMENT)
+    damping = bounded_constant(system, own["damping"], f"damping of {where}", MOMENT * TIME)
     angle = constant_reader(system, f"rest angle of {where}", ONE)(own["rest"])
     torque: Expr = -stiffness * (panel.q1 - angle) - damping * panel.u1
     if torque.kind == "number":

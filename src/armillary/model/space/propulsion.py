@@ -7,7 +7,7 @@ to each switching time when it is reached: steps end and begin exactly there.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, number, symbol
@@ -16,15 +16,18 @@ from armillary.errors import ModelError
 from armillary.model.kinds import EXPRESSION, POINT, VECTOR, Either, ListOf
 from armillary.model.loads.forces import force
 from armillary.model.reading.names import check_new_name
-from armillary.model.reading.references import constant_reader, find_point, unit_direction
+from armillary.model.reading.references import (
+    bounded_constant,
+    constant_reader,
+    find_point,
+    known_value,
+    unit_direction,
+)
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Memory
 from armillary.model.signals.events import event
 from armillary.model.signals.outputs import output
-from armillary.model.space.checking import bounded, known
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 PULSES = Either((EXPRESSION, ListOf(ListOf(EXPRESSION, 2))))
 STANDARD_GRAVITY = 9.80665  # m/s², exactly, by the definition of specific impulse
@@ -41,7 +44,6 @@ STANDARD_GRAVITY = 9.80665  # m/s², exactly, by the definition of specific impu
             "specific_impulse": EXPRESSION,
         },
         key="thrust",
-        needs=("direction", "at"),
     )
 )
 def thruster(
@@ -74,7 +76,9 @@ def thruster(
         factor = system.expression(on, f"'on' of {where}", ONE)
     flow: Expr | None = None
     if specific_impulse is not None:
-        exhaust = bounded(system, specific_impulse, f"specific impulse of {where}", TIME, positive=True)
+        exhaust = bounded_constant(
+            system, specific_impulse, f"specific impulse of {where}", TIME, positive=True
+        )
         if pulses is None or not value.constant:
             raise ModelError(
                 f"{where}: the propellant is known for constant thrust and on= given as times; "
@@ -120,7 +124,7 @@ def _pulses(system: System, on: Any, where: str) -> list[tuple[Expr, Expr]]:
         raise ModelError(f"{where} has no pulse in on=; give pairs of times (start, stop)")
     times = [t for pulse in found for t in pulse]
     for i, (before, after) in enumerate(pairwise(times)):
-        a, b = known(before), known(after)
+        a, b = known_value(before), known_value(after)
         if a is not None and b is not None and (b < a or (i % 2 == 0 and b == a)):
             raise ModelError(f"{where}: its switching times {a:g} and {b:g} in on= are not in order")
     return found

@@ -15,7 +15,7 @@ Source: Wertz (1978), Spacecraft Attitude Determination and Control, section 17.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr, number
@@ -24,20 +24,17 @@ from armillary.algebra.vectors import Vector, direction, dot
 from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Point
-from armillary.model.kinds import EXPRESSION, FLAG, NAME, POINT, VECTOR
+from armillary.model.kinds import EXPRESSION, FLAG, NAME, POINT, VECTOR, expressions
 from armillary.model.loads.forces import add_load
 from armillary.model.reading.names import check_new_name
-from armillary.model.reading.references import find_point, unit_direction
+from armillary.model.reading.references import bounded_constant, find_point, known_value, unit_direction
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Load
 from armillary.model.signals.events import event
 from armillary.model.signals.memory import memory
 from armillary.model.space.attraction import Attractor, find_attractor
-from armillary.model.space.checking import bounded, known
 from armillary.model.space.fields import term, total
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 PRESSURE = 1361.0 / 299792458.0  # N/m² at one astronomical unit: solar constant of Kopp & Lean (2011) over c
 ASTRONOMICAL_UNIT = 149597870700.0  # m
@@ -52,15 +49,12 @@ UNKNOWN, LIT, DARK = 0, 1, 2  # values of the memory of a shadow
             "at": POINT,
             "sun": VECTOR,
             "normal": VECTOR,
-            "specular": EXPRESSION,
-            "diffuse": EXPRESSION,
-            "pressure": EXPRESSION,
+            **expressions("specular", "diffuse", "pressure"),
             "two_sided": FLAG,
             "shadow": NAME,
         },
         key="solar_area",
-        arguments={"solar_area": "area"},
-        needs=("at", "sun"),
+        argument="area",
     )
 )
 def solar_pressure(
@@ -90,17 +84,17 @@ def solar_pressure(
     where = f"solar pressure '{name}'"
     check_new_name(system, name, "solar pressure")
     point = find_point(system, at, where)
-    face = bounded(system, area, f"area of {where}", LENGTH**2)
+    face = bounded_constant(system, area, f"area of {where}", LENGTH**2)
     mirror, matt = (
-        bounded(system, x, f"{word} of {where}", ONE)
+        bounded_constant(system, x, f"{word} of {where}", ONE)
         for word, x in (("specular", specular), ("diffuse", diffuse))
     )
-    shares = known(mirror), known(matt)
+    shares = known_value(mirror), known_value(matt)
     if shares[0] is not None and shares[1] is not None and shares[0] + shares[1] > 1:
         raise ModelError(f"{where}: specular {shares[0]:g} and diffuse {shares[1]:g} reflect more than all")
     unit = FORCE / LENGTH**2
     default = number(PRESSURE / system.units.scale(unit), unit)
-    light = default if pressure is None else bounded(system, pressure, f"pressure of {where}", unit)
+    light = default if pressure is None else bounded_constant(system, pressure, f"pressure of {where}", unit)
     towards, light = _sunlight(system, sun, point, light, where)
     if normal is None:
         force = towards * term(-1, light, face, total(1, term(4 / 9, matt)))

@@ -6,7 +6,7 @@ inertia to its carrier before anything is derived.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from armillary.algebra.expression import HALF, Expr, as_expr
 from armillary.algebra.triples import SIX, is_zero, sum_of_products
@@ -19,14 +19,11 @@ from armillary.model.constraints.given_motion import prescribe, start
 from armillary.model.constraints.loops import AXES
 from armillary.model.joints import Revolute
 from armillary.model.joints.base import UNIT_AXES
-from armillary.model.kinds import AXIS, BODY, EXPRESSION, TRIPLE, WORDS, Either, ListOf, tuples
+from armillary.model.kinds import AXIS, BODY, EXPRESSION, TRIPLE, WORDS, Either, ListOf, expressions, tuples
 from armillary.model.loads.forces import moment
-from armillary.model.reading.references import find_body, unit_triple
+from armillary.model.reading.references import bounded_constant, find_body, unit_triple
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.space.checking import bounded, choices
-
-if TYPE_CHECKING:
-    from armillary.model.system import System
+from armillary.model.system import System
 
 
 class GimbalAxes(Either):
@@ -65,17 +62,14 @@ class Gyro(NamedTuple):
         {
             "wheel_on": BODY,
             "axis": AXIS,
-            "inertia": EXPRESSION,
-            "transverse": EXPRESSION,
-            "mass": EXPRESSION,
+            **expressions("inertia", "transverse", "mass"),
             "at": TRIPLE,
             "drive": WORDS,
             "torque": EXPRESSION,
             "speed": EXPRESSION,
         },
         key="wheel_on",
-        arguments={"wheel_on": "on"},
-        needs=("axis", "inertia"),
+        argument="on",
         is_body=True,
     )
 )
@@ -104,15 +98,17 @@ def reaction_wheel(
     chosen = drive if drive is not None else ("free" if torque is None else "torque")
     if chosen not in DRIVES:
         hint = nearest(chosen, DRIVES) if isinstance(chosen, str) else ""
-        raise ModelError(f"{where}: there is no drive {chosen!r}{hint}; there are {choices(DRIVES)}")
+        raise ModelError(
+            f"{where}: there is no drive {chosen!r}{hint}; there are {', '.join(map(repr, DRIVES))}"
+        )
     if (chosen == "torque") != (torque is not None):
         raise ModelError(f"{where}: torque= and drive='torque' go together")
     carrier = find_body(system, on, where)
-    spin = bounded(system, inertia, f"inertia of {where}", INERTIA, positive=True)
+    spin = bounded_constant(system, inertia, f"inertia of {where}", INERTIA, positive=True)
     across = (
         HALF * spin
         if transverse is None
-        else bounded(system, transverse, f"transverse inertia of {where}", INERTIA)
+        else bounded_constant(system, transverse, f"transverse inertia of {where}", INERTIA)
     )
     unit = unit_triple(system, axis, f"axis of {where}")
     wheel = body(system, name, carrier, Revolute(axis), at=at, mass=mass, inertia=_axial(spin, across, unit))
@@ -132,9 +128,7 @@ def reaction_wheel(
             "gyro_on": BODY,
             "gimbal_axis": GimbalAxes(AXES.kinds),
             "spin_axis": AXIS,
-            "wheel_inertia": EXPRESSION,
-            "wheel_speed": EXPRESSION,
-            "wheel_transverse": EXPRESSION,
+            **expressions("wheel_inertia", "wheel_speed", "wheel_transverse"),
             "gimbal_inertia": PerGimbal((INERTIA_KIND, ListOf(INERTIA_KIND))),
             "mass": EXPRESSION,
             "at": TRIPLE,
@@ -142,8 +136,7 @@ def reaction_wheel(
             "gimbal_torque": PER_GIMBAL,
         },
         key="gyro_on",
-        arguments={"gyro_on": "on"},
-        needs=("gimbal_axis", "spin_axis", "wheel_inertia", "wheel_speed"),
+        argument="on",
     )
 )
 def control_moment_gyro(

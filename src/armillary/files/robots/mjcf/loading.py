@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from armillary.files.made import Made
 from armillary.files.robots.building import Builder, add_gravity
 from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.joint_loads import finish_joints
@@ -22,6 +21,7 @@ from armillary.files.robots.omissions import note_left_out
 from armillary.files.robots.rotations import to_quaternion
 from armillary.files.robots.xml import Element, read_xml
 from armillary.model.constraints.given_motion import start
+from armillary.model.system import SystemType
 
 # What says how a model looks, is measured or is integrated by MuJoCo, and does not change how it moves.
 NO_EFFECT = {
@@ -39,12 +39,12 @@ NO_EFFECT = {
 
 def load_mjcf(
     path: str | os.PathLike[str],
-    make: type[Made],
+    make: type[SystemType],
     *,
     stops: Mapping[str, float] | None = None,
     keyframe: str | None = None,
     strict: bool = False,
-) -> Made:
+) -> SystemType:
     """A system from an MJCF file. What may change the motion is a warning each; with ``strict`` an error.
 
     ``stops`` makes limits bump stops, e.g. ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``.
