@@ -131,18 +131,18 @@ def test_one_run_again(command: Command) -> None:
 
 
 def test_a_study_that_was_interrupted_goes_on(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    from armillary.studies.blocks import Work
+    from armillary.studies.blocks import BlockMaker
 
     whole = arm.open_study("swings").table()
-    do = Work.do
+    make = BlockMaker.make
 
-    def until_the_third(self: Work, number: int, values: object) -> object:
+    def until_the_third(self: BlockMaker, number: int, values: object) -> object:
         if number == 2:
             raise KeyboardInterrupt
-        return do(self, number, values)  # type: ignore[arg-type]
+        return make(self, number, values)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
-        patched.setattr(Work, "do", until_the_third)
+        patched.setattr(BlockMaker, "make", until_the_third)
         stopped = command("run", "swings.toml", "--folder", "again")
     assert stopped.exit_code == 130 and "32 of 64 runs are kept in 'again'" in stopped.stderr
     assert "Give the same command again to go on" in stopped.stderr

@@ -176,7 +176,7 @@ def _checked_time(values: Any, t0: float, name: str) -> np.ndarray:
 def _chosen(
     model: CompiledModel, columns: Mapping[str, Any], outputs: list[str] | None, name: str
 ) -> list[str]:
-    """Columns to be fitted: those asked for, or all; each must be an output of the model."""
+    """Columns to be fitted: those named, or all; each must be an output of the model."""
     known = model.output_names
     for output in outputs or ():
         if output not in known:

@@ -25,7 +25,7 @@ from armillary.analysis.unknowns import Wanted, assignments, unknowns
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, nearest
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.progress import shown_line
+from armillary.runtime.progress import report_line
 from armillary.settings import StepOptions
 
 if TYPE_CHECKING:
@@ -64,16 +64,16 @@ def fit(
     progress: Progress = True,
     **how: Unpack[StepOptions],
 ) -> Fit:
-    """Parameters and initial values with which the model agrees with data, and how well these tell them.
+    """Parameters and initial values with which the model agrees with data, and their uncertainty.
 
     ``data`` is a run, a mapping, DataFrame or Dataset with "time" and columns named as outputs, the path of
     a file that ``load_run`` reads, or an ``Experiment`` that adds circumstances to one of these; or a list of
     them. NaN is a measurement that was not made. ``parameters`` and ``initial`` name what is looked for: a
     list of names, which start from their defaults, or {name: start} or {name: (start, lowest, highest)} with
-    None for what is not said. Parameters are shared by all experiments, initial values are each one's own.
+    None for no bound. Parameters are shared by all experiments, initial values are each one's own.
     ``outputs`` chooses among the columns. ``sigma`` is the standard deviation of the measurements, a number
     or by column; left out, it is estimated. ``loss`` other than "linear" ("soft_l1", "huber", "cauchy",
-    "arctan") makes little of outliers. How steps are taken is said as for ``simulate``.
+    "arctan") gives outliers less weight. All else is as for ``simulate``: step, method and tolerances.
     """
     if not isinstance(model, CompiledModel):
         raise ArmillaryError(f"fit() needs a compiled model, not {model!r}; give s.derive().compile()")
@@ -102,7 +102,7 @@ def fit(
         tuple(dict.fromkeys(u.name for u in found)), columns, ignore_jumps=ignore_jumps
     )
     residuals = Residuals(sensitive, experiments, found, how, _spreads(experiments, columns))
-    with shown_line(progress, _progress_text) as report:
+    with report_line(progress, _progress_text) as report:
         solution = _solved(residuals, sigma_given, loss, most, report)
     runs = [
         experiment_run(base, m, _times_between(m), how, *assignments(found, solution.x, i))

@@ -187,7 +187,7 @@ class Sensitivities:
             derivative_name(o, n)
             for o in of or self.of
             for n in to or self.to
-            if self[o, n] is not None  # says what there is instead
+            if self[o, n] is not None  # raises an error for a wrong name
         ]
         return self.as_run().plot(*names, path=path, title=title, show=show)
 

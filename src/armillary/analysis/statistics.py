@@ -30,7 +30,7 @@ def rms(values: np.ndarray) -> float:
 
 
 def spread(left: np.ndarray, loss: str) -> float:
-    """The size of what is left of a column: its root mean square, or one that makes little of outliers."""
+    """The size of the residuals of a column: their root mean square, or a robust one."""
     if loss == "linear":
         return rms(left)
     return _NORMAL * float(np.median(np.abs(left)))

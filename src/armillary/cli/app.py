@@ -72,7 +72,7 @@ class App(click.Group):
             sys.stdout.flush()
             code = done if isinstance(done, int) else 0
         except BaseException as error:
-            code = reported(error, debug="--debug" in given, json="--json" in given)
+            code = report_error(error, debug="--debug" in given, json="--json" in given)
         if standalone:
             sys.exit(code)
         return code
@@ -83,16 +83,16 @@ def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
     click.echo(f"{click.style('armillary: warning:', fg='yellow')} {message}", err=True)
 
 
-def reported(error: BaseException, *, debug: bool, json: bool) -> int:
-    """The exit code for an error, once it is told on stderr as a sentence."""
+def report_error(error: BaseException, *, debug: bool, json: bool) -> int:
+    """The exit code for an error, which is printed on stderr as a sentence."""
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 0 if error.code is None else FAILED
-    if isinstance(error, BrokenPipeError):  # who reads our output has had enough
+    if isinstance(error, BrokenPipeError):  # the reader of our output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     if debug and not isinstance(error, click.ClickException):
         traceback.print_exception(error)
-    messages, code = _told(error)
+    messages, code = _messages(error)
     if json:
         print(as_json({"ok": False, "exit_code": code, "errors": [_located(m) for m in messages]}))
     for message in messages:
@@ -100,8 +100,8 @@ def reported(error: BaseException, *, debug: bool, json: bool) -> int:
     return code
 
 
-def _told(error: BaseException) -> tuple[list[str], int]:
-    """The sentences about an error, and its exit code."""
+def _messages(error: BaseException) -> tuple[list[str], int]:
+    """The messages of an error, and its exit code."""
     if isinstance(error, click.Abort | KeyboardInterrupt | EOFError):
         return ["interrupted"], INTERRUPTED
     if isinstance(error, click.UsageError):

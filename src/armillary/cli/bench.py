@@ -26,7 +26,7 @@ end:
   ret void
 }
 """
-_SLICE = 0.05  # seconds of one measurement; the least of several is told
+_SLICE = 0.05  # seconds of one measurement; the least of several is printed
 _ROUNDS = 5
 
 

@@ -36,7 +36,7 @@ def derive(
 ) -> int:
     """Derive equations of motion: report, or equations as text, LaTeX or HTML.
 
-    The report tells bodies, coordinates, operations, what each pass gained and what each stage took.
+    The report lists bodies, coordinates, operations, what each pass gained and what each stage took.
     """
     from armillary.atomic import replacing
 

@@ -47,8 +47,8 @@ def export(
 ) -> int:
     """Write a model as a program in another language: c, cuda, fortran, python, jax, matlab, or an fmu.
 
-    The program needs nothing of Armillary; its README says how to build, run and test it. Of a run file an
-    fmu takes parameters and initial values as its own; other programs read theirs when they run.
+    The program needs nothing of Armillary; its README describes how to build, run and test it. An fmu
+    takes parameters and initial values of a run file as its own; other programs read theirs when they run.
     """
     from armillary.errors import ArmillaryError, nearest
     from armillary.export.languages import LANGUAGES
@@ -78,7 +78,7 @@ def export(
 
 
 def _settings(simulation: Any, language: str) -> dict[str, Any]:
-    """What a run file says that the writer takes; values that would be lost are an error."""
+    """The values of a run file that the writer takes; values that would be lost are an error."""
     from armillary.errors import ArmillaryError
 
     given, taken = simulation.given(), _TAKEN.get(language, ())

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 
 class NameType(click.ParamType):
-    """One of several names, which are looked up when they are completed; who uses the name checks it."""
+    """One of several names, which are looked up when they are completed; the command checks the name."""
 
     def __init__(self, name: str, known: Callable[[], Iterable[str]]) -> None:
         self.name = name
@@ -130,7 +130,7 @@ def _setting_names(source: str) -> dict[str, str]:
 
 
 def names_study(source: str) -> bool:
-    """Whether a path is that of a study file: only those say what varies."""
+    """Whether a path is that of a study file: only these have a table [vary]."""
     from armillary.files.model.documents import read_document
 
     path = Path(source)
@@ -140,7 +140,7 @@ def names_study(source: str) -> bool:
 
 
 def run_file(source: str) -> Any:
-    """The run file at a path, or one that only names the model there; a run file says whose run it is."""
+    """The run file at a path, or one that only names the model there; a run file names its model."""
     from armillary.errors import ArmillaryError
     from armillary.files.model.documents import read_document
     from armillary.run_files.run_file import RunFile
@@ -155,11 +155,25 @@ def run_file(source: str) -> Any:
     return RunFile.of_document(document) if is_run else RunFile.of_model(source)
 
 
+trust_option = click.option(
+    "--trust", is_flag=True, help="Load the FMUs that the model names; they are machine code."
+)
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+results_option = click.option(
+    "-o", "--output", type=click.Path(), help="Results: .csv, .nc, .parquet or .erd."
+)
+
+
+def plot_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option for a picture of some outputs."""
+    return click.option("--plot", type=click.Path(), help=f"Draw {what}: .png, .svg, .pdf or .html.")
+
+
 def model_argument(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A run file or model, and as ``loading`` how to load it: only who gives the command can trust a file."""
+    """A run file or model, and as ``loading`` how to load it; a file cannot grant itself trust."""
 
     @click.argument("source", metavar="RUN_FILE|MODEL", type=ModelType())
-    @click.option("--trust", is_flag=True, help="Load the FMUs that the model names, machine code.")
+    @trust_option
     @click.option(
         "--import",
         "importing",

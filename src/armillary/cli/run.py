@@ -8,11 +8,16 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from armillary.cli import options, show
+from armillary.cli.partial_runs import failure_with_data, partial_run
+
+if TYPE_CHECKING:
+    from armillary.results import Run
+    from armillary.run_files.execute import Simulation
 
 _PATIENCE = 1.0  # seconds before a bar appears, derivation and compilation among them
 
@@ -28,11 +33,11 @@ _PATIENCE = 1.0  # seconds before a bar appears, derivation and compilation amon
 @options.run_options
 @options.settings_option
 @click.option("--select", multiple=True, help="Output to keep, by name or pattern; may be repeated.")
-@click.option("-o", "--output", type=click.Path(), help="Results: .csv, .nc, .parquet or .erd.")
+@options.results_option
 @click.option("--echo/--no-echo", default=True, show_default=True, help="Write the echo file.")
 @click.option("--save/--no-save", default=True, show_default=True, help="Write results and echo file.")
-@click.option("--plot", type=click.Path(), help="Draw the selected outputs: .png, .svg, .pdf or .html.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@options.plot_option("the selected outputs")
+@options.quiet_option
 def run(
     source: str,
     loading: dict[str, Any],
@@ -51,8 +56,6 @@ def run(
     Next to the results goes an echo file, NAME.echo.toml: every parameter and initial value with units,
     meaning and source. It is a run file, and gives the same run again.
     """
-    from armillary.errors import SimulationError
-
     settings |= {"output.file": output, "output.select": list(select)}
     if quiet:
         warnings.simplefilter("ignore")  # until the command ends
@@ -60,21 +63,16 @@ def run(
     simulation.run_settings()
     if save:
         simulation.check_places()
-    failure = None
     with _progress(simulation, quiet or json_wanted) as progress:
-        try:
-            made = simulation.run(progress=progress)
-        except SimulationError as error:
-            if error.run is None:
-                raise
-            failure, made = error, error.run
+        made, failure = partial_run(lambda: simulation.run(progress=progress))
     written = simulation.save(made, echo=echo) if save else []
     if plot is not None:
-        _draw(simulation, made, plot)
+        from armillary.results import plot as draw
+
+        draw([simulation.selected(made)], path=plot)
         written.append(Path(plot))
     if failure is not None:
-        kept = f"; the data so far are in '{written[0]}'" if save else ""
-        raise SimulationError(str(failure).removesuffix("; the data so far are in the error's .run") + kept)
+        raise failure_with_data(failure, written[0] if save else None)
     interrupted = made.info.get("status") == "interrupted"
     if json_wanted:
         click.echo(show.as_json({"ok": not interrupted, **_data(simulation, made, written)}))
@@ -83,13 +81,7 @@ def run(
     return 130 if interrupted else 0
 
 
-def _draw(simulation: Any, made: Any, path: str) -> None:
-    from armillary.results import plot
-
-    plot([simulation.selected(made)], path=path)
-
-
-def _data(simulation: Any, made: Any, written: list[Path]) -> dict[str, Any]:
+def _data(simulation: Simulation, made: Run, written: list[Path]) -> dict[str, Any]:
     return {
         "command": "run",
         "system": made.system,
@@ -106,7 +98,7 @@ def _data(simulation: Any, made: Any, written: list[Path]) -> dict[str, Any]:
     }
 
 
-def _summary(simulation: Any, made: Any, written: list[Path]) -> str:
+def _summary(simulation: Simulation, made: Run, written: list[Path]) -> str:
     info = made.info
     title = simulation.file.title or made.system
     span = f"{made.time[0]:g} to {made.time[-1]:g} s" if len(made) else "no samples"
@@ -129,7 +121,7 @@ def _summary(simulation: Any, made: Any, written: list[Path]) -> str:
 
 
 @contextmanager
-def _progress(simulation: Any, quiet: bool) -> Iterator[bool | Callable[[float], None]]:
+def _progress(simulation: Simulation, quiet: bool) -> Iterator[bool | Callable[[float], None]]:
     """A bar on a terminal, of the time reached, once a run has taken a moment."""
     if quiet or not sys.stderr.isatty():
         yield False

@@ -6,11 +6,15 @@ import shlex
 import time
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from armillary.cli import options, show
+from armillary.cli.partial_runs import failure_with_data, partial_run
+
+if TYPE_CHECKING:
+    from armillary.studies import Study
 
 
 @click.group(
@@ -27,7 +31,6 @@ def study() -> None:
 
 
 _folder_argument = click.argument("folder", metavar="FOLDER", type=click.Path(file_okay=False))
-trust_option = click.option("--trust", is_flag=True, help="Load the FMUs that the model names, machine code.")
 
 
 @study.command(
@@ -47,8 +50,8 @@ trust_option = click.option("--trust", is_flag=True, help="Load the FMUs that th
 @click.option("--threads", type=click.IntRange(min=1), help="Threads in this process; all cores by default.")
 @click.option("--device", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True)
 @click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler, such as tcp://node1:8786.")
-@trust_option
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@options.trust_option
+@options.quiet_option
 def run(
     source: str,
     runs: int | None,
@@ -71,7 +74,7 @@ def run(
         warnings.simplefilter("ignore")  # until the command ends
     began = time.perf_counter()
     settings = {"study.runs": runs, "study.seed": seed, "study.folder": folder}
-    made, title = _opened(source, settings, assignments, trust)
+    made, title = _open(source, settings, assignments, trust)
     try:
         made.run(scheduler, progress=not (quiet or json_wanted), threads=threads, device=device)
     except KeyboardInterrupt:
@@ -90,10 +93,10 @@ def run(
     return 1 if nothing else 0
 
 
-def _opened(
+def _open(
     source: str, settings: dict[str, Any], assignments: tuple[str, ...], trust: bool
-) -> tuple[Any, list[str]]:
-    """The study of a file, or the one in a folder, with as many runs as the command asks for; and its title,
+) -> tuple[Study, list[str]]:
+    """The study of a file, or the one in a folder, with the number of runs of the command; and its title,
     where it has one.
     """
     from armillary.errors import ArmillaryError
@@ -116,7 +119,7 @@ def _opened(
     return study if runs in (None, study.runs) else study.extend(runs), []
 
 
-def _interrupted(made: Any, json_wanted: bool) -> int:
+def _interrupted(made: Study, json_wanted: bool) -> int:
     status = made.status()
     if json_wanted:
         click.echo(show.as_json({"ok": False, **_data("study run", made), "status": "interrupted"}))
@@ -128,7 +131,7 @@ def _interrupted(made: Any, json_wanted: bool) -> int:
     return 130
 
 
-def _data(command: str, made: Any) -> dict[str, Any]:
+def _data(command: str, made: Study) -> dict[str, Any]:
     from armillary.cli.study_tables import spreads
 
     status = made.status()
@@ -152,7 +155,7 @@ def _data(command: str, made: Any) -> dict[str, Any]:
 @study.command(cls=options.Command, epilog="armillary study status car_study")
 @_folder_argument
 def status(folder: str, json_wanted: bool) -> int:
-    """Tell how far a study is: runs made, runs that failed and why. A study that runs can be asked, too."""
+    """Show the progress of a study: runs made, runs that failed and why, also while it runs."""
     from armillary.studies import open_study
 
     made = open_study(folder)
@@ -197,12 +200,12 @@ def show_(
     found, unknown = sensitivities(made, names) if sensitivity else ({}, {})
     written = draw(made, Path(plot), names, found) if plot is not None else []
     if json_wanted:
-        told = {
+        data_of = {
             name: {"method": s.method, "names": list(s.names), "runs": s.runs, "correlated": s.correlated}
             | {column: values.tolist() for column, values in s.values.items()}
             for name, s in found.items()
         }
-        data = {**_data("study show", made), "sensitivity": told, "files": list(map(str, written))}
+        data = {**_data("study show", made), "sensitivity": data_of, "files": list(map(str, written))}
         click.echo(show.as_json({"ok": True, **data}))
         return 0
     click.echo(f"{made!r}\n{metrics_table(made, names)}".rstrip())
@@ -215,7 +218,7 @@ def show_(
     return 0
 
 
-def _known(made: Any, metrics: tuple[str, ...]) -> list[str]:
+def _known(made: Study, metrics: tuple[str, ...]) -> list[str]:
     from armillary.errors import ArmillaryError, nearest
 
     for name in metrics:
@@ -235,9 +238,9 @@ def _known(made: Any, metrics: tuple[str, ...]) -> list[str]:
 @_folder_argument
 @click.argument("number", metavar="RUN", type=int)
 @click.option("--sample", type=float, help="Time between rows, in seconds; else as in the study.")
-@click.option("-o", "--output", type=click.Path(), help="Results: .csv, .nc, .parquet or .erd.")
-@click.option("--plot", type=click.Path(), help="Draw the model's outputs: .png, .svg, .pdf or .html.")
-@trust_option
+@options.results_option
+@options.plot_option("the model's outputs")
+@options.trust_option
 def rerun(
     folder: str,
     number: int,
@@ -252,29 +255,22 @@ def rerun(
     Runs are numbered from 0, as in the tables. The results go to FOLDER-RUN.csv unless a file is named.
     """
     from armillary.cli.study_tables import row
-    from armillary.errors import SimulationError
     from armillary.studies import open_study
 
     made = open_study(folder, trust=trust)
     values = made.values(number)
     target = Path(output) if output is not None else Path(f"{made.path.resolve().name}-{number}.csv")
-    failure = None
-    try:
-        again = made.rerun(number, progress=False, **({} if sample is None else {"sample": sample}))
-    except SimulationError as error:
-        if error.run is None:
-            raise
-        failure, again = error, error.run
+    changed = {} if sample is None else {"sample": sample}
+    again, failure = partial_run(lambda: made.rerun(number, progress=False, **changed))
     again.save(target)
     written = [target]
     if plot is not None:
-        from armillary.results import plot as drawn
+        from armillary.results import plot as draw
 
-        drawn([again], path=plot)
+        draw([again], path=plot)
         written.append(Path(plot))
     if failure is not None:
-        told = str(failure).removesuffix("; the data so far are in the error's .run")
-        raise SimulationError(f"{told}; the data so far are in '{target}'")
+        raise failure_with_data(failure, target)
     metrics = row(made, number)
     data = {
         "command": "study rerun",

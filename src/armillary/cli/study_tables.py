@@ -52,7 +52,7 @@ def row(study: Study, run: int) -> dict[str, float]:
 
 
 def sensitivities(study: Study, names: Sequence[str]) -> tuple[dict[str, Sensitivity], dict[str, str]]:
-    """What metrics depend on; and why that cannot be told of others."""
+    """What metrics depend on; and the reasons where that cannot be computed."""
     found, unknown = {}, {}
     known = study.table().columns
     for name in names:

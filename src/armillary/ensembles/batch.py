@@ -22,7 +22,7 @@ from armillary.ensembles.result import Batch, batch_of
 from armillary.ensembles.starts import Starts
 from armillary.ensembles.weak_runs import mark_weak_runs
 from armillary.errors import ArmillaryError
-from armillary.runtime.progress import left, shown_line
+from armillary.runtime.progress import report_line, time_left
 from armillary.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -157,10 +157,10 @@ def _make_all(plan: Plan, engine: Engine, threads: int, progress: bool | Callabl
     engine.halt[0] = 0.0
 
     def words(seconds: float, done: int) -> str:
-        rate = f"{done / seconds:,.3g} per second, {left(seconds, done / plan.runs)}"
+        rate = f"{done / seconds:,.3g} per second, {time_left(seconds, done / plan.runs)}"
         return f"  {done:,} of {plan.runs:,} runs, {rate}"
 
-    with shown_line(progress, words) as report:
+    with report_line(progress, words) as report:
         crew = _Crew(plan.starts, engine, outcome, threads, report)
         try:
             crew.run()

@@ -1,9 +1,9 @@
 """Runs from files: a model, values in the user's units, how to integrate, what to keep.
 
-In: a run file (TOML), and settings that override it. Out: a `Run`, its file, and an echo file that tells
-every value, its unit, its meaning and where it came from, and is itself a run file that gives the same run
-again. Read `run_file.py` first, then `resolve.py` (a run file against its model), `execute.py` and `echo.py`;
-`values.py` reads "55 mile/hour", `models.py` finds the model. Nothing is imported before it is used.
+In: a run file (TOML), and settings that override it. Out: a `Run`, its file, and an echo file with every
+value, its unit, its meaning and its source, which is itself a run file that gives the same run again. Read
+`run_file.py` first, then `resolve.py` (a run file against its model), `execute.py` and `echo.py`; `models.py`
+finds the model. Nothing is imported before it is used.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def run(
     ``save`` writes the results and the echo file, as the command ``armillary run`` does. ``options`` are
     those of ``arm.load`` for the model, such as ``trust=True``, which a run file cannot give.
 
-    Functions of the user's take part where values are read, used and told: ``on_input`` gets the run file's
+    The user's functions are called where values are read, used and written: ``on_input`` gets the run file's
     table [user] and returns settings, for what the file itself does not set; ``on_start`` is that of
     ``simulate``; ``on_echo`` gets the run and returns text that the echo file shows as a comment.
     """
@@ -88,7 +88,7 @@ class Simulation:
         self.changes: dict[str, Any] = {}  # initial values that on_start gave
         self.seconds: dict[str, float] = {}  # of each stage
         with self._stage("load"):
-            self.system = _opened(file, options)
+            self.system = _open(file, options)
             self.values = self._resolved()
         self.results = self._results_path()
         self.echo = self.results.with_name(f"{self.results.stem}.echo.toml")
@@ -138,9 +138,9 @@ class Simulation:
     def check_values(self) -> None:
         """An error for parameters without a value."""
         if names := self.missing:
-            told = f"[parameters] {toml_key(names[0])} = …, or --set {names[0]}=…"
+            remedy = f"give [parameters] {toml_key(names[0])} = …, or --set {names[0]}=…"
             raise ParameterError(
-                f"no value for parameter{'s' * (len(names) > 1)} {', '.join(names)}: give {told}"
+                f"no value for parameter{'s' * (len(names) > 1)} {', '.join(names)}: {remedy}"
             )
 
     def run_settings(self) -> RunSettings:
@@ -217,8 +217,8 @@ class Simulation:
             self.seconds[name] = time.perf_counter() - started
 
 
-def _opened(file: RunFile, options: dict[str, Any]) -> System:
-    """The model of a run file; one that is not there is a problem of the line that names it."""
+def _open(file: RunFile, options: dict[str, Any]) -> System:
+    """The model of a run file; a missing one is an error with the line that names it."""
     try:
         return open_model(file.model, file.folder, **options)
     except NoSuchModelError as error:

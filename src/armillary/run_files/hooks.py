@@ -72,10 +72,10 @@ def with_changes(values: RunValues, changes: Mapping[str, Any], run: Run) -> Run
     return replace(values, **tables)
 
 
-def user_echo(told: str | Iterable[str]) -> str:
+def user_echo(text: str | Iterable[str]) -> str:
     """Text as comment lines at the end of an echo file."""
     lines = (
-        told.splitlines() if isinstance(told, str) else [line for t in told for line in str(t).splitlines()]
+        text.splitlines() if isinstance(text, str) else [line for t in text for line in str(t).splitlines()]
     )
     return "".join(
         ["\n", *(f"# {''.join(c for c in line if c.isprintable())}".rstrip() + "\n" for line in lines)]

@@ -10,16 +10,16 @@ from typing import Any
 
 from armillary.algebra.arguments import flag
 
-_PATIENCE = 1.0  # seconds without a word
+_PATIENCE = 1.0  # seconds before the first line
 _OFTEN = 0.1  # seconds between two lines
 
 
 @contextmanager
-def shown_line(
+def report_line(
     wanted: bool | Callable[..., Any] | None, words: Callable[..., str]
 ) -> Iterator[Callable[..., Any] | None]:
-    """A function to call with how far the work is: the user's own, one that writes ``words`` of it on a
-    terminal once the work takes long, or None. ``words`` gets the seconds gone by first.
+    """A function to call with the progress of some work: the user's own, one that writes a line of ``words``
+    on a terminal once the work takes long, or None. The first argument of ``words`` are the seconds so far.
     """
     if callable(wanted):
         yield wanted
@@ -58,14 +58,14 @@ def progress_line(
 
     def words(seconds: float, t: float) -> str:
         share = (t - t0) / (t_end - t0) if t_end > t0 else 1.0
-        return f"  {100 * share:5.1f} %  t = {t:.4g} s  {left(seconds, share)} "
+        return f"  {100 * share:5.1f} %  t = {t:.4g} s  {time_left(seconds, share)} "
 
-    with shown_line(wanted, words) as report:
+    with report_line(wanted, words) as report:
         yield report
 
 
-def left(seconds: float, share: float) -> str:
-    """The time left, in words, where a share of the work took so long."""
+def time_left(seconds: float, share: float) -> str:
+    """The time left in words, from the seconds that a share of the work took."""
     return f"about {clock(seconds * (1 - share) / share)} left" if share > 0 else ""
 
 

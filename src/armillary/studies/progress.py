@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.runtime.progress import clock, shown_line
+from armillary.runtime.progress import clock, report_line
 from armillary.studies.store.layout import Layout
 from armillary.studies.store.records import Record
 
@@ -107,5 +107,5 @@ def reporting(wanted: bool | Callable[[Status], Any], progress: Progress) -> Ite
         line = f"  {100.0 * status.made / status.runs:5.1f} %  {str(status).partition(chr(10))[0]}"
         return line + (f", {status.failed} failed" if status.failed else "")
 
-    with shown_line(wanted, words) as report:
+    with report_line(wanted, words) as report:
         yield lambda: report(progress.status) if report else None

@@ -30,7 +30,7 @@ class Imported:
     keyframes: tuple[str, ...] = ()
 
     def note(self, text: str) -> None:
-        """One more thing that may change the motion; the same is told once."""
+        """A note on something that may change the motion; the same text is noted once."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -39,7 +39,9 @@ class Imported:
         error with all of them.
         """
         if strict and self.notes:
-            told = "".join(f"\n  {note}" for note in self.notes)
-            raise ModelError(f"{self.source}: what was left out or approximated may change the motion:{told}")
+            listed = "".join(f"\n  {note}" for note in self.notes)
+            raise ModelError(
+                f"{self.source}: what was left out or approximated may change the motion:{listed}"
+            )
         for note in self.notes:
             warnings.warn(f"{self.source}: {note}", ImportedWarning, outside())

@@ -56,7 +56,7 @@ def load_joint(
     """A load in a joint for each of its speeds: a force along, or a moment about, the axis of that speed.
 
     A free body's translations are along its parent's axes; all else is along its own, or for a ball along
-    its parent's where ``in_parent`` says so.
+    its parent's with ``in_parent``.
     """
     freedom, body = builder.freedoms[joint], builder.moved[joint]
     assert body.parent is not None

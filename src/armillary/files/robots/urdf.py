@@ -44,7 +44,7 @@ KINDS = {
     "fixed": None,
 }
 TORQUES = ("auto", "all", "none")
-# What says how a robot looks or is driven by other software, and does not change how it moves.
+# Elements and attributes for the looks and for other software, without effect on motion.
 NO_EFFECT = {
     "visual", "collision", "material", "gazebo", "calibration", "sensor", "version", "type", "contact",
     "safety_controller", "hardwareInterface", "group",

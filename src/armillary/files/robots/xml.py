@@ -1,7 +1,7 @@
 """XML files as elements with their line and a record of what has been read of them.
 
-Every reader below marks what it took. What nobody took is what the import left out, so that it can be listed
-without a second list of everything that is supported. Nothing is executed, fetched or expanded: entities and
+Every reader below marks what it took. The rest is what the import left out, so that it can be listed without
+a second list of everything that is supported. Nothing is executed, fetched or expanded: entities and
 document types are refused, which also ends "billion laughs" before they begin.
 """
 

@@ -2,8 +2,8 @@
 
 What the user names stays as it is named; what depends on it is found. Attempts with more and more freedom:
 the dependent coordinates that were not named; all that were not named; these from scattered starts. Only
-where more is named than the loops leave free are named dependent coordinates first guesses, which tell in
-what way a loop is closed.
+where more is named than the loops leave free are named dependent coordinates first guesses, which
+decide in what way a loop is closed.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def consistent(
 
 
 def check_redundant(geometry: Geometry, reduction: Reduction, t: float, q: np.ndarray) -> None:
-    """An error where constraints that said nothing new at the default parameters do so at these."""
+    """An error where constraints that were redundant at the default parameters are not at these."""
     if not reduction.elimination.redundant:
         return
     J = geometry.at(t, q).jacobian

@@ -107,7 +107,7 @@ class StartDerivatives:
 
 
 class Along:
-    """Derivatives of expressions by all that they hold, to be asked for numbers."""
+    """Derivatives of expressions by all that they hold, as functions of numbers."""
 
     def __init__(self, expressions: Sequence[Expr]) -> None:
         held = [s for s in symbols(*expressions) if s.data.role != "time"]
@@ -116,7 +116,7 @@ class Along:
         self._evaluate = evaluator(tangents(expressions, rates))
 
     def __call__(self, values: Mapping[str, float], moved: Mapping[str, np.ndarray]) -> np.ndarray:
-        """A row per expression, a column per direction, where symbols move as told and others not at all."""
+        """A row per expression, a column per direction, where symbols move as given and others not at all."""
         shape = np.shape(next(iter(moved.values())))
         rates = {f"d({name})": moved.get(name, np.zeros(shape)) for name in values}
         with np.errstate(all="ignore"):

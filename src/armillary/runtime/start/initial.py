@@ -11,13 +11,13 @@ from armillary.algebra.arguments import table
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
-from armillary.model.unit_system import state_factor
+from armillary.model.unit_system import UnitSystem, state_factor
 from armillary.program.equations import Equations
 from armillary.runtime.models.parameters import plain_number, text_number
 
 
 def vector(values: Any, length: int, what: str) -> np.ndarray:
-    """So many numbers as an array; anything else is an error that says what was expected."""
+    """So many numbers as an array; anything else is an error that names what was expected."""
     try:
         found = np.array(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -46,8 +46,8 @@ def initial_states(equations: Equations, initial: Mapping[str, float] | Sequence
 def given_values(
     equations: Equations, initial: Mapping[str, float] | Sequence[float] | None
 ) -> tuple[dict[str, float], set[str]]:
-    """Initial values of all coordinates, speeds and states by name, as they are said, and the names
-    of those that the user gave.
+    """Initial values of all coordinates, speeds and states by name, as they are given, and the names of
+    those that the user gave.
     """
     system, state = equations.system, [*equations.coordinates, *equations.speeds, *equations.states]
     values = {s.data.name: value for s, value in system.initial.items()}
@@ -83,10 +83,14 @@ def _number(equations: Equations, name: str, value: Any) -> float:
 
 def state_number(symbol: Expr, value: Any, where: str) -> float:
     """A coordinate, speed or state inside its model, from a number or text in stated units, or a quantity."""
-    owner, factor = symbol.data.owner, state_factor(symbol)
+    return _inside(symbol, value, where, symbol.data.owner.units, state_factor(symbol))
+
+
+def _inside(symbol: Expr, value: Any, where: str, system: UnitSystem, factor: float) -> float:
+    """A value in the model's own units; ``factor`` leads there from the stated ones."""
     if isinstance(value, str):
-        return text_number(value, where, symbol.data.units or "", owner.units, symbol.dimension) * factor
-    number = plain_number(value, where, owner.units, symbol.dimension)
+        return text_number(value, where, symbol.data.units or "", system, symbol.dimension) * factor
+    number = plain_number(value, where, system, symbol.dimension)
     return number if is_quantity(value) else number * factor
 
 
@@ -115,9 +119,6 @@ def initial_memory(
         if name not in names:
             raise ParameterError(f"there is no memory '{name}'{nearest(name, names)}")
         memory = system.memories[name]
-        where, units = f"memory '{name}'", memory.symbol.data.units or ""
-        if isinstance(value, str):
-            value = text_number(value, where, units, system.units, memory.symbol.dimension)
-        inside = plain_number(value, where, system.units, memory.symbol.dimension)
-        stored[names.index(name)] = inside if is_quantity(value) else inside * memory.factor
+        inside = _inside(memory.symbol, value, f"memory '{name}'", system.units, memory.factor)
+        stored[names.index(name)] = inside
     return stored

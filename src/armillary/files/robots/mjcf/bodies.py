@@ -43,7 +43,7 @@ class Site(NamedTuple):
 
 @dataclass
 class Tree:
-    """What the bodies of a file say."""
+    """The content of all bodies of a file."""
 
     links: list[Link] = field(default_factory=list)
     sites: dict[str, Site] = field(default_factory=dict)

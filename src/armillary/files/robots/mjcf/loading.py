@@ -23,7 +23,7 @@ from armillary.files.robots.xml import Element, read_xml
 from armillary.model.constraints.given_motion import start
 from armillary.model.system import SystemType
 
-# What says how a model looks, is measured or is integrated by MuJoCo, and does not change how it moves.
+# Elements and attributes for the looks, the measurements and MuJoCo's integration, without effect on motion.
 NO_EFFECT = {
     "asset", "material", "texture", "skin", "hfield",
     "camera", "custom", "light", "sensor", "size", "statistic", "visual", "extension",

@@ -61,7 +61,7 @@ def inside(folder: Path, name: str, element: Element, *, anywhere: bool = False)
 
 
 def merged(root: Element, tag: str) -> Element:
-    """All elements of a kind at the top as one; the later say the last word."""
+    """All elements of a kind at the top as one; later ones replace the attributes of earlier ones."""
     found = root.all(tag)
     if not found:
         return Element(tag, {}, root.file, root.line)
@@ -120,7 +120,7 @@ class Settings:
         return R if R is not None else element.fail("xyaxes are parallel; give two directions")
 
     def limited(self, element: Element, key: str, flag: str) -> bool:
-        """Whether a range holds: said so, or given while limits are automatic."""
+        """Whether a range holds: declared so, or given while limits are automatic."""
         word = element.choice(flag, ("true", "false", "auto"), "auto")
         return word == "true" or (word == "auto" and self.autolimits and element.has(key))
 
@@ -153,7 +153,7 @@ class Defaults:
             element.take_whole()
 
     def apply(self, element: Element, childclass: str) -> Element:
-        """The element with what its class says, where it is silent itself."""
+        """The element with the attributes of its class where it has none of its own."""
         defaults: Mapping[str, str] = self.classes[self.of(element, childclass)].get(element.tag, {})
         if any(element.has(key) for key in ORIENTATIONS):
             defaults = {key: value for key, value in defaults.items() if key not in ORIENTATIONS}
