@@ -1,7 +1,8 @@
 """The description of a mechanical system, in the user's words.
 
 Enters: names, numbers, text and expressions. Leaves: a ``System`` of bodies with joints, loads, memory and
-outputs, complete but not derived. Read ``system.py`` first, then ``body.py``, ``joints/`` and ``motion.py``.
+outputs, complete but not derived. Read ``system.py`` first, the core, then ``recording/verbs.py`` and
+``loads/forces.py``: verbs are functions over the core.
 """
 
 from armillary.model.body import Body, Point

@@ -207,7 +207,7 @@ class Body(_Part):
     def __getattr__(self, name: str) -> Any:
         """Coordinates ``q1…``, speeds ``u1…`` and named points as attributes.
 
-        Nodes are not: one is made when it is asked for, and to look whether it is there must make nothing.
+        Nodes are not: one is made when it is first used, and ``hasattr`` must make nothing.
         """
         if name.startswith("__"):
             raise AttributeError(name)

@@ -22,7 +22,7 @@ from armillary.model.system import System
 
 
 def parameter_units(system: System) -> dict[str, str]:
-    """Units of every parameter, stated or deduced; empty where nothing tells. Contradictions are errors."""
+    """Units of every parameter, stated or deduced; empty where unknown. Contradictions are errors."""
     found = parameter_dimensions(system)
     return {
         name: node.data.units or (system.units.unit_text(found[node]) if node in found else "")
@@ -31,12 +31,12 @@ def parameter_units(system: System) -> dict[str, str]:
 
 
 def parameter_dimensions(system: System) -> dict[Expr, Dimension]:
-    """Dimensions of the symbols that were given none, as far as anything tells."""
+    """Dimensions of the symbols that were given none, as far as they can be deduced."""
     return deduce(_demands(system))
 
 
 def _demands(system: System) -> list[tuple[Expr, Dimension | None, str]]:
-    """Expressions with the dimensions that their places ask for."""
+    """Expressions with the dimensions that their places require."""
     demands: list[tuple[Expr, Dimension | None, str]] = []
     for body in system.bodies.values():
         demands.append((body.mass, MASS, f"mass of body '{body.name}'"))

@@ -37,15 +37,15 @@ class _Place(NamedTuple):
 
 
 def parameter_descriptions(system: System) -> dict[str, str]:
-    """What every parameter means: as stated, else as its first place tells; empty where nothing does."""
+    """What every parameter means: as stated, else by the first place that uses it; empty where none does."""
     found = {name: node.data.about for name, node in system.parameters.items()}
     open_ones = {node for name, node in system.parameters.items() if not found[name]}
     if not open_ones:
         return found
     dimensions = parameter_dimensions(system)
-    told = [(place, symbols(place.expression)) for place in _places(system)]
-    # Where a parameter is the whole says most: gravity, rather than the divisor in a mass.
-    for place, held in [*((p, h) for p, h in told if _alone(p.expression)), *told]:
+    uses = [(place, symbols(place.expression)) for place in _places(system)]
+    # A place that holds nothing but the parameter means most: gravity, rather than the divisor in a mass.
+    for place, held in [*((p, h) for p, h in uses if _alone(p.expression)), *uses]:
         for parameter in held:
             if parameter in open_ones:
                 dimension = parameter.dimension or dimensions.get(parameter)
@@ -205,7 +205,7 @@ def _as_factor(
     whole = FORCE if place.load.kind == "force" else MOMENT
     if dimension is whole / (SPEED if whole is FORCE else RATE):
         return "damping in"
-    # A moment per angle has the dimension of a moment: what it multiplies tells.
+    # A moment per angle has the dimension of a moment: what it multiplies decides.
     roles = {s.data.role for a in partners for s in symbols(a)} - {"parameter"}
     stiff = dimension is FORCE / LENGTH if whole is FORCE else dimension is MOMENT and roles == {"coordinate"}
     return "stiffness in" if stiff else "coefficient in"

@@ -62,7 +62,7 @@ class Memory:
     update: Expr | None
     about: str
     period: float | None = None  # of the clock behind a periodic update: it starts one period after the run
-    start: Expr | None = None  # what it is at the start of a run that does not say otherwise
+    start: Expr | None = None  # what it is at the start of a run that does not set it
     input: bool = False  # a signal from outside, which nothing in the model renews
     factor: float = 1.0  # from the stated units to the model's
     hidden: bool = False  # the handle of something outside: no column of a run
@@ -98,8 +98,8 @@ class Constraint:
 
     ``speed`` is the rate of ``position``, and ``acceleration`` that of ``speed``, where these are zero.
     ``eliminate`` is the speed that the user wants to give up, None to leave the choice to the derivation.
-    ``force`` stands for the force that keeps the constraint, in outputs; ``load`` says where a unit of it
-    acts.
+    ``force`` stands for the force that keeps the constraint, in outputs; ``load`` is a unit of it,
+    where it acts.
     """
 
     name: str

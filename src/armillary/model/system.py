@@ -35,7 +35,7 @@ class System:
     def __init__(self, name: str, units: str = "SI") -> None:
         self.name = text(name, "the name of a system", ModelError)
         self.recorder = Recorder()
-        self.imported: Any = None  # what a loader of robot files leaves besides the system
+        self.imported: Any = None  # notes of a reader of robot files
         self.units = unit_system(units)
         self.identity = Identity(self)
         self.time = symbol("t", "time", dimension=TIME, owner=self.identity, units="s", about="time")

@@ -101,13 +101,13 @@ def flexible_options(document: Document, table: Mapping[str, Any]) -> tuple[Any,
 _FIELDS = ("first", "inertia", "P", "H", "M", "K", "C", "J1", "J2", "H1", "g", "spin")
 
 
-def part_arrays(part: FlexiblePart, asked: Mapping[str, Node]) -> dict[str, Any]:
-    """A ready part as arrays by name, for a .npz file, with the nodes that were asked for at places."""
+def part_arrays(part: FlexiblePart, used: Mapping[str, Node]) -> dict[str, Any]:
+    """A ready part as arrays by name, for a .npz file, with the nodes that were used at places."""
     found: dict[str, Any] = {"mass": part.mass}
     found |= {name: value for name in _FIELDS if (value := getattr(part, name)) is not None}
     if part.total_mass is not None:
         found["total_mass"] = part.total_mass
-    for name, node in {**part.nodes, **asked}.items():
+    for name, node in {**part.nodes, **used}.items():
         for field in ("position", "shape", "rotation", "shortening", "place"):
             if (value := getattr(node, field)) is not None:
                 found[f"node {field} {name}"] = np.asarray(value, dtype=float)

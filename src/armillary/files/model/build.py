@@ -1,7 +1,7 @@
 """A system from checked documents: each entry becomes the verb that it stands for.
 
 Sections are read in the order of ``SECTIONS``, bodies after their parents. Expressions with names of their
-own are read when a text first asks for them, so they may stand anywhere and refer to each other.
+own are read when a text first uses them, so they may stand anywhere and refer to each other.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Part:
             raise
         except ArmillaryError as error:
             original = {new: old for old, new in self.names.items()}
-            told = self._key_of(keys, getattr(error, "text", ""))
-            raise self.document.error(str(error), *(original.get(key, key) for key in keys), *told) from error
+            key = self._key_of(keys, getattr(error, "text", ""))
+            raise self.document.error(str(error), *(original.get(k, k) for k in keys), *key) from error
 
     def _key_of(self, keys: tuple[str, ...], text: str) -> tuple[str, ...]:
         """The key of an entry whose text an error is about."""

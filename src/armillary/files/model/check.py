@@ -1,4 +1,4 @@
-"""Whether a document says only what a text model can say: known keys, values of the right kinds."""
+"""Checks of documents: a text model has known keys only, and values of the right kinds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _flatten(data: dict[str, Any]) -> None:
 
 
 def check_document(document: Document, *, part: bool = False) -> None:
-    """An error for the first thing that no model can say; ``part``: it is included, and needs no name."""
+    """An error for the first key or value that is wrong; ``part``: it is included, and needs no name."""
     data = document.data
     for key, value in data.items():
         if key in SECTIONS:
@@ -103,7 +103,7 @@ def _check(document: Document, kind: Kind, value: Any, path: tuple[str, ...]) ->
             if key not in keys:
                 hint = nearest(key, keys) or known(keys)
                 raise document.error(f"{_place(path)}: unknown key '{key}'{hint}", *path, key)
-        # The form that the table comes nearest to says what is wrong with it.
+        # The error is that of the form which the table comes nearest to.
         _check(document, min(forms, key=lambda form: _distance(form, value)), value, path)
     raise document.error(f"{_place(path)} must be {kind.words}, not {shown(value)}", *path)
 

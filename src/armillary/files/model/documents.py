@@ -63,7 +63,7 @@ class Document:
 
 
 def read_document(path: str | os.PathLike[str], what: str = "model") -> Document:
-    """A TOML file as data; ``what`` says in errors what was expected."""
+    """A TOML file as data; ``what`` is the word for it in errors."""
     place = file_path(path, f"the {what}", FileError)
     raw = read_bytes(place, what)
     try:
@@ -82,9 +82,9 @@ def read_document(path: str | os.PathLike[str], what: str = "model") -> Document
     except tomllib.TOMLDecodeError as error:
         found = _PLACE.search(str(error))
         line = int(found[1]) if found else text.count("\n") + 1
-        said = _PLACE.sub("", str(error)).replace(" (at end of document)", "; the file ends too early")
+        why = _PLACE.sub("", str(error)).replace(" (at end of document)", "; the file ends too early")
         hint = _unquoted(text.split("\n")[line - 1 : line])
-        raise FileError(f"this is not TOML: {said[:1].lower()}{said[1:]}{hint}", str(place), line) from None
+        raise FileError(f"this is not TOML: {why[:1].lower()}{why[1:]}{hint}", str(place), line) from None
     except (RecursionError, ValueError, OverflowError) as error:
         raise FileError(f"this is not TOML that can be read: {error}", str(place)) from None
 
@@ -140,7 +140,7 @@ def _nesting(text: str) -> int:
 
 def _lines_of(text: str) -> dict[tuple[str, ...], int]:
     """Lines of headers and keys, by their paths. Good for errors, where a wrong line would only mislead a
-    little: keys inside of texts and lists over several lines are not told from others."""
+    little: keys inside of texts and lists over several lines are not distinguished from others."""
     found: dict[tuple[str, ...], int] = {}
     section: tuple[str, ...] = ()
     for number, line in enumerate(text.split("\n"), start=1):

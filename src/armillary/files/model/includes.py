@@ -39,7 +39,7 @@ _NAMED = ("parameters", "inputs", "memory", "states", "tables", "functions", "ex
 _MAKERS = ("bodies", "fmus", "loads")
 _LABELLED = ("constraints", "events", "outputs")
 _SHARED = ("parameters", "inputs", "memory", "states", "tables", "functions", "expressions")
-_LEFT = ("include", "name", "units", "armillary", "about")  # what a part says about itself alone
+_LEFT = ("include", "name", "units", "armillary", "about")  # keys that concern the part alone
 _DEEPEST, _MOST = 20, 1000
 
 
@@ -246,7 +246,7 @@ def _entry(section: str, given: Mapping[str, Any], names: _Names) -> dict[str, A
 
 def _with_one_gravity(parts: list[Part]) -> list[Part]:
     """Parts of which one states gravity: the whole, or where it does not the first that does; the others must
-    then say the same in their files.
+    then have the same in their files.
     """
     stated = [part for part in parts if "gravity" in part.data]
     if not stated:

@@ -49,7 +49,8 @@ _INLINE = 200  # numbers in a file beside the model where a flexible part has mo
 def save(system: System, path: str | os.PathLike[str]) -> None:
     """A text model from which ``arm.load`` makes the same system; large arrays go to a .npz file beside it.
 
-    The file is read back before it takes its place: what a text cannot say is an error, and no file.
+    The file is read back before it takes its place: where something would be lost there is an error, and no
+    file.
     """
     target = file_path(path, "the model", ModelError)
     if target.suffix.lower() != ".toml":
@@ -255,8 +256,8 @@ class Writing:
         return self.values.expression(as_expr(value), {s: s.data.name for s in arguments})
 
     def _table(self, name: str, table: Piecewise) -> None:
-        said = (arguments_of(table) or {}).items()
-        given = {k: v for k, v in said if k != "name" and not (isinstance(v, str) and v == "")}
+        recorded = (arguments_of(table) or {}).items()
+        given = {k: v for k, v in recorded if k != "name" and not (isinstance(v, str) and v == "")}
         numbers = {k: np.asarray(v, dtype=float).tolist() if k in "xyz" else v for k, v in given.items()}
         label = {"label": table.name} if table.name != name else {}
         self._section("tables").setdefault(name, {**numbers, **label})
@@ -281,8 +282,8 @@ class Writing:
         table: dict[str, Any] = {}
         if isinstance(source, FlexiblePart):
             file = f"{self.stem}.{record.owner}.npz"
-            asked = self.system.flexibles[record.owner].places.values()
-            self.files[file] = part_arrays(source, {node.name: node for node in asked})
+            used = self.system.flexibles[record.owner].places.values()
+            self.files[file] = part_arrays(source, {node.name: node for node in used})
             table["part"] = file
         elif source is not None:
             table[type(source).__name__.lower()] = self.values.value(source)
@@ -310,8 +311,8 @@ class Writing:
             if flex.nodes:
                 # In the file of a ready part every node has a name.
                 ready = "part" in self._body(body).get("flexible", {})
-                asked = [n.name for n in flex.places.values()] if ready else list(flex.nodes)
-                self._body(body)["nodes"] = [list(n) if isinstance(n, tuple) else n for n in asked]
+                used = [n.name for n in flex.places.values()] if ready else list(flex.nodes)
+                self._body(body)["nodes"] = [list(n) if isinstance(n, tuple) else n for n in used]
 
 
 def _entry_name(record: Record, form: EntryForm) -> str:

@@ -48,7 +48,7 @@ class Values:
         self._known = {f: name for name, (f, _) in system.functions.items() if isinstance(f, Piecewise)}
 
     def value(self, value: Any) -> Any:
-        """A value for a file; an error for what no text can say."""
+        """A value for a file; an error for what a text model cannot hold."""
         if isinstance(value, bool | str | int):
             return value
         if isinstance(value, Expr):
@@ -116,7 +116,7 @@ class Values:
             if part.kind == "call" and isinstance(part.data, Piecewise):
                 self._table(part.data)
             if local:
-                continue  # a named expression does not know the names of a function's arguments
+                continue  # a named expression has no access to a function's arguments
             if part.kind == "let" or _hides_a_one(part):
                 names[part] = self._define(self._intermediate(part, names), part)
             elif whole and uses.get(part, 0) > 1:
@@ -187,7 +187,7 @@ class Values:
 
     def _intermediate(self, part: Expr, names: Mapping[Expr, str]) -> Any:
         """An intermediate value, or a number 1 with units times something, as a named expression: with its
-        units where its parts do not tell them."""
+        units where its parts do not imply them."""
         alone = part.kind == "let" or part.data == (1, (1,))
         inside = part.args[0] if alone else part
         label = {"label": str(part.data)} if part.kind == "let" else {}

@@ -274,7 +274,7 @@ def _rigid_root(body: Body) -> Body:
 
 
 def _check_independent(axes: Sequence[Vector], where: str) -> None:
-    """An error for directions that say the same whatever moves."""
+    """An error for directions that are not independent, whatever moves."""
     pairs = [(a, b) for i, a in enumerate(axes) for b in axes[:i]]
     flat = len(axes) == 3 and is_zero(dot(cross(axes[0], axes[1]), axes[2]))
     if flat or any(not cross(a, b).terms for a, b in pairs):

@@ -30,7 +30,7 @@ class Flexible:
     coordinates: tuple[Expr, ...]
     speeds: tuple[Expr, ...]
     held: str | None = None
-    nodes: dict[Any, Body] = field(default_factory=dict)  # those that were asked for, by `Node.key`
+    nodes: dict[Any, Body] = field(default_factory=dict)  # those that were used, by `Node.key`
     places: dict[str, Node] = field(default_factory=dict)  # and where they are, by their bodies' names
 
 
@@ -123,9 +123,9 @@ def _remove_default_masses(system: System, body: Body) -> None:
 
 def _remove_parameters(system: System, names: list[str], body: Body) -> None:
     gone = {system.parameters[name] for name in names}
-    asked = [load.magnitude for load in system.loads.values()]
-    asked += [output.expression for output in system.outputs.values()]
-    if used := gone & set(symbols(*asked)):
+    expressions = [load.magnitude for load in system.loads.values()]
+    expressions += [output.expression for output in system.outputs.values()]
+    if used := gone & set(symbols(*expressions)):
         raise ModelError(
             f"body '{body.name}': '{used.pop()}' was left out and has been used already; a flexible "
             "body has its part's mass: make it flexible right after it is made, or give its mass"

@@ -1,4 +1,4 @@
-"""What all joints share: they ask for coordinates and speeds and answer with steps and rates."""
+"""What all joints share: they make coordinates and speeds, and give steps and rates."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Maker:
         return self.coordinate(LENGTH, f"displacement of {self.body} in {self.parent} along {axis}")
 
     def angle(self, axis: str, place: str = "") -> Expr:
-        """An angle; of several in succession ``place`` tells which."""
+        """An angle; of several in succession ``place`` is its number."""
         return self.coordinate(ONE, f"{self._turning('rotation', place)} about {axis}")
 
     def distance_rate(self, axis: str) -> Expr:
@@ -109,7 +109,7 @@ def axis_name(axis: Any) -> str:
 
 
 def check_axis(axis: Any, joint: str) -> Any:
-    """The axis if it is a letter or three values, not all zero; else an error that says what is right."""
+    """The axis if it is a letter or three values, not all zero; else an error with what is right."""
     if isinstance(axis, str):
         if axis not in UNIT_AXES:
             raise ModelError(f"{joint}: axis '{axis}' is not one of 'x', 'y', 'z' or three numbers")
@@ -201,7 +201,7 @@ def sequence_rotation(sequence: str, angles: Sequence[Any], name: str) -> Matrix
 
 
 def check_sequence(sequence: str, lengths: tuple[int, ...], joint: str) -> str:
-    """A sequence of axis letters without two equal neighbours; else an error that says what is right."""
+    """A sequence of axis letters without two equal neighbours; else an error with what is right."""
     if (
         not isinstance(sequence, str)
         or len(sequence) not in lengths

@@ -1,7 +1,7 @@
 """The few motions that every joint is made of, in the order in which they happen from parent to child.
 
 A step starts from the frame left by the step before (the first from the parent's axes at the joint's place)
-and leads to a new one. The mechanics knows these and nothing else, so a new joint needs no new mechanics.
+and leads to a new one. The mechanics handles these and nothing else, so a new joint needs no new mechanics.
 """
 
 from __future__ import annotations

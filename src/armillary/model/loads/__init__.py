@@ -1,4 +1,4 @@
-"""Loads: what pushes, pulls and turns bodies, and the laws that say how much.
+"""Loads: what pushes, pulls and turns bodies, and the laws of contact and friction.
 
 Enters: names, magnitudes, directions, points and bodies, in the user's words. Leaves: ``Load`` records. Read
 ``forces.py`` first: forces, moments, struts and gravity. ``contact.py`` has stops, brakes and contacts, with

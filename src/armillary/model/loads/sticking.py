@@ -67,11 +67,11 @@ def sticking_friction(
         for x, a in zip(place, anchors, strict=True)
     ]
     limit = fn.named(fn.select(mode > STICKS, limits.sliding, limits.sticking), f"{name}_limit")
-    asked = [
+    wanted = [
         fn.named(p + damping * v, f"{name}_asked")
         for p, v in zip(_shortened(pull, limit), velocity, strict=True)
     ]
-    excess = fn.named(_length(asked) - limit, f"{name}_excess")
+    excess = fn.named(_length(wanted) - limit, f"{name}_excess")
 
     slides = excess >= 0
     # What both the present and the next mode bear: else the pull would jump up to μ_s N where a slide ends.
@@ -85,7 +85,7 @@ def sticking_friction(
     for variable, value in renewed.items():
         update(system, variable, value)
     event(system, f"{name}_grip", excess, set=renewed, about=f"{name} begins to stick or to slide")
-    return [-p for p in _shortened(asked, limit)]
+    return [-p for p in _shortened(wanted, limit)]
 
 
 def _length(vector: Sequence[Expr]) -> Expr:

@@ -39,7 +39,7 @@ def expression(
     dimension: Dimension | None = None,
     local: Mapping[str, Expr] | None = None,
 ) -> Expr:
-    """A scalar from text, a number or an expression; checked for its dimension where one is asked for."""
+    """A scalar from text, a number or an expression; checked for its dimension where one is given."""
     known = len(system.parameters)
     try:
         return _read_scalar(system, value, where, dimension, local or {})
@@ -220,7 +220,7 @@ def _intermediate(node: Expr, label: str, dimension: Dimension | None) -> Expr:
 
 
 def refuse_equation(expression: Any, where: str, remedy: str) -> None:
-    """An error for a text with an equals sign where an expression is asked for whose zero matters."""
+    """An error for a text with an equals sign where an expression is needed whose zero matters."""
     if isinstance(expression, str) and _EQUALS.search(expression):
         left, right = _EQUALS.split(expression, maxsplit=1)
         raise ModelError(

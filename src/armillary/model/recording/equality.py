@@ -24,7 +24,7 @@ from armillary.model.system import System
 
 # Not compared: symbols that are made when they are first used, and what only the texts of a model name.
 _LEFT_OUT = ("reactions", "efforts", "accelerations", "functions", "definitions", "calls")
-# Nothing of the motion depends on the order of these. Nodes are bodies too, made when first asked for.
+# Nothing of the motion depends on the order of these. Nodes are bodies too, made when first used.
 _UNORDERED = (
     "parameters", "bodies", "smallness", "rates", "initial", "events", "memories", "loads", "prescriptions",
     "started", "flexibles", "armatures",
@@ -34,7 +34,7 @@ _ROUNDING = 1e-10  # of values at places where terms may cancel
 
 
 def differences(one: System, other: System) -> list[str]:
-    """Where two descriptions differ, in words; empty where they say the same."""
+    """Where two descriptions differ, in words; empty where there is no difference."""
     found = []
     if (one.name, one.units) != (other.name, other.units):
         found.append("its name or units")
@@ -87,7 +87,7 @@ def plain(value: Any) -> Any:
 
 
 class Whole:
-    """An expression, equal to another of the same structure or of the same value wherever one looks."""
+    """An expression, equal to another of the same structure, or of the same values at all places tried."""
 
     def __init__(self, node: Expr) -> None:
         self.node = node

@@ -94,7 +94,7 @@ class TableForm:
 
 
 class NoForm:
-    """No entry by itself: the words say where a text model holds what the verb does."""
+    """No entry by itself: ``words`` are where a text model holds what the verb does."""
 
     def __init__(self, words: str) -> None:
         self.section, self.words = "", words

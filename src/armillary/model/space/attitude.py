@@ -114,7 +114,7 @@ def _quaternion(body: Body, base: Body) -> tuple[Expr, ...]:
 def _angles(R: Matrix, sequence: str) -> tuple[Expr, Expr, Expr]:
     """Angles of three turns about body-fixed axes.
 
-    The first is read off R; where both its sine and its cosine are lost it is whatever atan2 says, and the
+    The first is read off R; where both its sine and its cosine are lost it is whatever atan2 gives, and the
     third is taken from the rest R₁ᵀ R = R₂ R₃, in which it is well determined always.
     """
     i, j, k = ("xyz".index(letter) for letter in sequence)

@@ -1,7 +1,7 @@
-"""Where motion starts, said for a mass centre: a spacecraft's orbit does not know its hub's origin.
+"""Where motion starts, for a mass centre: an orbit is that of a spacecraft's mass centre, not of its hub.
 
-A description only records the wish. When a run starts and all other initial values are known, the joint of
-the body is set so that the mass centre of the body with all that hangs on it is where it should be.
+A description only records what is wanted. When a run starts and all other initial values are known, the joint
+of the body is set so that the mass centre of the body with all that hangs on it is where it should be.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def start_orbit(system: System, body: Any, orbit: Orbit, *, around: str | None =
 
 
 def mass_centre_starts(system: System) -> list[MassCentreStart]:
-    """What the wishes mean for the joints' coordinates and speeds, once all bodies are known."""
+    """Initial coordinates and speeds of the joints that place mass centres, once all bodies are known."""
     found = []
     masses = composites(system) if system.centres else {}
     for name, (place, rate) in system.centres.items():
