@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.mechanics.constraints.rows import ConstraintRow, Elimination
-from armillary.mechanics.tree.tree import Freedom, Tree
+from armillary.mechanics.tree.tree import Tree
 
 # Unknowns of a group with one gear beyond which multipliers cost less: its mass matrix is full. Two arms of n
 # joints on a free body whose tips mimic each other (2n − 1 unknowns) take, in products of the same tree
@@ -69,12 +69,9 @@ def embed_gears(tree: Tree, elimination: Elimination, remainders: Sequence[Any])
     gamma = {row.constraint.name: g for row, g in zip(elimination.kept, remainders, strict=True)}
     rates = found.solve([gamma[row.constraint.name] for row in found.kept], "c")
 
-    def dependent(d: Freedom) -> Freedom:
-        return replace(d, rate=rates[d.index], dependent=True) if d.index in rates else d
-
     others = tuple(row for row in elimination.kept if row.constraint.name not in taken)
     return GearedTree(
-        replace(tree, links=tuple(link.with_degrees(dependent) for link in tree.links)) if taken else tree,
+        tree.with_dependent_rates(rates) if taken else tree,
         Gears(found.factors, clusters),
         others,
         tuple(gamma[row.constraint.name] for row in others),
@@ -130,19 +127,11 @@ def _joined(groups: Sequence[set[int]], new: set[int]) -> list[set[int]]:
 
 def _paths(tree: Tree, links: set[int]) -> set[int]:
     """All links between some, up to the first that carries all of them, itself only where it is one."""
-    lines = [_lineage(tree, i) for i in links]
+    lines = [tree.path_to_ground(i) for i in links]
     common = set(lines[0]).intersection(*lines[1:])
     top = max(common, default=-1)
     found = {i for line in lines for i in line if i > top}
     return found | ({top} if top in links else set())
-
-
-def _lineage(tree: Tree, index: int) -> list[int]:
-    found = []
-    while index >= 0:
-        found.append(index)
-        index = tree.links[index].parent
-    return found
 
 
 def _indices(tree: Tree, i: int) -> list[int]:

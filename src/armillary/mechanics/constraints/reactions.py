@@ -14,7 +14,7 @@ from typing import Any
 
 from armillary.algebra.calculus import derivative
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.triples import ZEROS, matrix_vector, minus, plus, times, transposed
+from armillary.algebra.triples import ZEROS, Triple, matrix_vector, minus, plus, times, transposed
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.tree.build import build_tree
@@ -28,7 +28,7 @@ from armillary.mechanics.tree.loads import (
     components_along_modes,
     load_wrenches,
 )
-from armillary.mechanics.tree.tree import Freedom, Tree
+from armillary.mechanics.tree.tree import Tree
 from armillary.model.system import System
 
 
@@ -45,12 +45,9 @@ def reaction_values(
     if not wanted:
         return {}
     bodies = [name for name, six in system.reactions.items() if set(six) & set(wanted)]
-    tree = _moving(
-        build_tree(
-            system, reduction.plain, given=reduction.given, split_free_bodies=True, separate_welds=bodies
-        ),
-        rates,
-    )
+    tree = build_tree(
+        system, reduction.plain, given=reduction.given, split_free_bodies=True, separate_welds=bodies
+    ).with_degrees(lambda d: replace(d, rate=rates[d.index], dependent=False))
     applied = applied_loads(system, tree, reduction.plain, whole=True)
     own = net_wrenches(tree, applied)
     passed = accumulated_wrenches(tree, own, "r")
@@ -67,15 +64,6 @@ def reaction_values(
     if bodies:
         values |= _joint_wrenches(system, reduction, tree, own, forces, bodies)
     return {s: as_expr(values[s]) for s in wanted}
-
-
-def _moving(tree: Tree, rates: Mapping[int, Any]) -> Tree:
-    """The tree with every acceleration given."""
-
-    def given(d: Freedom) -> Freedom:
-        return replace(d, rate=rates[d.index], dependent=False)
-
-    return replace(tree, links=tuple(link.with_degrees(given) for link in tree.links))
 
 
 def _modal_efforts(tree: Tree, passed: list[Wrench], applied: AppliedLoads) -> dict[int, Any]:
@@ -125,22 +113,18 @@ def _joint_wrenches(
             )
         for link, (n, f) in load_wrenches(load, tree, reduction.plain):
             if link >= 0:
-                net[link] = (
-                    tuple(minus(a, times(b, force)) for a, b in zip(net[link][0], n, strict=True)),
-                    tuple(minus(a, times(b, force)) for a, b in zip(net[link][1], f, strict=True)),
-                )
+                net[link] = (_less(net[link][0], n, force), _less(net[link][1], f, force))
     passed = accumulated_wrenches(tree, net, "r")
     values: dict[Expr, Any] = {}
     for name in bodies:
         placement = tree.placements[name]
-        if placement.link < 0:
-            n, f = ZEROS, ZEROS
-        else:
-            n, f = passed[placement.link]
+        n, f = passed[placement.link] if placement.link >= 0 else (ZEROS, ZEROS)
         turned = transposed(placement.rotation)
         both = (*matrix_vector(turned, f), *matrix_vector(turned, n))
         values |= dict(zip(system.reactions[name], both, strict=True))
     return values
 
 
-__all__ = ["placeholders", "reaction_values"]
+def _less(a: Triple, b: Triple, factor: Any) -> Triple:
+    """a − b·factor."""
+    return tuple(minus(x, times(y, factor)) for x, y in zip(a, b, strict=True))

@@ -22,7 +22,7 @@ from armillary.mechanics.constraints.sizes import Sizes, motion_sizes
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.kinematics import corrections
 from armillary.mechanics.tree.regroup import regroup
-from armillary.mechanics.tree.tree import Freedom, Tree
+from armillary.mechanics.tree.tree import Tree
 from armillary.model.joints import Drift
 from armillary.model.records import Prescription
 from armillary.model.system import System
@@ -105,7 +105,7 @@ def reduce_system(system: System, plain: Undimensioned, configuration: Configura
             right[i] = plus(right[i], times(a, gained.get(j, 0)))
     right = [fn.named(g, f"gamma_{i + 1}") for i, g in enumerate(right)]
     free = tree
-    tree = _with_rates(tree, elimination.solve(right, "c"))
+    tree = tree.with_dependent_rates(elimination.solve(right, "c"))
     quality = reduce(fn.minimum, elimination.qualities) if elimination.qualities else None
     strength = reduce(fn.minimum, elimination.strengths) if elimination.strengths else None
     return Reduction(
@@ -256,12 +256,3 @@ def _position_steps(system: System, elimination: Elimination, plain: Undimension
         if j in delta:
             steps[free[i]] = plus(steps.get(free[i], 0), times(n, delta[j]))
     return steps
-
-
-def _with_rates(tree: Tree, rates: Mapping[int, Any]) -> Tree:
-    """The tree with the known parts of dependent speeds' rates."""
-
-    def known(d: Freedom) -> Freedom:
-        return replace(d, rate=rates[d.index], dependent=True) if d.index in rates else d
-
-    return replace(tree, links=tuple(link.with_degrees(known) for link in tree.links))

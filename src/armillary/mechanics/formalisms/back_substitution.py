@@ -33,14 +33,14 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.intermediate import Signed
-from armillary.algebra.triples import ZEROS, Triple, add, minus, named, plus, times
+from armillary.algebra.triples import ZEROS, Triple, minus, named, plus, times
 from armillary.mechanics.formalisms.branches import Branch, branches
 from armillary.mechanics.formalisms.contribution import HUB, NOTHING, Contribution, contribution, hub_rows
 from armillary.mechanics.formalisms.modal_elimination import flexed_acceleration
 from armillary.mechanics.tree import articulated
 from armillary.mechanics.tree.articulated import Articulated, acceleration_from_parent, inertia_at_parent
 from armillary.mechanics.tree.inertia_force import modal_forces, net_wrenches
-from armillary.mechanics.tree.loads import AppliedLoads, Wrench, component_along, wrench_at_parent
+from armillary.mechanics.tree.loads import AppliedLoads, Wrench, component_along, wrench_at_parent, wrench_sum
 from armillary.mechanics.tree.mass_matrix import (
     Composite,
     carry_column,
@@ -125,8 +125,7 @@ class _Inward:
         """What is felt at a link beyond its rigid composite, its modes eliminated if it has any."""
 
         def answer(alpha: Triple, a: Triple) -> Wrench:
-            (n, f), (n_beyond, f_beyond) = own.momentum(alpha, a), beyond.answer(alpha, a)
-            return add(n, n_beyond), add(f, f_beyond)
+            return wrench_sum(own.momentum(alpha, a), beyond.answer(alpha, a))
 
         couple_to_modes(self.tree, i, self.modal, answer, (beyond.n, beyond.f))
         if i not in self.modal:
@@ -181,7 +180,8 @@ def _own_elements(
 
 def _with(wrench: Wrench, more: Wrench, d: Freedom) -> Wrench:
     label = f"col_{d.index + 1}"
-    return named(add(wrench[0], more[0]), f"{label}_n"), named(add(wrench[1], more[1]), f"{label}_f")
+    n, f = wrench_sum(wrench, more)
+    return named(n, f"{label}_n"), named(f, f"{label}_f")
 
 
 def _outward(tree: Tree, found: list[EliminatedBranch]) -> dict[int, Any]:

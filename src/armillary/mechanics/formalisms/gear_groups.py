@@ -19,11 +19,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import ZEROS, Triple, add, minus, named, plus, scaled, times
+from armillary.algebra.triples import ZEROS, Triple, minus, named, plus, scaled, times
 from armillary.mechanics.constraints.gears import Cluster, Gears
 from armillary.mechanics.formalisms.contribution import HUB, left_at_hub
 from armillary.mechanics.tree.articulated import Articulated
-from armillary.mechanics.tree.loads import Wrench, component_along, wrench_at_parent
+from armillary.mechanics.tree.loads import Wrench, component_along, wrench_at_parent, wrench_sum
 from armillary.mechanics.tree.mass_matrix import unknown_freedoms
 from armillary.mechanics.tree.tree import Freedom, Tree
 from armillary.mechanics.tree.uncouple import Eliminated, ImplicitEquations, eliminate
@@ -53,7 +53,7 @@ class GearGroup:
             value = minus(self.forces.get(d.index, 0), component_along(d, body.n, body.f))
             value = value if self.at_rest else minus(value, d.armature_effort)
             for s, k in self.shares(d).items():
-                own[s] = _sum(own.get(s, _NOTHING), _times(column, k))
+                own[s] = wrench_sum(own.get(s, _NOTHING), _times(column, k))
                 self.force[s] = plus(self.force[s], times(k, value))
         for d in joints:
             self._add_rows(d, own, below)
@@ -84,10 +84,10 @@ class GearGroup:
             return
         for s in sorted({*own, *below}):
             label = f"W_{self.tree.links[index].name}_{s + 1}"
-            n, f = _sum(own.get(s, _NOTHING), below.get(s, _NOTHING))
+            n, f = wrench_sum(own.get(s, _NOTHING), below.get(s, _NOTHING))
             there = wrench_at_parent(self.tree, index, named(n, f"{label}_n"), named(f, f"{label}_f"))
             known = self.arrived.setdefault(parent, {})
-            known[s] = _sum(known.get(s, _NOTHING), there)
+            known[s] = wrench_sum(known.get(s, _NOTHING), there)
 
     def eliminate(self) -> Articulated | None:
         """The unknowns taken out: what this leaves on the hub, None on the ground."""
@@ -118,10 +118,6 @@ class GearGroup:
                         value = plus(value, times(k, x[s]))
                     x[d.index] = fn.named(value, f"x_{d.index + 1}")
         return x
-
-
-def _sum(a: Wrench, b: Wrench) -> Wrench:
-    return add(a[0], b[0]), add(a[1], b[1])
 
 
 def _times(a: Wrench, k: Any) -> Wrench:

@@ -16,6 +16,7 @@ from armillary.algebra.triples import (
     is_zero,
     matrix_vector,
     minus,
+    negative,
     plus,
     scaled,
     times,
@@ -24,7 +25,7 @@ from armillary.algebra.triples import (
 )
 from armillary.mechanics.tree.kinematics import Motion, motions
 from armillary.mechanics.tree.link_modes import modal_remainder, modal_wrench
-from armillary.mechanics.tree.loads import AppliedLoads, Wrench
+from armillary.mechanics.tree.loads import AppliedLoads, Wrench, wrench_sum
 from armillary.mechanics.tree.tree import Link, Tree, deformed
 
 
@@ -32,14 +33,13 @@ def net_wrenches(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
     """(n, f) of every link for its acceleration remainders, less what is applied to it."""
     found: list[Wrench] = []
     for i, (link, motion) in enumerate(zip(tree.links, motions(tree), strict=True)):
-        n, f = inertia_force(deformed(link), motion)
+        wrench = inertia_force(deformed(link), motion)
         if link.modes is not None:
-            n_modes, f_modes = modal_wrench(link.modes, motion, link.name)
-            n, f = add(n, n_modes), add(f, f_modes)
+            wrench = wrench_sum(wrench, modal_wrench(link.modes, motion, link.name))
         if i in applied.wrenches:
-            n_ext, f_ext = applied.wrenches[i]
-            n, f = add(n, scaled(n_ext, -1)), add(f, scaled(f_ext, -1))
-        found.append((n, f))
+            n, f = applied.wrenches[i]
+            wrench = wrench_sum(wrench, (negative(n), negative(f)))
+        found.append(wrench)
     return found
 
 

@@ -9,7 +9,7 @@ With the kinetic energy of ``model/flexible/part.py`` in the link's axes, Boltzm
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,14 +66,18 @@ def link_modes(name: str, flex: Flexible, freedoms: tuple[Freedom, ...]) -> Link
 
 
 def modal_wrench(modes: LinkModes, motion: Motion, name: str) -> Wrench:
-    """What modal speeds and known modal accelerations add to a link's inertia wrench (n, f)."""
-    xi, rates, w = modes.speeds, modes.known_rates, motion.w
-    drift = named(combined(modes.P, xi), f"Pxi_{name}")
-    spin = named(combined(modes.H, xi), f"Hxi_{name}")
-    growth = weighted(modes.slopes, xi, f"Jd_{name}")
-    f = add(scaled(cross_triples(w, drift), 2), modes.bending, combined(modes.P, rates))
-    n = add(matrix_vector(growth, w), cross_triples(w, spin), modes.twisting, combined(modes.H, rates))
-    return n, f
+    """The part of a link's inertia wrench (n, f) from modal speeds and known modal accelerations."""
+    n, f = deformation_wrench(modes, modes.speeds, motion.w, name)
+    return add(n, combined(modes.H, modes.known_rates)), add(f, combined(modes.P, modes.known_rates))
+
+
+def deformation_wrench(shape: Deformation, xi: Sequence[Any], w: Triple, name: str) -> Wrench:
+    """(J̇ω + ω × Hξ + Ḣξ, 2 ω × Pξ + Σ g ξξ): the inertia wrench of modal speeds at steady ξ."""
+    drift = named(combined(shape.P, xi), f"Pxi_{name}")
+    spin = named(combined(shape.H, xi), f"Hxi_{name}")
+    growth = weighted(shape.slopes, xi, f"Jd_{name}")
+    f = add(scaled(cross_triples(w, drift), 2), shape.bending)
+    return add(matrix_vector(growth, w), cross_triples(w, spin), shape.twisting), f
 
 
 def modal_remainder(modes: LinkModes, motion: Motion, p: int) -> Any:

@@ -24,11 +24,10 @@ from armillary.algebra.triples import (
     sum_of_products,
     times,
 )
-from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree
 from armillary.model import motion
-from armillary.model.body import Body
+from armillary.model.body import Body, Point
 from armillary.model.records import Load
 from armillary.model.space.attraction import all_loads, modal_forces
 from armillary.model.system import System
@@ -91,34 +90,36 @@ def _end(load: Load, body: Body, tree: Tree, sign: int, plain: Undimensioned) ->
     if load.kind == "moment":
         return placement.link, (named(vector, load.name), ZEROS)
     vector = named(vector, load.name)
-    if sign > 0 and load.at is not None and load.at.body is body:
-        arm = placement.point(_triple(load.at.coordinates, plain))
-    elif sign < 0 and load.reaction_at is not None:
-        arm = placement.point(_triple(load.reaction_at.coordinates, plain))
-    else:  # at the place of a point of another body, or where the first body is touched
+    point = own_point(load, body, sign)
+    if point is not None:
+        coordinates = point.coordinates
+    else:
         assert load.at is not None
-        line: Vector = motion.position(load.at, body.origin)
-        arm = placement.point(_triple(line.components(body.frame), plain))
+        coordinates = motion.position(load.at, body.origin).components(body.frame)
+    arm = placement.point(tuple(plain(x) for x in coordinates))
     return placement.link, (named(cross_triples(arm, vector), f"{load.name}_m"), vector)
 
 
-def _triple(values: Triple, plain: Undimensioned) -> Triple:
-    return tuple(plain(x) for x in values)
+def own_point(load: Load, body: Body, sign: int) -> Point | None:
+    """The point of a body at which one end of a force acts; None: at the place of ``load.at``."""
+    point = load.at if sign > 0 else load.reaction_at
+    return point if point is not None and point.body is body else None
 
 
 def _add_wrench(wrenches: dict[int, Wrench], link: int, wrench: Wrench) -> None:
     if link >= 0:
-        wrenches[link] = _sum(wrenches.get(link, (ZEROS, ZEROS)), wrench)
+        wrenches[link] = wrench_sum(wrenches.get(link, (ZEROS, ZEROS)), wrench)
 
 
-def _sum(a: Wrench, b: Wrench) -> Wrench:
+def wrench_sum(a: Wrench, b: Wrench) -> Wrench:
+    """The sum of two wrenches on one link."""
     return add(a[0], b[0]), add(a[1], b[1])
 
 
 def _along_path(
     tree: Tree, first: tuple[int, Wrench], second: tuple[int, Wrench], forces: dict[int, Any]
 ) -> None:
-    above = set(_to_root(tree, first[0])) & set(_to_root(tree, second[0]))
+    above = set(tree.path_to_ground(first[0])) & set(tree.path_to_ground(second[0]))
     for link, wrench in (first, second):
         here, (n, f) = link, wrench
         while here >= 0 and here not in above:
@@ -170,13 +171,5 @@ def accumulated_wrenches(tree: Tree, own: Sequence[Wrench], prefix: str = "") ->
         n, f = named(found[i][0], f"{prefix}n_{link.name}"), named(found[i][1], f"{prefix}f_{link.name}")
         found[i] = (n, f)
         if link.parent >= 0:
-            found[link.parent] = _sum(found[link.parent], wrench_at_parent(tree, i, n, f))
-    return found
-
-
-def _to_root(tree: Tree, link: int) -> list[int]:
-    found = []
-    while link >= 0:
-        found.append(link)
-        link = tree.links[link].parent
+            found[link.parent] = wrench_sum(found[link.parent], wrench_at_parent(tree, i, n, f))
     return found

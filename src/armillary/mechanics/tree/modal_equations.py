@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import Triple, add, minus, named, plus
-from armillary.mechanics.tree.loads import Wrench, twist_dot, wrench_at_parent
+from armillary.algebra.triples import Triple, minus, named, plus
+from armillary.mechanics.tree.loads import Wrench, twist_dot, wrench_at_parent, wrench_sum
 from armillary.mechanics.tree.tree import Freedom, Tree
 
 Inertia = Callable[[Triple, Triple], Wrench]
@@ -75,5 +75,4 @@ def couple_to_modes(
         block.masses[p, q] = value
     for p in block.active:
         n, f = felt[p] if held else wrench_at_parent(tree, index, *felt[p])
-        before = block.wrenches[p]
-        block.wrenches[p] = (add(before[0], n), add(before[1], f))
+        block.wrenches[p] = wrench_sum(block.wrenches[p], (n, f))

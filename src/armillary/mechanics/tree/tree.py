@@ -8,7 +8,7 @@ which costs nothing while running.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -153,6 +153,26 @@ class Tree:
     links: tuple[Link, ...]
     gravity: Triple  # acceleration of free fall, in the ground's axes
     placements: dict[str, Placement]
+
+    def path_to_ground(self, index: int) -> list[int]:
+        """A link, its parent and so on to the last link before the ground."""
+        found = []
+        while index >= 0:
+            found.append(index)
+            index = self.links[index].parent
+        return found
+
+    def with_degrees(self, change: Callable[[Freedom], Freedom]) -> Tree:
+        """The tree with every degree of freedom passed through a function."""
+        return replace(self, links=tuple(link.with_degrees(change) for link in self.links))
+
+    def with_dependent_rates(self, rates: Mapping[int, Any]) -> Tree:
+        """The tree with speeds as dependent ones, by the known parts of their rates."""
+
+        def dependent(d: Freedom) -> Freedom:
+            return replace(d, rate=rates[d.index], dependent=True) if d.index in rates else d
+
+        return self.with_degrees(dependent)
 
     def map(self, f: Callable[[Any], Any]) -> Tree:
         """The same tree over other scalars."""

@@ -26,6 +26,7 @@ from armillary.algebra.triples import (
 )
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, HingedGroups
+from armillary.mechanics.tree.loads import own_point
 from armillary.mechanics.tree.rigid_groups import GROUND, Reader
 from armillary.mechanics.tree.tree import Placement
 from armillary.model import motion
@@ -135,8 +136,8 @@ def _where(load: Load, body: Body, sign: int, found: HingedGroups, head: Body, r
 
 def _from_node(load: Load, body: Body, sign: int, place: Placement, read: Reader) -> Triple:
     """Where a force acts, from a node of its body; that the node turns is of second order."""
-    point = load.at if sign > 0 else load.reaction_at
-    if point is None or point.body is not body:
+    point = own_point(load, body, sign)
+    if point is None:
         raise ModelError(
             f"load '{load.name}' acts on '{body.name}', a node of a flexible body, along a line from "
             "elsewhere, which JPL's formulations cannot follow; give the point, reaction=node.origin"

@@ -37,9 +37,15 @@ from armillary.mechanics.formalisms.momentum.modes import (
     modal_momenta,
     modal_rates,
 )
-from armillary.mechanics.tree.loads import AppliedLoads, Wrench, accumulated_wrenches, component_along
+from armillary.mechanics.tree.loads import (
+    AppliedLoads,
+    Wrench,
+    accumulated_wrenches,
+    component_along,
+    wrench_sum,
+)
 from armillary.mechanics.tree.mass_matrix import Composite, mass_matrix
-from armillary.mechanics.tree.tree import ANGULAR, LINEAR, Freedom, Link, Tree, deformed
+from armillary.mechanics.tree.tree import ANGULAR, LINEAR, Link, Tree, deformed
 from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 
 WAYS = ("matrix", "recursion")  # of solving for the speeds
@@ -56,11 +62,7 @@ class Weight:
 
 def with_speeds(tree: Tree, speeds: Mapping[int, Any]) -> Tree:
     """The tree with other values for some of its speeds, by index."""
-
-    def given(d: Freedom) -> Freedom:
-        return replace(d, speed=speeds.get(d.index, d.speed))
-
-    return replace(tree, links=tuple(link.with_degrees(given) for link in tree.links))
+    return tree.with_degrees(lambda d: replace(d, speed=speeds.get(d.index, d.speed)))
 
 
 def velocities(tree: Tree) -> list[Velocity]:
@@ -93,7 +95,7 @@ def composite_momenta(tree: Tree, motions: Sequence[Velocity]) -> list[Wrench]:
     own: list[Wrench] = []
     for link, motion in zip(tree.links, motions, strict=True):
         rigid, bent = Composite.of(link).momentum(motion.w, motion.v), added_momentum(link)
-        own.append((add(rigid[0], bent[0]), add(rigid[1], bent[1])))
+        own.append(wrench_sum(rigid, bent))
     return accumulated_wrenches(tree, own, "l")
 
 

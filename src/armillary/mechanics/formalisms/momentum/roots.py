@@ -154,14 +154,8 @@ def free_roots(tree: Tree, masses: Sequence[Weight], locked: Collection[str] = (
 
 def _slides_below(tree: Tree, index: int) -> tuple[int, ...] | None:
     """The slides between a link and the ground, from there outwards; None where there is anything else."""
-    found: list[int] = []
-    here = tree.links[index].parent
-    while here >= 0:
-        if tree.links[here].step != "slide":
-            return None
-        found.insert(0, here)
-        here = tree.links[here].parent
-    return tuple(found)
+    found = tree.path_to_ground(tree.links[index].parent)[::-1]
+    return tuple(found) if all(tree.links[i].step == "slide" for i in found) else None
 
 
 def _orthogonal(tree: Tree, slides: Sequence[int]) -> bool:
@@ -184,18 +178,13 @@ def _along_freedoms(tree: Tree, index: int, forces: Mapping[int, Any]) -> Wrench
 
 def to_ground(tree: Tree, index: int, v: Triple) -> Triple:
     """A vector in a link's axes, in those of the ground."""
-    while index >= 0:
-        v = tree.links[index].rotation.to_parent(v)
-        index = tree.links[index].parent
+    for i in tree.path_to_ground(index):
+        v = tree.links[i].rotation.to_parent(v)
     return v
 
 
 def from_ground(tree: Tree, index: int, v: Triple) -> Triple:
     """A vector in the ground's axes, in those of a link."""
-    path: list[int] = []
-    while index >= 0:
-        path.insert(0, index)
-        index = tree.links[index].parent
-    for i in path:
+    for i in reversed(tree.path_to_ground(index)):
         v = tree.links[i].rotation.to_child(v)
     return v

@@ -23,6 +23,7 @@ from armillary.algebra.triples import (
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, inertia_remainder
 from armillary.mechanics.formalisms.redundant.modes import node_load
+from armillary.mechanics.tree.loads import own_point
 from armillary.mechanics.tree.rigid_groups import GROUND
 from armillary.model import motion
 from armillary.model.body import Body
@@ -80,10 +81,10 @@ def _wrench(
     own = named(scaled(parts.components(load.vector, placement.link, plain), sign), load.name)
     if load.kind == "moment":
         return own, ZEROS
-    point = load.at if sign > 0 else load.reaction_at
+    point = own_point(load, body, sign)
     if point is not None:
         arm = placement.point(tuple(plain(x) for x in point.coordinates))
-    else:  # along the same line of action: at the place where the first body is touched
+    else:
         assert load.at is not None
         line = motion.position(load.at, body.origin)
         arm = add(placement.origin, parts.components(line, placement.link, plain))

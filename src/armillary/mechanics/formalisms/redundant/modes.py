@@ -33,12 +33,12 @@ from armillary.algebra.triples import (
     minus,
     named,
     plus,
-    scaled,
     times,
     transposed,
 )
 from armillary.algebra.walk import Undimensioned
-from armillary.model.flexible.deformation import Deformation, weighted
+from armillary.mechanics.tree.link_modes import deformation_wrench
+from armillary.model.flexible.deformation import Deformation
 from armillary.model.flexible.kinematics import node_step
 from armillary.model.flexible.part import Node
 from armillary.model.joints import Flexed
@@ -138,17 +138,12 @@ def modal_mass(part: AbsoluteBody, rows: Sequence[Triple]) -> dict[tuple[Expr, E
 
 
 def modal_remainders(part: AbsoluteBody) -> tuple[Triple, Triple, list[Any]]:
-    """What moving modes add to the inertia force and moment, both in body axes, and the remainder of each
-    mode's own equation with S(u).
-
-        2 w × Pξ + Σ g ξξ        J̇w + w × Hξ + Ḣξ        2 w·Σ ξ A − ½ w·(∂J/∂η) w + Kη + Cξ
+    """(force, moment) of moving modes, both in body axes, and the remainder of each mode's own equation with
+    S(u), 2 w·Σ ξ A − ½ w·(∂J/∂η) w + Kη + Cξ.
     """
     assert part.modes is not None
-    name, w, xi, shape = part.name, part.w, part.modes.xi, part.modes.shape
-    drift, spin = named(combined(shape.P, xi), f"Pxi_{name}"), named(combined(shape.H, xi), f"Hxi_{name}")
-    growth = weighted(shape.slopes, xi, f"Jd_{name}")
-    force = add(scaled(cross_triples(w, drift), 2), shape.bending)
-    moment = add(matrix_vector(growth, w), cross_triples(w, spin), shape.twisting)
+    w, shape = part.w, part.modes.shape
+    moment, force = deformation_wrench(shape, part.modes.xi, w, part.name)  # type: ignore[arg-type]
     own = []
     for coriolis, slope, restoring in zip(shape.coriolis, shape.slopes, shape.restoring, strict=True):
         half = times(0.5, inner(w, matrix_vector(slope, w)))
