@@ -87,7 +87,7 @@ def several(value: Any, what: str, error: Error = ArmillaryError) -> list[Any]:
 
 
 def instance(value: Any, kind: type[Kind], what: str, error: Error = ArmillaryError) -> Kind:
-    """An object of a class; ``what`` says what is needed."""
+    """An object of a class; ``what`` describes the need in errors."""
     if not isinstance(value, kind):
         raise error(f"{what} is needed, not {shown(value)}")
     return value

@@ -151,7 +151,7 @@ def evaluate(expression: Expr, values: Mapping[Expr | str, Any]) -> Any:
 
 
 def evaluate_all(roots: Iterable[Expr], values: Mapping[Any, Any]) -> list[Any]:
-    """Values of several expressions; what they share is computed once."""
+    """Values of several expressions; common subexpressions are computed once."""
     return evaluator(roots)(values)
 
 

@@ -211,7 +211,7 @@ def _operand(value: Any) -> Expr | None:
 
 
 def as_expr(value: Any) -> Expr:
-    """A number or expression as an expression; anything else is an error that says so."""
+    """A number or expression as an expression; an error for anything else."""
     node = _operand(value)
     if node is None:
         raise ExpressionError(f"{value!r} is not a scalar: expected a number or an expression")

@@ -210,7 +210,7 @@ def ceil(x: Any) -> Any:
 
 
 def mod(x: Any, y: Any) -> Any:
-    """x − y·⌊x/y⌋, with the sign of y: what x is beyond a whole multiple of y."""
+    """x − y·⌊x/y⌋, with the sign of y: the rest of x beyond a whole multiple of y."""
     if not isinstance(x, Expr) and not isinstance(y, Expr):
         return _of_numbers("mod", np.mod, x, y)
     x, y = as_expr(x), as_expr(y)

@@ -1,4 +1,4 @@
-"""The record of what was neglected: terms too small to keep, with their orders and in favour of what."""
+"""The record of neglected terms, with their orders and those of the leading terms."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class NeglectedTerms:
         self.by_order[above] = self.by_order.get(above, 0) + count
 
     def joined(self, other: NeglectedTerms) -> NeglectedTerms:
-        """This and what another part of the derivation neglected."""
+        """This record joined with that of another part of the derivation."""
         result = NeglectedTerms()
         for part in (self, other):
             for (term, order, leading), count in part._counts.items():

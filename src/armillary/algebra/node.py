@@ -1,8 +1,8 @@
 """Interned nodes: the storage behind expressions.
 
-The same key gives the same node for as long as anyone holds it; a node that nobody holds is freed. Every
-node knows, from the moment it is made, whether it is constant, its dimension, its order of smallness, and its
-place in canonical order, which is the same in every process.
+The same key gives the same node as long as there is a reference to it; nodes without references are freed.
+Every node has, from its creation, a flag for constants, its dimension, its order of smallness, and its place
+in canonical order, which is the same in every process.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Symbol:
     about: str = ""
     default: float | None = field(default=None)
     smallness: int = 0
-    undeclared: bool = False  # a quantity of a description, whose dimension nobody has stated
+    undeclared: bool = False  # a quantity of a description, without a stated dimension
 
 
 class Node:
@@ -80,7 +80,7 @@ class Node:
     order: tuple[int, str, int]  # place in sorted sums and products
     squares: bool  # holds sin² or cos² of something as a factor
     unit: Dimension | None  # of the coefficient of a product, None where it is not known; ONE for all others
-    undeclared: bool  # holds a symbol whose dimension nobody has stated
+    undeclared: bool  # holds a symbol without a stated dimension
     smallness: float  # order in what is declared small: 1 for a small symbol, −1 for a large one, 0 for most
 
 
@@ -88,7 +88,7 @@ NodeType = TypeVar("NodeType", bound=Node)
 
 
 class _Entry(ref[Any]):
-    """A weak reference that knows its key, so that a freed node leaves the table."""
+    """A weak reference with its key, so that a freed node leaves the table."""
 
     __slots__ = ("key",)
     key: tuple[Any, ...]

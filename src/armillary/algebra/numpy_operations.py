@@ -1,4 +1,4 @@
-"""NumPy's functions met by an expression: scalars mix, functions and arrays do not and say what does."""
+"""NumPy operations on expressions: scalars mix; for functions and arrays the error names the alternative."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Small and large quantities: what is negligible is dropped while expressions are made.
+"""Small and large quantities: negligible terms are dropped while expressions are made.
 
 Every expression has an order of smallness: that of a symbol is declared (1 small, −1 large, else 0), of a
 product the total, of a sum the lowest. In a sum, terms that stand ``keep`` + 1 or more orders above the
 lowest are dropped; functions of small arguments become series, cut by the same rule (Sayers 1990, section
 5.3). An intermediate value counts with its lowest order, so that a sum that uses it cannot see its higher
-ones: these go in a second look from the results backwards, which knows how much of each value is needed.
+ones: these go in a second look from the results backwards, in which the needed order of each value is known.
 """
 
 from __future__ import annotations

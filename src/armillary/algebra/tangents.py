@@ -2,7 +2,7 @@
 
 The chain rule multiplies: at rest the slope of √(v²) is infinite and the rate of v² is zero, and the product
 of the two is no number, although whatever follows from it (a drag −c |v| v) has a derivative. So 0·∞ counts
-as 0 here, and of the two sides of a choice only the one taken is looked at. Elsewhere these are the
+as 0 here, and of the two sides of a choice only the one taken counts. Elsewhere these are the
 derivatives of calculus.py.
 """
 

@@ -1,4 +1,4 @@
-"""Terms of sums and factors of products: their order, what they share, and their text in messages."""
+"""Terms of sums and factors of products: their order, common factors, and text in messages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def unlike(terms: Sequence[tuple[Node, float]]) -> bool:
 
 
 def _variable_factors(e: Node) -> Any:
-    """What tells terms apart that differ in more than constant factors: their variable bases and exponents.
+    """The variable bases and exponents of a term, by which terms differ in more than constant factors.
 
     Constants stand first among the factors.
     """

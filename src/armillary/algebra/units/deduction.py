@@ -46,7 +46,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Demand:
-    """Two things whose dimensions must be equal, as their texts, and where that is said."""
+    """Two expressions whose dimensions must be equal, as texts, and the place of that condition."""
 
     left: Expr
     right: Expr | Dimension
@@ -58,11 +58,11 @@ _MINUS_ONE = Fraction(-1)
 
 
 def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr, Dimension]:
-    """Dimensions of the symbols that have none and can be told from the expressions.
+    """Dimensions of the symbols that have none, as far as the expressions determine them.
 
     Each entry is an expression, the dimension it must have (None: not known) and where it stands, for
     messages. Symbols that nothing determines are left out. A contradiction is an error that names both terms.
-    Numbers fit anywhere a term may stand: ``x + 1`` says nothing about x. A bare number as a coefficient may
+    Numbers fit anywhere a term may stand: ``x + 1`` does not determine x. A bare number as a coefficient may
     have units of its own (``-3*q - 5*u``): such a term decides only what nothing else does, and never
     contradicts.
     """
@@ -98,7 +98,7 @@ def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr
 
 def _is_amplitude(node: Expr) -> bool:
     """Whether a symbol is a modal coordinate or its rate: its units hide in the numbers of its shapes, so
-    nothing that holds it tells a dimension.
+    no expression that contains it determines a dimension.
     """
     moving = ("coordinate", "speed", "acceleration")
     return node.kind == "symbol" and node.dimension is None and node.data.role in moving
@@ -114,7 +114,7 @@ def holds_bare_numbers(node: Expr) -> bool:
 
 
 def _form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> Form:
-    """The dimension of a node from those of its operands; what it demands of them goes to the system."""
+    """The dimension of a node from those of its operands; its conditions on them go to the system."""
     if node.kind in ("symbol", "number"):
         return Form(node.dimension, {}) if node.dimension is not None else Form(ONE, {node: Fraction(1)})
     if node.kind == "let":
@@ -126,7 +126,7 @@ def _form(node: Expr, forms: dict[Expr, Form], system: _System, where: str) -> F
             result = result.times(forms[base], Fraction(exponent).limit_denominator(64))
         if unit is not None:
             return result
-        if result.unknowns:  # a bare number is likely to have no dimension, but nothing says so
+        if result.unknowns:  # a bare number probably has no dimension, but this is not certain
             system.guesses.append((_bare(node), result, Demand(node, node, where)))
         return _bare(node)
     if node.kind == "sum":

@@ -162,7 +162,7 @@ class Geometry:
 
     @staticmethod
     def _held(here: Figures, J: np.ndarray, allowed: np.ndarray, kept: Sequence[int]) -> np.ndarray:
-        """Rows of what is kept, as large as those of the loops: both are solved for together."""
+        """Rows for the coordinates that stay, scaled to the rows of the loops: both are solved together."""
         rows = here.rates[list(kept)][:, allowed]
         own = np.max(np.abs(rows), axis=1, initial=0.0, keepdims=True)
         return rows * (np.max(np.abs(J), initial=0.0) / np.where(own > 0.0, own, 1.0))
@@ -199,7 +199,7 @@ class Geometry:
     def consistent(
         self, t: float, q: np.ndarray, u: np.ndarray, moving: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Speeds nearest to u that satisfy the constraints, if only some may change, and what remains."""
+        """Speeds nearest to u that satisfy the constraints, where only some may change, and the residual."""
         u = u.copy()
         allowed = np.asarray(moving, dtype=bool)
         here = self.at(t, q)

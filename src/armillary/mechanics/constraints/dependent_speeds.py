@@ -1,4 +1,4 @@
-"""Which speed each constraint gives up, and which constraints say nothing new.
+"""The choice of a dependent speed for each constraint, and the detection of redundant constraints.
 
 A speed with a constant factor comes first, then one whose factor has a constant part, then the outermost
 (Sayers 1990, section 8.3); but before all these, one that few other constraints hold, for it has to be
@@ -36,7 +36,7 @@ _NOTHING = 1e-8  # of the largest factor of its kind anywhere: rounding, nothing
 
 
 class Evaluate(Protocol):
-    """Places of the motion at which expressions are looked at."""
+    """Evaluation of expressions at a few places of the motion."""
 
     def __call__(self, expressions: Sequence[Any]) -> list[np.ndarray]:
         """Values of expressions at the places, with the default parameters."""
@@ -63,8 +63,8 @@ def choose_dependent_speeds(
     share in a row: a mode moves a node a little, and would have to move fast to close a loop.
 
     ``wanted`` gives the speed for constraints whose choice is made already, in the order of elimination. Else
-    rows that keep a position come first: where one of them and a row of speeds say the same, the position is
-    what has to be kept. ``given`` are prescribed speeds, with what is given in words.
+    rows that keep a position come first: where one of them and a row of speeds are equivalent, the position
+    has to be kept. ``given`` are prescribed speeds, with what is given in words.
     """
     sizes = _sizes(found, evaluate, kinds)
     run_sizes = _run_sizes(found, evaluate, kinds)

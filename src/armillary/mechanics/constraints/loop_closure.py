@@ -1,4 +1,4 @@
-"""Which speeds may move to close the loops of a system, and the words of what cannot be closed.
+"""The speeds that may move to close the loops of a system, and error texts for open loops.
 
 Runs in the process (runtime/start/assembly.py) and exported programs (export/text/assembly.py) share them.
 """

@@ -1,4 +1,4 @@
-"""A few places of a motion with its loops closed, where expressions can be looked at as numbers.
+"""A few places of a motion with its loops closed, at which expressions are evaluated.
 
 Parameters have their defaults, or arbitrary values where they have none; the coordinates start as described
 and, for the further places, a little away from there.

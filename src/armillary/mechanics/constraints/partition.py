@@ -15,7 +15,7 @@ import numpy as np
 
 _STRONG = 0.5  # of the largest element, above which a present choice stays
 _OUTRUN = 2.0  # a factor of which a dependent speed is exchanged
-NOISE = 1e-10  # a largest factor of this size is rounding: there is no row that says anything
+NOISE = 1e-10  # a largest factor of this size is rounding: the row is empty
 _NOTHING = 1e-8
 _FAIR = 0.05  # of the best conditioning with modes, with which joints are still preferred
 
@@ -39,7 +39,7 @@ def partition(
     now: Sequence[tuple[int, int]],
     modal: Collection[int] = (),
 ) -> Pairs:
-    """A speed for each row that says something new; ``sizes`` take the place of the speeds' units.
+    """A speed for each row that is independent of the others; ``sizes`` take the place of the speeds' units.
 
     Modal speeds are given up only where joints cannot do it, or not well.
     """

@@ -1,9 +1,9 @@
 """Forces and moments in joints, of constraints and of given motion, from accelerations that are known.
 
 With all accelerations known, the wrench that passes through a joint is the inertia of everything beyond it
-less the loads there. Along a dependent speed it is what the constraints give, τ_d = Σ λ_i J_id, which tells
-their forces λ; along a prescribed one, the effort. The inertia is that of the description: what regrouping
-moves across a joint would be missing from its reaction.
+less the loads there. Along a dependent speed it is the sum of the constraints' shares, τ_d = Σ λ_i J_id, from
+which their forces λ follow; along a prescribed one it is the effort. The inertia is that of the description:
+what regrouping moves across a joint would be missing from its reaction.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _modal_efforts(tree: Tree, passed: list[Wrench], applied: AppliedLoads) -> d
 
 
 def _constraint_forces(system: System, reduction: Reduction, tau: Mapping[int, Any]) -> dict[str, Any]:
-    """λ by constraint; redundant ones have none, as nothing tells how they share the load."""
+    """λ by constraint; redundant ones have none: how they share the load is not determined."""
     elimination = reduction.elimination
     found = elimination.solve_transposed({d: tau[d] for d in elimination.factors})
     return {row.constraint.name: value for row, value in zip(elimination.kept, found, strict=True)}

@@ -1,4 +1,4 @@
-"""A system under its constraints: which speeds remain, and the tree in which the others follow them."""
+"""Reduction of a system under its constraints to a tree with independent and dependent speeds."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def initial_configuration(system: System) -> Configuration:
 
 
 def reduce_system(system: System, plain: Undimensioned, configuration: Configuration) -> Reduction:
-    """The tree of a system with given, locked and dependent speeds as what they are."""
+    """A system reduced to its independent speeds in a configuration."""
     plain, given = with_given(system, plain, configuration)
     split = bool(system.constraints) or _holds_parent_velocity(system, {*given, *system.armatures})
     if not system.constraints:
@@ -139,7 +139,7 @@ def with_given(
 
 
 def _check_given(system: System) -> None:
-    """Errors for events that lock or set what cannot be locked or set, and for starts of what is given."""
+    """Errors for events that lock or set prescribed speeds, and for start values of prescribed motions."""
     for p in system.prescriptions.values():
         if p.coordinate in system.started or p.speed in system.started:
             raise ModelError(f"start() gives {_in_words(p).split(' = ')[0]} a value, but it is prescribed")
@@ -234,7 +234,7 @@ def _chosen(
 
 
 def modal_speeds(system: System) -> set[int]:
-    """Where the speeds of modes stand among all."""
+    """Indices of modal speeds among all speeds."""
     modal = {u for flex in system.flexibles.values() for u in flex.speeds}
     return {i for i, u in enumerate(system.speeds) if u in modal}
 

@@ -98,7 +98,7 @@ class Elimination:
     pivots: list[Any] = field(default_factory=list)  # those that vary, each over its size
 
     def reduced(self, row: ConstraintRow) -> tuple[dict[int, Any], Any, dict[int, Any]]:
-        """A row with earlier dependents substituted: its coefficients, its known part, and what it used."""
+        """A row with earlier dependents substituted: coefficients, known part, and the factors used."""
         coefficients: dict[int, Any] = {}
         known = row.known
         uses: dict[int, Any] = {}
@@ -115,7 +115,7 @@ class Elimination:
     def eliminate(
         self, row: ConstraintRow, speed: int, coefficients: dict[int, Any], known: Any, uses: dict[int, Any]
     ) -> None:
-        """The row solved for a speed, and that speed replaced in what earlier rows gave."""
+        """The row solved for a speed, and that speed substituted in the results of earlier rows."""
         inverse = fn.named(1 / fn.named(coefficients[speed], f"J_{speed + 1}"), f"p_{speed + 1}")
         own = {
             r: fn.named(spread(a, times(inverse, -1)), f"A_{speed + 1}_{r + 1}")

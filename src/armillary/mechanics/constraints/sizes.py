@@ -1,9 +1,9 @@
-"""How far coordinates of different kinds move for the same effect: what takes the place of their units.
+"""Sizes of coordinates of different kinds: motions of equal effect, which replace units in comparisons.
 
 The size of an angle is one. That of another kind is what moves the gaps of loops as far as one radian does,
-the largest of the lengths that rows of one dimension tell; where no rows hold both kinds, a unit of the SI.
-Sizes are constants of the parameters, so that limits of steps follow the mechanism of the run: the same in
-metres and millimetres, and for a watch as for a crane.
+the largest of the lengths that follow from rows of one dimension; where no rows hold both kinds, a unit of
+the SI. Sizes are constants of the parameters, so that limits of steps follow the mechanism of the run: the
+same in metres and millimetres, and for a watch as for a crane.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def unit_sizes(system: System) -> Sizes:
 
 
 def speed_kind(u: Expr) -> Dimension | None:
-    """The dimension of what moves at a speed."""
+    """The dimension of the coordinate that moves at a speed."""
     return None if u.dimension is None else u.dimension * TIME
 
 

@@ -9,7 +9,7 @@ so that a branch, with E = M_bb⁻¹, leaves its hub
     A_c = −Fᵀ E F     B_c = −Fᵀ E G     C_c = B_cᵀ     D_c = −Gᵀ E G
     v_trans_c = −f − Fᵀ E f_b           v_rot_c = −n − Gᵀ E f_b
 
-where (n, f) is the wrench that the branch's remainders ask of the hub. With m, h and J of all that the hub
+where (n, f) is the wrench on the hub from the branch's remainders. With m, h and J of all that the hub
 carries, branches included, as if it were rigid, the hub's equations have
 
     A = m 1 + Σ A_c     B = −h̃ + Σ B_c     C = h̃ + Σ C_c     D = J + Σ D_c
@@ -80,7 +80,7 @@ def eliminate_branches(tree: Tree, applied: AppliedLoads, *, at_rest: bool = Fal
 
 
 class _Inward:
-    """The way from the leaves to the ground: rigid composites, and what is felt at each link beyond them."""
+    """The pass from the leaves to the ground: rigid composites, and the articulated inertia beyond them."""
 
     def __init__(self, tree: Tree, applied: AppliedLoads, at_rest: bool) -> None:
         self.tree = tree
@@ -92,7 +92,7 @@ class _Inward:
         self.found: list[EliminatedBranch] = []
 
     def eliminate(self, branch: Branch) -> None:
-        """One branch taken out, and its contribution added to what is felt at its hub."""
+        """Elimination of one branch; its contribution is added to the inertia at its hub."""
         matrix: dict[tuple[int, int], Any] = {}
         force: dict[int, Any] = {}
         names: dict[int, str] = {}
@@ -122,7 +122,7 @@ class _Inward:
         self._close(branch, ImplicitEquations(matrix, force, names), at_hub)
 
     def _without_modes(self, i: int, own: Composite, beyond: Articulated) -> Articulated:
-        """What is felt at a link beyond its rigid composite, its modes eliminated if it has any."""
+        """Articulated inertia at a link beyond its rigid composite, with its modes eliminated."""
 
         def answer(alpha: Triple, a: Triple) -> Wrench:
             return wrench_sum(own.momentum(alpha, a), beyond.answer(alpha, a))

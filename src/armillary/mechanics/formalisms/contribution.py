@@ -24,7 +24,7 @@ NOTHING = Articulated((ZEROS, ZEROS, ZEROS), (ZEROS, ZEROS, ZEROS), (ZEROS, ZERO
 
 @dataclass(frozen=True, eq=False)
 class Contribution:
-    """What a branch adds to the equations of its hub beyond its inertia as a rigid part of it."""
+    """Terms that a branch adds to the equations of its hub beyond its inertia as a rigid part of it."""
 
     branch: str
     hub: str
@@ -41,12 +41,12 @@ class Contribution:
 
     @property
     def felt(self) -> Articulated:
-        """The same as an inertia, and the wrench that it takes to leave the hub without acceleration."""
+        """The same as an articulated inertia, with the wrench at zero acceleration."""
         return Articulated(self.D, self.C, self.A, scaled(self.v_rot, -1), scaled(self.v_trans, -1))
 
 
 def hub_rows(body: Articulated) -> tuple[dict[tuple[int, int], Any], dict[int, Any]]:
-    """Elements and right sides of the hub's equations that an inertia felt there begins with."""
+    """Elements and right sides of the hub's equations for an articulated inertia at the hub."""
     matrix = {}
     for i in range(3):
         for j in range(3):
@@ -57,7 +57,7 @@ def hub_rows(body: Articulated) -> tuple[dict[tuple[int, int], Any], dict[int, A
 
 
 def left_at_hub(eliminated: Eliminated) -> Articulated:
-    """What eliminating unknowns left in their hub's rows, as an inertia felt there and its wrench."""
+    """The hub's rows after an elimination, as an articulated inertia and its wrench."""
 
     def block(rows: tuple[int, ...], columns: tuple[int, ...]) -> Matrix:
         return tuple(tuple(eliminated.rows[i].get(j, 0) for j in columns) for i in rows)  # type: ignore[return-value]
@@ -75,7 +75,7 @@ def left_at_hub(eliminated: Eliminated) -> Articulated:
 
 
 def contribution(branch: str, hub: str, eliminated: Eliminated) -> Contribution:
-    """What eliminating a branch left in its hub's rows, shown by name in the generated program."""
+    """The hub's rows after the elimination of a branch, shown by name in the generated program."""
 
     def block(letter: str, rows: tuple[int, ...], columns: tuple[int, ...]) -> Matrix:
         return tuple(

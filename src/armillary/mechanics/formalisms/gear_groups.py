@@ -44,7 +44,7 @@ class GearGroup:
         self.eliminated: Eliminated | None = None
 
     def gather(self, index: int, body: Articulated) -> None:
-        """The equations of a link's joints, with the inertia felt at the link, all beyond it included."""
+        """The equations of a link's joints, with the articulated inertia at the link."""
         joints = unknown_freedoms(self.tree.links[index])
         below = self.arrived.pop(index, {})
         own: dict[int, Wrench] = {}
@@ -90,7 +90,7 @@ class GearGroup:
             known[s] = wrench_sum(known.get(s, _NOTHING), there)
 
     def eliminate(self) -> Articulated | None:
-        """The unknowns taken out: what this leaves on the hub, None on the ground."""
+        """Elimination of the unknowns: the articulated inertia left on the hub, None on the ground."""
         hub = self.cluster.hub
         matrix = {key: fn.named(x, f"M_{key[0] + 1}_{key[1] + 1}") for key, x in self.matrix.items()}
         force = {s: fn.named(x, f"e_{s + 1}") for s, x in self.force.items()}

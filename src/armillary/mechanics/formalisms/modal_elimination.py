@@ -52,7 +52,7 @@ class ModalAcceleration:
 
 
 def eliminate_modes(body: Articulated, block: ModalEquations) -> tuple[Articulated, list[ModalAcceleration]]:
-    """What is felt of a flexible link when its modes have been eliminated, last mode first."""
+    """Articulated inertia of a flexible link after the elimination of its modes, last mode first."""
     block.name()
     left = list(block.active)
     found: list[ModalAcceleration] = []
@@ -108,7 +108,7 @@ def _less(body: Articulated, taken: list[tuple[Wrench, Wrench, Any]], block: Mod
 def flexed_acceleration(
     tree: Tree, index: int, alpha: Triple, a: Triple, x: Mapping[int, Any]
 ) -> tuple[Triple, Triple]:
-    """A flexed link's acceleration with what the modes that move it have, by speed index."""
+    """A flexed link's acceleration including that of the modes that move it, by speed index."""
     link = tree.links[index]
     modes = tree.links[link.carrier].modes
     assert modes is not None

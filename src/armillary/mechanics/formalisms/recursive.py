@@ -54,7 +54,7 @@ _NO_GEARS = Gears()
 
 @dataclass(frozen=True, eq=False)
 class JointAcceleration:
-    """Acceleration along one direction: value − gain·(α, a); less what arrives along it, it is x.
+    """Acceleration along one direction, value − gain·(α, a); x is this less the parent's part.
 
     The gain of the direction itself is −A/D of its armature.
     """
@@ -172,7 +172,7 @@ def _less(
     *,
     symmetric: bool = True,
 ) -> Matrix:
-    """a − u gᵀ with what is left in the eliminated row and column: zero without an armature, exactly."""
+    """a − u gᵀ with the given row and column of the eliminated direction, exact zeros without armature."""
     out: list[list[Any]] = [[0] * 3 for _ in range(3)]
     for i in range(3):
         for j in range(i if symmetric else 0, 3):

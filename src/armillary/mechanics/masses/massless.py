@@ -1,6 +1,6 @@
 """Whether every motion of a system moves some mass: one check before all formalisms.
 
-The pivots of the mass matrix are looked at by numbers, at places away from special ones, with the defaults of
+The pivots of the mass matrix are evaluated at places away from special ones, with the defaults of
 the parameters (arbitrary values where there are none). A motion of the tree that moves no mass may still be
 held by constraints: with N the null vectors of M and J the constraints, M is regular on the admissible speeds
 where J N has full rank.
@@ -40,7 +40,7 @@ _SAME = 1e-8  # of the largest: equal but for rounding, and for constraints, not
 
 @dataclass(frozen=True, eq=False)
 class MotionWithoutMass:
-    """A motion that moves no mass: all its speeds, and in words, what the body does whose joint begins it."""
+    """A motion that moves no mass: all its speeds, and the motion of the first body in words."""
 
     speeds: np.ndarray
     body: str
@@ -107,7 +107,7 @@ def refusal(system: System, loose: Sequence[MotionWithoutMass]) -> str:
 
 
 class Masses:
-    """A tree's mass matrix, to be looked at by numbers at any places."""
+    """Numeric checks of a tree's mass matrix at any places."""
 
     def __init__(self, system: System, tree: Tree) -> None:
         self.system, self.tree = system, tree
@@ -191,7 +191,7 @@ class Masses:
         values: Mapping[Any, Any],
         at: int,
     ) -> MotionWithoutMass:
-        """The motion that a link's freedoms begin, at one of the places, whose values these are."""
+        """The motion in words that begins with a link's freedoms, at one of the places and its values."""
         own = [d for d in pivots[first].freedoms if abs(speeds[d.index]) > 0.0]
         body = self.bodies[self.system.speeds[own[0].index]]
         vector = np.zeros(len(self.system.speeds))

@@ -1,7 +1,7 @@
 """Whether every motion moves some mass with the parameters of a run, which may differ from their defaults.
 
 A sum of masses or inertias may vanish at any values (1 − k at k = 1), so that each set of values that the
-derivation has not seen is looked at by numbers. The tree is built once. Many sets are looked at together, at
+derivation did not use is checked numerically. The tree is built once. Many sets are checked together, at
 one place: a set with which M is regular there needs no more. Only the others are judged one by one, as the
 derivation does it, at several places and with the constraints.
 """
@@ -32,13 +32,13 @@ from armillary.model.system import System
 from armillary.model.unit_system import default_value
 
 _AT_ONCE = 4096  # sets of values in one sweep
-_MOST = 2**17  # sets of a batch, seconds of work: of more, only those with a zero are looked at
+_MOST = 2**17  # sets of a batch, seconds of work: of more, only those with a zero are checked
 _SINGLE = 100  # sets of a batch that are judged one by one
 _KEPT = 256  # results of single sets
 
 
 class RunMasses:
-    """One system, to be looked at with many sets of parameters; these are in the model's units, by name."""
+    """Mass checks of one system with many sets of parameters, which are in the model's units, by name."""
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -65,7 +65,7 @@ class RunMasses:
     def why_singular(self, values: Mapping[str, float]) -> str:
         """The joints that can move without moving any mass, in words; "" where there are none.
 
-        Loops are not closed for this: constraints say as much at places near by, or more.
+        Loops are not closed for this: near by, constraints have the same rank or a higher one.
         """
         if all(values[name] == default for name, default in self.defaults.items() if name in values):
             return ""  # seen by the derivation
@@ -87,10 +87,10 @@ class RunMasses:
         return {self._tree[1](self.system.parameters[name]): value for name, value in values.items()}
 
     def all_singular(self, values: Mapping[str, Any], runs: int) -> dict[int, str]:
-        """What ``why_singular`` says of runs, by their numbers; values that differ between them are arrays.
+        """The results of ``why_singular`` by run number; values that differ between them are arrays.
 
         With very many suspects the later ones share the words of the first; where constraints hold motions
-        without mass in all of them, later ones are looked at only where a parameter is zero.
+        without mass in all of them, later ones are checked only where a parameter is zero.
         """
         varied = [name for name in self.defaults if np.ndim(values.get(name, 0.0))]
         fixed = {name: value for name, value in values.items() if not np.ndim(value)}

@@ -1,4 +1,4 @@
-"""Inertia felt through joints: a general symmetric 6×6 matrix at a link's origin, and the way to its parent.
+"""Articulated inertia: a general symmetric 6×6 matrix at a link's origin, and its transfer to the parent.
 
 About a link's origin, in its own axes, with angular and linear acceleration (α, a) counted beyond the
 remainders:
@@ -41,7 +41,7 @@ from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree
 
 @dataclass(frozen=True, eq=False)
 class Articulated:
-    """Inertia felt at a link's origin and the wrench p that it takes to leave it without acceleration.
+    """Articulated inertia at a link's origin, and the wrench p at zero acceleration.
 
     ``rigid`` is the mass and first moment where all of it is that of a rigid body: H = h̃ and M = m 1, which
     are turned and moved at less cost.

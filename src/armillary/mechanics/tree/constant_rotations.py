@@ -78,6 +78,6 @@ def rotated_back(rotation: Principal | General | Chain, turned: Matrix) -> Matri
 
 
 def _tidy(x: Any) -> Any:
-    """A number without the last digits where it is zero or ± one: what cancels is to vanish."""
+    """A number rounded to zero or ± one where it differs only by rounding, so that terms cancel exactly."""
     value = _number(x)
     return round(value) if value is not None and abs(value - round(value)) < 4e-16 else x

@@ -30,7 +30,7 @@ from armillary.mechanics.tree.tree import Link, Tree, deformed
 
 
 def net_wrenches(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
-    """(n, f) of every link for its acceleration remainders, less what is applied to it."""
+    """(n, f) of every link for its acceleration remainders, less its applied wrench."""
     found: list[Wrench] = []
     for i, (link, motion) in enumerate(zip(tree.links, motions(tree), strict=True)):
         wrench = inertia_force(deformed(link), motion)

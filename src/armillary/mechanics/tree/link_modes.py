@@ -1,4 +1,4 @@
-"""The modes of a flexible link: what they add to its inertia, and their own equations.
+"""The modes of a flexible link: their part of its inertia wrench, and their own equations.
 
 With the kinetic energy of ``model/flexible/part.py`` in the link's axes, Boltzmann and Hamel's equations are
 

@@ -107,7 +107,7 @@ def parent_column(link: Link, own: Composite, turned: Composite, d: Freedom) -> 
 
 
 def momentum_column(body: Composite, d: Freedom) -> Wrench:
-    """A column of M in the link's axes: what a unit of the speed gives the composite body."""
+    """A column of M in the link's axes: the momentum of the composite body at unit speed."""
     return _momenta(body, scaled(unit(d.direction % 3), d.sign), d.direction >= LINEAR)
 
 
@@ -145,7 +145,7 @@ def _modal_block(tree: Tree, index: int, block: ModalEquations, matrix: dict[tup
 def carry_column(
     tree: Tree, index: int, wrench: Wrench, d: Freedom, matrix: dict[tuple[int, int], Any], hub: int = -1
 ) -> Wrench | None:
-    """Elements of a column on its way from a link to the ground, or to a hub: what arrives there."""
+    """Adds the elements of a column from a link to the ground, or to a hub; returns the wrench at the hub."""
     while index != hub:
         link = tree.links[index]
         for other in unknown_freedoms(link):

@@ -1,7 +1,7 @@
-"""Regrouping of inertial parameters: what a joint lets a parent carry for its child.
+"""Regrouping of inertial parameters: parts of a child's inertia that its parent can carry.
 
-A part of a child's inertia that the joint's motion cannot tell from the same part fixed in the parent is
-moved there, leaves first. With m, h, J about the joint's point and k the axis:
+A part of a child's inertia that has the same effect when it is fixed in the parent moves there, leaves first.
+With m, h, J about the joint's point and k the axis:
 
     turn      m,  h_k k,  λ (1 − k kᵀ)  for any λ        the child keeps h ⟂ k and J − λ (1 − k kᵀ)
     slide     J                                            the child does not turn in its parent
@@ -43,7 +43,7 @@ CHOICES = ("sparsest", "first", "second", "flat")
 def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
     """The tree with inertia moved towards the ground as far as its joints allow; exact.
 
-    ``choice`` says which λ: J_aa ("first"), J_bb ("second"), the second moment along the axis ("flat"), or
+    ``choice`` selects λ: J_aa ("first"), J_bb ("second"), the second moment along the axis ("flat"), or
     for each turn the one of these that leaves the fewest elements ("sparsest").
     """
     links = list(tree.links)
@@ -59,7 +59,7 @@ def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
 
 
 def _with_rotors_at_rest(tree: Tree) -> Tree:
-    """The tree with axes that do not turn for rotors: what is left of them looks the same from all sides.
+    """The tree with non-rotating axes for rotors, whose remaining inertia is axisymmetric.
 
     A link without mass, first moment and inertia but that about its axis, and with nothing hanging on it,
     has the same equations in either axes; in those at rest no sine or cosine is needed.
@@ -90,7 +90,7 @@ def _is_rotor(link: Link) -> bool:
 
 
 def _split(child: Link, choice: str) -> tuple[Link, Any, Triple, Matrix]:
-    """(what the child keeps, mass, first moment and inertia that move), the latter in the child's axes."""
+    """(child after the split; mass, first moment and inertia that move, in the child's axes)."""
     none: Matrix = (ZEROS, ZEROS, ZEROS)
     if child.step == "slide":
         return replace(child, inertia=none), 0, ZEROS, child.inertia

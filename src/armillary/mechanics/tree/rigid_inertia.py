@@ -13,7 +13,7 @@ def point_mass_inertia(mass: Any, r: Triple) -> Matrix:
 
 
 def moment_inertia(h: Triple, r: Triple) -> Matrix:
-    """2 (r·h) 1 − (r hᵀ + h rᵀ): what a first moment h adds to the inertia when its point moves by r."""
+    """2 (r·h) 1 − (r hᵀ + h rᵀ): the change of inertia when the point of a first moment h moves by r."""
     rows = []
     for i in range(3):
         row = []

@@ -1,4 +1,4 @@
-"""Rotations between a link and its parent, and what they do to vectors and matrices.
+"""Rotations between a link and its parent, applied to vectors and matrices.
 
 Convention: v_parent = R v_child. A turn about a coordinate axis is never multiplied out as a 3×3 matrix: with
 j, k the other two axes, a symmetric 2×2 block [a h; h b] turns by

@@ -39,8 +39,8 @@ class Freedom:
     """One degree of freedom of a link: motion along ``sign`` times a coordinate direction of its axes.
 
     ``rate`` is the known rate of a prescribed speed, or the known part of that of a dependent one; None where
-    the speed is free. ``armature`` is the inertia of the drive as the speed feels it: a u̇ more in the
-    equation of this speed, and in no other.
+    the speed is free. ``armature`` is the reflected inertia of the drive: it adds a u̇ to the equation
+    of this speed alone.
     """
 
     name: str
@@ -74,13 +74,13 @@ class Link:
 
     ``offset`` leads from the parent's origin to this one in the parent's axes. Mass m, first moment h and
     inertia J are about this link's origin, in its axes; those of a flexible link are without deformation,
-    and ``modes`` tells the rest. A "flexed" link is moved by the modes of its ``carrier``, a flexible link:
+    which ``modes`` adds. A "flexed" link is moved by the modes of its ``carrier``, a flexible link:
     its parent, or itself where it is held at one of its own nodes.
     """
 
     name: str
     parent: int
-    step: str  # "turn", "slide", "tumble", "drift", "flexed", or "fixed" where a weld is to be told apart
+    step: str  # "turn", "slide", "tumble", "drift", "flexed", or "fixed" for a weld that keeps its own link
     offset: Triple
     rotation: Rotation
     freedoms: tuple[Freedom, ...]

@@ -102,7 +102,7 @@ def _eliminate(
 ) -> None:
     """M_ij −= M_ik M_kj / M_kk and f_i −= M_ik f_k / M_kk for all that couple with k.
 
-    What is left of kept unknowns stays one sum: who kept them gives it a name.
+    The equations of kept unknowns stay unnamed sums; the caller names them.
     """
     neighbours = sorted(row)
     for position, i in enumerate(neighbours):

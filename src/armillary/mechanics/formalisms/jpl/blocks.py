@@ -169,7 +169,7 @@ def reference_loads(
 
 
 def load_moment(blocks: Blocks, loads: ReferenceLoads, k: int) -> Triple:
-    """T_k + Σ_r D_kr × F_r + c_k × (M_k/M F − F_k): what loads give to E_k."""
+    """T_k + Σ_r D_kr × F_r + c_k × (M_k/M F − F_k): the part of the loads in E_k."""
     shares = [cross_triples(blocks.D[k][r], f) for r, f in enumerate(loads.forces)]
     share = scaled(loads.total, blocks.masses[k] / blocks.vehicle.mass)
     shifted = cross_triples(blocks.c[k], add(share, negative(loads.forces[k])))

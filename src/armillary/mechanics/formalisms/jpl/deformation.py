@@ -1,4 +1,4 @@
-"""Integrals of complex modes over an appendage's nodal bodies, and what its deformation makes of it.
+"""Integrals of complex modes over an appendage's nodal bodies, and its deformed inertia.
 
 For a shape of displacements φ and rotations θ, in the axes of the body and with r from o,
 
@@ -82,7 +82,7 @@ def shape_integrals(part: SpinningAppendage) -> tuple[ShapeIntegrals, ShapeInteg
 
 
 def coupling(k: int, part: SpinningAppendage) -> ModalColumns:
-    """The appendage as the system matrix sees it: −2σ p and −2σ h of Γ for δ, of Ψ for η."""
+    """The modal columns of an appendage: −2σ p and −2σ h of Γ for δ, of Ψ for η."""
     momenta: list[Triple] = []
     moments: list[Triple] = []
     for side in shape_integrals(part):

@@ -1,4 +1,4 @@
-"""The assembled equations of a formulation, and what follows from their solution.
+"""The assembled equations of a formulation: solution, momentum and hinge torques.
 
 The unknowns are ẇ_0 (0 to 2), the hinge accelerations, then those of the modes, appendage after appendage.
 With a prescribed hinge its row goes, and its column times γ̈ moves to the right side of every other row, those
@@ -49,7 +49,9 @@ class Assembled:
         return [self.given[i] if i in self.given else x[i] for i in range(len(self.motion))]
 
     def hinge_torques(self, x: list[Any], applied: list[Any]) -> list[Any]:
-        """Torques at the hinges: those applied, or what a prescribed motion needs, from its dropped row."""
+        """Torques at the hinges: those applied, or for a prescribed hinge that of its motion, from its
+        dropped row.
+        """
         found = []
         for h, torque in enumerate(applied, start=3):
             lacking = minus(self.row(h, x), self.force[h]) if h in self.given else 0

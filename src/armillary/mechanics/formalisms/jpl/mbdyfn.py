@@ -59,7 +59,7 @@ def assembled(vehicle: Vehicle) -> Assembled:
 
 
 def coupled(vehicle: Vehicle) -> list[modal.ModalColumns]:
-    """The appendages as the system matrix sees them."""
+    """The modal columns of the appendages."""
     return [modal.ModalColumns(k, a.P, a.moment, a.mass, a.rates) for k, a in vehicle.appendages]
 
 

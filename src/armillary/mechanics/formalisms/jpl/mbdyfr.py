@@ -152,7 +152,7 @@ def _pull(blocks: Blocks, loads: ReferenceLoads, others: list[Triple], k: int) -
 
 
 def _modal_force(part: SpinningAppendage, columns: modal.ModalColumns, V: Triple, own: Triple) -> list[Any]:
-    """Q^R, then Q^I, but for what hinge rates carry along."""
+    """Q^R, then Q^I, without the terms of hinge rates."""
     N = len(part.frequencies)
     squares = [fn.named(x, "ww") for x in squares_of(own)]
     slopes = [slope for side in shape_integrals(part) for slope in side.slopes]

@@ -1,11 +1,11 @@
 """The rows and columns of modes in the system matrix, alike in all three formulations.
 
-A modal unknown gives its substructure k a momentum p and an angular momentum h about o_k. Beyond hinge h_j it
-is felt as Y_j = e(j,k) h + [Σ_r e(j,r) D_rk] p, and
+A modal unknown gives its substructure k a momentum p and an angular momentum h about o_k. Beyond hinge h_j
+its effect is Y_j = e(j,k) h + [Σ_r e(j,r) D_rk] p, and
 
     A_0m = Y_0        A_jm = g_j·Y_j        A_ml = −p_m·p_l / M   for another appendage,
 
-since the vehicle as a whole is free: what one appendage does to the mass centre the others feel.
+since the vehicle as a whole is free: appendages are coupled through the motion of the mass centre.
 
 Source: Fleischer and Likins (1975), eqs. 42 and 69, with the path e taken to the carrying body.
 """

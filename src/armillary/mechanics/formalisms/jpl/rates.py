@@ -45,10 +45,10 @@ __all__ = ["FORMULATIONS", "AppendageRates", "appendage_rates"]
 
 @dataclass(frozen=True, eq=False)
 class AppendageRates:
-    """Rates by index among the system's speeds, and what differs from them in MBDYFR.
+    """Rates by index among the system's speeds, and the different modal states of MBDYFR.
 
     There ``states`` has the rates of modal coordinates and speeds, which are δ and η, while ``speeds`` has
-    the second rates of the amplitudes that expressions mean; ``setting`` reads expressions so. ``momentum``
+    the second rates of the amplitudes that expressions mean; ``reduction`` reads expressions so. ``momentum``
     is the angular momentum about the mass centre in the ground's axes, ``torques`` those of prescribed hinges
     by speed.
     """

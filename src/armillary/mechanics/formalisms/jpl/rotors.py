@@ -1,13 +1,13 @@
 """Rotors inside bodies: free, driven or of given speed.
 
 A rotor of axial inertia G about a, with relative rate ψ̇ and a torque τ along its axis, obeys τ = G (ψ̈ +
-a·ẇ_k). Where τ is known, body k without the rotor's axial inertia feels
+a·ẇ_k). Where τ is known, the torque on body k without the rotor's axial inertia is
 
     −a τ − w_k × a G (a·w_k + ψ̇)
 
-and where ψ̈ is known, body k with it feels −a G ψ̈ − w_k × a G ψ̇. (The report has the first with the inertia
-of the second, which is 7 per cent wrong in a test against explicit rotor bodies.) Both are torques to the
-equations, so all formulations keep them whole.
+and where ψ̈ is known, the torque on body k with it is −a G ψ̈ − w_k × a G ψ̇. (The report has the first with
+the inertia of the second, which is 7 per cent wrong in a test against explicit rotor bodies.) Both are
+torques to the equations, so all formulations keep them whole.
 
 Source: Fleischer and Likins (1975), sections III.A and III.B.
 """

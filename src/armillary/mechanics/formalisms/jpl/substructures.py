@@ -1,4 +1,4 @@
-"""The substructures of a description: which bodies move as one, how they hang together, what they weigh.
+"""The substructures of a description: groups of bodies on hinges, and rotors.
 
 Bodies fixed to each other are one group, in the axes of its first body. A group on the ground must be free in
 space; the others hang on hinges, one to three through a point. A group may be an imaginary body without mass

@@ -111,7 +111,7 @@ class SpinningAppendage:
 
 @dataclass(frozen=True, eq=False)
 class Substructure:
-    """A rigid body with what it carries.
+    """A rigid body with its appendages and rotors.
 
     ``outward`` leads from the inboard o to the hinge point, in inboard axes; ``inward`` from the own o to the
     same point. ``turned`` is a constant rotation after the hinges. ``torque`` is about o, ``force`` through

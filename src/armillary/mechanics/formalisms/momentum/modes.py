@@ -1,4 +1,4 @@
-"""Momenta of modes: what the modal speeds of a flexible link have to do with momentum.
+"""Conjugate momenta of modes, their rates, and the momentum of modal speeds.
 
 With the modal integrals of model/flexible/part.py in their present shape, and columns φ_p = (Jl θ_p, ψ_p), in
 its axes, by which mode p moves a link k that hangs at one of its nodes (or itself, where it is held at one),
@@ -62,7 +62,7 @@ def flexed_velocity(tree: Tree, link: Link) -> Velocity:
 
 
 def added_momentum(link: Link) -> Wrench:
-    """(Hξ, Pξ): what the modal speeds of a link add to its own momentum."""
+    """(Hξ, Pξ): the part of a link's momentum from its modal speeds."""
     modes = link.modes
     if modes is None:
         return ZEROS, ZEROS

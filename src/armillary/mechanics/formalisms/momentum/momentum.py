@@ -158,7 +158,7 @@ def conjugate_rates(
 
 
 def _balance(motion: Velocity, momentum: Wrench, weight: Weight, external: Wrench) -> Wrench:
-    """External loads, weight among them, less what the turning and moving axes take."""
+    """External loads, weight included, less the terms of turning and moving axes."""
     n, f = momentum
     turned = add(cross_triples(motion.w, n), cross_triples(motion.v, f))
     couple = add(external[0], cross_triples(weight.first, weight.fall), scaled(turned, -1))

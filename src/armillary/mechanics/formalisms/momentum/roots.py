@@ -96,7 +96,7 @@ class Root:
         }
 
     def fall(self, tree: Tree, masses: Sequence[Weight], force: Triple) -> dict[int, Triple]:
-        """Gravity as the mass centre sees it, by the link on the ground; ``force`` is P', weight included."""
+        """Gravity relative to the mass centre, by the link on the ground; ``force`` is P' with weight."""
         if self.held:
             return {}
         mass = masses[self.base].mass

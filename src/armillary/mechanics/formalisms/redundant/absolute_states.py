@@ -1,4 +1,4 @@
-"""Absolute coordinates and speeds from those of the joints: where a run starts, and what an event leaves."""
+"""Absolute coordinates and speeds from those of the joints, at the start of a run and after events."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Bordered:
         self.matrix: dict[tuple[Expr, Expr], Any] = {}
         for part in parts.parts:
             self.matrix |= mass_block(part)
-        # Each constraint is to bring B v̇ (or Bv, or the gap's rate) to this.
+        # Values that constraints prescribe for B v̇ (or for Bv, or for the gap's rate).
         self.goals = [
             fn.named(minus(rho, times(inputs.weight, gamma)), "goal")
             for rho, gamma in zip(inputs.targets, gammas, strict=True)
@@ -190,7 +190,7 @@ def _singular(part: AbsoluteBody, values: dict[Expr, float]) -> bool:
 def _numbers(
     matrix: dict[tuple[Expr, Expr], Any], order: dict[Expr, int], at: dict[Expr, float]
 ) -> np.ndarray:
-    """A symmetric matrix with these values of its symbols; one for those that are not said."""
+    """A symmetric matrix with these values of its symbols; one for those without a value."""
     elements = [as_expr(x) for x in matrix.values()]
     missing = {s: 1.0 for s in symbols(*elements) if s not in at}
     found = np.zeros((len(order), len(order)))

@@ -1,4 +1,4 @@
-"""Joints between parts in absolute coordinates: what they forbid, and what their own speeds are.
+"""Joints between parts in absolute coordinates: their constraints, and their own speeds.
 
 With P the parent's axes, S = R_PᵀR_C the child's rotation in the parent, ρ = R_Pᵀ(p_C − p_P) and w the
 relative angular velocity, both in the parent's axes,
@@ -114,7 +114,7 @@ def _seen(parts: AbsoluteBodies, index: int) -> _Joint:
     )
 
 
-# ---------------------------------------------------------------- what a joint forbids
+# ---------------------------------------------------------------- constraints of a joint
 
 
 def joint_rows(parts: AbsoluteBodies, index: int) -> list[AbsoluteConstraint]:
