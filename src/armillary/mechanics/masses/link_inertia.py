@@ -29,7 +29,7 @@ class LinkArrays:
 
     inertia: np.ndarray  # 6 + modes by 6 + modes
     armature: np.ndarray  # of each of the link's degrees of freedom, modes included
-    arriving: np.ndarray  # twist of the link at rest in its joint, per unit twist of its parent
+    from_parent: np.ndarray  # twist of the link at rest in its joint, per unit twist of its parent
     length: np.ndarray  # of the offset from the parent's origin
 
 
@@ -71,13 +71,13 @@ class LinkInertias:
             moved[:, :6, 6:] = columns
             inertia = moved.transpose(0, 2, 1) @ inertia @ moved
         parent = self.links[link.parent].modes if link.parent >= 0 else None
-        arriving = np.zeros((len(own), 6, 6 + (len(parent.freedoms) if parent is not None else 0)))
-        arriving[:, :3, :3] = arriving[:, 3:, 3:6] = turned
-        arriving[:, 3:, :3] = -turned @ _tilde(offset)
+        from_parent = np.zeros((len(own), 6, 6 + (len(parent.freedoms) if parent is not None else 0)))
+        from_parent[:, :3, :3] = from_parent[:, 3:, 3:6] = turned
+        from_parent[:, 3:, :3] = -turned @ _tilde(offset)
         if link.carrier >= 0 and not held:
-            arriving[:, :, 6:] = columns
+            from_parent[:, :, 6:] = columns
         armature = own[:, 13 + 6 * k + k * k :]
-        return LinkArrays(inertia, armature, arriving, np.linalg.norm(offset, axis=1))
+        return LinkArrays(inertia, armature, from_parent, np.linalg.norm(offset, axis=1))
 
 
 class _Table:

@@ -42,7 +42,7 @@ class Pivot:
     eigenvalues: np.ndarray  # of G, with these sizes as units: small where it is singular
     vectors: np.ndarray
     coupling: np.ndarray  # SᵀE
-    arriving: np.ndarray
+    from_parent: np.ndarray
 
     @property
     def share(self) -> np.ndarray:
@@ -102,7 +102,7 @@ def sweep(links: LinkInertias, values: Mapping[Any, Any]) -> list[Pivot]:
         found.append(pivot)
         parent = links.links[i].parent
         if parent >= 0:
-            X = places[i].arriving
+            X = places[i].from_parent
             felt[parent] += X.transpose(0, 2, 1) @ rest @ X
             made_of[parent] += _handed_on(made_of[i], places[i], made_of[parent].shape[1])
     return found[::-1]
@@ -123,7 +123,7 @@ def _taken_out(link: Link, E: np.ndarray, made_of: np.ndarray, place: LinkArrays
     weight = np.divide(1.0, values, where=solid, out=np.zeros_like(values))
     rest = E[:, :6, :6] - along.transpose(0, 2, 1) @ (weight[:, :, None] * along)
     values = np.where(finite[:, None], values, np.nan)
-    pivot = Pivot(tuple(freedoms), indices, signs, size, values, vectors, coupling, place.arriving)
+    pivot = Pivot(tuple(freedoms), indices, signs, size, values, vectors, coupling, place.from_parent)
     return pivot, rest
 
 
@@ -140,7 +140,7 @@ def _handed_on(made_of: np.ndarray, place: LinkArrays, width: int) -> np.ndarray
     out = np.zeros((len(made_of), width))
     out[:, :3] = (turning + moving * place.length**2)[:, None]
     out[:, 3:6] = moving[:, None]
-    columns = place.arriving[:, :, 6:]
+    columns = place.from_parent[:, :, 6:]
     out[:, 6:] = (columns[:, :3] ** 2).sum(axis=1) * turning[:, None]
     out[:, 6:] += (columns[:, 3:] ** 2).sum(axis=1) * moving[:, None]
     return out
@@ -158,7 +158,7 @@ def null_motion(
         pivot, parent = pivots[i], links.links[i].parent
         if i != first and parent not in twists:
             continue
-        arrived = np.zeros(6) if i == first else pivot.arriving[place] @ twists[parent]
+        arrived = np.zeros(6) if i == first else pivot.from_parent[place] @ twists[parent]
         own = rates if i == first else pivot.response(place, arrived)
         modes = links.links[i].modes
         twists[i] = pivot.moved(arrived, own, 6 + (len(modes.freedoms) if modes is not None else 0))

@@ -61,15 +61,15 @@ def check_masses(system: System, configuration: Configuration) -> list[MotionWit
     """
     masses, plain = tree_masses(system, configuration)
     values = places(system, plain)
-    if masses.own_inertia_suffices(values) or not (loose := masses.loose(values)):
+    if masses.own_inertia_suffices(values) or not (loose := masses.massless_motions(values)):
         return []
     left = loose
     if system.constraints:
         found = rows(system, plain)
         values = _without_start(MotionSample(system, found, plain).values)
-        left, loose = masses.loose(values, found), masses.loose(values)
+        left, loose = masses.massless_motions(values, found), masses.massless_motions(values)
     if left:
-        raise ModelError(refusal(system, left))
+        raise ModelError(singular_mass_text(system, left))
     return loose
 
 
@@ -89,7 +89,7 @@ def tree_masses(system: System, configuration: Configuration) -> tuple[Masses, U
     return Masses(system, build_tree(system, plain, given=given, split_free_bodies=True)), plain
 
 
-def refusal(system: System, loose: Sequence[MotionWithoutMass]) -> str:
+def singular_mass_text(system: System, loose: Sequence[MotionWithoutMass]) -> str:
     """The text of an error that lists motions without mass."""
     remedy = "mass or inertia"
     if system.flexibles:
@@ -156,7 +156,7 @@ class Masses:
         motion = self._in_words(pivots, link, speeds, twists, at_place(values, place), place)
         return float(shares[link, place]), float(fallen[link, place]), place, motion
 
-    def loose(
+    def massless_motions(
         self, values: Mapping[Any, Any], found: Sequence[ConstraintRow] = ()
     ) -> list[MotionWithoutMass]:
         """The motions without mass that constraints leave, if there are any at each of the places."""
@@ -168,13 +168,15 @@ class Masses:
             return []
         by_place = []
         for k in known:
-            motions = self._motions(pivots, at_place(values, int(k)), int(k))
+            motions = self._motions_at(pivots, at_place(values, int(k)), int(k))
             by_place.append(
                 motions_left_by(found, motions, self.system, at_place(values, int(k))) if found else motions
             )
         return min(by_place, key=len)
 
-    def _motions(self, pivots: list[Pivot], values: Mapping[Any, Any], place: int) -> list[MotionWithoutMass]:
+    def _motions_at(
+        self, pivots: list[Pivot], values: Mapping[Any, Any], place: int
+    ) -> list[MotionWithoutMass]:
         found = []
         for i, pivot in enumerate(pivots):
             for rates in pivot.null_directions(place):
@@ -214,7 +216,7 @@ class Masses:
         base = self.tree.placements[parent.name]
         link = place.link
         while link not in (-1, base.link):  # to the axes of what it moves in
-            v = pivots[link].arriving[at, :3, :3].T @ v
+            v = pivots[link].from_parent[at, :3, :3].T @ v
             link = self.tree.links[link].parent
         v = _numbers(base.rotation, values).T @ v
         return MotionWithoutMass(

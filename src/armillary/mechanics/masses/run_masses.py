@@ -25,7 +25,7 @@ from armillary.mechanics.masses.massless import (
     inertial_parameters,
     own_share,
     places,
-    refusal,
+    singular_mass_text,
     tree_masses,
 )
 from armillary.model.system import System
@@ -79,9 +79,9 @@ class RunMasses:
     def _judged(self, values: Mapping[str, float]) -> str:
         masses = self._tree[0]
         numbers = self._places | self._named(values)
-        if masses.own_inertia_suffices(numbers) or not (left := masses.loose(numbers, self._rows)):
+        if masses.own_inertia_suffices(numbers) or not (left := masses.massless_motions(numbers, self._rows)):
             return ""
-        return refusal(self.system, left)
+        return singular_mass_text(self.system, left)
 
     def _named(self, values: Mapping[str, Any]) -> dict[Any, Any]:
         return {self._tree[1](self.system.parameters[name]): value for name, value in values.items()}
