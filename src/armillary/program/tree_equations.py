@@ -16,8 +16,7 @@ from armillary.algebra.node import truncated
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.gears import GearedTree, embed_gears
-from armillary.mechanics.constraints.multipliers import Formalism as TreeFormalism
-from armillary.mechanics.constraints.multipliers import constrained_accelerations
+from armillary.mechanics.constraints.multipliers import TreeFormalism, constrained_accelerations
 from armillary.mechanics.constraints.reduced_equations import dependent_rates, reduced_equations
 from armillary.mechanics.constraints.reduction import Reduction, reduce_system
 from armillary.mechanics.formalisms import recursive

@@ -21,7 +21,7 @@ _DAMPED = 2000  # turns towards the smallest gaps
 _STIFF = 1e6  # weight of what is kept, where gaps cannot be closed and all rows compete
 
 
-class Chance:
+class ScatterNumbers:
     """Numbers that scatter starts, the same in every language: s ← 16807 s mod (2³¹ − 1), exact in doubles.
 
     Source: Park and Miller (1988), Random number generators: good ones are hard to find, CACM 31, 1192–1201.
@@ -53,7 +53,7 @@ class GeometryLayout:
 
 
 @dataclass(frozen=True)
-class Figures:
+class GeometryValues:
     """Φ of the rows that have one, b, J and N at one place."""
 
     gap: np.ndarray
@@ -79,10 +79,10 @@ class Geometry:
         factors = np.concatenate([np.ones(len(layout.gaps) + layout.rows), by_speed])
         return Geometry(layout, lambda t, q: factors * self.values(t, q))
 
-    def at(self, t: float, q: np.ndarray) -> Figures:
+    def at(self, t: float, q: np.ndarray) -> GeometryValues:
         return self.figures(self.values(t, q))
 
-    def figures(self, numbers: np.ndarray) -> Figures:
+    def figures(self, numbers: np.ndarray) -> GeometryValues:
         """Numbers of the layout, each in its place."""
         layout = self.layout
         n_gaps, m = len(layout.gaps), layout.rows
@@ -93,9 +93,9 @@ class Geometry:
             jacobian[i, j] = v
         for (i, j), v in zip(layout.rates, numbers[start + len(layout.jacobian) :], strict=True):
             rates[i, j] = v
-        return Figures(numbers[:n_gaps], numbers[n_gaps:start], jacobian, rates)
+        return GeometryValues(numbers[:n_gaps], numbers[n_gaps:start], jacobian, rates)
 
-    def off(self, here: Figures) -> float:
+    def off(self, here: GeometryValues) -> float:
         """The largest gap, of the size of its row: the gap that a unit of the most effective speed makes.
 
         A row that vanishes near a singular place has at least a ten-thousandth of the largest one's size: its
@@ -161,13 +161,13 @@ class Geometry:
         return here.gap
 
     @staticmethod
-    def _held(here: Figures, J: np.ndarray, allowed: np.ndarray, kept: Sequence[int]) -> np.ndarray:
+    def _held(here: GeometryValues, J: np.ndarray, allowed: np.ndarray, kept: Sequence[int]) -> np.ndarray:
         """Rows for the coordinates that stay, scaled to the rows of the loops: both are solved together."""
         rows = here.rates[list(kept)][:, allowed]
         own = np.max(np.abs(rows), axis=1, initial=0.0, keepdims=True)
         return rows * (np.max(np.abs(J), initial=0.0) / np.where(own > 0.0, own, 1.0))
 
-    def lengths(self, here: Figures) -> np.ndarray:
+    def lengths(self, here: GeometryValues) -> np.ndarray:
         """How far a unit of the most effective speed moves each coordinate."""
         own = np.max(np.abs(here.rates), axis=1, initial=0.0)
         return np.where(own > 0.0, own, 1.0)
@@ -176,11 +176,11 @@ class Geometry:
         self,
         t: float,
         q: np.ndarray,
-        here: Figures,
+        here: GeometryValues,
         allowed: np.ndarray,
         step: np.ndarray,
         kept: Sequence[int] = (),
-    ) -> tuple[np.ndarray, Figures | None]:
+    ) -> tuple[np.ndarray, GeometryValues | None]:
         """The longest of several shares of a step that makes the gaps smaller."""
         for _ in range(12):
             moved = self.normalised(q + here.rates[:, allowed] @ step)

@@ -22,7 +22,7 @@ from armillary.mechanics.tree.tree import Tree
 from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 
 
-class Formalism(Protocol):
+class TreeFormalism(Protocol):
     """A way to the accelerations of a tree; ``still`` at rest and without gravity, from the loads alone."""
 
     def __call__(self, tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Any]:
@@ -30,7 +30,7 @@ class Formalism(Protocol):
 
 
 def constrained_accelerations(
-    accelerations: Formalism,
+    accelerations: TreeFormalism,
     tree: Tree,
     applied: AppliedLoads,
     constraints: Sequence[ConstraintRow],

@@ -24,7 +24,13 @@ from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.constant_rotations import coordinate_axis, rotated_back, rotation_towards
 from armillary.mechanics.tree.link_modes import link_modes
 from armillary.mechanics.tree.rigid_inertia import point_mass_inertia
-from armillary.mechanics.tree.rotation import Chain, General, Principal, Rotation, Same
+from armillary.mechanics.tree.rotation import (
+    AxisRotation,
+    MatrixRotation,
+    NoRotation,
+    Rotation,
+    RotationChain,
+)
 from armillary.mechanics.tree.tree import (
     ANGULAR,
     LINEAR,
@@ -107,7 +113,7 @@ class _TreeBuilder:
                 oriented = body.orient is not None
             offset = ZEROS
         if not body.assembly.steps and body.name in self.separate_welds:
-            here, offset = self._append(Link(body.name, here, "fixed", offset, Same(), ())), ZEROS
+            here, offset = self._append(Link(body.name, here, "fixed", offset, NoRotation(), ())), ZEROS
         if body.orient is not None and not oriented:
             turned = matrix_product(turned, body.orient)
         if flexed is not None:
@@ -115,7 +121,7 @@ class _TreeBuilder:
             turned, offset = IDENTITY, ZEROS
         if body.flex is not None:
             if not body.assembly.steps or turned != IDENTITY or offset != ZEROS:
-                axes: Rotation = Same() if turned == IDENTITY else General(turned)
+                axes: Rotation = NoRotation() if turned == IDENTITY else MatrixRotation(turned)
                 here = self._append(Link(body.name, here, "fixed", offset, axes, ()))
                 turned, offset = IDENTITY, ZEROS
             self._make_flexible(body, here)
@@ -139,11 +145,11 @@ class _TreeBuilder:
         own = len(self.links)
         rotation: Rotation
         if turned != IDENTITY:
-            rotation = General(matrix_product(turned, step.rotation, f"E_{name}"))
+            rotation = MatrixRotation(matrix_product(turned, step.rotation, f"E_{name}"))
         elif step.axis is not None:
-            rotation = Principal(step.axis, fn.cos(step.angle), fn.sin(step.angle))
+            rotation = AxisRotation(step.axis, fn.cos(step.angle), fn.sin(step.angle))
         else:
-            rotation = Same() if step.rotation == IDENTITY else General(step.rotation)
+            rotation = NoRotation() if step.rotation == IDENTITY else MatrixRotation(step.rotation)
         return self._append(
             Link(
                 name,
@@ -174,10 +180,10 @@ class _TreeBuilder:
         principal = coordinate_axis(axis)
         if principal is not None:
             i, sign = principal
-            rotation: Rotation = Principal(i, c, s if sign > 0 else -s)
+            rotation: Rotation = AxisRotation(i, c, s if sign > 0 else -s)
         else:
             constant, i, sign = rotation_towards(axis)
-            rotation = Chain(constant, Principal(i, c, s if sign > 0 else -s))
+            rotation = RotationChain(constant, AxisRotation(i, c, s if sign > 0 else -s))
             turned = rotated_back(constant, turned)
         freedom = self._freedom(step.speed, ANGULAR + i, sign)
         return self._append(Link(name, here, "turn", offset, rotation, (freedom,))), turned
@@ -186,7 +192,7 @@ class _TreeBuilder:
         axis = matrix_vector(turned, step.axis)
         offset = add(offset, scaled(axis, step.distance))
         principal = coordinate_axis(axis)
-        rotation: Rotation = Same()
+        rotation: Rotation = NoRotation()
         if principal is not None:
             i, sign = principal
         else:
@@ -223,18 +229,20 @@ class _TreeBuilder:
             matrix = matrix_product(matrix, orient, f"R_{name}")
         if isinstance(step, Tumble):
             freedoms = tuple(self._freedom(u, ANGULAR + i) for i, u in enumerate(step.speeds))
-            link = Link(name, here, "tumble", offset, General(matrix), freedoms)
+            link = Link(name, here, "tumble", offset, MatrixRotation(matrix), freedoms)
         else:
             offset = add(offset, matrix_vector(turned, step.position))
             freedoms = tuple(self._freedom(u, LINEAR + i) for i, u in step.linear.items())
             freedoms += tuple(self._freedom(u, ANGULAR + i) for i, u in step.angular.items())
-            axes: Rotation = General(turned) if step.velocity == "parent" and turned != IDENTITY else SAME
+            axes: Rotation = (
+                MatrixRotation(turned) if step.velocity == "parent" and turned != IDENTITY else SAME
+            )
             link = Link(
                 name,
                 here,
                 "drift",
                 offset,
-                General(matrix),
+                MatrixRotation(matrix),
                 freedoms,
                 velocity=step.velocity,
                 velocity_axes=axes,

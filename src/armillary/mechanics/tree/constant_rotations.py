@@ -7,7 +7,7 @@ from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.triples import Matrix, Triple, cross_triples, is_zero, transposed, unit
-from armillary.mechanics.tree.rotation import Chain, General, Principal
+from armillary.mechanics.tree.rotation import AxisRotation, MatrixRotation, RotationChain
 from armillary.model.joints.base import across
 
 
@@ -29,7 +29,7 @@ def _adapted_axes(axis: Triple) -> Matrix:
     return transposed((axis, second, third))
 
 
-def rotation_towards(axis: Triple) -> tuple[Principal | General | Chain, int, int]:
+def rotation_towards(axis: Triple) -> tuple[AxisRotation | MatrixRotation | RotationChain, int, int]:
     """(R, k, ±1): a constant rotation that takes ± coordinate axis k to an axis, as cheap as may be.
 
     Any axis is reached by two turns about coordinate axes, R = R_i(φ) R_j(θ), or by one where it lies in a
@@ -38,7 +38,7 @@ def rotation_towards(axis: Triple) -> tuple[Principal | General | Chain, int, in
     """
     numbers = [_number(x) for x in axis]
     if any(x is None for x in numbers):
-        return General(_adapted_axes(axis)), 0, 1
+        return MatrixRotation(_adapted_axes(axis)), 0, 1
     a = [float(x) for x in numbers]  # type: ignore[arg-type]
     # e_k is turned about j in the plane of k and i, then about i; for the largest k least is left to turn.
     k = max(range(3), key=lambda n: (abs(a[n]), -n))
@@ -49,15 +49,15 @@ def rotation_towards(axis: Triple) -> tuple[Principal | General | Chain, int, in
     second = _about(j, k, i, math.asin(max(-1.0, min(1.0, a[i]))))
     if is_zero(first.sine):
         return second, k, sign
-    return Chain(first, second), k, sign
+    return RotationChain(first, second), k, sign
 
 
-def _about(axis: int, start: int, end: int, angle: float) -> Principal:
+def _about(axis: int, start: int, end: int, angle: float) -> AxisRotation:
     """The turn about a coordinate axis that moves ``start`` towards ``end``."""
     upwards = (axis + 1) % 3 == start
     c, s = _exact(math.cos(angle)), _exact(math.sin(angle))
     assert end == 3 - axis - start
-    return Principal(axis, c, s if upwards else -s)
+    return AxisRotation(axis, c, s if upwards else -s)
 
 
 def _exact(x: float) -> Any:
@@ -71,7 +71,7 @@ def _number(x: Any) -> float | None:
     return float(x)
 
 
-def rotated_back(rotation: Principal | General | Chain, turned: Matrix) -> Matrix:
+def rotated_back(rotation: AxisRotation | MatrixRotation | RotationChain, turned: Matrix) -> Matrix:
     """Rᵀ times a matrix."""
     columns = [rotation.to_child(column) for column in transposed(turned)]
     return transposed(tuple(tuple(_tidy(x) for x in column) for column in columns))  # type: ignore[arg-type]

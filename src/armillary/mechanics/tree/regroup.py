@@ -34,7 +34,7 @@ from armillary.algebra.triples import (
     unit,
 )
 from armillary.mechanics.tree.rigid_inertia import moment_inertia, point_mass_inertia
-from armillary.mechanics.tree.rotation import Chain, Rotation, Same
+from armillary.mechanics.tree.rotation import NoRotation, Rotation, RotationChain
 from armillary.mechanics.tree.tree import Link, Tree, with_inertia
 
 CHOICES = ("sparsest", "first", "second", "flat")
@@ -69,8 +69,8 @@ def _with_rotors_at_rest(tree: Tree) -> Tree:
     for i, link in enumerate(links):
         if i in carrying_others or not _is_rotor(link):
             continue
-        turning = link.rotation.second if isinstance(link.rotation, Chain) else link.rotation
-        at_rest = link.rotation.first if isinstance(link.rotation, Chain) else Same()
+        turning = link.rotation.second if isinstance(link.rotation, RotationChain) else link.rotation
+        at_rest = link.rotation.first if isinstance(link.rotation, RotationChain) else NoRotation()
         links[i] = replace(link, rotation=at_rest)
         for name, p in placements.items():
             if p.link == i:
@@ -81,7 +81,7 @@ def _with_rotors_at_rest(tree: Tree) -> Tree:
 
 
 def _is_rotor(link: Link) -> bool:
-    if link.step != "turn" or link.modes is not None or isinstance(link.rotation, Same):
+    if link.step != "turn" or link.modes is not None or isinstance(link.rotation, NoRotation):
         return False
     k = link.freedoms[0].direction
     J = link.inertia
@@ -150,4 +150,4 @@ def _constant_rotation(child: Link) -> Rotation:
     """
     if child.step in ("slide", "fixed"):
         return child.rotation
-    return child.rotation.first if isinstance(child.rotation, Chain) else Same()
+    return child.rotation.first if isinstance(child.rotation, RotationChain) else NoRotation()

@@ -27,7 +27,7 @@ from armillary.algebra.triples import (
     scaled_matrix,
 )
 from armillary.mechanics.tree.rigid_inertia import point_mass_inertia
-from armillary.mechanics.tree.rotation import General
+from armillary.mechanics.tree.rotation import MatrixRotation
 from armillary.mechanics.tree.tree import Placement
 from armillary.model.body import Body
 from armillary.model.flexible.attachment import Nodal
@@ -84,7 +84,7 @@ class RigidGroup:
     def with_body(self, body: Body, at: Placement, read: Reader) -> Self:
         """The group with one more body and its flexible part."""
         centre = at.point(tuple(read(x) for x in body.com_coordinates))
-        own = at.turned_inertia(General(body.inertia).map(read).matrix)
+        own = at.turned_inertia(MatrixRotation(body.inertia).map(read).matrix)
         group = replace(self, bodies=(*self.bodies, body)).with_mass(read(body.mass), centre, own)
         if body.flex is None or not body.flex.part.mass:
             return group
@@ -129,7 +129,7 @@ def rigid_groups(system: System, read: Reader, *, separate_flexible: bool) -> Ri
             nodes[placements[body.name].link] = body
             continue
         place = base.point(tuple(read(x) for x in body.at))
-        orient = General(body.orient or IDENTITY).map(read).matrix
+        orient = MatrixRotation(body.orient or IDENTITY).map(read).matrix
         begins = body.assembly.steps or base.link < GROUND or (separate_flexible and body.flex is not None)
         if begins:
             groups.append(RigidGroup(body, base.link, place, base.rotation, orient))

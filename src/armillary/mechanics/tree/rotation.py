@@ -35,7 +35,7 @@ from armillary.algebra.triples import (
 
 
 @dataclass(frozen=True, eq=False)
-class Same:
+class NoRotation:
     """No rotation."""
 
     def to_parent(self, v: Triple) -> Triple:
@@ -50,12 +50,12 @@ class Same:
     def general_to_parent(self, a: Matrix, name: str) -> Matrix:
         return a
 
-    def map(self, f: Callable[[Any], Any]) -> Same:
+    def map(self, f: Callable[[Any], Any]) -> NoRotation:
         return self
 
 
 @dataclass(frozen=True, eq=False)
-class Principal:
+class AxisRotation:
     """A turn about coordinate axis ``axis`` by the angle with this cosine and sine."""
 
     axis: int
@@ -107,12 +107,12 @@ class Principal:
         out[j][i], out[k][i] = column[j], column[k]
         return named_matrix(out, name)
 
-    def map(self, f: Callable[[Any], Any]) -> Principal:
-        return Principal(self.axis, f(self.cosine), f(self.sine))
+    def map(self, f: Callable[[Any], Any]) -> AxisRotation:
+        return AxisRotation(self.axis, f(self.cosine), f(self.sine))
 
 
 @dataclass(frozen=True, eq=False)
-class General:
+class MatrixRotation:
     """A rotation by its full matrix."""
 
     matrix: Matrix
@@ -131,16 +131,16 @@ class General:
         half = named_matrix(matrix_product(self.matrix, a), f"{name}_half")
         return named_matrix(matrix_product(half, transposed(self.matrix)), name)
 
-    def map(self, f: Callable[[Any], Any]) -> General:
-        return General(tuple(tuple(f(x) for x in row) for row in self.matrix))  # type: ignore[arg-type]
+    def map(self, f: Callable[[Any], Any]) -> MatrixRotation:
+        return MatrixRotation(tuple(tuple(f(x) for x in row) for row in self.matrix))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class RotationChain:
     """A constant rotation (parent side) followed by another one: axes that are not the parent's own."""
 
-    first: Principal | General | Chain
-    second: Principal
+    first: AxisRotation | MatrixRotation | RotationChain
+    second: AxisRotation
 
     def to_parent(self, v: Triple) -> Triple:
         return self.first.to_parent(self.second.to_parent(v))
@@ -154,11 +154,11 @@ class Chain:
     def general_to_parent(self, a: Matrix, name: str) -> Matrix:
         return self.first.general_to_parent(self.second.general_to_parent(a, f"{name}_joint"), name)
 
-    def map(self, f: Callable[[Any], Any]) -> Chain:
-        return Chain(self.first.map(f), self.second.map(f))
+    def map(self, f: Callable[[Any], Any]) -> RotationChain:
+        return RotationChain(self.first.map(f), self.second.map(f))
 
 
-Rotation = Same | Principal | General | Chain
+Rotation = NoRotation | AxisRotation | MatrixRotation | RotationChain
 
 
 def _named_triple(v: Triple) -> Triple:

@@ -27,9 +27,9 @@ from armillary.algebra.triples import (
     times,
 )
 from armillary.mechanics.tree.link_modes import LinkModes
-from armillary.mechanics.tree.rotation import General, Rotation, Same
+from armillary.mechanics.tree.rotation import MatrixRotation, NoRotation, Rotation
 
-SAME = Same()
+SAME = NoRotation()
 ANGULAR, LINEAR = 0, 3  # directions 0 to 2 turn about, 3 to 5 move along the link's x, y, z
 MODAL = 6  # not a direction: a mode of a flexible link
 
@@ -115,7 +115,7 @@ class Link:
             freedoms=tuple(d.map(f) for d in self.freedoms),
             mass=f(self.mass),
             first=tuple(f(x) for x in self.first),
-            inertia=General(self.inertia).map(f).matrix,
+            inertia=MatrixRotation(self.inertia).map(f).matrix,
             velocity_axes=self.velocity_axes.map(f),
             modes=None if self.modes is None else self.modes.map(f),
             columns=tuple((_mapped(a, f), _mapped(b, f)) for a, b in self.columns),
@@ -142,7 +142,9 @@ class Placement:
     def turned_inertia(self, inertia: Matrix) -> Matrix:
         """An inertia in the body's axes, in the link's."""
         return (
-            inertia if self.rotation == IDENTITY else General(self.rotation).symmetric_to_parent(inertia, "")
+            inertia
+            if self.rotation == IDENTITY
+            else MatrixRotation(self.rotation).symmetric_to_parent(inertia, "")
         )
 
 
@@ -177,7 +179,7 @@ class Tree:
     def map(self, f: Callable[[Any], Any]) -> Tree:
         """The same tree over other scalars."""
         placements = {
-            name: Placement(p.link, General(p.rotation).map(f).matrix, tuple(f(x) for x in p.origin))
+            name: Placement(p.link, MatrixRotation(p.rotation).map(f).matrix, tuple(f(x) for x in p.origin))
             for name, p in self.placements.items()
         }
         return Tree(tuple(link.map(f) for link in self.links), tuple(f(x) for x in self.gravity), placements)
@@ -203,7 +205,7 @@ def with_inertia(link: Link, mass: Any, first: Triple, inertia: Matrix) -> Link:
         link,
         mass=_settled(plus(link.mass, mass)),
         first=tuple(_settled(x) for x in add(link.first, first)),
-        inertia=General(matrix_sum(link.inertia, inertia)).map(_settled).matrix,
+        inertia=MatrixRotation(matrix_sum(link.inertia, inertia)).map(_settled).matrix,
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection
 import numpy as np
 
 from armillary.errors import ParameterError
-from armillary.mechanics.constraints.assembly import Chance, Geometry
+from armillary.mechanics.constraints.assembly import Geometry, ScatterNumbers
 from armillary.mechanics.constraints.loop_closure import gap_text, movable_speeds, redundant_text
 from armillary.mechanics.constraints.reduction import Reduction
 
@@ -98,7 +98,7 @@ def check_redundant(geometry: Geometry, reduction: Reduction, t: float, q: np.nd
 
 def _too_many_named(geometry: Geometry, t: float, q: np.ndarray, kept: list[int]) -> bool:
     """Whether more is named than the loops leave free, wherever they are."""
-    chance = Chance()
+    chance = ScatterNumbers()
     gaps = list(geometry.layout.gaps)
     free = []
     lengths = geometry.lengths(geometry.at(t, q))
@@ -122,7 +122,7 @@ def _from_elsewhere(
     """Of the ways to close the loops that scattered starts lead to, the one nearest to q (None: none does),
     and the place with the smallest gaps met, which are ``least`` at ``best`` before.
     """
-    chance = Chance()
+    chance = ScatterNumbers()
     found = []
     here = geometry.at(t, q)
     rates, lengths = here.rates[:, moving], geometry.lengths(here)

@@ -18,7 +18,7 @@ from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ParameterError
-from armillary.mechanics.constraints.assembly import Figures, Geometry, GeometryLayout
+from armillary.mechanics.constraints.assembly import Geometry, GeometryLayout, GeometryValues
 from armillary.mechanics.constraints.loop_closure import movable_speeds
 from armillary.model.space.initial_motion import mass_centre_starts
 from armillary.program.directions import Direction
@@ -174,7 +174,7 @@ class Derived:
         self.u[:, moving] += steps
 
     def _close_positions(
-        self, geometry: Geometry, here: Figures, changed: np.ndarray, named: set[str]
+        self, geometry: Geometry, here: GeometryValues, changed: np.ndarray, named: set[str]
     ) -> None:
         """With the speeds moving that assembly may have moved, and what is named kept; of more names than the
         loops leave free, those of dependent coordinates are first guesses.
@@ -208,7 +208,7 @@ class Derived:
             e = self._place.q[four]
             self.q[:, four] -= np.outer(self.q[:, four] @ e, e)
 
-    def _rates(self, geometry: Geometry) -> list[Figures]:
+    def _rates(self, geometry: Geometry) -> list[GeometryValues]:
         """How the figures of the constraints move, direction by direction."""
         numbers = self._starts.geometry(self._values, self._moved())
         return [geometry.figures(column) for column in numbers.T]

@@ -52,7 +52,7 @@ def appendage(
     return Appendage(
         P,
         [add(h, cross_triples(arm, p)) for h, p in zip(H, P, strict=True)],
-        reduced_equations(part, total_mass),
+        reduced_modal_mass(part, total_mass),
         _plain(part.K),
         _plain(part.C),
         [read(q) for q in body.flex.coordinates],
@@ -61,7 +61,7 @@ def appendage(
     )
 
 
-def reduced_equations(part: FlexiblePart, total_mass: Any) -> Square:
+def reduced_modal_mass(part: FlexiblePart, total_mass: Any) -> Square:
     """M − PᵀP/M_total."""
     shared = part.P.T @ part.P
     if isinstance(total_mass, Expr):

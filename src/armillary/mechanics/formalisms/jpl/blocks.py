@@ -40,7 +40,7 @@ from armillary.algebra.triples import (
 from armillary.mechanics.formalisms.jpl.attitude import Attitude
 from armillary.mechanics.formalisms.jpl.barycentres import Barycentres
 from armillary.mechanics.formalisms.jpl.vehicle import NodeLoad, Vehicle
-from armillary.mechanics.tree.rotation import General
+from armillary.mechanics.tree.rotation import MatrixRotation
 
 
 class Blocks:
@@ -69,7 +69,7 @@ class Blocks:
         self.phi = [
             a
             if attitude.R[k] == IDENTITY
-            else General(attitude.R[k]).symmetric_to_parent(a, f"Phi_{names[k]}")
+            else MatrixRotation(attitude.R[k]).symmetric_to_parent(a, f"Phi_{names[k]}")
             for k, a in enumerate(augmented or fixed.augmented)
         ]
 
