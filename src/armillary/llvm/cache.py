@@ -85,7 +85,7 @@ def fetch(name: str) -> bytes | None:
 
 
 def _check(name: str, content: bytes) -> bytes:
-    """What tells that a content is whole, and that it is the one of this name."""
+    """A checksum of a name and its content."""
     return hashlib.blake2b(content, digest_size=20, key=name.encode()).digest()
 
 

@@ -66,7 +66,7 @@ def engine(
 ) -> Any:
     """Modules linked into one, optimised by these passes and compiled; the code lives as long as the engine.
 
-    ``name`` tells all that decides the code; code of that name is taken from the cache where it is there, and
+    ``name`` holds all that decides the code; code of that name is taken from the cache where it is there, and
     then no text is made. "" for code that is of use in this process only. ``adjust`` changes the linked
     module before it is optimised.
 

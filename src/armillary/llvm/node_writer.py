@@ -358,7 +358,7 @@ class Writer:
         return self.emit(f"uitofp {self.module.truth} {self.emit(operation)} to {self.real}")
 
     def intrinsic(self, name: str, *args: str) -> str:
-        """A function that LLVM knows."""
+        """An intrinsic function of LLVM."""
         passed = ", ".join(f"{self.real} {a}" for a in args)
         return self.emit(f"call {self.real} @llvm.{name}.{self.module.suffix}({passed})")
 

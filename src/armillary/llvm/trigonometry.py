@@ -2,9 +2,9 @@
 
 Every angle is reduced by the nearest multiple n of π/2 to r + e (``vector_math/quarter_turns.py``). The
 minimax polynomials of fdlibm (Sun Microsystems 1993, k_sin.c, k_cos.c) give sin and cos of r + e, to first
-order in e, and n mod 4 tells which is which and their signs. Below 1 ulp for |x| < 8·10⁵ (tested; without e
-it is up to 1.7). Of a larger angle, infinity or NaN the library's functions are asked; the
-others in the group do not notice.
+order in e, and n mod 4 decides which is which and their signs. Below 1 ulp for |x| < 8·10⁵ (tested; without e
+it is up to 1.7). Of a larger angle, infinity or NaN the library's functions are called; the
+others in the group are not affected.
 
 A library call takes one angle at a time and saves registers around it; here a vector holds all of a group's
 angles.

@@ -14,7 +14,7 @@ from armillary.ensembles.engines.metric_slots import look_function
 from armillary.ensembles.plan import AT_ONCE, KEPT, LOOKED, NOT_RUN, Plan
 from armillary.llvm.builder import ADDRESS, NOTHING, REAL, WHOLE, Code, Value, Variable, Vector
 from armillary.llvm.node_writer import Module
-from armillary.runtime.loop.layout import FIELDS, Reason, Shape
+from armillary.runtime.loop.layout import FIELDS, LoopShape, Reason
 
 # Addresses: of a record and work room to begin with and those in use; of arrays with a column per run; of the
 # model's functions.
@@ -25,7 +25,7 @@ ARGUMENTS = (
 )  # fmt: skip
 
 
-def scalar_modules(plan: Plan, shape: Shape, again: int) -> tuple[str, str]:
+def scalar_modules(plan: Plan, shape: LoopShape, again: int) -> tuple[str, str]:
     """The module of the loop over runs, ``runs(count, stride, rows, addresses…)``, and that of the metrics.
     ``again``: the status of a run that needs a change of configuration.
     """
@@ -37,7 +37,7 @@ def scalar_modules(plan: Plan, shape: Shape, again: int) -> tuple[str, str]:
 class _Runs(Code):
     """The function under construction."""
 
-    def __init__(self, plan: Plan, shape: Shape, again: int) -> None:
+    def __init__(self, plan: Plan, shape: LoopShape, again: int) -> None:
         self.module = ir.Module("runs")
         kind = ir.FunctionType(NOTHING, (WHOLE, WHOLE, WHOLE, *[ADDRESS] * len(ARGUMENTS)))
         super().__init__(ir.Function(self.module, kind, "runs"))

@@ -59,7 +59,7 @@ _RESERVED = (
 
 
 @dataclass(frozen=True)
-class Looking:
+class MetricsCode:
     """What metrics do at a row, as C: ``text`` reads ``out``, ``t`` and ``slot``. The thread holds the slots
     at these places, others it finds in memory.
     """
@@ -98,10 +98,10 @@ def kernel(
     stages: int,
     precision: str = "double",
     history: Sequence[int] = (),
-    looking: Looking = Looking(),  # noqa: B008
+    metrics: MetricsCode = MetricsCode(),  # noqa: B008
 ) -> Kernel:
     """The kernel for runs that differ in the parameters ``varying``; the columns ``history`` are kept."""
-    return _Writer(program, frozenset(varying)).kernel(stages, precision, history, looking)
+    return _Writer(program, frozenset(varying)).kernel(stages, precision, history, metrics)
 
 
 def cpu_header() -> str:
@@ -150,7 +150,7 @@ class _Writer:
 
     # ---------------------------------------------------------------- the text
 
-    def kernel(self, stages: int, precision: str, history: Sequence[int], looking: Looking) -> Kernel:
+    def kernel(self, stages: int, precision: str, history: Sequence[int], metrics: MetricsCode) -> Kernel:
         program, real = self.program, PRECISIONS[precision]
         functions = "\n".join([*self.ordinary(), *self.normalise()])
         own = self.precompute()
@@ -162,14 +162,14 @@ class _Writer:
             "title": comment(program.name),
             "version": VERSION,
             "cost": counts(program.derivatives.operations),
-            "constants_told": f"{len(self.shared)} constants of all runs, {len(self.own)} of each",
+            "constants_text": f"{len(self.shared)} constants of all runs, {len(self.own)} of each",
             "real": real,
             "states": str(len(program.state)),
             "memory": str(len(program.memory)),
             "outputs": str(len(program.outputs.results)),
             "events": str(len(program.events.results)),
             "stages": str(stages),
-            "slots": str(len(looking.places)),
+            "slots": str(len(metrics.places)),
             "own": str(len(self.own)),
             "shared_space": "CONSTANT" if self._fits_constant_memory() else "__device__",
             "shared_room": str(max(1, len(self.shared))),
@@ -184,12 +184,12 @@ class _Writer:
             "shown_memory": shown,
             "kept": str(len(history)),
             "keeping": _lines(16, [f"row[{k} * count] = out[{column}];" for k, column in enumerate(history)]),
-            "looking": looking.text,
+            "metrics": metrics.text,
             "slots_taken": _lines(
-                4, [f"slot[{k}] = slots[{i} * count + run];" for k, i in enumerate(looking.places)]
+                4, [f"slot[{k}] = slots[{i} * count + run];" for k, i in enumerate(metrics.places)]
             ),
             "slots_given": _lines(
-                4, [f"slots[{i} * count + run] = slot[{k}];" for k, i in enumerate(looking.places)]
+                4, [f"slots[{i} * count + run] = slot[{k}];" for k, i in enumerate(metrics.places)]
             ),
             "next_start": "rest[i]" if real == "float" else "y[i]",
             "stage_loop": "UNROLL" if len(program.derivatives.nodes) <= _UNROLLED else "ROLLED",
@@ -197,11 +197,11 @@ class _Writer:
         features = {
             "single": real == "float",
             "own": bool(self.own),
-            "slots": bool(looking.places),
+            "slots": bool(metrics.places),
             "update": bool(program.update.results),
-            "outputs": bool(history or looking.text),
+            "outputs": bool(history or metrics.text),
             "history": bool(history),
-            "looks": bool(looking.text),
+            "looks": bool(metrics.text),
             "normalise": bool(program.quaternions or program.corrected),
             "watched": bool(program.events.results),
         }

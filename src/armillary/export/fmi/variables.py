@@ -22,7 +22,7 @@ from armillary.runtime.models.compiling import compile_equations
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable as modelDescription.xml tells it."""
+    """A variable of modelDescription.xml."""
 
     name: str
     reference: int

@@ -44,14 +44,14 @@ def assembly_data(loops: Assembly, array: Array, names: Names) -> list[str]:
         whole.append((f"unit_from({len(starts)})", starts, "first Euler parameters"))
     for name, values, about in whole:
         lines += array("integer", name, [str(v) for v in values] or ["integer ::"], about)
-    told = [
+    flagged = [
         ("dependent(n_speeds)", loops.dependent, "speeds that move first"),
         ("holding(n_speeds)", loops.holding, "all that the gaps depend on"),
         ("whole_state(n_places)", loops.whole, "coordinates that are given where a whole state is"),
     ]
     if loops.redundant:
-        told.append(("is_kept(n_rows)", loops.kept, "rows that are not redundant"))
-    for name, flags, about in told:
+        flagged.append(("is_kept(n_rows)", loops.kept, "rows that are not redundant"))
+    for name, flags, about in flagged:
         lines += array("logical", name, [".true." if f else ".false." for f in flags], about)
     lines += array(
         "real(dp)", "first_guess(n_places)", [literal(x) for x in loops.first], "where a search starts"

@@ -19,7 +19,7 @@ WIDTH = 130
 
 
 @dataclass(frozen=True)
-class Entry:
+class NamelistEntry:
     """A value of a group: its name there, its place in the program, its example, and what it means."""
 
     name: str
@@ -45,26 +45,28 @@ def parameter_fields(made: Source) -> tuple[str, ...]:
     return names(p.name for p in made.description.parameters)
 
 
-def groups(made: Source) -> dict[str, list[Entry]]:
+def groups(made: Source) -> dict[str, list[NamelistEntry]]:
     """The groups of a run file besides &run."""
     d = made.description
     states = zip(names(s.name for s in d.states), d.states, strict=True)
     stored = list(enumerate(zip(names(m.name for m in d.memory), d.memory, strict=True)))
 
-    def memory(inputs: bool) -> list[Entry]:
+    def memory(inputs: bool) -> list[NamelistEntry]:
         return [
-            Entry(name, f"stored_({i + 1})", m.initial / m.factor, note(m.units, m.about), m.factor)
+            NamelistEntry(name, f"stored_({i + 1})", m.initial / m.factor, note(m.units, m.about), m.factor)
             for i, (name, m) in stored
             if m.input is inputs and m.plain
         ]
 
     found = {
         "parameters": [
-            Entry(name, f"p_%{name}", v, note(p.units, p.about), required=p.default is None and p.needed)
+            NamelistEntry(
+                name, f"p_%{name}", v, note(p.units, p.about), required=p.default is None and p.needed
+            )
             for name, p, v in zip(parameter_fields(made), d.parameters, made.values, strict=True)
         ],
         "initial": [
-            Entry(name, f"state_({i + 1})", x.initial / x.factor, note(x.units, x.about), x.factor)
+            NamelistEntry(name, f"state_({i + 1})", x.initial / x.factor, note(x.units, x.about), x.factor)
             for i, (name, x) in enumerate(states)
         ],
         "inputs": memory(True),
@@ -97,7 +99,7 @@ def program_text(made: Source) -> str:
     return fill(template(__package__, "program.txt"), values, features(made))
 
 
-def _reader(group: str, entries: Sequence[Entry], places: int) -> str:
+def _reader(group: str, entries: Sequence[NamelistEntry], places: int) -> str:
     """The subroutine that reads one group; for the first ``places`` it notes whether they are given."""
     listing = listed([e.name for e in entries], WIDTH, " " * 6, " &")
     lines = ["", f"  subroutine read_{group}()", "    integer :: code_", "    real(dp) :: &", *listing]
@@ -137,7 +139,7 @@ def example_namelist(made: Source) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _lines(entries: Iterable[Entry]) -> list[str]:
+def _lines(entries: Iterable[NamelistEntry]) -> list[str]:
     return [f"  {e.name} = {e.value!r}" + (f"  ! {e.about}" if e.about else "") for e in entries]
 
 

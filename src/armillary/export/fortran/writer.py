@@ -24,7 +24,7 @@ from armillary.export.text.heading import head, note, operations_text, readme_ta
 from armillary.export.text.helpers import helpers, needed
 from armillary.export.text.layout import bytes_of, listed, partial_sums, wrapped
 from armillary.export.text.numbers import reference_text
-from armillary.export.text.source import Sections, Source, Told, source
+from armillary.export.text.source import SectionFunction, Sections, Source, source
 from armillary.export.text.template import fill, template
 from armillary.program.equations import Equations
 from armillary.program.program import Section
@@ -134,7 +134,7 @@ def _data(made: Source) -> list[str]:
         stops = [".true." if e.stop else ".false." for e in d.events]
         lines += _array("logical", "event_stops(n_events)", stops, "whether the run ends there")
         hidden = [".true." if e.hidden else ".false." for e in d.events]
-        lines += _array("logical", "event_hidden(n_events)", hidden, "whether nobody is told of it")
+        lines += _array("logical", "event_hidden(n_events)", hidden, "whether reports leave it out")
         if any(e.watchman for e in d.events):
             guards = [".true." if e.watchman else ".false." for e in d.events]
             lines += _array(
@@ -181,7 +181,7 @@ def _functions(made: Source, sections: Sections) -> list[str]:
     program = made.program
     texts = [_initial(made), _precompute(made, sections)]
 
-    def add(f: Told) -> None:
+    def add(f: SectionFunction) -> None:
         body = sections.body(f.section)
         targets = [(f"{f.out}({i + 1})", text) for i, text in enumerate(body.results)]
         texts.append(_subroutine(f.name, f.about, body, [f"{f.out}({f.size})"], targets, f.labels))
@@ -213,7 +213,7 @@ def _functions(made: Source, sections: Sections) -> list[str]:
         texts.append(fill(template(__package__, "normalise.txt"), values, features(made)))
     if (loops := made.assembly) is not None:
         about = "Gaps of the loops, elements of J, elements of N"
-        add(Told(loops.section, "geometry", about, loops.section.labels, "numbers", "n_numbers"))
+        add(SectionFunction(loops.section, "geometry", about, loops.section.labels, "numbers", "n_numbers"))
         texts.append(assembly_text(loops, _quoted))
     return texts
 

@@ -20,7 +20,7 @@ from armillary.export.text.layout import listed, wrapped
 from armillary.export.text.names import fields
 from armillary.export.text.numbers import reference_text
 from armillary.export.text.runfile import example_timing
-from armillary.export.text.source import Sections, Source, Told, source
+from armillary.export.text.source import SectionFunction, Sections, Source, source
 from armillary.export.text.template import fill, template
 from armillary.program.equations import Equations
 
@@ -91,7 +91,7 @@ def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]
         "precompute": _precompute(made, sections, package),
     }
 
-    def add(f: Told) -> None:
+    def add(f: SectionFunction) -> None:
         body = sections.body(f.section)
         lines = [f"function {f.out} = {f.name}(t, state, constants, memory) %#ok<INUSD>"]
         lines += [f"% {f.name.upper()}  {f.about}: {operations_text(body.section.operations)}.", *_body(body)]
@@ -119,7 +119,7 @@ def _functions(made: Source, sections: Sections, package: str) -> dict[str, str]
     if (loops := made.assembly) is not None:
         about = "Gaps of the loops, elements of J, elements of N"
         size = str(len(loops.section.results))
-        add(Told(loops.section, "geometry", about, loops.section.labels, "numbers", size))
+        add(SectionFunction(loops.section, "geometry", about, loops.section.labels, "numbers", size))
         found["assembled"] = _assembled(loops, package)
         found["first_guess"] = _first_guess(loops)
     return found

@@ -16,7 +16,7 @@ from armillary.export.text.helpers import helpers, needed
 from armillary.export.text.layout import one_line, wrapped
 from armillary.export.text.names import fields
 from armillary.export.text.printer import Printer
-from armillary.export.text.source import Sections, Source, Told
+from armillary.export.text.source import SectionFunction, Sections, Source
 from armillary.export.text.template import fill, template
 from armillary.program.program import Section
 
@@ -137,7 +137,7 @@ class Module:
         program = self.program
         texts = [self.precompute()]
 
-        def add(f: Told) -> None:
+        def add(f: SectionFunction) -> None:
             body = self.sections.body(f.section)
             lines = [f"def {f.name}({ARGUMENTS}) -> Vector:", *self.body(body, f.about)]
             texts.append("\n".join([*lines, *self.returned(body.results, f.labels)]) + "\n")

@@ -52,14 +52,14 @@ def assembly(equations: Equations) -> Assembly | None:
     results, first = program.geometry.results, len(layout.gaps) + layout.rows
     elements = list(zip(layout.jacobian, results[first:], strict=False))
     size = program.speed_sizes  # motions are in terms of these
-    told = [((place[i], j), e * size[j]) for (i, j), e in elements if i in place]
+    placed = [((place[i], j), e * size[j]) for (i, j), e in elements if i in place]
     rates = [
         ((i, j), e * size[j])
         for (i, j), e in zip(layout.rates, results[first + len(layout.jacobian) :], strict=True)
     ]
     labels = [f"gap {k + 1}" for k in range(len(layout.gaps))]
-    labels += [f"J {i + 1}, {j + 1}" for (i, j), _ in told] + [f"N {i + 1}, {j + 1}" for (i, j), _ in rates]
-    wanted = [*results[: len(layout.gaps)], *(e for _, e in told), *(e for _, e in rates)]
+    labels += [f"J {i + 1}, {j + 1}" for (i, j), _ in placed] + [f"N {i + 1}, {j + 1}" for (i, j), _ in rates]
+    wanted = [*results[: len(layout.gaps)], *(e for _, e in placed), *(e for _, e in rates)]
     # Only the layout of this geometry is read, and its rule for Euler parameters.
     geometry = Geometry(layout, lambda t, q: np.empty(0))
     still = np.zeros(layout.speeds, dtype=bool)
@@ -77,7 +77,7 @@ def assembly(equations: Equations) -> Assembly | None:
         len(rows),
         equations.coordinates,
         layout.speeds,
-        tuple(p for p, _ in told),
+        tuple(p for p, _ in placed),
         tuple(p for p, _ in rates),
         layout.quaternions,
         dependent,

@@ -77,7 +77,7 @@ def body(
     namer: Namer,
 ) -> Body:
     """A section as text; ``places`` says where its symbols stand ("" is the time), ``identifiers`` what they
-    are called, and ``namer`` knows what is taken.
+    are called, and ``namer`` holds what is taken.
     """
     return _Builder(section, printer, places, identifiers, namer.copy()).build()
 
@@ -103,7 +103,7 @@ class _Builder:
         section = self.section
         names = assigned_names(section)
         bases = _bases(section.nodes)
-        told = {n.args[0]: names[n] for n in section.nodes if n.kind == "let" and n in names}
+        chosen = {n.args[0]: names[n] for n in section.nodes if n.kind == "let" and n in names}
         arrival = arrivals(section.nodes)
         angles = self.paired() if self.printer.paired_angles else ()
         for node in section.nodes:
@@ -114,9 +114,9 @@ class _Builder:
             reads = self.reads_of(node.args)
             # What the derivation has named is written under that name, by the node itself or its let.
             wanted = node in names or node in bases
-            wanted = wanted or (len(operand.text) > self.printer.inline and node not in told)
+            wanted = wanted or (len(operand.text) > self.printer.inline and node not in chosen)
             if wanted and not operand.text.isidentifier():  # a name for a name would say nothing
-                name = self.named(told.get(node) or names.get(node))
+                name = self.named(chosen.get(node) or names.get(node))
                 self.steps.append(Step(name, self.printer.at(operand, CHOICE), reads))
                 operand, reads = Operand(name), frozenset((name,))
             self.operands[node], self.reads[node] = operand, reads

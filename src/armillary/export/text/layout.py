@@ -48,7 +48,7 @@ def paragraph(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def bytes_of(text: str) -> int:
-    """The length of a text as a compiler counts it that knows only bytes."""
+    """The length of a text in bytes, as compilers count it."""
     return len(text.encode())
 
 

@@ -109,7 +109,7 @@ class Printer:
     # ---------------------------------------------------------------- operands in places
 
     def at(self, operand: Operand, place: int) -> str:
-        """Text of a number in a place that asks for so much binding."""
+        """Text of a number where an operand must bind at least so strongly."""
         if operand.truth:
             operand = self.as_number(operand.text)
         return operand.text if operand.strength >= place else f"({operand.text})"

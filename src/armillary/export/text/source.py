@@ -32,7 +32,7 @@ ARGUMENTS = (
 _TAKEN = ("main", "test", "self_test", "makefile", "readme", "simulate", "solver")  # names of other files
 
 
-class Told(NamedTuple):
+class SectionFunction(NamedTuple):
     """A section that every language writes as a function of time, state, constants and memory."""
 
     section: Section
@@ -62,34 +62,38 @@ class Source:
         return f"{stem}_system" if stem in _TAKEN else stem
 
     @property
-    def functions(self) -> list[Told]:
+    def functions(self) -> list[SectionFunction]:
         """Derivatives and outputs, and events and update where there are any."""
         program, d = self.program, self.description
         labels, outputs = program.derivatives.labels, [o.name for o in d.outputs]
         signs, events = "The functions whose sign changes are events", [e.name for e in d.events]
         renewed, memory = "The memory for the next step", [m.name for m in d.memory]
         found = [
-            Told(program.derivatives, "derivatives", "Rates of the states", labels, "rates", "n_states"),
-            Told(program.outputs, "outputs", "The outputs, in their units", outputs, "out", "n_outputs"),
+            SectionFunction(
+                program.derivatives, "derivatives", "Rates of the states", labels, "rates", "n_states"
+            ),
+            SectionFunction(
+                program.outputs, "outputs", "The outputs, in their units", outputs, "out", "n_outputs"
+            ),
         ]
         if program.events.results:
-            found.append(Told(program.events, "events", signs, events, "out", "n_events"))
+            found.append(SectionFunction(program.events, "events", signs, events, "out", "n_events"))
         if program.update.results:
-            found.append(Told(program.update, "update", renewed, memory, "new_memory", "n_memory"))
+            found.append(SectionFunction(program.update, "update", renewed, memory, "new_memory", "n_memory"))
         return found
 
     @property
-    def corrections(self) -> list[Told]:
+    def corrections(self) -> list[SectionFunction]:
         """What ``normalise`` is made of: unit Euler parameters, and coordinates of closed loops."""
         program, found = self.program, []
         if program.quaternions:
             about, labels = "Euler parameters divided by their length", program.normalise.labels
             size = str(len(program.normalise.results))
-            found.append(Told(program.normalise, "unit_length", about, labels, "out", size))
+            found.append(SectionFunction(program.normalise, "unit_length", about, labels, "out", size))
         if program.corrected:
             about = "Coordinates with the gaps of closed loops made smaller, by one step of Newton's method"
             names = [self.description.states[i].name for i in program.corrected]
-            found.append(Told(program.correct, "correct", about, names, "out", str(len(names))))
+            found.append(SectionFunction(program.correct, "correct", about, names, "out", str(len(names))))
         return found
 
     def correction_sizes(self, constant: str, first: int, number: Callable[[float], str]) -> list[str]:
@@ -169,7 +173,7 @@ def _check(equations: Equations) -> None:
             or any(s.data.name in equations.configuration.locked for s in event.changes)
         ):
             raise ArmillaryError(
-                f"event '{event.name}' locks or unlocks joints, which asks for other equations while a run "
+                f"event '{event.name}' locks or unlocks joints, which needs other equations while a run "
                 "goes on; exported code holds one set: leave that event out, or run in the process"
             )
         for changed in event.changes if system.constraints else ():

@@ -16,7 +16,7 @@ from armillary.runtime.integrators.records import Functions, Integration, Status
 from armillary.runtime.integrators.sampling import most_rows
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.event_thresholds import LANDING
-from armillary.runtime.loop.layout import FUNCTIONS, Control, Phase, Reason, Shape
+from armillary.runtime.loop.layout import FUNCTIONS, Control, LoopShape, Phase, Reason
 
 CHUNK_SECONDS = 0.1
 _FIRST_CHUNK = 200
@@ -54,7 +54,7 @@ class CompiledRun:
         tolerances = settings.tolerances(functions.n_states)
         adaptive = tableau.control is not None
         inside = adaptive or functions.n_events > 0 or not samples.on_grid(step or inf)
-        self.shape = Shape(
+        self.shape = LoopShape(
             tableau,
             states=functions.n_states,
             memory=functions.n_memory,

@@ -35,11 +35,11 @@ from armillary.runtime.loop.event_thresholds import (
     SUSPECT,
 )
 from armillary.runtime.loop.formulas import EPSILON, combine
-from armillary.runtime.loop.functions import Frame, Program
+from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.layout import Phase, Reason
 
 
-def emit_record(program: Program) -> Frame:
+def emit_record(program: LoopModule) -> LoopFunction:
     """The times of the events that happen now (`crossed`), and the end of the run for one that piles up."""
     f = program.function("record", rare=True)
     last, gap, longest, streak, stuck = (
@@ -66,7 +66,7 @@ def emit_record(program: Program) -> Frame:
     return f
 
 
-def mark_returning(f: Frame) -> None:
+def mark_returning(f: LoopFunction) -> None:
     """`returning`: suspects whose function, after firing, goes back to the side it came from.
 
     By the straight line along the derivative, y + ε k₀, which shows the way even where the height of the
@@ -89,7 +89,7 @@ def mark_returning(f: Frame) -> None:
             returning[k] = f.choose(back, returning[k], 0.0)
 
 
-def end_before_step(f: Frame) -> None:
+def end_before_step(f: LoopFunction) -> None:
     """The end of a run whose last step led past an event; the step is taken back."""
     f.copy(f.shape.states, f.vector("base"), f.vector("state"))
     f["t"] = f["t_old"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from armillary.llvm.builder import REAL
 from armillary.runtime.loop.formulas import dense_coefficients, dense_state
-from armillary.runtime.loop.functions import Frame, Program
+from armillary.runtime.loop.functions import LoopFunction, LoopModule
 
 
-def emit_prepare(program: Program) -> Frame:
+def emit_prepare(program: LoopModule) -> LoopFunction:
     """The coefficients F of the step just taken, computed once and only when a value is asked for.
 
     Where kₛ was needed for the error (dopri5), it is that of the state before normalisation.
@@ -21,7 +21,7 @@ def emit_prepare(program: Program) -> Frame:
     return f
 
 
-def emit_probe(program: Program, prepare: Frame) -> Frame:
+def emit_probe(program: LoopModule, prepare: LoopFunction) -> LoopFunction:
     """`probe(x)`: the state at t_old + x, into the vector `point`, normalised.
 
     Never inlined: an event is located and then fired on exactly the same bits.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armillary.llvm.builder import Value, Vector
-from armillary.runtime.loop.functions import Frame
+from armillary.runtime.loop.functions import LoopFunction
 
 Values = Sequence[Value]
 
@@ -61,7 +61,7 @@ def solved(p: Values, right: Values) -> list[Value]:
     return times(size, plus(right, rate(p, right)))
 
 
-def solved_unit(f: Frame, p: Values, right: Values) -> list[Value]:
+def solved_unit(f: LoopFunction, p: Values, right: Values) -> list[Value]:
     """The unit e of (1 − A(p)) e + μ e = r, with the multiplier μ of its length.
 
     (1 + μ)² = r·r − ¼ p·p,  e = ( (1 + μ) + A(p) ) r / r·r; where p is so large that there is no such μ, e is
@@ -79,7 +79,7 @@ def solved_across(p: Values, right: Values, e: Values) -> list[Value]:
     return minus(free, times(dot(e, free) / dot(e, beside), beside))
 
 
-def unit(f: Frame, e: Values) -> list[Value]:
+def unit(f: LoopFunction, e: Values) -> list[Value]:
     """e made unit."""
     return times(1.0 / f.root(dot(e, e)), e)
 

@@ -34,11 +34,11 @@ from armillary.llvm.builder import REAL, WHOLE, Value, Variable
 from armillary.runtime.loop.accumulation import end_before_step
 from armillary.runtime.loop.event_thresholds import CLEAR, FIRST_LOOK, LANDING
 from armillary.runtime.loop.formulas import EPSILON, stages
-from armillary.runtime.loop.functions import Frame, Program
+from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.layout import SNAP, Reason
 
 
-def closeness(f: Frame) -> Value:
+def closeness(f: LoopFunction) -> Value:
     """How close two times near the end of the step just taken must be to count as one.
 
         max( 16 ulp, min( (16 + n) ulp, SNAP · step ) )
@@ -51,7 +51,7 @@ def closeness(f: Frame) -> Value:
     return f.most(16.0 * ulp, f.least(drift, SNAP * step))
 
 
-def emit_locate(program: Program, probe: Frame) -> Frame:
+def emit_locate(program: LoopModule, probe: LoopFunction) -> LoopFunction:
     """`locate(k, low, high)`: how far into the step event k happens, after `low` and not after `high`.
 
     Regula falsi with the Illinois weights; every third turn is a bisection, so it ends whatever g looks like.
@@ -97,7 +97,7 @@ def emit_locate(program: Program, probe: Frame) -> Frame:
     return f
 
 
-def emit_land(program: Program) -> Frame:
+def emit_land(program: LoopModule) -> LoopFunction:
     """`land(h)`: the step just taken, taken again with length h, which is shorter and so more accurate."""
     f = program.function("land", arguments=(REAL,), rare=True)
     n, tableau, h = program.shape.states, program.shape.tableau, f.argument(2)
@@ -118,7 +118,9 @@ def emit_land(program: Program) -> Frame:
     return f
 
 
-def emit_cut(program: Program, probe: Frame, locate: Frame, record: Frame) -> Frame:
+def emit_cut(
+    program: LoopModule, probe: LoopFunction, locate: LoopFunction, record: LoopFunction
+) -> LoopFunction:
     """`cut(high)`: the step shortened to its first event; `crossed` is left at those that happen there.
 
     On entry `crossed` is 1 for events not after `high`, and 2 for those a little after the end of the step.
@@ -176,7 +178,7 @@ def emit_cut(program: Program, probe: Frame, locate: Frame, record: Frame) -> Fr
     return f
 
 
-def emit_lookahead(program: Program, probe: Frame) -> Frame:
+def emit_lookahead(program: LoopModule, probe: LoopFunction) -> LoopFunction:
     """`lookahead(near) -> found`: events a little after the end of the step (`crossed` −1: maybe, 2: yes)."""
     f = program.function("lookahead", REAL, (REAL,), rare=True)
     near, g, sign, crossed = f.argument(2), f.vector("g"), f.vector("sign"), f.vector("crossed")
@@ -192,7 +194,7 @@ def emit_lookahead(program: Program, probe: Frame) -> Frame:
     return f
 
 
-def emit_scan(program: Program, probe: Frame, cut: Frame) -> Frame:
+def emit_scan(program: LoopModule, probe: LoopFunction, cut: LoopFunction) -> LoopFunction:
     """The step just taken, searched for events; if there are any, it is cut at the first of them."""
     lookahead = emit_lookahead(program, probe)
     f = program.function("scan")
@@ -247,7 +249,7 @@ def emit_scan(program: Program, probe: Frame, cut: Frame) -> Frame:
     return f
 
 
-def _first_look(f: Frame) -> Value:
+def _first_look(f: LoopFunction) -> Value:
     """Where in the first step after an event to look first; see the top of this file."""
     x = Variable(f, FIRST_LOOK * f["h_taken"])
     least = f.most(FIRST_LOOK * f["shortest"], 16.0 * EPSILON * f.magnitude(f["t"]))
@@ -264,7 +266,7 @@ def _first_look(f: Frame) -> Value:
     return x.get()
 
 
-def _look_beyond(f: Frame, lookahead: Frame, found: Variable) -> None:
+def _look_beyond(f: LoopFunction, lookahead: LoopFunction, found: Variable) -> None:
     """A look a little beyond the end of the step where a function would, at its mean rate, cross there."""
     g, g_start, sign, crossed = (f.vector(name) for name in ("g", "g_start", "sign", "crossed"))
     near = closeness(f)
@@ -280,7 +282,7 @@ def _look_beyond(f: Frame, lookahead: Frame, found: Variable) -> None:
         found.set(f.most(found.get(), f.internal(lookahead, near)))
 
 
-def fire_pending(f: Frame) -> None:
+def fire_pending(f: LoopFunction) -> None:
     """The events that happen now: logged, and the state and memory they ask for taken over."""
     shape = f.shape
     state, new_state = f.vector("state"), f.vector("stage")
@@ -300,7 +302,7 @@ def fire_pending(f: Frame) -> None:
                 f["status"] = Reason.EVENT
 
 
-def adopt_signs(f: Frame) -> None:
+def adopt_signs(f: LoopFunction) -> None:
     """The signs from which the next step's changes are counted; see the top of this file."""
     g, g_start, sign, crossed = (f.vector(name) for name in ("g", "g_start", "sign", "crossed"))
     f.events(f["t"], f.vector("state"))

@@ -1,7 +1,7 @@
 """The formulas of explicit Runge–Kutta methods, for one run or for as many as there are lanes.
 
-Stages, the error norm, the choice of steps and the dense output are told once, over any function under
-construction that knows where the numbers of a run are; which run or lane goes on, and when, is the loops'.
+Stages, the error norm, the choice of steps and the dense output are written once, over any function under
+construction that gives access to the numbers of a run; the loops decide which run or lane goes on, and when.
 Vectors by name: ``state``, ``stage``, ``trial``, ``base`` (the state before the step), ``k0``, ``k1``, …,
 ``atol``, ``ratio``, ``ratio_low`` and ``F0``, ``F1``, …; numbers: ``t``, ``t_end``, ``rtol``, ``max_step``,
 ``error_old`` and ``after_rejection``.
@@ -18,7 +18,7 @@ EPSILON = 2.0**-52
 
 
 class Stepper(Code):
-    """A function under construction that knows a run: its sizes, its numbers, and its derivatives."""
+    """A function under construction with access to a run: its sizes, its numbers, and its derivatives."""
 
     @property
     def states(self) -> int:

@@ -15,7 +15,7 @@ from llvmlite import ir
 
 from armillary.llvm.builder import ADDRESS, NOTHING, REAL, WHOLE, Operand, Value, Vector
 from armillary.runtime.loop.formulas import Stepper
-from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, REALS, Shape
+from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, REALS, LoopShape
 from armillary.runtime.loop.tableau import Tableau
 
 _ORDINARY = (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS)  # t, state, constants, memory, result
@@ -34,13 +34,13 @@ class _Callee:
         self.get_reference = address.get_reference
 
 
-class Program:
+class LoopModule:
     """The module of one loop: its shape, its workspace and its functions.
 
     `linked` calls the generated functions by name, to be linked in, instead of by the addresses in Control.
     """
 
-    def __init__(self, shape: Shape, linked: bool = False) -> None:
+    def __init__(self, shape: LoopShape, linked: bool = False) -> None:
         self.shape = shape
         self.linked = linked
         self.offsets, self.length = shape.layout()
@@ -48,7 +48,7 @@ class Program:
 
     def function(
         self, name: str, result: Any = NOTHING, arguments: tuple[Any, ...] = (), *, rare: bool = False
-    ) -> Frame:
+    ) -> LoopFunction:
         """A new internal function of (Control, workspace, *arguments); `rare` ones are kept small."""
         kind = ir.FunctionType(result, (ADDRESS, ADDRESS, *arguments))
         function = ir.Function(self.module, kind, f"armillary_{name}")
@@ -58,17 +58,17 @@ class Program:
             function.attributes.add(attribute)
         for address in function.args[:2]:
             address.add_attribute("noalias")
-        return Frame(self, function)
+        return LoopFunction(self, function)
 
     def external(self, name: str) -> ir.Function:
         found = self.module.globals.get(name)
         return found or ir.Function(self.module, SIGNATURES[name], name)
 
 
-class Frame(Stepper):
+class LoopFunction(Stepper):
     """One function of a loop under construction."""
 
-    def __init__(self, program: Program, function: ir.Function) -> None:
+    def __init__(self, program: LoopModule, function: ir.Function) -> None:
         super().__init__(function)
         self.program = program
         self.shape = program.shape
@@ -103,7 +103,7 @@ class Frame(Stepper):
         """A vector that lives outside the workspace, found through its address in Control."""
         return Vector(self, self[field].raw)
 
-    def internal(self, frame: Frame, *arguments: Value) -> Value:
+    def internal(self, frame: LoopFunction, *arguments: Value) -> Value:
         """A call of another function of this loop."""
         raw = [self.control, self.workspace, *(argument.raw for argument in arguments)]
         return Value(self, self.builder.call(frame.function, raw))

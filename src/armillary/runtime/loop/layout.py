@@ -1,7 +1,7 @@
 """What one compiled loop is made for, and where its numbers live.
 
-A loop is compiled once per `Shape`. Everything it knows between two calls is in two blocks of memory that the
-caller owns: `Control`, a record of scalars and addresses, and a workspace of reals. So a run can be left
+A loop is compiled once per `LoopShape`. Everything it keeps between two calls is in two blocks of memory that
+the caller owns: `Control`, a record of scalars and addresses, and a workspace of reals. So a run can be left
 after any step and taken up again, bit for bit, and many runs can share one compiled loop.
 """
 
@@ -20,7 +20,7 @@ SNAP = 1e-6
 
 
 class Reason(IntEnum):
-    """Why a call of the loop came back. The first group ends a run, the second asks for another call."""
+    """Why a call of the loop came back. The first group ends a run, the second wants another call."""
 
     RUNNING = 0
     FINISHED = 1
@@ -86,7 +86,7 @@ class Control(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class Shape:
+class LoopShape:
     """The sizes and the method a loop is compiled for; `dense`: values inside a step can be asked for."""
 
     tableau: Tableau

@@ -25,15 +25,15 @@ from armillary.runtime.loop.accumulation import emit_record, mark_returning
 from armillary.runtime.loop.dense import emit_prepare, emit_probe
 from armillary.runtime.loop.events import adopt_signs, emit_cut, emit_locate, emit_scan, fire_pending
 from armillary.runtime.loop.formulas import not_finite
-from armillary.runtime.loop.functions import Frame, Program
-from armillary.runtime.loop.layout import Phase, Reason, Shape
+from armillary.runtime.loop.functions import LoopFunction, LoopModule
+from armillary.runtime.loop.layout import LoopShape, Phase, Reason
 from armillary.runtime.loop.projected import emit_begin
 from armillary.runtime.loop.steps import emit_adaptive_step, emit_first_step, emit_fixed_step, first_nonfinite
 
 
-def emit_loop(shape: Shape, linked: bool = False) -> Program:
+def emit_loop(shape: LoopShape, linked: bool = False) -> LoopModule:
     """The whole loop; its one visible function is armillary_drive(Control*, workspace*) -> Reason."""
-    program = Program(shape, linked)
+    program = LoopModule(shape, linked)
     probe = emit_probe(program, emit_prepare(program)) if shape.dense else None
     scan = None
     if probe and shape.events:
@@ -44,7 +44,9 @@ def emit_loop(shape: Shape, linked: bool = False) -> Program:
     return program
 
 
-def _emit_drive(program: Program, probe: Frame | None, settle: Frame, step: Frame) -> None:
+def _emit_drive(
+    program: LoopModule, probe: LoopFunction | None, settle: LoopFunction, step: LoopFunction
+) -> None:
     f = program.function("drive", WHOLE)
     f.function.linkage = "external"
     with f.repeat() as loop:
@@ -85,7 +87,7 @@ def _emit_drive(program: Program, probe: Frame | None, settle: Frame, step: Fram
     f.builder.unreachable()
 
 
-def _row(f: Frame, t: Value, state: Vector, memory: str = "memory") -> None:
+def _row(f: LoopFunction, t: Value, state: Vector, memory: str = "memory") -> None:
     """The outputs at one point as the next row."""
     if f.shape.outputs:
         place = f.outside("rows").at(f["filled"] * f.shape.outputs)
@@ -93,7 +95,7 @@ def _row(f: Frame, t: Value, state: Vector, memory: str = "memory") -> None:
     f["filled"] = f["filled"] + 1
 
 
-def _row_here(f: Frame, every: Value) -> None:
+def _row_here(f: LoopFunction, every: Value) -> None:
     state = f.vector("state")
     with f.when(every):
         f.outside("times")[f["filled"]] = f["t"]
@@ -107,7 +109,7 @@ def _row_here(f: Frame, every: Value) -> None:
         _row(f, f["t"], state)
 
 
-def _emit_settle(program: Program) -> Frame:
+def _emit_settle(program: LoopModule) -> LoopFunction:
     """What happens at the time just reached: events, the end, `update`, the derivative for the next step."""
     shape = program.shape
     first_step = emit_first_step(program) if shape.adaptive else None
@@ -139,7 +141,7 @@ def _emit_settle(program: Program) -> Frame:
     return f
 
 
-def _update_memory(f: Frame) -> None:
+def _update_memory(f: LoopFunction) -> None:
     """The memory after `update`; a change makes the derivative at this point stale."""
     memory, new_memory = f.vector("memory"), f.vector("new_memory")
     f.update(f["t"], f.vector("state"))
@@ -149,7 +151,7 @@ def _update_memory(f: Frame) -> None:
         memory[m] = new_memory[m]
 
 
-def _settle_derivative(f: Frame) -> None:
+def _settle_derivative(f: LoopFunction) -> None:
     """k₀ for the next step: that of the last step's end, or computed anew where that is not valid."""
     n, state, k0 = f.shape.states, f.vector("state"), f.vector("k0")
     kept = f["restart"].equals(0)

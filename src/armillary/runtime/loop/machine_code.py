@@ -9,13 +9,13 @@ from pathlib import Path
 
 from armillary.llvm.cache import digest
 from armillary.llvm.jit import Passes, chosen, engine, quick
-from armillary.runtime.loop.layout import Control, Reason, Shape
+from armillary.runtime.loop.layout import Control, LoopShape, Reason
 
 
 class Loop:
     """A compiled loop; its code is freed with it."""
 
-    def __init__(self, shape: Shape, model: str = "") -> None:
+    def __init__(self, shape: LoopShape, model: str = "") -> None:
         def texts() -> list[str]:
             from armillary.llvm.builder import power_text  # neither is needed where the code is in the cache
             from armillary.runtime.loop.loop import emit_loop
@@ -38,13 +38,13 @@ class Loop:
 
 @cache
 def _written() -> str:
-    """What tells this version of the loop's own code from others: the content of its files."""
+    """A digest of this version of the loop's own code: the content of its files."""
     package = Path(__file__).parents[2]
     files = [*sorted((package / "runtime").rglob("*.py")), package / "llvm" / "builder.py"]
     return digest(*(file.read_text(encoding="utf-8") for file in files))
 
 
-def _vectorised(shape: Shape) -> bool:
+def _vectorised(shape: LoopShape) -> bool:
     """Whether vector instructions pay: for more than a dozen states.
 
     Measured on a shared x86-64 machine, the variants interleaved, smallest of 150 times in ns per step, with
@@ -64,7 +64,7 @@ def _vectorised(shape: Shape) -> bool:
     return shape.states > 12
 
 
-def compiled_loop(shape: Shape, model: str = "") -> Loop:
+def compiled_loop(shape: LoopShape, model: str = "") -> Loop:
     """The loop for a shape, compiled at its first use in this process; the 64 last used are kept.
 
     `model` is LLVM text that defines the generated functions, to be linked with the loop instead of called by
@@ -74,5 +74,5 @@ def compiled_loop(shape: Shape, model: str = "") -> Loop:
 
 
 @lru_cache(maxsize=64)
-def _kept(shape: Shape, model: str, chosen: tuple[str, ...]) -> Loop:
+def _kept(shape: LoopShape, model: str, chosen: tuple[str, ...]) -> Loop:
     return Loop(shape, model)

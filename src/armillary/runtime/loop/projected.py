@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from armillary.llvm.builder import REAL, Value, Variable, Vector
 from armillary.runtime.loop import euler_parameters as euler
-from armillary.runtime.loop.functions import Frame, Program
+from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.redundant_layout import RIGID
 from armillary.runtime.loop.staggered import ask, scheme_of
 
@@ -27,7 +27,7 @@ CLOSED = 1e-12  # root of the sum of squares of all gaps, in the units of the mo
 TRIES = 3
 
 
-def emit_projection(program: Program) -> Frame:
+def emit_projection(program: LoopModule) -> LoopFunction:
     """`project(t)`: the trial state onto its constraints, with accelerations and multipliers there."""
     move = _emit_move(program)
     rows = scheme_of(program).rows
@@ -48,7 +48,7 @@ def emit_projection(program: Program) -> Frame:
     return f
 
 
-def _emit_move(program: Program) -> Frame:
+def _emit_move(program: LoopModule) -> LoopFunction:
     """`move(t)`: the trial state after one step of Newton's method, from the gaps at the work vector."""
     scheme = scheme_of(program)
     f = program.function("move", arguments=(REAL,))
@@ -69,7 +69,7 @@ def _emit_move(program: Program) -> Frame:
     return f
 
 
-def emit_begin(program: Program) -> Frame:
+def emit_begin(program: LoopModule) -> LoopFunction:
     """`begin()`: speeds that keep the constraints, accelerations and multipliers at a new beginning."""
     f = program.function("begin", rare=True)
     settle_speeds(f, f["t"], f.vector("state"))
@@ -77,7 +77,7 @@ def emit_begin(program: Program) -> Frame:
     return f
 
 
-def settle_speeds(f: Frame, t: Value, state: Vector) -> None:
+def settle_speeds(f: LoopFunction, t: Value, state: Vector) -> None:
     """The speeds of a state onto their constraints; its accelerations and multipliers."""
     scheme = scheme_of(f.program)
     work, answer, soft = f.vector("work"), f.vector("answer"), f.vector("settings")[1]
@@ -99,7 +99,7 @@ def settle_speeds(f: Frame, t: Value, state: Vector) -> None:
         state[i + scheme.first_acceleration] = answer[i]
 
 
-def _aim(f: Frame, first: int) -> None:
+def _aim(f: LoopFunction, first: int) -> None:
     """Targets that take away the gaps from ``first`` on, and λ₀ = 0."""
     scheme, work, gaps = scheme_of(f.program), f.vector("work"), f.vector("gaps")
     with f.each(scheme.rows) as i:

@@ -25,17 +25,17 @@ from __future__ import annotations
 
 from armillary.llvm.builder import REAL, WHOLE, Value, Vector
 from armillary.runtime.loop import euler_parameters as euler
-from armillary.runtime.loop.functions import Frame, Program
+from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.redundant_layout import RIGID, Scheme
 
 
-def scheme_of(program: Program) -> Scheme:
+def scheme_of(program: LoopModule) -> Scheme:
     scheme = program.shape.scheme
     assert scheme is not None
     return scheme
 
 
-def ask(f: Frame, *, weight: float, soft: Value, soft_speeds: Value) -> None:
+def ask(f: LoopFunction, *, weight: float, soft: Value, soft_speeds: Value) -> None:
     """The last inputs of `solve`: motion (1) or a projection (0), and how soft the constraints are."""
     work, scheme = f.vector("work"), scheme_of(f.program)
     work[scheme.weight] = weight
@@ -43,7 +43,7 @@ def ask(f: Frame, *, weight: float, soft: Value, soft_speeds: Value) -> None:
     work[scheme.weight + 2] = soft_speeds
 
 
-def emit_staggered(program: Program) -> Frame:
+def emit_staggered(program: LoopModule) -> LoopFunction:
     """`advance(t, h)`: the trial state after a step."""
     scheme, states = scheme_of(program), program.shape.states
     half, finish = _emit_half(program), _emit_finish(program)
@@ -91,7 +91,7 @@ def emit_staggered(program: Program) -> Frame:
     return f
 
 
-def _give(f: Frame, scheme: Scheme, source: Vector, first: int) -> None:
+def _give(f: LoopFunction, scheme: Scheme, source: Vector, first: int) -> None:
     """λ₀ from a state, and no targets."""
     work = f.vector("work")
     with f.each(scheme.rows) as i:
@@ -99,7 +99,7 @@ def _give(f: Frame, scheme: Scheme, source: Vector, first: int) -> None:
         work[i + scheme.first_target] = 0.0
 
 
-def _emit_half(program: Program) -> Frame:
+def _emit_half(program: LoopModule) -> LoopFunction:
     """`half(t, delta)`: steps 1 to 3 with what the work vector holds of the middle; it leaves more there."""
     scheme = scheme_of(program)
     turn = _emit_turn(program)
@@ -125,7 +125,7 @@ def _emit_half(program: Program) -> Frame:
     return f
 
 
-def _emit_turn(program: Program) -> Frame:
+def _emit_turn(program: LoopModule) -> LoopFunction:
     """`turn(e, w, delta)`: step 2 for the part whose Euler parameters and spin are at these places."""
     f = program.function("turn", arguments=(WHOLE, WHOLE, REAL))
     place, first, delta = f.argument(2), f.argument(3), f.argument(4)
@@ -144,7 +144,7 @@ def _emit_turn(program: Program) -> Frame:
     return f
 
 
-def _emit_finish(program: Program) -> Frame:
+def _emit_finish(program: LoopModule) -> LoopFunction:
     """`finish(e, w)`: step 5 for the part at these places."""
     f = program.function("finish", arguments=(WHOLE, WHOLE))
     place, first = f.argument(2), f.argument(3)

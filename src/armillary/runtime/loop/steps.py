@@ -16,13 +16,13 @@ from armillary.runtime.loop.formulas import (
     shorter_step,
     stages,
 )
-from armillary.runtime.loop.functions import Frame, Program
+from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.layout import SNAP, Phase, Reason
 from armillary.runtime.loop.projected import emit_projection
 from armillary.runtime.loop.staggered import emit_staggered
 
 
-def emit_fixed_step(program: Program, scan: Frame | None) -> Frame:
+def emit_fixed_step(program: LoopModule, scan: LoopFunction | None) -> LoopFunction:
     """A step to the next grid point t₀ + (index + 1)·step, or to the end where that comes first.
 
     Where the distance differs from `step` by rounding alone, `step` itself is used: all whole steps are
@@ -57,11 +57,11 @@ def emit_fixed_step(program: Program, scan: Frame | None) -> Frame:
     return f
 
 
-def _is(program: Program, kind: str) -> bool:
+def _is(program: LoopModule, kind: str) -> bool:
     return program.shape.scheme is not None and program.shape.scheme.kind == kind
 
 
-def _next_sample(f: Frame) -> Value:
+def _next_sample(f: LoopFunction) -> Value:
     """The next time of a row (the loop sees to it that there is one), or infinity when rows follow steps."""
     result = Variable(f, f.real(inf))
     with f.when(f["every_step"].equals(0)):
@@ -69,11 +69,11 @@ def _next_sample(f: Frame) -> Value:
     return result.get()
 
 
-def _snapped(f: Frame, x: Value, to: Value, within: Value) -> Value:
+def _snapped(f: LoopFunction, x: Value, to: Value, within: Value) -> Value:
     return f.choose(f.magnitude(x - to) <= within, to, x)
 
 
-def _accept(f: Frame, t_new: Value, h: Value, scan: Frame | None) -> None:
+def _accept(f: LoopFunction, t_new: Value, h: Value, scan: LoopFunction | None) -> None:
     """The trial state becomes the state.
 
     It is normalised first. A derivative kₛ that the error estimate already needed is kept although it belongs
@@ -102,7 +102,7 @@ def _accept(f: Frame, t_new: Value, h: Value, scan: Frame | None) -> None:
         f.internal(scan)
 
 
-def _straighten(f: Frame, h: Value) -> None:
+def _straighten(f: LoopFunction, h: Value) -> None:
     """Accelerations and multipliers of redundant coordinates: a straight line between the ends of a step."""
     scheme, base, end = f.shape.scheme, f.vector("base"), f.vector("end")
     if scheme is None:
@@ -114,7 +114,7 @@ def _straighten(f: Frame, h: Value) -> None:
         last[m] = first[m]
 
 
-def emit_adaptive_step(program: Program, scan: Frame | None) -> Frame:
+def emit_adaptive_step(program: LoopModule, scan: LoopFunction | None) -> LoopFunction:
     """A trial of step h: accepted if its error norm is at most one, else left with a smaller h to try."""
     blame = emit_blame(program)
     f = program.function("step")
@@ -142,7 +142,7 @@ def emit_adaptive_step(program: Program, scan: Frame | None) -> Frame:
     return f
 
 
-def emit_blame(program: Program) -> Frame:
+def emit_blame(program: LoopModule) -> LoopFunction:
     """The end of a run whose step has become too small, and the state to blame.
 
     DIVERGED and the first state that is not finite if the last trial had one, else TOO_SMALL and the state
@@ -162,7 +162,7 @@ def emit_blame(program: Program) -> Frame:
     return f
 
 
-def first_nonfinite(f: Frame, *vectors: Vector) -> Value:
+def first_nonfinite(f: LoopFunction, *vectors: Vector) -> Value:
     """The index of the first state for which an entry is not finite."""
     index = Variable(f, f.whole(0))
     with f.repeat() as loop:
@@ -173,7 +173,7 @@ def first_nonfinite(f: Frame, *vectors: Vector) -> Value:
     return index.get()
 
 
-def emit_first_step(program: Program) -> Frame:
+def emit_first_step(program: LoopModule) -> LoopFunction:
     """The first step of a run, where none was given."""
     f = program.function("first_step", rare=True)
     f["h"] = first_step(f)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from armillary.algebra.expression import symbol
 from armillary.ensembles.plan import Look
 from armillary.export.c.printer import CPrinter
-from armillary.export.cuda.ensemble import Looking
+from armillary.export.cuda.ensemble import MetricsCode
 from armillary.export.text.body import body
 from armillary.export.text.names import Namer
 from armillary.export.text.printer import LOGIC, Operand
@@ -23,7 +23,7 @@ _INDENT = " " * 16
 _NAMES = ("t", "y", "slot", "slots", "out", "count", "run", "n", "wanted", "first", "end", "last")
 
 
-def looking(looks: Sequence[Look]) -> Looking:
+def looking(looks: Sequence[Look]) -> MetricsCode:
     """All metrics of a plan."""
     lines: list[str] = []
     held: list[int] = []
@@ -37,7 +37,7 @@ def looking(looks: Sequence[Look]) -> Looking:
             held += range(place, place + count)
         lines += [f"{{ /* {look.metric.kind} */", *_statements(look, names), "}"]
         place += count
-    return Looking("\n".join(_INDENT + line for line in lines), tuple(held))
+    return MetricsCode("\n".join(_INDENT + line for line in lines), tuple(held))
 
 
 def _statements(look: Look, names: Sequence[str]) -> list[str]:
