@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from armillary.algebra.tables import Piecewise
-from armillary.llvm.lookup import lookup_function
-from armillary.llvm.vector_math.lookup import FEW
-from armillary.llvm.vector_math.lookup import lookup_function as vector_lookup_function
+from armillary.llvm.lookup import FEW, lookup_function
 from tests.llvm.vector_runner import Runner
 
 OUTSIDE = ("clamp", "extend", "zero")
@@ -44,7 +42,7 @@ define internal <1 x double> @wrapped({taken}) {{
   ret <1 x double> %r
 }}"""
     scalar = Runner("wrapped", wrapped, 1, made.arity)
-    return scalar, Runner("table", vector_lookup_function("table", made, lanes), lanes, made.arity)
+    return scalar, Runner("table", lookup_function("table", made, lanes), lanes, made.arity)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, FEW - 1, FEW, 64, 65, 1000])

@@ -1,7 +1,8 @@
-"""Lookup tables as LLVM functions: bisection on each axis, then Horner's rule.
+"""Lookup tables as LLVM functions of doubles or vectors: the interval on each axis, then Horner's rule.
 
-The layout of breaks and coefficients is that of ``algebra/tables.py``; they become constant arrays beside
-the code.
+The layout of breaks and coefficients is that of ``algebra/tables.py``; they become constant arrays beside the
+code. The interval of every lane is found together with the others: by bisection, in as many turns for every
+lane; in vectors, where the breaks are few, by counting those that a lane has passed: it gathers nothing.
 """
 
 from __future__ import annotations
@@ -10,120 +11,84 @@ from typing import Any
 
 import numpy as np
 
-from armillary.llvm.vector_math.vectors import constant_array, real
+from armillary.llvm.instructions import Instructions, constant_array
+
+FEW = 32  # breaks up to which counting takes less time than bisection
 
 
-def lookup_function(name: str, table: Any) -> str:
-    """LLVM code of double name(double, …) for a piecewise polynomial of one or two arguments."""
-    data = [constant_array(f"{name}_breaks{a}", breaks) for a, breaks in enumerate(table.breaks)]
-    data.append(constant_array(f"{name}_coefficients", np.ravel(table.coefficients)))
-    parameters = ", ".join(f"double %x{a}" for a in range(table.arity))
-    lines: list[str] = []
-    for axis in range(table.arity):
-        lines += _axis(name, table, axis)
-    lines += _horner(name, table)
-    body = "\n".join(lines)
-    return "\n".join(
-        [*data, f"define internal double @{name}({parameters}) noinline nounwind {{\nentry:\n{body}\n}}"]
-    )
+def lookup_function(name: str, table: Any, lanes: int = 1) -> str:
+    """LLVM code of a function for a piecewise polynomial; with ``lanes`` above one, of vectors of so many."""
+    v = Instructions(lanes, single=lanes == 1)
+    arguments = [f"%x{axis}" for axis in range(table.arity)]
+    data = [constant_array(f"{name}_coefficients", np.ravel(table.coefficients))]
+    intervals, distances = [], []
+    for axis, (x, breaks) in enumerate(zip(arguments, table.breaks, strict=True)):
+        array = f"{name}_breaks{axis}"
+        data.append(constant_array(array, _padded(breaks)))
+        if table.outside[axis] == "clamp":
+            x = v.clamp(x, float(breaks[0]), float(breaks[-1]))
+        else:
+            x = v.add(x, 0.0)
+        counting = lanes > 1 and len(breaks) <= FEW
+        interval = _counted(v, x, breaks) if counting else _bisected(v, x, breaks, array)
+        intervals.append(interval)
+        distances.append(v.sub(x, v.elements(array, interval)))
+    value = _horner(v, f"{name}_coefficients", table, intervals, distances)
+    for axis, x in enumerate(arguments):
+        if table.coefficients.shape[table.arity + axis] == 1:  # a constant piece would not notice NaN
+            value = v.choose(v.compare("uno", x, 0.0), x, value)
+        if table.outside[axis] == "zero":
+            first, last = float(table.breaks[axis][0]), float(table.breaks[axis][-1])
+            outside = v.either(v.compare("olt", x, first), v.compare("ogt", x, last))
+            value = v.choose(outside, 0.0, value)
+    return "\n".join([*data, v.function(name, arguments, v.real, value, "noinline")])
 
 
-def _axis(name: str, table: Any, axis: int) -> list[str]:
-    """Interval i and distance s from its left break, along one axis; %z{axis} tells whether the value is
-    zero there.
-    """
-    breaks, outside, a = table.breaks[axis], table.outside[axis], axis
-    first, last = real(float(breaks[0])), real(float(breaks[-1]))
-    n = len(breaks) - 1
-    before = "%entry" if axis == 0 else f"%found{axis - 1}"
-    lines = []
-    if outside == "clamp":
-        lines += [
-            f"  %below{a} = fcmp olt double %x{a}, {first}",
-            f"  %low{a} = select i1 %below{a}, double {first}, double %x{a}",
-            f"  %above{a} = fcmp ogt double %low{a}, {last}",
-            f"  %c{a} = select i1 %above{a}, double {last}, double %low{a}",
-        ]
-    else:
-        lines.append(f"  %c{a} = fadd double %x{a}, 0.0")
-    if outside == "zero":
-        lines += [
-            f"  %zl{a} = fcmp olt double %x{a}, {first}",
-            f"  %zh{a} = fcmp ogt double %x{a}, {last}",
-            f"  %z{a} = or i1 %zl{a}, %zh{a}",
-        ]
-    lines += [
-        f"  br label %search{a}",
-        f"search{a}:",
-        f"  %lo{a} = phi i64 [ 0, {before} ], [ %nlo{a}, %turn{a} ]",
-        f"  %hi{a} = phi i64 [ {n}, {before} ], [ %nhi{a}, %turn{a} ]",
-        f"  %gap{a} = sub i64 %hi{a}, %lo{a}",
-        f"  %more{a} = icmp ugt i64 %gap{a}, 1",
-        f"  br i1 %more{a}, label %turn{a}, label %found{a}",
-        f"turn{a}:",
-        f"  %both{a} = add i64 %lo{a}, %hi{a}",
-        f"  %mid{a} = lshr i64 %both{a}, 1",
-        f"  %pm{a} = getelementptr inbounds double, ptr @{name}_breaks{a}, i64 %mid{a}",
-        f"  %bm{a} = load double, ptr %pm{a}",
-        f"  %right{a} = fcmp oge double %c{a}, %bm{a}",
-        f"  %nlo{a} = select i1 %right{a}, i64 %mid{a}, i64 %lo{a}",
-        f"  %nhi{a} = select i1 %right{a}, i64 %hi{a}, i64 %mid{a}",
-        f"  br label %search{a}",
-        f"found{a}:",
-        f"  %pl{a} = getelementptr inbounds double, ptr @{name}_breaks{a}, i64 %lo{a}",
-        f"  %bl{a} = load double, ptr %pl{a}",
-        f"  %s{a} = fsub double %c{a}, %bl{a}",
-    ]
-    return lines
+def _padded(breaks: np.ndarray) -> np.ndarray:
+    """The left breaks of all intervals, and NaN up to a power of two: nothing is beyond it."""
+    left = np.asarray(breaks[:-1], dtype=float)
+    return np.concatenate([left, np.full((1 << (len(left) - 1).bit_length()) - len(left), np.nan)])
 
 
-def _horner(name: str, table: Any) -> list[str]:
+def _counted(v: Instructions, x: str, breaks: np.ndarray) -> str:
+    interval = v.whole(0)
+    for inner in breaks[1:-1]:
+        passed = v.compare("oge", x, float(inner))
+        interval = v.integer("sub", interval, v.emit(f"sext {v.mask} {passed} to {v.bits}"))
+    return interval
+
+
+def _bisected(v: Instructions, x: str, breaks: np.ndarray, array: str) -> str:
+    interval = v.whole(0)
+    step = len(_padded(breaks)) // 2
+    while step:
+        further = v.integer("add", interval, step)
+        passed = v.compare("oge", x, v.elements(array, further))
+        interval = v.emit(f"select {v.mask} {passed}, {v.bits} {further}, {v.bits} {interval}")
+        step //= 2
+    return interval
+
+
+def _horner(v: Instructions, array: str, table: Any, intervals: list[str], distances: list[str]) -> str:
     """Σ coefficients · powers: along the last axis for each power of the first, then along the first."""
     shape = table.coefficients.shape
     degrees = shape[table.arity :]
-    cell = int(np.prod(degrees))
-    lines = []
-    if table.arity == 1:
-        lines.append(f"  %base = mul i64 %lo0, {cell}")
-    else:
-        lines += [
-            f"  %row = mul i64 %lo0, {shape[1]}",
-            "  %at = add i64 %row, %lo1",
-            f"  %base = mul i64 %at, {cell}",
-        ]
-    lines.append(f"  %p = getelementptr inbounds double, ptr @{name}_coefficients, i64 %base")
-    rows = degrees[0] if table.arity == 2 else 1
+    cell = intervals[0]
+    if table.arity == 2:
+        cell = v.integer("add", v.integer("mul", cell, shape[1]), intervals[1])
+    base = v.integer("mul", cell, int(np.prod(degrees)))
     inner = degrees[-1]
+
+    def coefficient(k: int) -> str:
+        return v.elements(array, v.integer("add", base, k))
+
     values = []
-    for row in range(rows):
-        value = None
-        for power in reversed(range(inner)):
-            k = row * inner + power
-            lines += [
-                f"  %pc{k} = getelementptr inbounds double, ptr %p, i64 {k}",
-                f"  %k{k} = load double, ptr %pc{k}",
-            ]
-            if value is None:
-                value = f"%k{k}"
-            else:
-                lines += [
-                    f"  %m{k} = fmul double {value}, %s{table.arity - 1}",
-                    f"  %h{k} = fadd double %m{k}, %k{k}",
-                ]
-                value = f"%h{k}"
+    for row in range(degrees[0] if table.arity == 2 else 1):
+        value = coefficient(row * inner + inner - 1)
+        for power in reversed(range(inner - 1)):
+            value = v.add(v.mul(value, distances[-1]), coefficient(row * inner + power))
         values.append(value)
     result = values[-1]
-    for row in reversed(range(rows - 1)):
-        lines += [f"  %o{row} = fmul double {result}, %s0", f"  %q{row} = fadd double %o{row}, {values[row]}"]
-        result = f"%q{row}"
-    for axis, outside in enumerate(table.outside):
-        if degrees[axis] == 1:  # a constant piece would not notice NaN
-            lines += [
-                f"  %u{axis} = fcmp uno double %x{axis}, 0.0",
-                f"  %n{axis} = select i1 %u{axis}, double %x{axis}, double {result}",
-            ]
-            result = f"%n{axis}"
-        if outside == "zero":
-            lines.append(f"  %w{axis} = select i1 %z{axis}, double 0.0, double {result}")
-            result = f"%w{axis}"
-    return [*lines, f"  ret double {result}"]
+    for value in reversed(values[:-1]):
+        result = v.add(v.mul(result, distances[0]), value)
+    return result

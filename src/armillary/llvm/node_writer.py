@@ -14,8 +14,9 @@ from typing import Any
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
 from armillary.llvm import vector_math
+from armillary.llvm.instructions import Instructions, Operand, ValueTypes, real
 from armillary.llvm.lookup import lookup_function
-from armillary.llvm.trigonometry import real, sine_cosine_function
+from armillary.llvm.trigonometry import sine_cosine_function
 from armillary.program.program import Section
 
 Place = tuple[str, int]  # an array and the place in it
@@ -52,21 +53,7 @@ class Module:
     @property
     def real(self) -> str:
         """The type of a value."""
-        return "double" if self.lanes == 1 else f"<{self.lanes} x double>"
-
-    @property
-    def truth(self) -> str:
-        """The type of what a comparison gives."""
-        return "i1" if self.lanes == 1 else f"<{self.lanes} x i1>"
-
-    @property
-    def suffix(self) -> str:
-        """The end of the names of LLVM's own functions."""
-        return "f64" if self.lanes == 1 else f"v{self.lanes}f64"
-
-    def number(self, value: float) -> str:
-        """A number as an operand."""
-        return real(value) if self.lanes == 1 else f"splat (double {real(value)})"
+        return ValueTypes(self.lanes, self.lanes == 1).real
 
     def need(self, name: str, make: Callable[[], str]) -> str:
         """The name of a helper, written on its first use."""
@@ -89,7 +76,7 @@ class Module:
 
     def text(self) -> str:
         declared = [f"declare double @{f}({', '.join(['double'] * n)}) nounwind" for f, n in LIBRARY.items()]
-        v, suffix = self.real, self.suffix
+        v, suffix = self.real, ValueTypes(self.lanes, self.lanes == 1).suffix
         declared += [
             f"declare {v} @llvm.{f}.{suffix}({v}) nounwind" for f in ("fabs", "sqrt", "floor", "ceil")
         ]
@@ -114,30 +101,22 @@ def _without_repeated_declarations(text: str) -> str:
     return "\n".join(kept)
 
 
-class Writer:
+class Writer(Instructions):
     """Lines of one function; each node's value is an LLVM name or constant."""
 
     def __init__(
         self, module: Module, places: dict[Expr, Any], crossing: dict[Expr, int], arrival: dict[Expr, int]
     ) -> None:
+        super().__init__(module.lanes, single=module.lanes == 1)
         self.module = module
-        self.real, self.number = module.real, module.number
         self.arrival = arrival
         self.places = places
         self.crossing = crossing
-        self.lines: list[str] = []
         self.values: dict[Expr, str] = {}
         self.vectors: dict[Place, str] = {}
-        self.count = 0
 
     def body(self) -> str:
         return "\n".join(self.lines)
-
-    def emit(self, operation: str) -> str:
-        self.count += 1
-        name = f"%v{self.count}"
-        self.lines.append(f"  {name} = {operation}")
-        return name
 
     # ---------------------------------------------------------------- operands
 
@@ -190,10 +169,10 @@ class Writer:
             return self.sum(node)
         if node.kind == "product":
             return self.product(node)
-        return self.call(node)
+        return self.function_node(node)
 
-    def times(self, a: str, b: str) -> str:
-        return self.emit(f"fmul contract {self.real} {a}, {b}")
+    def times(self, a: Operand, b: Operand) -> str:
+        return self.arithmetic("fmul", a, b)
 
     def sum(self, node: Expr) -> str:
         """Terms in the order in which they are known, so that the last one waits for one operation only."""
@@ -209,12 +188,11 @@ class Writer:
         for c, term in terms:
             operand = self.value(term)
             if c != 1 and c != -1:
-                operand = self.times(operand, self.number(abs(float(c))))
+                operand = self.times(operand, abs(float(c)))
             if value is None:
-                value = operand if c > 0 else self.emit(f"fneg {self.real} {operand}")
+                value = operand if c > 0 else self.neg(operand)
             else:
-                operation = "fadd" if c > 0 else "fsub"
-                value = self.emit(f"{operation} contract {self.real} {value}, {operand}")
+                value = self.arithmetic("fadd" if c > 0 else "fsub", value, operand)
         assert value is not None
         return value
 
@@ -234,7 +212,7 @@ class Writer:
                 continue
             taken.update(t for _, t in found)
             factors = ", ".join(f"double {real(float(c))}" for c, _ in found)
-            x = self.lanes(array, first)
+            x = self.neighbours(array, first)
             product = self.emit(f"fmul contract <{LANES} x double> {x}, <{factors}>")
             if products is not None:
                 product = self.emit(f"fadd contract <{LANES} x double> {products}, {product}")
@@ -250,7 +228,7 @@ class Writer:
     def in_array(self, node: Expr) -> bool:
         return isinstance(self.places.get(node), tuple)
 
-    def lanes(self, array: str, first: int) -> str:
+    def neighbours(self, array: str, first: int) -> str:
         """Neighbours of an input array as a vector, loaded once."""
         key = (array, first)
         if key not in self.vectors:
@@ -270,8 +248,8 @@ class Writer:
             above.insert(0, self.number(size))
         value = self.chain(above)
         if below:
-            value = self.emit(f"fdiv contract {self.real} {value}, {self.chain(below)}")
-        return self.emit(f"fneg {self.real} {value}") if coefficient < 0 else value
+            value = self.arithmetic("fdiv", value, self.chain(below))
+        return self.neg(value) if coefficient < 0 else value
 
     def chain(self, factors: list[str]) -> str:
         value = factors[0]
@@ -286,8 +264,8 @@ class Writer:
             assert value is not None
             return value
         if exponent - whole != 0.5:
-            return self.function("pow", base, self.number(float(exponent)))
-        root = self.intrinsic("sqrt", base)
+            return self.library_call("pow", base, self.number(float(exponent)))
+        root = self.call("sqrt", base)
         return root if value is None else self.times(value, root)
 
     def whole_power(self, base: str, n: int) -> str:
@@ -305,64 +283,50 @@ class Writer:
 
     # ---------------------------------------------------------------- functions
 
-    def call(self, node: Expr) -> str:
+    def function_node(self, node: Expr) -> str:
         args = [self.value(a) for a in node.args]
         kind = node.data
         if not isinstance(kind, str):
             return self.special(node, args)
-        v = self.real
         if kind in COMPARISONS:
-            return self.truth(f"fcmp {COMPARISONS[kind]} {v} {args[0]}, {args[1]}")
+            return self.truth(self.compare(COMPARISONS[kind], args[0], args[1]))
         if kind in ("and", "or"):
             flags = [self.flag(a) for a in args]
-            return self.truth(f"{kind} {self.module.truth} {flags[0]}, {flags[1]}")
+            return self.truth((self.both if kind == "and" else self.either)(*flags))
         if kind == "not":
-            return self.truth(f"fcmp oeq {v} {args[0]}, {self.number(0.0)}")
+            return self.truth(self.compare("oeq", args[0], 0.0))
         if kind == "select":
             return self.choose(self.flag(args[0]), args[1], args[2])
         if kind in ("min", "max"):  # these hand NaN on, whichever argument it is
-            return self.intrinsic(f"{kind}imum", *args)
+            return self.call(f"{kind}imum", *args)
         if kind == "abs":
-            return self.intrinsic("fabs", args[0])
+            return self.size(args[0])
         if kind in ("floor", "ceil"):
-            return self.intrinsic(kind, args[0])
+            return self.call(kind, args[0])
         if kind == "mod":  # the remainder of C, exact, brought to the sign of the divisor
-            rest = self.emit(f"frem {v} {args[0]}, {args[1]}")
-            apart = self.emit(
-                f"fmul {v} {self.intrinsic('copysign', self.number(1.0), rest)}, "
-                f"{self.intrinsic('copysign', self.number(1.0), args[1])}"
-            )
-            other = self.emit(f"fcmp olt {v} {apart}, {self.number(0.0)}")
-            moved = self.choose(other, self.emit(f"fadd {v} {rest}, {args[1]}"), rest)
-            return self.choose(self.emit(f"fcmp oeq {v} {rest}, {self.number(0.0)}"), rest, moved)
+            rest = self.arithmetic("frem", args[0], args[1], "")
+            apart = self.mul(self.signed_as(1.0, rest), self.signed_as(1.0, args[1]))
+            other = self.compare("olt", apart, 0.0)
+            moved = self.choose(other, self.add(rest, args[1]), rest)
+            return self.choose(self.compare("oeq", rest, 0.0), rest, moved)
         if kind == "sign":
-            up = self.emit(f"fcmp ogt {v} {args[0]}, {self.number(0.0)}")
-            down = self.emit(f"fcmp olt {v} {args[0]}, {self.number(0.0)}")
-            rest = self.choose(down, self.number(-1.0), args[0])  # 0 or NaN
-            return self.choose(up, self.number(1.0), rest)
+            up = self.compare("ogt", args[0], 0.0)
+            down = self.compare("olt", args[0], 0.0)
+            return self.choose(up, 1.0, self.choose(down, -1.0, args[0]))  # 0 or NaN
         if kind in ("sin", "cos") and self.module.lanes > 1:
             self.sines([node.args[0]], [args[0]])
             return self.values[node]
-        return self.function(kind, *args)
+        return self.library_call(kind, *args)
 
     def flag(self, value: str) -> str:
         """Whether a value is not zero."""
-        return self.emit(f"fcmp une {self.real} {value}, {self.number(0.0)}")
+        return self.compare("une", value, 0.0)
 
-    def choose(self, flag: str, yes: str, no: str) -> str:
-        v = self.real
-        return self.emit(f"select {self.module.truth} {flag}, {v} {yes}, {v} {no}")
-
-    def truth(self, operation: str) -> str:
+    def truth(self, flag: str) -> str:
         """1 or 0 from a comparison."""
-        return self.emit(f"uitofp {self.module.truth} {self.emit(operation)} to {self.real}")
+        return self.emit(f"uitofp {self.mask} {flag} to {self.real}")
 
-    def intrinsic(self, name: str, *args: str) -> str:
-        """An intrinsic function of LLVM."""
-        passed = ", ".join(f"{self.real} {a}" for a in args)
-        return self.emit(f"call {self.real} @llvm.{name}.{self.module.suffix}({passed})")
-
-    def function(self, name: str, *args: str) -> str:
+    def library_call(self, name: str, *args: str) -> str:
         """A function of the C library, or the vector one in its place."""
         if self.module.lanes > 1:
             symbol, text = vector_math.function(name, self.module.lanes)
@@ -376,10 +340,7 @@ class Writer:
         passed = ", ".join(f"{self.real} {a}" for a in args)
         if hasattr(table, "breaks"):
             name = f"table_{table.digest:x}"
-            if lanes == 1:
-                self.module.need(name, lambda: lookup_function(name, table))
-            else:
-                self.module.need(name, lambda: vector_math.lookup_function(name, table, lanes))
+            self.module.need(name, lambda: lookup_function(name, table, lanes))
             return self.emit(f"call {self.real} @{name}({passed})")
         pointer = self.emit(f"inttoptr i64 {table.address} to ptr")
         if lanes == 1:

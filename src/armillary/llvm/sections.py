@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from armillary.algebra.expression import UNIT, Expr
+from armillary.llvm.instructions import real
 from armillary.llvm.node_writer import Module, Place, Writer
-from armillary.llvm.trigonometry import real
 from armillary.program.program import Program, Section
 from armillary.program.schedule import arrivals
 

@@ -12,10 +12,10 @@ angles.
 
 from __future__ import annotations
 
+from armillary.llvm.instructions import Instructions
 from armillary.llvm.vector_math.quarter_turns import LIMIT, PI_OVER_2, odd, reduced, within_limit
-from armillary.llvm.vector_math.vectors import Vectors, real
 
-__all__ = ["LIMIT", "PI_OVER_2", "real", "sine_cosine_function"]
+__all__ = ["LIMIT", "PI_OVER_2", "sine_cosine_function"]
 
 SINE = (
     -1.66666666666666324348e-01,
@@ -37,19 +37,19 @@ COSINE = (
 
 def sine_cosine_function(name: str, lanes: int) -> str:
     """LLVM code of {sines, cosines} name(angles) on vectors of ``lanes`` doubles."""
-    v = Vectors(lanes)
-    pair = f"{{ {v.vector}, {v.vector} }}"
+    v = Instructions(lanes)
+    pair = f"{{ {v.real}, {v.real} }}"
     s, c = v.mended(
         within_limit(v, "%x"),
         _sine_cosine(v, "%x"),
         lambda: [v.library(f, f"{name}_library_{f}", "%x") for f in ("sin", "cos")],
     )
-    half = v.emit(f"insertvalue {pair} undef, {v.vector} {s}, 0")
-    both = v.emit(f"insertvalue {pair} {half}, {v.vector} {c}, 1")
+    half = v.emit(f"insertvalue {pair} undef, {v.real} {s}, 0")
+    both = v.emit(f"insertvalue {pair} {half}, {v.real} {c}, 1")
     return v.function(name, ("%x",), pair, both, "alwaysinline")
 
 
-def _sine_cosine(v: Vectors, x: str) -> list[str]:
+def _sine_cosine(v: Instructions, x: str) -> list[str]:
     """sin and cos of x from those of r: exchanged where n is odd, signs from bit 1 of n and of n + 1."""
     shifted, r, e = reduced(v, x)
     sine, cosine = _kernels(v, r, e)
@@ -60,7 +60,7 @@ def _sine_cosine(v: Vectors, x: str) -> list[str]:
     return [sine, _signed(v, c, v.integer("add", n, 1))]
 
 
-def _kernels(v: Vectors, r: str, e: str) -> tuple[str, str]:
+def _kernels(v: Instructions, r: str, e: str) -> tuple[str, str]:
     z = v.arithmetic("fmul", r, r)
     z2 = v.arithmetic("fmul", z, z)
     bend = v.fma(v.arithmetic("fmul", z, r), v.polynomial(z, SINE), e)
@@ -72,7 +72,7 @@ def _kernels(v: Vectors, r: str, e: str) -> tuple[str, str]:
     return sine, v.add(w, rest)
 
 
-def _signed(v: Vectors, value: str, n: str) -> str:
+def _signed(v: Instructions, value: str, n: str) -> str:
     """The value with its sign changed where bit 1 of n is set."""
     sign = v.integer("shl", v.integer("and", n, 2), 62)
     return v.as_reals(v.integer("xor", v.as_bits(value), sign))

@@ -20,8 +20,8 @@ from armillary.algebra.foreign import ForeignFunction
 from armillary.errors import SimulationError
 from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.files.fmu.library import DISCARD, ERROR, OK, Library, load
+from armillary.llvm.instructions import real
 from armillary.llvm.jit import Compiled
-from armillary.llvm.trigonometry import real
 
 SLOTS = 1024  # runs at the same time
 

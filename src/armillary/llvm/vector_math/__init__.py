@@ -1,7 +1,7 @@
-"""Elementary functions and lookup tables of several numbers at once, as LLVM code.
+"""Elementary functions of several numbers at once, as LLVM code.
 
-``function`` gives the code of one of them for vectors of any length, ``lookup_function`` that of a table; a
-file holds a function or a family, and ``vectors.py`` writes the lines. No calls, branches or tables, but for
+``function`` gives the code of one of them for vectors of any length; a file holds a function or a family, and
+``instructions.py`` writes the lines. No calls, branches or tables, but for
 angles beyond 8·10⁵, whose tangents are the library's. Errors in units of the last place, the largest found:
 
     exp 0.8   log 0.9   atan 0.8   atan2 0.9   asin 0.7   acos 0.7   tan 1.5   tanh 0.9   pow 1.2
@@ -14,19 +14,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from armillary.llvm.instructions import Instructions
 from armillary.llvm.vector_math.angle import atan, atan2
 from armillary.llvm.vector_math.exponential import exp
 from armillary.llvm.vector_math.hyperbolic import tanh
 from armillary.llvm.vector_math.inverse_sine import acos, asin
 from armillary.llvm.vector_math.logarithm import log
-from armillary.llvm.vector_math.lookup import lookup_function
 from armillary.llvm.vector_math.power import pow
 from armillary.llvm.vector_math.tangent import tan
-from armillary.llvm.vector_math.vectors import Vectors
 
-__all__ = ["BINARY", "UNARY", "function", "lookup_function"]
+__all__ = ["BINARY", "UNARY", "function"]
 
-UNARY: dict[str, Callable[[Vectors, str], str]] = {
+UNARY: dict[str, Callable[[Instructions, str], str]] = {
     "tan": tan,
     "asin": asin,
     "acos": acos,
@@ -35,7 +34,7 @@ UNARY: dict[str, Callable[[Vectors, str], str]] = {
     "log": log,
     "tanh": tanh,
 }
-BINARY: dict[str, Callable[[Vectors, str, str], str]] = {"atan2": atan2, "pow": pow}
+BINARY: dict[str, Callable[[Instructions, str, str], str]] = {"atan2": atan2, "pow": pow}
 
 
 @cache
@@ -45,9 +44,9 @@ def function(name: str, lanes: int) -> tuple[str, str]:
     The code of the tangent calls the library's ``tan`` and refers to the metadata ``!0`` of likely branches,
     which the module provides.
     """
-    v = Vectors(lanes)
+    v = Instructions(lanes)
     symbol = f"vector_{name}_{lanes}"
     if name in UNARY:
-        return symbol, v.function(symbol, ("%x",), v.vector, UNARY[name](v, "%x"), "noinline")
+        return symbol, v.function(symbol, ("%x",), v.real, UNARY[name](v, "%x"), "noinline")
     result = BINARY[name](v, "%x", "%y")
-    return symbol, v.function(symbol, ("%x", "%y"), v.vector, result, "noinline")
+    return symbol, v.function(symbol, ("%x", "%y"), v.real, result, "noinline")

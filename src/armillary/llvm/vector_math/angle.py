@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from armillary.llvm.vector_math.vectors import Operand, Vectors
+from armillary.llvm.instructions import Instructions, Operand
 
 PI_OVER_4 = (0.7853981633974483, 3.061616997868383e-17)
 HUGE = 2.0**60  # atan is π/2 to all digits from here on
@@ -38,14 +38,14 @@ SERIES = (
 )
 
 
-def atan(v: Vectors, x: str) -> str:
+def atan(v: Instructions, x: str) -> str:
     """atan x within 0.8 ulp."""
     size = v.size(x)
     a = v.choose(v.compare("ogt", size, HUGE), HUGE, size)
     return v.signed_as(_angle(v, a, 1.0), x)
 
 
-def atan2(v: Vectors, y: str, x: str) -> str:
+def atan2(v: Instructions, y: str, x: str) -> str:
     """The angle of (x, y) within 0.9 ulp, in all four quadrants; signs of zeros count, as in C."""
     a, b = v.size(y), v.size(x)
     infinite_a, infinite_b = (v.compare("oeq", size, math.inf) for size in (a, b))
@@ -61,7 +61,7 @@ def atan2(v: Vectors, y: str, x: str) -> str:
     return v.choose(v.compare("uno", y, x), v.add(y, x), value)
 
 
-def _angle(v: Vectors, a: str, b: Operand, left: str = "") -> str:
+def _angle(v: Instructions, a: str, b: Operand, left: str = "") -> str:
     """The angle of (b, a) in the first quadrant, or of (−b, a) where ``left`` is set."""
     above = v.compare("ogt", a, b)
     large, small = v.choose(above, a, b), v.choose(above, b, a)

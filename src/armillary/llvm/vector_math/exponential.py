@@ -11,7 +11,7 @@ below the normal numbers is rounded to them once.
 
 from __future__ import annotations
 
-from armillary.llvm.vector_math.vectors import Operand, Vectors
+from armillary.llvm.instructions import Instructions, Operand
 
 LOG2_E = 1.4426950408889634
 LN_2 = (0.6931471805599453, 2.3190468138462996e-17)
@@ -33,7 +33,7 @@ REST = (
 )
 
 
-def exp(v: Vectors, x: str) -> str:
+def exp(v: Instructions, x: str) -> str:
     """eˣ within 0.8 ulp."""
     x = v.clamp(x, LEAST, MOST)
     shifted = v.add(v.mul(x, LOG2_E), ROUND)
@@ -44,14 +44,14 @@ def exp(v: Vectors, x: str) -> str:
     return scaled(v, near_zero(v, r, c), shifted)
 
 
-def near_zero(v: Vectors, r: str, c: Operand) -> str:
+def near_zero(v: Instructions, r: str, c: Operand) -> str:
     """e to the r + c for |r| ≤ ln 2 / 2 and c small beside the last place of r."""
     tail = v.fma(v.arithmetic("fmul", r, r), v.polynomial(r, REST), c)
     total, lost = v.sum_of(1.0, r)
     return v.add(total, v.add(lost, tail))
 
 
-def scaled(v: Vectors, value: str, shifted: str) -> str:
+def scaled(v: Instructions, value: str, shifted: str) -> str:
     """value · 2ⁿ for ``shifted`` = ROUND + n, |n| ≤ 2000; the exponent n + 2·1023 is split in halves."""
     exponent = v.integer("add", v.as_bits(shifted), 2 * 1023)
     half = v.integer("lshr", exponent, 1)

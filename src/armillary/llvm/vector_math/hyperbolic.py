@@ -8,13 +8,13 @@ the quotient is corrected once for what its operands lost. From 22 on the result
 
 from __future__ import annotations
 
+from armillary.llvm.instructions import Instructions
 from armillary.llvm.vector_math.exponential import LN_2, LOG2_E, REST, ROUND, scaled
-from armillary.llvm.vector_math.vectors import Vectors
 
 MOST = 22.0  # tanh is 1 to rounding beyond
 
 
-def tanh(v: Vectors, x: str) -> str:
+def tanh(v: Instructions, x: str) -> str:
     """tanh x within 0.9 ulp."""
     size = v.size(x)
     size = v.choose(v.compare("ogt", size, MOST), MOST, size)  # NaN stays

@@ -10,7 +10,7 @@ from its square, as in fdlibm (Sun Microsystems 1993, e_acos.c).
 
 from __future__ import annotations
 
-from armillary.llvm.vector_math.vectors import Operand, Vectors
+from armillary.llvm.instructions import Instructions, Operand
 
 PI = (3.141592653589793, 1.2246467991473532e-16)
 HALF_PI = (PI[0] / 2, PI[1] / 2)
@@ -32,7 +32,7 @@ SERIES = (
 )
 
 
-def asin(v: Vectors, x: str) -> str:
+def asin(v: Instructions, x: str) -> str:
     """asin x within 0.8 ulp."""
     size = v.size(x)
     inner = v.compare("ole", size, 0.5)
@@ -40,7 +40,7 @@ def asin(v: Vectors, x: str) -> str:
     return v.signed_as(_turned(v, size, inner, base, v.choose(inner, 1.0, -2.0)), x)
 
 
-def acos(v: Vectors, x: str) -> str:
+def acos(v: Instructions, x: str) -> str:
     """acos x = π/2 − asin x within 0.9 ulp, small values where x is near 1 too."""
     size = v.size(x)
     inner = v.compare("ole", size, 0.5)
@@ -52,7 +52,7 @@ def acos(v: Vectors, x: str) -> str:
     return _turned(v, size, inner, base, factor)
 
 
-def _turned(v: Vectors, size: str, inner: str, base: list[str], factor: Operand) -> str:
+def _turned(v: Instructions, size: str, inner: str, base: list[str], factor: Operand) -> str:
     """base + factor · asin s, the first of double length."""
     half = v.mul(v.sub(1.0, size), 0.5)
     root = v.call("sqrt", half)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from armillary.llvm.vector_math.vectors import Vectors
+from armillary.llvm.instructions import Instructions
 
 LN_2_PARTS = (6.93147180369123816490e-01, 1.90821492927058770002e-10)  # the first has 33 bits
 ROOT_HALF_BITS = 0x3FE6A09E667F3BCD
@@ -30,7 +30,7 @@ SERIES = (
 )
 
 
-def log(v: Vectors, x: str) -> str:
+def log(v: Instructions, x: str) -> str:
     """ln x within 0.9 ulp."""
     k, m = split(v, x)
     f = v.sub(m, 1.0)
@@ -47,7 +47,7 @@ def log(v: Vectors, x: str) -> str:
     return v.choose(usual, value, v.choose(v.compare("oeq", x, 0.0), -math.inf, beyond))
 
 
-def split(v: Vectors, x: str) -> tuple[str, str]:
+def split(v: Instructions, x: str) -> tuple[str, str]:
     """k and m for x = 2ᵏ m, √½ ≤ m < √2, where x is positive and finite; elsewhere something finite."""
     small = v.compare("olt", x, LEAST_NORMAL)
     bits = v.as_bits(v.choose(small, v.mul(x, 2.0**54), x))

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 
+from armillary.llvm.instructions import Instructions, Operand
 from armillary.llvm.vector_math.exponential import LN_2, ROUND, near_zero, scaled
 from armillary.llvm.vector_math.logarithm import split
-from armillary.llvm.vector_math.vectors import Operand, Vectors
 
 FIRST = (2.8853900817779268, 4.0710547481862066e-17)  # C₁ = 2 / ln 2
 THIRD = (0.9617966939259756, 5.0577616648125907e-17)  # C₃ = 2 / (3 ln 2)
@@ -32,7 +32,7 @@ SERIES = (
 )
 
 
-def pow(v: Vectors, x: str, y: str) -> str:
+def pow(v: Instructions, x: str, y: str) -> str:
     """xʸ within 1.2 ulp, and 0.8 but for m near √½ and √2 with |p| near 1000."""
     size = v.size(x)
     high, low = _log2(v, size)
@@ -40,7 +40,7 @@ def pow(v: Vectors, x: str, y: str) -> str:
     return _special(v, x, y, size, value)
 
 
-def _log2(v: Vectors, x: str) -> tuple[str, str]:
+def _log2(v: Instructions, x: str) -> tuple[str, str]:
     k, m = split(v, x)
     over = v.sub(m, 1.0)
     below, lost_below = v.sum_of(1.0, m)
@@ -59,14 +59,14 @@ def _log2(v: Vectors, x: str) -> tuple[str, str]:
     return high, v.add(lost, fraction_low)
 
 
-def _times(v: Vectors, a: tuple[Operand, Operand], b: tuple[Operand, Operand]) -> tuple[str, str]:
+def _times(v: Instructions, a: tuple[Operand, Operand], b: tuple[Operand, Operand]) -> tuple[str, str]:
     """The product of two pairs."""
     product, lost = v.product_of(a[0], b[0])
     lost = v.fma(a[0], b[1], lost)
     return product, lost if a[1] == 0.0 else v.fma(a[1], b[0], lost)
 
 
-def _exp2(v: Vectors, p: str, p_low: str) -> str:
+def _exp2(v: Instructions, p: str, p_low: str) -> str:
     inside = v.compare("olt", v.size(p), BEYOND)
     p_low = v.choose(inside, p_low, 0.0)
     p = v.clamp(p, -BEYOND, BEYOND)
@@ -76,7 +76,7 @@ def _exp2(v: Vectors, p: str, p_low: str) -> str:
     return scaled(v, near_zero(v, r, c), shifted)
 
 
-def _special(v: Vectors, x: str, y: str, size: str, value: str) -> str:
+def _special(v: Instructions, x: str, y: str, size: str, value: str) -> str:
     """The value with its sign, where x is negative, and where x or y is 0, 1, infinite or NaN."""
     y_size = v.size(y)
     whole, even = _is_whole(v, y_size), _is_whole(v, v.mul(y_size, 0.5))
@@ -90,7 +90,7 @@ def _special(v: Vectors, x: str, y: str, size: str, value: str) -> str:
     return v.choose(one, 1.0, value)
 
 
-def _is_whole(v: Vectors, size: str) -> str:
+def _is_whole(v: Instructions, size: str) -> str:
     """A mask: whether a number that is not negative is whole, as all are from 2⁵² on."""
     rounded = v.sub(v.add(size, 2.0**52), 2.0**52)
     return v.either(v.compare("oeq", rounded, size), v.compare("oge", size, 2.0**52))

@@ -8,7 +8,7 @@ and the third.
 
 from __future__ import annotations
 
-from armillary.llvm.vector_math.vectors import Vectors
+from armillary.llvm.instructions import Instructions
 
 TWO_OVER_PI = 6.36619772367581382433e-01
 PI_OVER_2 = (1.5707963267948966, 6.12323399538461e-17, 3.5215598651832e-27)
@@ -16,12 +16,12 @@ ROUND = 6755399441055744.0  # 1.5·2⁵²: adding it leaves the nearest whole nu
 LIMIT = 8.0e5  # larger angles go to the library
 
 
-def within_limit(v: Vectors, x: str) -> str:
+def within_limit(v: Instructions, x: str) -> str:
     """A mask: which angles are small enough."""
     return v.compare("olt", v.size(x), LIMIT)
 
 
-def reduced(v: Vectors, x: str) -> tuple[str, str, str]:
+def reduced(v: Instructions, x: str) -> tuple[str, str, str]:
     """ROUND + n, whose last bits are those of n, and r, and e."""
     shifted = v.add(v.mul(x, TWO_OVER_PI), ROUND)
     n = v.sub(shifted, ROUND)
@@ -32,6 +32,6 @@ def reduced(v: Vectors, x: str) -> tuple[str, str, str]:
     return shifted, r, v.fma(n, third, lost)
 
 
-def odd(v: Vectors, n: str) -> str:
+def odd(v: Instructions, n: str) -> str:
     """A mask: whether whole numbers are odd."""
     return v.emit(f"trunc {v.bits} {n} to {v.mask}")

@@ -8,8 +8,8 @@ The inverse is corrected by what t loses by rounding and by its own remainder.
 
 from __future__ import annotations
 
+from armillary.llvm.instructions import Instructions
 from armillary.llvm.vector_math.quarter_turns import odd, reduced, within_limit
-from armillary.llvm.vector_math.vectors import Vectors
 
 SERIES = (
     0.3333333333333278,
@@ -29,13 +29,13 @@ SERIES = (
 )
 
 
-def tan(v: Vectors, x: str) -> str:
+def tan(v: Instructions, x: str) -> str:
     """tan x within 1.6 ulp for angles below LIMIT; larger ones are the library's."""
     name = f"library_tan_{v.lanes}"
     return v.mended(within_limit(v, x), [_tan(v, x)], lambda: [v.library("tan", name, x)])[0]
 
 
-def _tan(v: Vectors, x: str) -> str:
+def _tan(v: Instructions, x: str) -> str:
     shifted, r, e = reduced(v, x)
     z = v.arithmetic("fmul", r, r)
     bend = v.mul(v.arithmetic("fmul", r, z), v.polynomial(z, SERIES))

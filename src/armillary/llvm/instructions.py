@@ -1,9 +1,14 @@
-"""Straight-line code on vectors of doubles, as LLVM text, a line per operation."""
+"""Straight-line LLVM code as text, a line per operation, on single doubles or on vectors of them.
+
+The nodes of sections, elementary functions and lookup tables are written with the same instructions; writing
+lines is ten times faster than building them object by object. Code with loops and branches is builder.py's.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 Operand = str | float  # the name of a value, or a number for every lane
@@ -21,18 +26,45 @@ def constant_array(name: str, values: Any) -> str:
     return f"@{name} = internal constant [{len(values)} x double] [{items}], align 64"
 
 
-class Vectors:
+@dataclass(frozen=True)
+class ValueTypes:
+    """The LLVM types of values: vectors of so many doubles, or ``single`` ones."""
+
+    lanes: int
+    single: bool = False
+
+    def of(self, element: str) -> str:
+        return element if self.single else f"<{self.lanes} x {element}>"
+
+    @property
+    def real(self) -> str:
+        return self.of("double")
+
+    @property
+    def suffix(self) -> str:
+        """The end of the names of LLVM's own functions."""
+        return "f64" if self.single else f"v{self.lanes}f64"
+
+    def number(self, value: float) -> str:
+        """A number as an operand."""
+        return real(value) if self.single else f"splat (double {real(value)})"
+
+    def whole(self, value: int) -> str:
+        return str(value) if self.single else f"splat (i64 {value})"
+
+
+class Instructions:
     """Code under construction: ``lines``, and ``declarations`` of intrinsics and ``helpers`` that they call.
 
     ``add``, ``sub``, ``mul``, ``div`` and ``fused`` round once, on every machine; ``fma`` and ``arithmetic``
     leave it to the machine whether a product is rounded before it is added to.
     """
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, lanes: int, single: bool = False) -> None:
+        self.types = ValueTypes(lanes, single)
         self.lanes = lanes
-        self.vector = f"<{lanes} x double>"
-        self.bits = f"<{lanes} x i64>"
-        self.mask = f"<{lanes} x i1>"
+        self.real, self.bits, self.mask = self.types.real, self.types.of("i64"), self.types.of("i1")
+        self.number, self.whole = self.types.number, self.types.whole
         self.lines: list[str] = []
         self.declarations: dict[str, None] = {}
         self.helpers: list[str] = []
@@ -44,19 +76,13 @@ class Vectors:
         self.lines.append(f"  {name} = {operation}")
         return name
 
-    def splat(self, value: float) -> str:
-        return f"splat (double {real(value)})"
-
-    def whole(self, value: int) -> str:
-        return f"splat (i64 {value})"
-
     def operand(self, value: Operand) -> str:
-        return value if isinstance(value, str) else self.splat(value)
+        return value if isinstance(value, str) else self.number(value)
 
     # ---------------------------------------------------------------- arithmetic
 
     def arithmetic(self, operation: str, a: Operand, b: Operand, flags: str = "contract ") -> str:
-        return self.emit(f"{operation} {flags}{self.vector} {self.operand(a)}, {self.operand(b)}")
+        return self.emit(f"{operation} {flags}{self.real} {self.operand(a)}, {self.operand(b)}")
 
     def add(self, a: Operand, b: Operand) -> str:
         return self.arithmetic("fadd", a, b, "")
@@ -71,7 +97,7 @@ class Vectors:
         return self.arithmetic("fdiv", a, b, "")
 
     def neg(self, a: str) -> str:
-        return self.emit(f"fneg {self.vector} {a}")
+        return self.emit(f"fneg {self.real} {a}")
 
     def fused(self, a: Operand, b: Operand, c: Operand) -> str:
         """a·b + c with one rounding, on every machine."""
@@ -109,7 +135,7 @@ class Vectors:
     # ---------------------------------------------------------------- intrinsics, choices, bits
 
     def call(self, intrinsic: str, *arguments: Operand) -> str:
-        v, name = self.vector, f"@llvm.{intrinsic}.v{self.lanes}f64"
+        v, name = self.real, f"@llvm.{intrinsic}.{self.types.suffix}"
         self.declarations[f"declare {v} {name}({', '.join([v] * len(arguments))})"] = None
         return self.emit(f"call {v} {name}({', '.join(f'{v} {self.operand(a)}' for a in arguments)})")
 
@@ -121,7 +147,7 @@ class Vectors:
 
     def compare(self, how: str, a: Operand, b: Operand) -> str:
         """A mask: whether a and b compare so in each lane."""
-        return self.emit(f"fcmp {how} {self.vector} {self.operand(a)}, {self.operand(b)}")
+        return self.emit(f"fcmp {how} {self.real} {self.operand(a)}, {self.operand(b)}")
 
     def both(self, a: str, b: str) -> str:
         return self.emit(f"and {self.mask} {a}, {b}")
@@ -132,7 +158,7 @@ class Vectors:
     def choose(self, mask: str, a: Operand, b: Operand) -> str:
         """a where the mask is set, else b."""
         return self.emit(
-            f"select {self.mask} {mask}, {self.vector} {self.operand(a)}, {self.vector} {self.operand(b)}"
+            f"select {self.mask} {mask}, {self.real} {self.operand(a)}, {self.real} {self.operand(b)}"
         )
 
     def clamp(self, a: str, low: float, high: float) -> str:
@@ -141,15 +167,25 @@ class Vectors:
         return self.choose(self.compare("ogt", a, high), high, a)
 
     def as_bits(self, a: Operand) -> str:
-        return self.emit(f"bitcast {self.vector} {self.operand(a)} to {self.bits}")
+        return self.emit(f"bitcast {self.real} {self.operand(a)} to {self.bits}")
 
     def as_reals(self, a: str) -> str:
-        return self.emit(f"bitcast {self.bits} {a} to {self.vector}")
+        return self.emit(f"bitcast {self.bits} {a} to {self.real}")
 
     def integer(self, operation: str, a: str, b: str | int) -> str:
         return self.emit(f"{operation} {self.bits} {a}, {self.whole(b) if isinstance(b, int) else b}")
 
     # ---------------------------------------------------------------- branches and functions
+
+    def elements(self, array: str, places: str) -> str:
+        """An element of a constant array for each lane."""
+        p = self.emit(f"getelementptr inbounds double, ptr @{array}, {self.bits} {places}")
+        if self.types.single:
+            return self.emit(f"load double, ptr {p}")
+        pointers, name = self.types.of("ptr"), f"@llvm.masked.gather.v{self.lanes}f64.v{self.lanes}p0"
+        self.declarations[f"declare {self.real} {name}({pointers}, i32, {self.mask}, {self.real})"] = None
+        mask = f"{self.mask} splat (i1 true)"
+        return self.emit(f"call {self.real} {name}({pointers} {p}, i32 8, {mask}, {self.real} undef)")
 
     def all_of(self, mask: str) -> str:
         """One bit: whether every lane of a mask is set."""
@@ -167,11 +203,11 @@ class Vectors:
         other = [self.choose(mask, a, b) for a, b in zip(usual, rare(), strict=True)]
         self.lines.append("  br label %done\ndone:")
         ways = zip(usual, other, strict=True)
-        return [self.emit(f"phi {self.vector} [ {a}, %first ], [ {b}, %rare ]") for a, b in ways]
+        return [self.emit(f"phi {self.real} [ {a}, %first ], [ {b}, %rare ]") for a, b in ways]
 
     def library(self, function: str, name: str, x: str) -> str:
         """The library's function on each lane, in a function ``name``: rare, so kept out of the way."""
-        v = self.vector
+        v = self.real
         lines = []
         value = "undef"
         for i in range(self.lanes):
@@ -187,7 +223,7 @@ class Vectors:
 
     def function(self, name: str, arguments: Sequence[str], kind: str, result: str, attribute: str) -> str:
         """The lines as a function, with what they call."""
-        taken = ", ".join(f"{self.vector} {a}" for a in arguments)
+        taken = ", ".join(f"{self.real} {a}" for a in arguments)
         head = f"define internal {kind} @{name}({taken}) {attribute} nounwind {{"
         body = [head, *self.lines, f"  ret {kind} {result}", "}"]
         return "\n".join([*self.declarations, *self.helpers, *body]) + "\n"
