@@ -18,14 +18,8 @@ __all__ = ["METHODS", "Functions", "Integration", "Method", "Status", "Stepping"
 
 _METHODS = (
     Method("rk4", 4, False, "classical Runge–Kutta, fixed step", rk4.TABLEAU, exported=True),
-    Method(
-        "midpoint",
-        2,
-        False,
-        "explicit midpoint, two evaluations per fixed step",
-        midpoint.TABLEAU,
-        exported=True,
-    ),
+    Method("midpoint", 2, False, "explicit midpoint, two evaluations per fixed step", midpoint.TABLEAU,
+           exported=True),
     Method("dopri5", 5, True, "Dormand–Prince 5(4), adaptive, dense output", dopri5.TABLEAU, exported=True),
     Method("dop853", 8, True, "Dormand–Prince 8(5,3), adaptive, dense output", dop853.TABLEAU),
     Method("staggered", 2, False, "staggered stabilised constraints", staggered.TABLEAU, redundant=True),
@@ -37,7 +31,7 @@ _METHODS = (
         "scipy:Radau", 5, True, "implicit Runge–Kutta, stiff systems; Python at every step", solver="Radau"
     ),
     Method("scipy:BDF", 5, True, "implicit multistep, stiff systems; Python at every step", solver="BDF"),
-)
+)  # fmt: skip
 METHODS: dict[str, Method] = {method.name: method for method in _METHODS}
 
 
@@ -45,6 +39,6 @@ def check_kind(method: Method, redundant: bool) -> None:
     """An error for a method that does not fit the coordinates."""
     if method.redundant == redundant:
         return
-    fitting = ", ".join(m.name for m in _METHODS if m.redundant == redundant)
+    fitting = ", ".join(m.name for m in METHODS.values() if m.redundant == redundant)
     kind = "redundant coordinates" if redundant else "equations without redundant coordinates"
     raise ArmillaryError(f"method '{method.name}' is not for {kind}; there are {fitting}")

@@ -1,0 +1,96 @@
+"""The solver of exported programs, written once: what every language prints of it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import armillary as arm
+from armillary.export.solver.methods import exported_methods, source
+from armillary.export.solver.translator import read_solver
+from armillary.runtime.integrators import METHODS, Method
+from armillary.runtime.loop.tableau import Tableau
+from tests.export.test_export_python import load
+
+TABLEAU = Tableau(2, (0, 2 / 3), ((), (2 / 3,)), (1 / 4, 3 / 4))
+RALSTON = Method("ralston", 2, False, "Ralston's method", TABLEAU, exported=True)
+
+
+def test_functions_stand_after_those_that_they_call() -> None:
+    solver = read_solver({"EVENTS", "UPDATE", "ADAPTIVE"}, exported_methods(True), ("start_run", "find_row"))
+    seen: set[str] = set()
+    for name, function in solver.functions.items():
+        calls = {c.func.id for n in function.body for c in ast.walk(n) if _is_call(c)}  # type: ignore[attr-defined]
+        assert calls & set(solver.functions) <= seen
+        seen.add(name)
+
+
+def _is_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+
+
+def test_programs_without_events_hold_nothing_of_them() -> None:
+    solver = read_solver({"ALWAYS_DENSE"}, exported_methods(False), ("start_run", "find_row"))
+    assert not {"scan", "cut", "locate", "adaptive_step"} & set(solver.functions)
+    assert not {"g", "sign", "ratio", "dense"} & {field.name for field in solver.fields}
+    assert set(solver.constants) == {"EPSILON", "SNAP"}
+
+
+def test_a_function_changes_the_run_if_one_does_that_it_calls() -> None:
+    solver = read_solver({"EVENTS"}, exported_methods(True), ("find_row",))
+    changing = {name for name, function in solver.functions.items() if function.changes_run}
+    assert {"find_row", "turn", "settle", "probe", "locate"} <= changing
+    assert not {"next_due", "closeness", "sign_of"} & changing
+
+
+def test_coefficients_are_the_doubles_of_the_tableau() -> None:
+    for method in exported_methods(True):
+        tableau = method.tableau
+        assert tableau is not None
+        tree = ast.parse(source([method]))
+        stages = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name.endswith("_stages"))
+        found = []
+        for node in ast.walk(stages):
+            if isinstance(node, ast.BinOp) and _is_weighted_rate(node):
+                found.append(float(eval(ast.unparse(node.left))))
+        wanted = [abs(w) for row in (*tableau.a[1:], tableau.b) for w in row if w not in (0, 1)]
+        assert sorted(found) == sorted(wanted)
+
+
+def _is_weighted_rate(node: ast.BinOp) -> bool:
+    rate = isinstance(node.right, ast.Attribute) and node.right.attr.startswith("k")
+    return rate and isinstance(node.op, ast.Mult) and not isinstance(node.left, ast.Name)
+
+
+@pytest.fixture
+def ralston(monkeypatch: pytest.MonkeyPatch) -> Method:
+    monkeypatch.setitem(METHODS, RALSTON.name, RALSTON)
+    return RALSTON
+
+
+def pendulum() -> arm.System:
+    s = arm.System("pendulum")
+    s.body("bob", joint=arm.Revolute("z"), com=(0, -1, 0), mass=1.0, inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    return s
+
+
+def test_a_method_that_is_registered_runs_in_an_exported_program(ralston: Method, tmp_path: Path) -> None:
+    """64 ulp: the order of operations is that of the process, fused operations are not."""
+    eom = pendulum().derive()
+    program: ModuleType = load(eom.export("python", tmp_path / "pendulum"))
+    found = program.simulate(0.5, 0.01, method="ralston", initial={"bob.q1": 1.0}).column("bob.q1")
+    run = eom.compile().simulate(0.5, step=0.01, method="ralston", initial={"bob.q1": 1.0})
+    assert found == pytest.approx(run["bob.q1"].tolist(), rel=64 * 2.0**-52)
+
+
+@pytest.mark.parametrize("language", ["c", "fortran", "matlab", "jax"])
+def test_a_method_that_is_registered_is_in_every_language(
+    language: str, ralston: Method, tmp_path: Path
+) -> None:
+    folder = pendulum().derive().export(language, tmp_path / language)
+    texts = "".join(p.read_text() for p in folder.rglob("*") if p.is_file())
+    assert "ralston" in texts and "2.0 / 3.0" in texts.replace("_dp", "")
