@@ -16,10 +16,12 @@ from armillary.export.c.printer import helpers
 from armillary.export.c.selftest import stored_numbers
 from armillary.export.c.solver import solver_texts
 from armillary.export.c.text import block, quoted
+from armillary.export.solver.methods import fraction, tableau
 from armillary.export.text.folder import write_folder
 from armillary.export.text.source import Source, source
 from armillary.export.text.template import fill, template
 from armillary.program.equations import Equations
+from armillary.runtime.integrators import METHODS, Method
 
 
 def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -60,7 +62,9 @@ class CudaModel(Model):
 def device_code(model: CudaModel) -> str:
     """<name>.cuh: the model and the kernel, as NVRTC takes them."""
     helping, body = model.functions(template(__package__, "trigonometry.txt"))
-    runs = fill(template(__package__, "runs.txt"), model.values, model.has)
+    method = METHODS["rk4"]
+    values = {"method": method.name, "METHOD": method.name.upper(), "stages": _stages(model, method)}
+    runs = fill(template(__package__, "runs.txt"), model.values | values, model.has)
     if "events" in model.has:
         runs = f"{_solver(model)}\n{runs}"
     values = model.values | {
@@ -71,6 +75,27 @@ def device_code(model: CudaModel) -> str:
         "runs": runs,
     }
     return fill(template(__package__, "device.cuh.txt"), values, model.has)
+
+
+def _stages(model: CudaModel, method: Method) -> str:
+    """A step whose stages need only the one before, so that a thread keeps one rate and one sum."""
+    t, loop = tableau(method), f"for (int i = 0; i < {model.upper}_STATES; i++) {{"
+    lines, state = [], "y"
+    for s in range(t.stages):
+        when = {0: "t", 1: "t + step"}.get(t.c[s], f"t + (real){fraction(t.c[s])} * step")
+        lines.append(f"{model.stem}_derivatives({when}, {state}, constants, stored, rate);")
+        weighted = f"(real){fraction(t.b[s])} * rate[i]"
+        if s == t.stages - 1:
+            last = f"    stage[i] = y[i] + step * (sum[i] + {weighted});"
+            lines += ["real finite = 0;", loop, last, "    finite += (real)0 * stage[i];", "}"]
+            break
+        *others, share = t.a[s + 1]
+        assert not any(others), f"stages of {method.name} need more than the one before"
+        lines += [loop, f"    sum[i] {'+=' if s else '='} {weighted};"]
+        length = "step" if share == 1 else f"step * (real){fraction(share)}"
+        lines += [f"    stage[i] = y[i] + {length} * rate[i];", "}"]
+        state = "stage"
+    return "\n".join(f"        {line}" for line in lines)
 
 
 def _solver(model: CudaModel) -> str:

@@ -5,7 +5,7 @@ The polynomial is y + s(F0 + (1-s)(F1 + s(F2 + (1-s) F3))), s = 0..1, as in runt
 
 from __future__ import annotations
 
-from armillary.export.solver.language import ADAPTIVE, dense_state, dense_terms, normalise, real
+from armillary.export.solver.language import *
 from armillary.export.solver.record import Run
 
 

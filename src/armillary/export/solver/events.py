@@ -17,27 +17,7 @@ is found beyond zero all the same: it has crossed unseen.
 from __future__ import annotations
 
 from armillary.export.solver.dense import probe
-from armillary.export.solver.language import (
-    ACCUMULATES,
-    ADAPTIVE,
-    DIRECTION,
-    EPSILON,
-    EVENT,
-    INFINITY,
-    N_EVENTS,
-    NONE,
-    READY,
-    STOPS,
-    adaptive,
-    differs,
-    events,
-    fire,
-    isnan,
-    real,
-    report,
-    truth,
-    whole,
-)
+from armillary.export.solver.language import *
 from armillary.export.solver.record import Run
 from armillary.runtime.loop.event_thresholds import (
     CLEAR,

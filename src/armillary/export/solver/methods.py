@@ -92,7 +92,7 @@ def _stages(method: Method) -> str:
     lines = []
     for i in range(1, t.stages):
         lines.append(f"run.stage = run.state + h * ({_sum(t, t.a[i])})")
-        when = "t + h" if t.c[i] == 1 else f"t + {_number(t.c[i])} * h"
+        when = "t + h" if t.c[i] == 1 else f"t + {fraction(t.c[i])} * h"
         lines.append(f"run.k{i} = derivatives({when}, run.stage)")
     lines.append(f"run.trial = run.state + h * ({_sum(t, t.b)})")
     about = f"{method.description[0].upper()}{method.description[1:]}: the stages of a step; k0 is there."
@@ -118,7 +118,7 @@ def _sum(t: Tableau, row: Row) -> str:
     for j, weight in enumerate(row):
         if weight:
             vector = f"run.k{j}" if j < t.stages else "run.k_end"
-            term = vector if abs(weight) == 1 else f"{_number(abs(weight))} * {vector}"
+            term = vector if abs(weight) == 1 else f"{fraction(abs(weight))} * {vector}"
             if text:
                 term = f" {'-' if weight < 0 else '+'} {term}"
             elif weight < 0:
@@ -127,7 +127,7 @@ def _sum(t: Tableau, row: Row) -> str:
     return text
 
 
-def _number(value: float) -> str:
+def fraction(value: float) -> str:
     """A coefficient as the simplest fraction that rounds to it."""
     for largest in (1, 10**4, 10**8, 10**12):
         found = Fraction(value).limit_denominator(largest)

@@ -6,21 +6,7 @@ and of its dense output (nest3, …) are added by methods.py.
 
 from __future__ import annotations
 
-from armillary.export.solver.language import (
-    ADAPTIVE,
-    EVENTS,
-    UPDATE,
-    Memory,
-    Outputs,
-    Reals,
-    States,
-    Truths,
-    Wholes,
-    count,
-    real,
-    truth,
-    whole,
-)
+from armillary.export.solver.language import *
 
 
 class Run:

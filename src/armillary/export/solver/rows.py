@@ -9,28 +9,7 @@
 from __future__ import annotations
 
 from armillary.export.solver.dense import probe
-from armillary.export.solver.language import (
-    ADAPTIVE,
-    ARRIVED,
-    END,
-    EPSILON,
-    EVENTS,
-    INFINITY,
-    N_EVENTS,
-    READY,
-    ROW,
-    RUNNING,
-    SETTLED,
-    STEP,
-    UPDATE,
-    floor,
-    outputs,
-    real,
-    set_control,
-    truth,
-    update,
-    whole,
-)
+from armillary.export.solver.language import *
 from armillary.export.solver.record import Run
 from armillary.export.solver.steps import advance, settle
 

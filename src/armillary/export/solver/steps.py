@@ -6,34 +6,7 @@ The formulas are those of runtime/loop/formulas.py and runtime/loop/steps.py.
 from __future__ import annotations
 
 from armillary.export.solver.events import adopt_signs, fire_pending, mark_returning, scan
-from armillary.export.solver.language import (
-    ADAPTIVE,
-    ARRIVED,
-    DIVERGED,
-    EPSILON,
-    EVENTS,
-    FINISHED,
-    INFINITY,
-    N_MEMORY,
-    N_STATES,
-    NAN,
-    RUNNING,
-    TOO_SMALL,
-    UPDATE,
-    States,
-    adaptive,
-    derivatives,
-    differs,
-    error_ratios,
-    first_nonfinite,
-    is_finite,
-    normalise,
-    power,
-    real,
-    sqrt,
-    stages,
-    update,
-)
+from armillary.export.solver.language import *
 from armillary.export.solver.record import Run
 from armillary.runtime.loop.layout import SNAP
 
