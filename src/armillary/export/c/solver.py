@@ -9,21 +9,19 @@ from armillary.columns import aligned
 from armillary.export.c.model import Model
 from armillary.export.solver.methods import exported_methods
 from armillary.export.solver.printer import SolverPrinter
-from armillary.export.solver.translator import Field, Function, Solver, read_solver
+from armillary.export.solver.translator import Field, Function, Solver, solver_for
 from armillary.export.text.template import fill, template
 
 _TYPES = {"real": "double", "whole": "int", "count": "long long", "truth": "int", "index": "int"}
 _ELEMENTS = {"Wholes": "int", "Truths": "int"}  # of vectors; others are of reals
-_FEATURES = {"events": "EVENTS", "update": "UPDATE", "normalise": "NORMALISE"}
 # Functions that the fixed text of solver.c.txt calls.
 _WANTED = ("probe", "settle", "advance", "turn", "start_run")
 
 
 def solver_texts(model: Model) -> tuple[str, str]:
     """<name>_solver.h and <name>_solver.c"""
-    features = {"ADAPTIVE", *(word for feature, word in _FEATURES.items() if feature in model.has)}
     methods = exported_methods(adaptive=True)
-    printer = CSolverPrinter(read_solver(features, methods, _WANTED), model.stem)
+    printer = CSolverPrinter(solver_for(model.has, True, _WANTED), model.stem)
     events = model.description.events
     values = model.values | {
         "methods": ", ".join(f"{model.upper}_{m.name.upper()}" for m in methods),
@@ -42,7 +40,13 @@ class CSolverPrinter(SolverPrinter):
     """Functions of C."""
 
     remark = "/* {} */"
-    spelled = {"and": "&&", "or": "||", "not": "!", "break": "break;", "continue": "continue;"}  # noqa: RUF012
+    ended = ";"
+    spelled = {"and": "&&", "or": "||", "not": "!"}  # noqa: RUF012
+    heads = {  # noqa: RUF012
+        "if": "if ({}) {{", "elif": "}} else if ({}) {{", "else": "}} else {{", "while": "while ({}) {{",
+        "loop": "for (;;) {{", "for": "for (int {0} = 0; {0} < {1}; {0}++) {{",
+    }  # fmt: skip
+    closings = dict.fromkeys(("if", "while", "loop", "for"), "}")
     functions = {  # noqa: RUF012
         "abs": "fabs", "min": "smaller", "max": "larger", "power": "pow", "is_finite": "finite_all",
         "float": "(double)({})", "isnan": "{0} != {0}", "differs": "{} != {}",
@@ -105,9 +109,6 @@ class CSolverPrinter(SolverPrinter):
     def declare(self, name: str, kind: str, value: str) -> str:
         return f"{_TYPES[kind]} {name} = {value};"
 
-    def assign(self, target: str, value: str) -> str:
-        return f"{target} = {value};"
-
     def conditional(self, name: str, declared: str, value: ast.IfExp) -> list[str]:
         test, yes, no = (self.expression(part, 3) for part in (value.test, value.body, value.orelse))
         return self.lines(self.set(name, declared, f"{test} ? {yes} : {no}"))
@@ -141,22 +142,6 @@ class CSolverPrinter(SolverPrinter):
 
     def report(self, k: str) -> list[str]:
         return [f"run->fired[{k}] = 1;"]
-
-    def call(self, function: Function, arguments: Sequence[str], target: str = "") -> str:
-        call = f"{function.name}({', '.join(['run', *arguments])});"
-        return f"{target} = {call}" if target else call
-
-    def block(self, head: str, *parts: str) -> tuple[str, str]:
-        what = parts[0]
-        heads = {
-            "if": f"if ({what}) {{", "elif": f"}} else if ({what}) {{", "else": "} else {",
-            "while": f"while ({what}) {{", "loop": "for (;;) {",
-            "for": f"for (int {what} = 0; {what} < {parts[-1]}; {what}++) {{",
-        }  # fmt: skip
-        return heads[head], "}"
-
-    def result(self, value: str | None, last: bool) -> list[str]:
-        return self.lines(f"return {value};") if value else ["return;"]
 
     def function(self, function: Function) -> list[str]:
         run = f"{'' if function.changes_run else 'const '}{self.stem}_run *run"

@@ -82,7 +82,7 @@ def _stages(model: CudaModel, method: Method) -> str:
     t, loop = tableau(method), f"for (int i = 0; i < {model.upper}_STATES; i++) {{"
     lines, state = [], "y"
     for s in range(t.stages):
-        when = {0: "t", 1: "t + step"}.get(t.c[s], f"t + (real){fraction(t.c[s])} * step")
+        when = {0.0: "t", 1.0: "t + step"}.get(t.c[s], f"t + (real){fraction(t.c[s])} * step")
         lines.append(f"{model.stem}_derivatives({when}, {state}, constants, stored, rate);")
         weighted = f"(real){fraction(t.b[s])} * rate[i]"
         if s == t.stages - 1:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
-from armillary.export.python.solver import FEATURES
 from armillary.export.solver.methods import exported_methods, method_names
 from armillary.export.solver.printer import SolverPrinter
-from armillary.export.solver.translator import Function, Solver, read_solver
+from armillary.export.solver.translator import Function, Solver, solver_for
 
 _TYPES = {
     "real": "real(dp)", "whole": "integer", "index": "integer", "count": "integer(int64)", "truth": "logical"
@@ -19,9 +18,8 @@ _SIZES = {"States": "n_states", "Memory": "n_memory", "Outputs": "n_outputs"}
 
 def solver_values(has: Collection[str]) -> dict[str, str]:
     """What the template puts in: the methods, the components of a run, the constants and the procedures."""
-    features = {"ALWAYS_DENSE", *(word for feature, word in FEATURES.items() if feature in has)}
     methods = exported_methods(adaptive=False)
-    printer = FortranSolverPrinter(read_solver(features, methods, ("start_run", "find_row")))
+    printer = FortranSolverPrinter(solver_for(has, False, ("start_run", "find_row")))
     return {
         "methods": ", ".join(f"{m.name} = {number}" for number, m in enumerate(methods, 1)),
         "method_list": method_names(False),
@@ -41,6 +39,11 @@ class FortranSolverPrinter(SolverPrinter):
     spelled = {  # noqa: RUF012
         "and": ".and.", "or": ".or.", "not": ".not. ", "!=": "/=", "break": "exit", "continue": "cycle"
     }  # fmt: skip
+    heads = {  # noqa: RUF012
+        "if": "if ({}) then", "elif": "else if ({}) then", "else": "else", "while": "do while ({})",
+        "loop": "do", "for": "do {} = 1, {}",
+    }  # fmt: skip
+    closings = {"if": "end if", "while": "end do", "loop": "end do", "for": "end do"}  # noqa: RUF012
     functions = {  # noqa: RUF012
         "is_finite": "all(ieee_is_finite({}))", "floor": "aint", "float": "real({}, dp)",
         "isnan": "ieee_is_nan", "differs": ".not. ({0} <= {1} .and. {0} >= {1})",
@@ -117,14 +120,6 @@ class FortranSolverPrinter(SolverPrinter):
         # A component in brackets is a value: it must not be the same variable as a part of the run.
         given = [f"({a})" if a.startswith("r%") else a for a in arguments]
         return f"call {function.name}({', '.join(['r', *given, *([target] if target else [])])})"
-
-    def block(self, head: str, *parts: str) -> tuple[str, str]:
-        what = parts[0]
-        heads = {
-            "if": f"if ({what}) then", "elif": f"else if ({what}) then", "else": "else",
-            "while": f"do while ({what})", "loop": "do", "for": f"do {what} = 1, {parts[-1]}",
-        }  # fmt: skip
-        return heads[head], "end if" if head in ("if", "elif") else "end do"
 
     def result(self, value: str | None, last: bool) -> list[str]:
         lines = self.lines(f"value = {value}") if value else []

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
-from armillary.export.python.solver import FEATURES
 from armillary.export.solver.methods import exported_methods, method_names
 from armillary.export.solver.printer import SolverPrinter
-from armillary.export.solver.translator import Function, Solver, read_solver
+from armillary.export.solver.translator import Function, Solver, solver_for
 from armillary.export.text.layout import wrapped
 
 _ZEROS = {"real": "0", "whole": "0", "count": "0", "truth": "false"}
@@ -20,9 +19,8 @@ _VALUES = (*_STATUSES, "ready", "settled", "arrived", "step", "row", "end_reache
 
 def solver_values(has: Collection[str], package: str) -> dict[str, str]:
     """What the template puts in: the methods, the fields of a run, the constants and the functions."""
-    features = {"ALWAYS_DENSE", *(word for feature, word in FEATURES.items() if feature in has)}
     methods = exported_methods(adaptive=False)
-    printer = MatlabSolverPrinter(read_solver(features, methods, ("start_run", "find_row")), package)
+    printer = MatlabSolverPrinter(solver_for(has, False, ("start_run", "find_row")), package)
     values = {name: number for number, name in enumerate((*_VALUES, *(m.name for m in methods)))}
     return {
         "method_names": ", ".join(f"'{m.name}'" for m in methods),
@@ -47,9 +45,13 @@ class MatlabSolverPrinter(SolverPrinter):
     indent = "  "
     continued = " ..."
     remark = "% {}"
-    spelled = {  # noqa: RUF012
-        "and": "&&", "or": "||", "not": "~", "!=": "~=", "break": "break", "continue": "continue"
+    ended = ";"
+    spelled = {"and": "&&", "or": "||", "not": "~", "!=": "~="}  # noqa: RUF012
+    heads = {  # noqa: RUF012
+        "if": "if {}", "elif": "elseif {}", "else": "else", "while": "while {}", "loop": "while true",
+        "for": "for {} = 1:{}",
     }  # fmt: skip
+    closings = dict.fromkeys(("if", "while", "loop", "for"), "end")
     functions = {  # noqa: RUF012
         "is_finite": "all(isfinite({}))", "first_nonfinite": "find(~isfinite({}), 1)", "float": "({})",
         "differs": "{} ~= {}",
@@ -95,9 +97,6 @@ class MatlabSolverPrinter(SolverPrinter):
     def truth(self, value: bool) -> str:
         return str(value).lower()
 
-    def assign(self, target: str, value: str) -> str:
-        return f"{target} = {value};"
-
     def conditional(self, name: str, declared: str, value: ast.IfExp) -> list[str]:
         yes, no = (self.assign(name, self.expression(part)) for part in (value.body, value.orelse))
         test = self.expression(value.test)
@@ -118,14 +117,6 @@ class MatlabSolverPrinter(SolverPrinter):
     def call(self, function: Function, arguments: Sequence[str], target: str = "") -> str:
         call = f"{function.name}({', '.join(['r', *arguments])});"
         return f"[r, {target}] = {call}" if target else f"r = {call}"
-
-    def block(self, head: str, *parts: str) -> tuple[str, str]:
-        what = parts[0]
-        heads = {
-            "if": f"if {what}", "elif": f"elseif {what}", "else": "else", "while": f"while {what}",
-            "loop": "while true", "for": f"for {what} = 1:{parts[-1]}",
-        }  # fmt: skip
-        return heads[head], "end"
 
     def result(self, value: str | None, last: bool) -> list[str]:
         lines = self.lines(f"value = {value};") if value else []

@@ -7,10 +7,9 @@ from collections.abc import Collection, Sequence
 
 from armillary.export.solver.methods import exported_methods
 from armillary.export.solver.printer import SolverPrinter
-from armillary.export.solver.translator import Function, Solver, read_solver
+from armillary.export.solver.translator import Function, Solver, solver_for
 from armillary.export.text.layout import wrapped
 
-FEATURES = {"events": "EVENTS", "update": "UPDATE", "normalise": "NORMALISE"}
 _TYPES = {"real": "float", "whole": "int", "count": "int", "truth": "bool"}
 _ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
 _ELEMENTS = {"Wholes": "int", "Truths": "bool"}
@@ -19,9 +18,8 @@ _SIZES = {"States": "len(STATES)", "Memory": "len(MEMORY)", "Outputs": "len(OUTP
 
 def solver_values(has: Collection[str]) -> dict[str, str]:
     """What the template puts in: the methods, the fields of a run, the constants and the functions."""
-    features = {"ALWAYS_DENSE", *(word for feature, word in FEATURES.items() if feature in has)}
     methods = exported_methods(adaptive=False)
-    printer = PythonSolverPrinter(read_solver(features, methods, ("start_run", "find_row")))
+    printer = PythonSolverPrinter(solver_for(has, False, ("start_run", "find_row")))
     names = [m.name.upper() for m in methods]
     return {
         "methods": f"{', '.join(names)} = range({len(names)})",
@@ -36,6 +34,10 @@ class PythonSolverPrinter(SolverPrinter):
     """Functions of Python, with vectors as lists."""
 
     spelled = {"not": "not "}  # noqa: RUF012
+    heads = {  # noqa: RUF012
+        "if": "if {}:", "elif": "elif {}:", "else": "else:", "while": "while {}:", "loop": "while True:",
+        "for": "for {} in range({}):",
+    }  # fmt: skip
     functions = {  # noqa: RUF012
         "is_finite": "finite", "floor": "math.floor", "sqrt": "math.sqrt", "isnan": "{0} != {0}",
         "differs": "{} != {}",
@@ -114,21 +116,6 @@ class PythonSolverPrinter(SolverPrinter):
 
     def report(self, k: str) -> list[str]:
         return [f"if not EVENTS[{k}].hidden:", f"    run.log.append((run.t, EVENTS[{k}].name))"]
-
-    def call(self, function: Function, arguments: Sequence[str], target: str = "") -> str:
-        call = f"{function.name}({', '.join(['run', *arguments])})"
-        return f"{target} = {call}" if target else call
-
-    def block(self, head: str, *parts: str) -> tuple[str, str]:
-        what = parts[0]
-        heads = {
-            "if": f"if {what}:", "elif": f"elif {what}:", "else": "else:", "while": f"while {what}:",
-            "loop": "while True:", "for": f"for {what} in range({parts[-1]}):",
-        }  # fmt: skip
-        return heads[head], ""
-
-    def result(self, value: str | None, last: bool) -> list[str]:
-        return self.lines(f"return {value}") if value else ["return"]
 
     def function(self, function: Function) -> list[str]:
         arguments = ["run: Run"] if function.takes_run else []

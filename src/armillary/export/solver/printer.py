@@ -26,9 +26,12 @@ class SolverPrinter:
     width = 110
     indent = "    "
     continued = ""  # at the end of a line that goes on
+    ended = ""  # at the end of a statement
     remark = "# {}"  # a comment
     spelled: Mapping[str, str] = {}  # operators that are written in another way
     functions: Mapping[str, str] = {}  # likewise, functions of numbers
+    heads: Mapping[str, str]  # first lines of "if", "elif", "else", "while", "loop" and "for"
+    closings: Mapping[str, str] = {}  # their last lines, of "elif" and "else" that of "if"
     compared: Sequence[str] = ()  # functions that are written as a comparison
     names: Mapping[str, str]  # constants, sizes and enumerated values
 
@@ -63,7 +66,7 @@ class SolverPrinter:
         return self.assign(name, value)
 
     def assign(self, target: str, value: str) -> str:
-        return f"{target} = {value}"
+        return f"{target} = {value}{self.ended}"
 
     def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
         """An assignment element by element."""
@@ -79,15 +82,17 @@ class SolverPrinter:
 
     def call(self, function: Function, arguments: Sequence[str], target: str = "") -> str:
         """A call in a statement of its own."""
-        raise NotImplementedError
+        call = f"{function.name}({', '.join([self.run(), *arguments])})"
+        return self.assign(target, call) if target else f"{call}{self.ended}"
 
-    def block(self, head: str, *parts: str) -> tuple[str, str]:
-        """The first and the last line of a statement with a body: "if", "else", "while", "for" or "loop"."""
-        raise NotImplementedError
+    def block(self, head: str, *parts: str) -> tuple[str, list[str]]:
+        """The first and the last line of a statement with a body."""
+        last = self.closings.get("if" if head == "elif" else head, "")
+        return self.heads[head].format(*parts), [last] if last else []
 
     def result(self, value: str | None, last: bool) -> list[str]:
         """The end of a function; ``last``: of its text too."""
-        raise NotImplementedError
+        return self.lines(f"return {value}{self.ended}") if value else [f"return{self.ended}"]
 
     def function(self, function: Function) -> list[str]:
         raise NotImplementedError
@@ -138,11 +143,11 @@ class SolverPrinter:
         raise TypeError(f"the solver's language has no statement '{ast.unparse(node)}'")
 
     def word(self, word: str) -> str:
-        return self.spelled.get(word, word)
+        return self.spelled.get(word, word) + self.ended
 
     def nested(self, head: str, what: str, body: Sequence[ast.stmt], *more: str) -> list[str]:
         first, last = self.block(head, what, *more)
-        return [first, *self.indented(self.statements(body)), *([last] if last else [])]
+        return [first, *self.indented(self.statements(body)), *last]
 
     def choice(self, node: ast.If, head: str = "if") -> list[str]:
         """If, else if, else."""
@@ -150,11 +155,10 @@ class SolverPrinter:
         lines = [first, *self.indented(self.statements(node.body))]
         match node.orelse:
             case []:
-                return [*lines, *([last] if last else [])]
+                return [*lines, *last]
             case [ast.If() as other]:
                 return [*lines, *self.choice(other, "elif")]
-        return [*lines, self.block("else", "")[0], *self.indented(self.statements(node.orelse)),
-                *([last] if last else [])]  # fmt: skip
+        return [*lines, self.block("else")[0], *self.indented(self.statements(node.orelse)), *last]
 
     def local(self, name: str) -> str:
         assert self.current is not None

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from armillary.export.solver.methods import fields, source
+from armillary.export.solver.methods import exported_methods, fields, source
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop import event_thresholds, layout
 
 MODEL = ("derivatives", "outputs", "events", "update", "normalise", "fire")
-FEATURES = ("EVENTS", "UPDATE", "ADAPTIVE", "NORMALISE", "ALWAYS_DENSE")
+# Features of the solver, and the words of text/features.py for those that a system decides.
+FEATURES = ("EVENTS", "UPDATE", "NORMALISE", "ADAPTIVE", "ALWAYS_DENSE")
+_OF_SYSTEMS = {"events": "EVENTS", "update": "UPDATE", "normalise": "NORMALISE"}
 VECTORS = ("States", "Memory", "Outputs", "Reals", "Wholes", "Truths")
 _FILES = ("dense.py", "events.py", "steps.py", "rows.py")
 # Constants, as numbers of the same names in other places.
@@ -60,6 +62,16 @@ class Solver:
     functions: Mapping[str, Function]
     constants: Mapping[str, float]
     comments: Mapping[ast.stmt, str]
+
+
+def solver_for(has: Collection[str], adaptive: bool, wanted: Sequence[str]) -> Solver:
+    """The solver of a system that ``has`` these things, with the exported methods.
+
+    Programs without adaptive methods keep every step's dense output.
+    """
+    features = {word for feature, word in _OF_SYSTEMS.items() if feature in has}
+    features.add("ADAPTIVE" if adaptive else "ALWAYS_DENSE")
+    return read_solver(features, exported_methods(adaptive), wanted)
 
 
 def read_solver(features: Collection[str], methods: Sequence[Method], wanted: Sequence[str]) -> Solver:
