@@ -1,6 +1,6 @@
 """Exported code: a program written out in another language, by the name of the language.
 
-Each writer is a module, imported when it is asked for, with one function
+Each writer is a module, imported when it is needed, with one function
 
     export(equations, path, **options) -> Path
 """

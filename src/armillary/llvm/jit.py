@@ -105,7 +105,7 @@ def quick() -> bool:
 
 
 def chosen() -> tuple[str, ...]:
-    """What the user's environment says of machine code."""
+    """The user's settings of machine code, from the environment."""
     return os.environ.get("ARMILLARY_CPU", ""), os.environ.get("ARMILLARY_COMPILE", "")
 
 
@@ -131,7 +131,7 @@ def _fuses() -> bool:
 
 
 def described(level: int) -> str:
-    """The words that tell machine code of this level, processor and LLVM from others."""
+    """Words that identify machine code of this level, processor and LLVM."""
     import llvmlite
 
     llvm = prepared()

@@ -249,7 +249,7 @@ def _about(units: str, about: str) -> str:
 
 
 def roadmap(description: Description) -> list[str]:
-    """Bodies, joints, coordinates, cost: what a reader of any of the files wants to know first."""
+    """Bodies, joints, coordinates, cost: the summary at the head of each file."""
     d = description
     rows = [("body", "parent", "joint", "coordinates")]
     rows += [(b.name, b.parent, b.joint, ", ".join(b.coordinates)) for b in d.bodies]

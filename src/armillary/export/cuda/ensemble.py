@@ -105,7 +105,7 @@ def kernel(
 
 
 def cpu_header() -> str:
-    """cpu.h for this kernel: what compilers that know only C++ need beside it."""
+    """cpu.h for this kernel: what plain C++ compilers need beside it."""
     return template(__package__, "cpu.h.txt") + template(__package__, "ensemble_cpu.h.txt")
 
 

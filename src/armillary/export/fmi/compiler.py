@@ -22,13 +22,13 @@ FLAGS = ("-std=c99", "-O2", "-ffp-contract=off", "-fvisibility=hidden")
 
 def find_compiler() -> list[str]:
     """The command of a C compiler: $CC, cc, gcc or clang, else that of the ziglang wheel."""
-    asked = shlex.split(os.environ.get("CC", ""))
-    if asked:
-        if shutil.which(asked[0]) is None:
+    named = shlex.split(os.environ.get("CC", ""))
+    if named:
+        if shutil.which(named[0]) is None:
             raise ArmillaryError(
-                f"the C compiler that CC names, '{asked[0]}', is not there; correct CC or unset it"
+                f"the C compiler that CC names, '{named[0]}', is not there; correct CC or unset it"
             )
-        return asked
+        return named
     for name in ("cc", "gcc", "clang"):
         if found := shutil.which(name):
             return [found]
@@ -64,10 +64,9 @@ def _run(command: list[str], folder: str) -> None:
             f"the C compiler '{command[0]}' cannot be run: {error.strerror or error}"
         ) from error
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        first = next(
-            (line for line in said if "error" in line.lower()), said[0] if said else "it said nothing"
-        )
+        messages = (done.stderr or done.stdout).strip().splitlines()
+        errors = [line for line in messages if "error" in line.lower()]
+        first = (errors or messages or ["it gave no message"])[0]
         raise ArmillaryError(f"the C compiler '{command[0]}' could not build the library: {first}")
 
 

@@ -132,7 +132,7 @@ def variables_source(interface: Interface) -> str:
 
 
 def _array(kind: str, name: str, items: Sequence[str], empty: str = "0") -> list[str]:
-    """A table; one that would be empty has an entry that nobody reads. Texts have lines of their own."""
+    """A table; one that would be empty has an unused entry. Texts have lines of their own."""
     items = items or [empty]
     if any('"' in item for item in items):
         return [f"const {kind} {name}[] = {{", *(f"    {item}," for item in items), "};"]

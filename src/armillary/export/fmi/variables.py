@@ -1,4 +1,4 @@
-"""The variables of an FMU: what each is called, what it means, and the number by which it is asked for.
+"""The variables of an FMU: what each is called, what it means, and its reference number.
 
 Value references run through time, parameters, memory, states, rates of the states, outputs and event
 functions, in the order in which the program holds them; sources/fmu.c counts in the same way. Outputs that
@@ -189,7 +189,7 @@ def _values(source: Source, given: Mapping[str, float] | None) -> dict[str, floa
             "in the description, or parameters={…} to export"
         )
     if given:
-        compile_equations(source.equations).inside(given)  # which says what is wrong with a value
+        compile_equations(source.equations).inside(given)  # raises an error for a wrong value
     defaults = {p.name: p.default for p in source.description.parameters if p.default is not None}
     return {name: float((defaults | given)[name]) for name in known}
 

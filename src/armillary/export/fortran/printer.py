@@ -1,7 +1,7 @@
 """Expressions in Fortran.
 
-Reals are compared by helpers where equality is asked for, since compilers warn of it; Fortran's own min and
-max say nothing of NaN.
+Reals are compared by helpers for equality, since compilers warn of it; Fortran's own min and
+max are not defined for NaN.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Exported JAX: one module of pure functions for one system, to be compiled, mapped and differentiated.
 
-The layout is that of exported Python (python/module.py); module.py says what differs, ``solver.txt`` is the
+The layout is that of exported Python (python/module.py); module.py has the differences, ``solver.txt`` is the
 rollout by `lax.scan`, for which solver.py prints the methods.
 """
 

@@ -2,7 +2,7 @@
 
 Numbers are floats, whose arithmetic is that of the compiled code; but where IEEE 754 has infinities and NaN,
 Python raises exceptions, even for a value that a condition then leaves aside. So divisions and functions go
-through helpers that return what the standard says.
+through helpers that return the values of the standard.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ Reals = np.ndarray  # one of each per event
 Wholes = np.ndarray
 Truths = np.ndarray
 
-# Sizes, and what the program says of its events.
+# Sizes, and the properties of events.
 N_STATES = N_MEMORY = N_EVENTS = 0
 DIRECTION: Wholes = np.zeros(0, dtype=int)
 STOPS: Truths = np.zeros(0, dtype=bool)

@@ -1,7 +1,7 @@
 """The parts of the exported solver that come from the tableaux of methods, in the small language.
 
-A method is exported where its `Method` says so (runtime/integrators); this file writes its stages, its error
-estimate and its dense output from the tableau, and the functions that choose among the methods of a program.
+A method is exported if its `Method` is marked so (runtime/integrators). This file writes its stages, its
+error estimate and its dense output from the tableau, and the functions that choose among a program's methods.
 """
 
 from __future__ import annotations

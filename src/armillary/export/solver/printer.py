@@ -1,6 +1,6 @@
 """What all printers of the solver share: statements in order, expressions with the brackets they need.
 
-A language says how it spells operators, names and blocks. Its hooks: `field`, `item`, `declare`, `assign`,
+A language defines how it spells operators, names and blocks. Its hooks: `field`, `item`, `declare`, `assign`,
 `vector` (an assignment element by element), `model` (a section's results), `call` and `function`.
 """
 

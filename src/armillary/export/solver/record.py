@@ -41,7 +41,7 @@ class Run:
     k_end: States
     stage: States
     trial: States
-    point: States  # the state inside the step that was asked for last
+    point: States  # the state inside the step that was computed last
     prepared: truth
     nest0: States
     nest1: States

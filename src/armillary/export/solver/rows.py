@@ -1,6 +1,6 @@
 """Rows of exported runs, in the small language of language.py. At each time it reaches, a run
 
-1. gives the rows asked for inside the step just taken, from its dense output,
+1. gives the rows that are due inside the step just taken, from its dense output,
 2. settles: events happen, memory is updated (at grid points t0 + i*step only), the derivative found,
 3. gives the row at this time: it shows the state and memory that the next step begins with,
 4. takes the next step.

@@ -1,7 +1,7 @@
 """The solver of exported programs, read from the files beside this one.
 
 `read_solver` takes the functions that a program needs, decides what depends on its features, and finds what
-printers must know: the types of locals, which functions change the run, and an order in which every function
+printers need: the types of locals, which functions change the run, and an order in which every function
 stands before those that call it.
 """
 
@@ -151,7 +151,7 @@ class _Fold(ast.NodeTransformer):
 
 
 def called(node: ast.expr | None) -> str:
-    """The name of the function that an expression calls, or nothing."""
+    """The name of the function that an expression calls, or an empty text."""
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 

@@ -21,7 +21,7 @@ from armillary.program.program import Section, section
 
 @dataclass(frozen=True)
 class Assembly:
-    """Loops that have to close; rows with a gap come first, then those that only tell of redundancy."""
+    """Loops that have to close; rows with a gap come first, then those that only show redundancy."""
 
     section: Section  # gaps, elements of J, elements of N
     gaps: tuple[tuple[str, str], ...]  # words of the error before and after the number that remains

@@ -76,7 +76,7 @@ def body(
     identifiers: Mapping[Expr, str],
     namer: Namer,
 ) -> Body:
-    """A section as text; ``places`` says where its symbols stand ("" is the time), ``identifiers`` what they
+    """A section as text; ``places`` holds where its symbols stand ("" is the time), ``identifiers`` what they
     are called, and ``namer`` holds what is taken.
     """
     return _Builder(section, printer, places, identifiers, namer.copy()).build()
@@ -115,7 +115,7 @@ class _Builder:
             # What the derivation has named is written under that name, by the node itself or its let.
             wanted = node in names or node in bases
             wanted = wanted or (len(operand.text) > self.printer.inline and node not in chosen)
-            if wanted and not operand.text.isidentifier():  # a name for a name would say nothing
+            if wanted and not operand.text.isidentifier():  # a name needs no other name
                 name = self.named(chosen.get(node) or names.get(node))
                 self.steps.append(Step(name, self.printer.at(operand, CHOICE), reads))
                 operand, reads = Operand(name), frozenset((name,))

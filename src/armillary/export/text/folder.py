@@ -1,6 +1,6 @@
 """Folders of generated files, which replace what was generated before and nothing else.
 
-A list of digests beside the files (`.armillary.sha256`, as `sha256sum -c` reads it) says which of them were
+A list of digests beside the files (`.armillary.sha256`, as `sha256sum -c` reads it) lists which of them were
 written here and are still as they were. Only those are replaced, or removed where the new folder has no such
 file; what else has come to the folder (programs that were built, results) stays.
 """

@@ -1,4 +1,4 @@
-"""What generated files say about the system they are made for: heads of files, and tables for a README."""
+"""Descriptions of the system in generated files: heads of files, and tables for a README."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class Source:
 
     @cached_property
     def reference(self) -> Reference:
-        """Numbers of the in-process model, for self-tests; computed when first asked for."""
+        """Numbers of the in-process model, for self-tests; computed on first use."""
         return reference(self.equations)
 
 

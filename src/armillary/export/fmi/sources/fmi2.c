@@ -77,7 +77,7 @@ EXPORTED fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean loggingOn, 
                                         const fmi2String categories[])
 {
     ASK("fmi2SetDebugLogging", READABLE);
-    (void)loggingOn, (void)nCategories, (void)categories; /* errors are all that is ever said */
+    (void)loggingOn, (void)nCategories, (void)categories; /* errors alone are logged */
     return fmi2OK;
 }
 

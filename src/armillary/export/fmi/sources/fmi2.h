@@ -1,4 +1,4 @@
-/* fmi2.h: what FMI 2.0 for model exchange and co-simulation asks of the library, declared by its
+/* fmi2.h: what FMI 2.0 for model exchange and co-simulation requires of the library, declared by its
  * specification (https://fmi-standard.org).
  */
 #ifndef FMI2_H

@@ -92,7 +92,7 @@ EXPORTED fmi3Status fmi3SetDebugLogging(fmi3Instance instance, fmi3Boolean loggi
                                         const fmi3String categories[])
 {
     ASK("fmi3SetDebugLogging", READABLE);
-    (void)loggingOn, (void)nCategories, (void)categories; /* errors are all that is ever said */
+    (void)loggingOn, (void)nCategories, (void)categories; /* errors alone are logged */
     return fmi3OK;
 }
 

@@ -1,4 +1,4 @@
-/* fmi3.h: what FMI 3.0 asks of the library, declared by its specification (https://fmi-standard.org). */
+/* fmi3.h: what FMI 3.0 requires of the library, declared by its specification (https://fmi-standard.org). */
 #ifndef FMI3_H
 #define FMI3_H
 

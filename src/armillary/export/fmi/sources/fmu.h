@@ -9,7 +9,7 @@
  *  saved.c       states of an instance, saved and restored
  *  fmi2.c, fmi3.c             the functions of the standard, one file per version
  *
- *  There are no globals: all that an instance knows is in its own struct.
+ *  There are no globals: all data of an instance are in its own struct.
  */
 #ifndef FMU_H
 #define FMU_H
@@ -25,7 +25,7 @@
 
 enum { FMU_OK, FMU_WARNING, FMU_DISCARD, FMU_ERROR };  /* the same numbers in FMI 2 and 3 */
 
-/* Where an instance stands; single bits, so that a function can say where it may be called. */
+/* Where an instance stands; single bits, so that a function can list those in which it may be called. */
 enum {
     INSTANTIATED = 1,
     INITIALIZING = 2,

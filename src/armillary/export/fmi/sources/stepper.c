@@ -105,10 +105,10 @@ static double first_event(fmu *me, const step *s)
         for (int k = 0; k < N_EVENTS; k++) {
             double now = (double)((g[k] > 0.0) - (g[k] < 0.0));
             /* Early on, rounding may still hold the function beyond zero. */
-            int told = me->now.sign[k] != 0.0 || high >= FIRST_LOOK || now == me->now.side[k];
+            int counts = me->now.sign[k] != 0.0 || high >= FIRST_LOOK || now == me->now.side[k];
             int suspect = me->now.streak[k] >= 1.0 && me->now.gap[k] <= 1e-3 * me->now.longest[k];
-            if (told && suspect && me->now.sign[k] == 0.0 && now == -me->now.side[k]) return -1.0 - k;
-            if (g[k] == g[k] && told) me->now.sign[k] = now;
+            if (counts && suspect && me->now.sign[k] == 0.0 && now == -me->now.side[k]) return -1.0 - k;
+            if (g[k] == g[k] && counts) me->now.sign[k] = now;
             if (high >= 1.0) me->now.reach[k] = fabs(g[k]);
         }
         if (high >= 1.0) return 2.0;
