@@ -229,7 +229,7 @@ class Model:
             "memory": [(m.name, m.units, m.about, m.initial / m.factor, m.factor) for m in d.memory],
             "output": [(o.name, o.units, o.about, 0.0, 1.0) for o in d.outputs],
             "event": [
-                (e.name, "", e.about, 2.0 if e.watchman else 1.0 if e.hidden else 0.0, 1.0) for e in d.events
+                (e.name, "", e.about, 2.0 if e.guard else 1.0 if e.hidden else 0.0, 1.0) for e in d.events
             ],
         }
         texts = []

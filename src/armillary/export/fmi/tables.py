@@ -56,7 +56,7 @@ typedef struct {{
     const char *name;
     int direction; /* of the sign change that matters; 0: both */
     int stop;      /* whether the run ends there */
-    int watchman;  /* of the choice of dependent speeds, of which there is one here */
+    int guard;  /* of the choice of dependent speeds, of which there is one here */
     int clock;     /* place of its clock in the memory; -1: none */
     double period;
 }} event_description;
@@ -107,7 +107,7 @@ def variables_source(interface: Interface) -> str:
     description = interface.source.description
     parameters = interface.parameters
     events = [
-        f"{{{quoted(e.name)}, {e.direction}, {int(e.stop)}, {int(e.watchman)}, "
+        f"{{{quoted(e.name)}, {e.direction}, {int(e.stop)}, {int(e.guard)}, "
         f"{interface.clocks[k].place if k in interface.clocks else -1}, "
         f"{repr(interface.clocks[k].period) if k in interface.clocks else '0.0'}}}"
         for k, e in enumerate(description.events)

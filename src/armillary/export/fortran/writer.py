@@ -107,7 +107,7 @@ def _public(made: Source) -> list[str]:
             "events",
             "fire",
         ]
-    if "watchman" in has:
+    if "guard" in has:
         names.append("event_guards")
     names += [name for name in ("update", "normalise") if name in has]
     lines = listed(names, WIDTH, "    ", " &")
@@ -135,8 +135,8 @@ def _data(made: Source) -> list[str]:
         lines += _array("logical", "event_stops(n_events)", stops, "whether the run ends there")
         hidden = [".true." if e.hidden else ".false." for e in d.events]
         lines += _array("logical", "event_hidden(n_events)", hidden, "whether reports leave it out")
-        if any(e.watchman for e in d.events):
-            guards = [".true." if e.watchman else ".false." for e in d.events]
+        if any(e.guard for e in d.events):
+            guards = [".true." if e.guard else ".false." for e in d.events]
             lines += _array(
                 "logical",
                 "event_guards(n_events)",

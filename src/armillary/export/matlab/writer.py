@@ -257,7 +257,7 @@ def _names(made: Source) -> str:
         for name, flags in (
             ("stops", [e.stop for e in d.events]),
             ("hidden", [e.hidden for e in d.events]),
-            ("guards", [e.watchman for e in d.events]),
+            ("guards", [e.guard for e in d.events]),
         ):
             lines.append(f"about.event_{name} = [{'; '.join(str(f).lower() for f in flags)}];")
     return "\n".join([*lines, "end"]) + "\n"

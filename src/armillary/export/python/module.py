@@ -125,7 +125,7 @@ class Module:
         if d.events:
             lines += ["", "EVENTS = ("]
             for e in d.events:
-                flags = f"{e.direction}, {e.stop}, {e.hidden}, {e.watchman}"
+                flags = f"{e.direction}, {e.stop}, {e.hidden}, {e.guard}"
                 lines.append(_remarked(f"    Event({e.name!r}, {flags}),", e.about))
             lines.append(")")
         return "\n".join(lines)

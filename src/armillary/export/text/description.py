@@ -81,7 +81,7 @@ class Stored:
 class Happening:
     """An event: the sign change that matters (0: both), and whether the run ends there.
 
-    A ``watchman`` guards the choice of dependent speeds; exported code, which holds one choice, ends there.
+    A ``guard`` watches the choice of dependent speeds; exported code, which has one choice, ends there.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Happening:
     stop: bool
     about: str
     hidden: bool
-    watchman: bool
+    guard: bool
 
 
 @dataclass(frozen=True)

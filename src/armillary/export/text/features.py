@@ -17,7 +17,7 @@ def features(source: Source) -> frozenset[str]:
         "loops": source.assembly is not None,
         "memory": bool(program.memory),
         "clocks": any(m.period is not None for m in d.memory),
-        "watchman": any(e.watchman for e in d.events),
+        "guard": any(e.guard for e in d.events),
         "parameters": bool(d.parameters),
     }
     return frozenset(name for name, present in found.items() if present)

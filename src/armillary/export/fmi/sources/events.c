@@ -82,7 +82,7 @@ int fmu_fire(fmu *me, const int *happening)
     for (int k = 0; k < N_EVENTS; k++) {
         double state[ROOM(N_STATES)], memory[ROOM(N_MEMORY)];
         if (!happening[k]) continue;
-        if (EVENTS[k].watchman) {
+        if (EVENTS[k].guard) {
             now->mode = FAILED;
             return fmu_fail(me, "at t = %g the motion needs another choice of dependent speeds (%s), and this FMU "
                                 "holds only one; run the model in Armillary, or start nearer to where it works",
