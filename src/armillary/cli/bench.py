@@ -5,11 +5,14 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from armillary.cli import options, show
+
+if TYPE_CHECKING:
+    from armillary.runtime.models.compiled import CompiledModel
 
 # Calls a generated function many times; Python's own calls would take longer than most models do.
 _REPEAT = """
@@ -86,7 +89,7 @@ def bench(
     return 0
 
 
-def _start(model: Any, given: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+def _start(model: CompiledModel, given: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """State, constants and memory at the start of a run with the given values."""
     import numpy as np
 
@@ -126,14 +129,17 @@ def _per_call(function: int, state: Any, constants: Any, memory: Any, outputs: i
     return min(calls(n) / n for _ in range(_ROUNDS))
 
 
-def _per_step(model: Any, given: Mapping[str, Any]) -> float:
+def _per_step(model: CompiledModel, given: Mapping[str, Any]) -> float:
     """Seconds of one rk4 step in the compiled loop: the difference of a long and a short run."""
-    method = {"method": "projected"} if model.equations.absolute else {"method": "rk4"}
+    from armillary.settings import RunSettings
+
+    method = "projected" if model.equations.absolute else "rk4"
     step = 1e-5
 
     def run(steps: int) -> float:
+        settings = RunSettings(steps * step, step=step, method=method, sample=steps * step)
         started = time.perf_counter()
-        model.simulate(steps * step, step=step, sample=steps * step, progress=False, **method, **given)
+        model.run_with(settings, **given)
         return time.perf_counter() - started
 
     run(10)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from armillary.cli import options, show
 from armillary.errors import ArmillaryError
+
+if TYPE_CHECKING:
+    from armillary.run_files.execute import Simulation
 
 
 @options.command(
@@ -61,7 +64,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
 
 
-def _examine(opened: Callable[[], Any], derive: bool, warnings: list[str]) -> str:
+def _examine(opened: Callable[[], Simulation], derive: bool, warnings: list[str]) -> str:
     """The system's name; errors are raised, doubts appended."""
     import warnings as python_warnings
 
@@ -81,7 +84,7 @@ def _examine(opened: Callable[[], Any], derive: bool, warnings: list[str]) -> st
     return str(simulation.system.name)
 
 
-def _parameter_doubts(simulation: Any) -> list[str]:
+def _parameter_doubts(simulation: Simulation) -> list[str]:
     found = []
     for name, value in simulation.values.parameters.items():
         stated = simulation.system.parameters[name].data
@@ -94,7 +97,7 @@ def _parameter_doubts(simulation: Any) -> list[str]:
     return found
 
 
-def _needed_doubts(simulation: Any, complete: bool) -> list[str]:
+def _needed_doubts(simulation: Simulation, complete: bool) -> list[str]:
     """Parameters that the equations do not need, and those without a value."""
     if complete:
         simulation.check_values()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from armillary.cli import options, show
+
+if TYPE_CHECKING:
+    from armillary.program.cost import Operations
+    from armillary.program.equations import Equations
 
 
 @options.command(
@@ -58,7 +62,7 @@ def derive(
     return 0
 
 
-def _text(equations: Any, form: str | None, wanted: tuple[str, ...]) -> str:
+def _text(equations: Equations, form: str | None, wanted: tuple[str, ...]) -> str:
     if form is None and not wanted:
         return str(equations.report())
     names = wanted or ("derivatives",)
@@ -75,7 +79,7 @@ def _text(equations: Any, form: str | None, wanted: tuple[str, ...]) -> str:
     return latex_document(equations, chosen) if form == "latex" else html_page(equations, chosen)
 
 
-def _data(equations: Any) -> dict[str, Any]:
+def _data(equations: Equations) -> dict[str, Any]:
     return {
         "command": "derive",
         "system": equations.system.name,
@@ -91,5 +95,5 @@ def _data(equations: Any) -> dict[str, Any]:
     }
 
 
-def _operations(counted: Any) -> dict[str, int]:
+def _operations(counted: Operations) -> dict[str, int]:
     return {k: getattr(counted, k) for k in ("additions", "multiplications", "divisions", "functions")}

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from armillary.cli import options, show
+
+if TYPE_CHECKING:
+    from armillary.run_files.execute import Simulation
 
 # What a writer takes of a run file's values; all others write the model's own.
 _TAKEN = {"fmu": ("parameters", "initial")}
@@ -77,7 +80,7 @@ def export(
     return 0
 
 
-def _settings(simulation: Any, language: str) -> dict[str, Any]:
+def _settings(simulation: Simulation, language: str) -> dict[str, Any]:
     """The values of a run file that the writer takes; values that would be lost are an error."""
     from armillary.errors import ArmillaryError
 

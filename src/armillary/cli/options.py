@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from armillary.run_files.execute import Simulation
+    from armillary.run_files.run_file import RunFile
+    from armillary.studies.study_files.setup import StudySetup
+    from armillary.studies.study_files.study_file import StudyFile
+
+    File = TypeVar("File", RunFile, StudyFile)
 
 
 class NameType(click.ParamType):
@@ -139,7 +147,7 @@ def names_study(source: str) -> bool:
     return {"model", "vary"} <= set(read_document(path, "model or run file").data)
 
 
-def run_file(source: str) -> Any:
+def run_file(source: str) -> RunFile:
     """The run file at a path, or one that only names the model there; a run file names its model."""
     from armillary.errors import ArmillaryError
     from armillary.files.model.documents import read_document
@@ -247,7 +255,7 @@ def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def simulation(
     source: str, loading: Mapping[str, Any], settings: Mapping[str, Any], assignments: tuple[str, ...] = ()
-) -> Any:
+) -> Simulation:
     """The run file or model at a path, with the values of the command line in place of its own."""
     from armillary.run_files.execute import Simulation
 
@@ -256,7 +264,7 @@ def simulation(
 
 def study_setup(
     source: str, loading: Mapping[str, Any], settings: Mapping[str, Any], assignments: tuple[str, ...] = ()
-) -> Any:
+) -> StudySetup:
     """The study file at a path, with the values of the command line in place of its own."""
     from armillary.studies.study_files.setup import StudySetup
     from armillary.studies.study_files.study_file import StudyFile
@@ -264,7 +272,7 @@ def study_setup(
     return StudySetup(_overridden(StudyFile.read(source), settings, assignments), **loading)
 
 
-def _overridden(file: Any, settings: Mapping[str, Any], assignments: tuple[str, ...]) -> Any:
+def _overridden(file: File, settings: Mapping[str, Any], assignments: tuple[str, ...]) -> File:
     from armillary.run_files.run_file import COMMAND_LINE, parse_setting
 
     given = {name: value for name, value in settings.items() if value not in (None, [])}
