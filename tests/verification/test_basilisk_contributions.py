@@ -1,9 +1,9 @@
-"""Back substitution against Allard's equations for a hub with 4 + 3 panels: accelerations and contributions.
+"""Back substitution against Allard's equations for a hub with 4 + 3 panels: what the panels add to the hub.
 
-The reference has, at six states with large angles, bent springs, dampers and uniform gravity, accelerations
-of an independent tree and the matrices of the corrected equations, in hub axes about the hub's origin. A, B,
-C and D are compared as they are. The conventions of v_trans and v_rot differ: the reference adds the terms in
-ω of the panels as rigid parts of the vehicle outside of its contributions, and does not count from free fall,
+The reference has, at the states of the case `hub_and_panels`, which compares the accelerations, the matrices
+of the corrected equations, in hub axes about the hub's origin. A, B, C and D are compared as they are. The
+conventions of v_trans and v_rot differ: the reference adds the terms in ω of the panels as rigid parts of the
+vehicle outside of its contributions, and does not count from free fall,
 
     v_trans = v_trans_ref − A g − Σ m (2 ω × r' + ω × (ω × r))
     v_rot   = v_rot_ref − C g − ω × I ω − I' ω
@@ -20,55 +20,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-import armillary as arm
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
-from examples import spacecraft_1, spacecraft_2, stanford_arm
-from tests.verification.common import ACCELERATIONS, accelerations, assert_close, assert_same, reference
+from armillary.verification.cases.basilisk import panel_state, with_gravity
+from examples import hub_and_panels, spacecraft_1, spacecraft_2, stanford_arm
+from examples.hub_and_panels import SIDES
+from tests.verification.common import ACCELERATIONS, accelerations, assert_close, reference
 
 STATES = reference("back_substitution")["states"]
-SIDES = {1: range(1, 5), -1: range(5, 8)}  # panels along +x and −x, hub side first
 MASS, LENGTH, HUB = 50.0, 0.75, 750.0
 
 
-def system() -> arm.System:
-    """Hub and panels by plain bodies; gravity and the springs' rest angles as parameters."""
-    s = arm.System("hub with 4 + 3 panels")
-    hub = s.body("hub", joint=arm.Free(), mass=HUB, inertia=(900.0, 800.0, 600.0))
-    for side, numbers in SIDES.items():
-        inner = hub
-        for i in numbers:
-            at = (0.5 * side, 0, 1.0) if inner is hub else (2 * side * LENGTH, 0, 0)
-            panel = s.body(
-                f"panel{i}", inner, arm.Revolute((0, -side, 0)), at=at, com=(side * LENGTH, 0, 0), mass=MASS,
-                inertia=(50.0, 25.0, 25.0),
-            )  # fmt: skip
-            law = f"-k*(panel{i}.q1 - rest{i}) - c*panel{i}.u1"
-            s.moment(f"hinge{i}", law, -side * hub.y, on=panel, reaction=inner)
-            inner = panel
-    for letter, axis in zip("xyz", (s.ground.x, s.ground.y, s.ground.z), strict=True):
-        s.gravity(f"g{letter}", axis)
-    return s
-
-
 @cache
-def equations(regroup: bool = False) -> Any:
-    """The vehicle by back substitution."""
-    return system().derive("back_substitution", regroup=regroup)
-
-
-def place(state: dict[str, Any]) -> tuple[list[float], list[float], dict[str, float]]:
-    """Coordinates, speeds and parameters; modified Rodrigues parameters are σ = tan(φ/4) e."""
-    sigma = np.array(state["sigma_BN"])
-    square = sigma @ sigma
-    e = np.array([1 - square, *(2 * sigma)]) / (1 + square)
-    parameters = {f"g{letter}": g for letter, g in zip("xyz", state["g_N"], strict=True)}
-    parameters |= {f"rest{i}": angle for i, angle in enumerate(state["theta_0"], start=1)}
-    return (
-        [0.0, 0.0, 0.0, *e, *state["theta"]],
-        [0.0, 0.0, 0.0, *state["omega_BN_B"], *state["theta_dot"]],
-        parameters | {"k": state["k"], "c": state["c"]},
-    )
+def equations() -> Any:
+    """The vehicle by back substitution, inertia as it was given."""
+    return with_gravity(hub_and_panels.system()).derive("back_substitution", regroup=False)
 
 
 def cross_matrix(v: Any) -> np.ndarray:
@@ -85,23 +51,13 @@ def gravity_in_hub_axes(state: dict[str, Any]) -> np.ndarray:
     return R.T @ state["g_N"]
 
 
-@pytest.mark.parametrize("regroup", [True, False], ids=["regrouped", "as given"])
-def test_accelerations(regroup: bool) -> None:
-    model = equations(regroup).compile()
-    found = []
-    for state in STATES:
-        q, u, parameters = place(state)
-        found.append(accelerations(model, 0.0, q, u, parameters))
-    expected = [[*s["rddot_BN_N"], *s["omega_dot_BN_B"], *s["theta_ddot"]] for s in STATES]
-    assert_same(found, expected, ACCELERATIONS, "accelerations by back substitution")
-
-
 @cache
 def values_of(number: int) -> list[dict[str, np.ndarray]]:
     """A, B, C, D, v_trans and v_rot of both sides as numbers, at a state of the reference."""
     eom = equations()
-    q, u, parameters = place(STATES[number])
-    at = {**dict(zip(eom.coordinates, q, strict=True)), **dict(zip(eom.speeds, u, strict=True)), **parameters}
+    q, u, parameters = panel_state(STATES[number])
+    at = dict(zip(eom.coordinates, q, strict=True)) | dict(zip(eom.speeds, u, strict=True)) | parameters
+    at |= {"m": MASS, "d": LENGTH}
     names = ("A", "B", "C", "D", "v_trans", "v_rot")
     sides = [eom.contributions[branch] for branch in ("panel1", "panel5")]
     parts = [np.array(getattr(side, name)) for side in sides for name in names]

@@ -17,7 +17,13 @@ import pytest
 from armillary import verification
 from armillary.errors import ArmillaryError
 from armillary.results.run import Run
-from armillary.verification.reference import apart, drift, largest, of_size, relative
+from armillary.verification.reference import (
+    drift,
+    largest,
+    largest_difference,
+    relative_difference,
+    scaled_difference,
+)
 from armillary.verification.rows import Case, at_most, difference, differs, expected_text, value
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +32,9 @@ MANUAL = ROOT / "docs" / "verification"
 
 
 @pytest.mark.parametrize("place", range(3))
-@pytest.mark.parametrize("measure", [apart, of_size, relative], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "measure", [largest_difference, scaled_difference, relative_difference], ids=lambda f: f.__name__
+)
 def test_a_difference_from_nan_is_nan(measure: Callable[[Any, Any], float], place: int) -> None:
     found = np.array([1.0, 2.0, 3.0])
     assert measure(found + 0.5, found) > 0

@@ -6,7 +6,7 @@ data, and one function that measures it. Read `rows.py` first, then any case.
 """
 
 from armillary.verification.cases import CASES
+from armillary.verification.report import run, table
 from armillary.verification.rows import Case, Check, Row
-from armillary.verification.running import run, table
 
 __all__ = ["CASES", "Case", "Check", "Row", "run", "table"]

@@ -21,7 +21,7 @@ TRAJECTORIES = 1e-8
 
 
 def reference(name: str) -> dict[str, Any]:
-    """The reference data of a case; `data/README.md` says where they come from."""
+    """The reference data of a case; `data/README.md` lists their sources."""
     file = resources.files("armillary.verification").joinpath("data", f"{name}.json")
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return found
@@ -49,18 +49,18 @@ def largest(*numbers: Any) -> float:
     return float(np.max(np.concatenate([np.atleast_1d(np.asarray(x, float)).ravel() for x in numbers])))
 
 
-def relative(found: Any, expected: Any) -> float:
+def relative_difference(found: Any, expected: Any) -> float:
     """The largest difference, of every number relative to itself."""
     found, expected = np.asarray(found, float), np.asarray(expected, float)
     return largest(np.abs(found - expected) / np.where(expected == 0, 1.0, np.abs(expected)))
 
 
-def apart(found: Any, expected: Any) -> float:
+def largest_difference(found: Any, expected: Any) -> float:
     """The largest difference."""
     return largest(np.abs(np.asarray(found, float) - np.asarray(expected, float)))
 
 
-def of_size(found: Any, expected: Any) -> float:
+def scaled_difference(found: Any, expected: Any) -> float:
     """The largest difference relative to the largest magnitude, per column."""
     found, expected = np.asarray(found, float), np.asarray(expected, float)
     scale = np.max(np.abs(expected), axis=0)
@@ -68,7 +68,7 @@ def of_size(found: Any, expected: Any) -> float:
 
 
 def drift(values: np.ndarray, scale: float | None = None) -> float:
-    """How far a constant strays from its first value, relative to it or to a scale."""
+    """The largest change of a constant from its first value, relative to that value or to a scale."""
     return largest(np.abs(values - values[0])) / float(abs(values[0]) if scale is None else scale)
 
 

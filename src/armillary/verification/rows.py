@@ -1,4 +1,4 @@
-"""What a case promises, what is found, and both as text."""
+"""Checks of a case, rows with what is found for them, and both as text."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from armillary.stages import System
 class Check(NamedTuple):
     """One number that a case must meet.
 
-    `kind` says how: a "difference" from reference data is at most its tolerance; a "value" is the published
-    one within the tolerance; a "count" is at most the published one; where the source "differs" from what its
-    own equations give, `expected` is what it prints, `ours` what is right, and `remark` the reason.
+    `kind` is the comparison: a "difference" from reference data is at most its tolerance; a "value" is the
+    published one within the tolerance; a "count" is at most the published one; where the source "differs"
+    from what its own equations give, `expected` is what it prints, `ours` what is right, and `remark` the
+    reason.
     """
 
     quantity: str
@@ -29,7 +30,7 @@ class Check(NamedTuple):
     ours: float = math.nan
 
     def passed(self, found: float) -> bool:
-        """Whether a number will do; one that is not finite never does."""
+        """Whether a number meets the check; one that is not finite never does."""
         aim = self.ours if self.kind == "differs" else self.expected
         if self.kind == "count":
             return math.isfinite(found) and found <= aim
@@ -54,7 +55,7 @@ def at_most(quantity: str, published: float, source: str = "", remark: str = "")
 def differs(
     quantity: str, published: float, ours: float, tolerance: float, remark: str, source: str = ""
 ) -> Check:
-    """A published number that is not what it should be."""
+    """A published number that contradicts the source's own equations."""
     return Check(quantity, "differs", published, tolerance, source, remark, ours)
 
 
@@ -90,7 +91,7 @@ class Case(NamedTuple):
     states: tuple[States, ...] = ()
 
     def rows(self) -> list[Row]:
-        """The case, computed; a check for which nothing is found fails, and says why."""
+        """The rows of the computed case; a check without a number fails, and its remark has the reason."""
         rows: list[Row] = []
         found = self.measure()
         for check in self.checks:
@@ -120,7 +121,7 @@ class Row(NamedTuple):
     remark: str
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values that JSON takes: a number that is none is absent."""
+        """Plain values for JSON, with None for a number that is not finite."""
         kept = self._asdict()
         return kept | {"found": self.found if math.isfinite(self.found) else None}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.verification.reference import apart, example, largest
+from armillary.verification.reference import example, largest, largest_difference
 from armillary.verification.rows import Case, difference, value
 
 _MEIJAARD = "Meijaard, Papadopoulos, Ruina & Schwab (2007)"
@@ -85,7 +85,7 @@ def _of_matrices(speed: float) -> np.ndarray:
     return np.linalg.eigvals(np.vstack([np.hstack([np.zeros((2, 2)), np.eye(2)]), lower]))
 
 
-def _apart(found: Any, expected: Any) -> float:
+def _distance(found: Any, expected: Any) -> float:
     """The largest distance between eigenvalues in the same order."""
     ours, theirs = (
         np.array(sorted(values, key=lambda z: (round(z.real, 6), z.imag))) for values in (found, expected)
@@ -99,17 +99,17 @@ def measure() -> Iterator[float]:
     bicycle = _Bicycle()
     mass = np.linalg.inv(bicycle.slopes(0.0, "lean_torque", "steer_torque"))
     still = -mass @ bicycle.slopes(0.0, "lean.q1", "fork.q1")
-    yield apart(mass, _M)
-    yield apart(-mass @ bicycle.slopes(5.0, "lean.u1", "fork.u1") / 5.0, _C1)
-    yield apart(still / 9.81, _K0)
-    yield apart((-mass @ bicycle.slopes(5.0, "lean.q1", "fork.q1") - still) / 25.0, _K2)
+    yield largest_difference(mass, _M)
+    yield largest_difference(-mass @ bicycle.slopes(5.0, "lean.u1", "fork.u1") / 5.0, _C1)
+    yield largest_difference(still / 9.81, _K0)
+    yield largest_difference((-mass @ bicycle.slopes(5.0, "lean.q1", "fork.q1") - still) / 25.0, _K2)
     weave, real = (
         max((z for z in bicycle.eigenvalues(5.0) if z.imag > 0), key=lambda z: z.real),
         sorted(z.real for z in bicycle.eigenvalues(5.0) if abs(z.imag) < 1e-9),
     )
     yield from (weave.real, weave.imag, real[1], real[0])
-    yield largest([_apart(bicycle.eigenvalues(v), _four(*known)) for v, known in _EIGENVALUES.items()])
-    yield largest([_apart(bicycle.eigenvalues(v), _of_matrices(v)) for v in range(11)])
+    yield largest([_distance(bicycle.eigenvalues(v), _four(*known)) for v, known in _EIGENVALUES.items()])
+    yield largest([_distance(bicycle.eigenvalues(v), _of_matrices(v)) for v in range(11)])
 
     def growth(speed: float, *, turns: bool) -> float:
         values = bicycle.eigenvalues(speed)
@@ -125,7 +125,7 @@ def _far_from_upright(model: Any) -> Iterator[float]:
     yield dict(zip(model.coordinate_names, state, strict=False))["frame.q1"]
     names = (*model.coordinate_names, *model.speed_names)
     rates = dict(zip(names, model.derivatives(0.0, state), strict=True))
-    yield apart([rates[name] for name in TURNING_RATES], [*TURNING_RATES.values()])
+    yield largest_difference([rates[name] for name in TURNING_RATES], [*TURNING_RATES.values()])
     yield from (rates["lean.u1"], rates["fork.u1"], rates["heading.u1"])
 
 

@@ -18,9 +18,9 @@ from armillary.verification.reference import (
     equations,
     example,
     largest,
-    of_size,
     reference,
-    relative,
+    relative_difference,
+    scaled_difference,
 )
 from armillary.verification.rows import Case, States, at_most, difference
 
@@ -45,7 +45,7 @@ def _rates(name: str) -> Callable[[CompiledModel], Iterator[float]]:
     def measure(model: CompiledModel) -> Iterator[float]:
         states = reference(name)["states"]
         found = [model.derivatives(0.0, [*state["q"], *state["u"]]) for state in states]
-        yield relative(found, [[*state["qdot"], *state["udot"]] for state in states])
+        yield relative_difference(found, [[*state["qdot"], *state["udot"]] for state in states])
 
     return measure
 
@@ -56,12 +56,12 @@ _SMALL_STATES = States(small_car, _rates("car_small"))
 
 def _fixed_steps(model: Any, data: dict[str, Any]) -> float:
     run = model.simulate(2.0, step=0.025, method="midpoint")
-    return relative([run.final[name] for name in STATE.values()], data["fixed_step_end"])
+    return relative_difference([run.final[name] for name in STATE.values()], data["fixed_step_end"])
 
 
 def _differences(run: Any, expected: dict[str, np.ndarray], outputs: tuple[str, ...]) -> Iterator[float]:
-    yield largest([of_size(run[name], expected[column]) for column, name in STATE.items()])
-    yield largest([of_size(run[name], expected[name]) for name in outputs])
+    yield largest([scaled_difference(run[name], expected[column]) for column, name in STATE.items()])
+    yield largest([scaled_difference(run[name], expected[name]) for name in outputs])
 
 
 def measure() -> Iterator[float]:
@@ -87,11 +87,11 @@ def measure_small() -> Iterator[float]:
     yield from _SMALL_STATES.measure(model)
     full = s.derive(small=False).compile()
     found = [full.derivatives(0.0, [*state["q"], *state["u"]])[4:] for state in data["states"]]
-    yield relative(found, [state["udot_full_model"] for state in data["states"]])
+    yield relative_difference(found, [state["udot_full_model"] for state in data["states"]])
     expected = columns(data["trajectory"])
     run = model.simulate(2.0, sample=expected["t"], **TIGHT)
     yield from _differences(run, expected, OUTPUTS[1:])
-    yield of_size(run["Ay"], expected["Ay"])
+    yield scaled_difference(run["Ay"], expected["Ay"])
     yield _fixed_steps(model, data)
     additions, multiplications, functions = counts(eom)
     yield additions

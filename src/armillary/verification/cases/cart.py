@@ -12,15 +12,15 @@ from armillary.verification.reference import (
     ACCELERATIONS,
     TIGHT,
     TRAJECTORIES,
-    apart,
     columns,
     counts,
     equations,
     example,
     largest,
-    of_size,
+    largest_difference,
     reference,
-    relative,
+    relative_difference,
+    scaled_difference,
 )
 from armillary.verification.rows import AS_GIVEN, Case, States, at_most, difference
 
@@ -43,7 +43,7 @@ def in_our_speeds(q: Any, u: Any) -> np.ndarray:
 def _rates(model: CompiledModel) -> Iterator[float]:
     states = reference("cart")["states"]
     found = [model.derivatives(0.0, in_our_speeds(state["q"], state["u"])) for state in states]
-    yield relative(found, [in_our_speeds(state["qdot"], state["udot"]) for state in states])
+    yield relative_difference(found, [in_our_speeds(state["qdot"], state["udot"]) for state in states])
 
 
 _STATES = States(lambda: example("cart").system(), _rates, AS_GIVEN)
@@ -56,14 +56,16 @@ def measure() -> Iterator[float]:
     yield from _STATES.measure(model)
     expected = columns(data["trajectory"])
     run = model.simulate(3.0, sample=expected["t"], initial=START, **TIGHT)
-    yield largest([of_size(run[name], expected[f"q{i}"]) for i, name in enumerate(COORDINATES, start=1)])
+    yield largest(
+        [scaled_difference(run[name], expected[f"q{i}"]) for i, name in enumerate(COORDINATES, start=1)]
+    )
     speeds = (("B.u1", "u1"), ("yaw rate", "r"), ("steer rate", "deldot"))
-    yield largest([of_size(run[name], expected[column]) for name, column in speeds])
+    yield largest([scaled_difference(run[name], expected[column]) for name, column in speeds])
     steps = model.simulate(3.0, step=0.02, method="midpoint", initial=START)
     end = data["fixed_step_end"]
     reached = [steps.final[name] for name in (*COORDINATES, "B.u1", "B.u3")]
-    yield apart(reached, in_our_speeds(end[:-2], end[-2:]))
-    yield apart(run["energy"], run["work"])
+    yield largest_difference(reached, in_our_speeds(end[:-2], end[-2:]))
+    yield largest_difference(run["energy"], run["work"])
     additions, multiplications, functions = counts(eom)
     yield additions
     yield multiplications + functions

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.verification.reference import TIGHT, apart, drift, equations, example, largest
+from armillary.verification.reference import TIGHT, drift, equations, example, largest, largest_difference
 from armillary.verification.rows import Case, States, difference, value
 
 
@@ -23,8 +23,8 @@ def measure_pendulum() -> Iterator[float]:
         k = math.sin(start / 2)
         run = model.simulate(5.0, sample=0.05, initial={"bob.q1": start}, **TIGHT)
         sn = ellipj(ellipk(k * k) - frequency * run.time, k * k)[0]
-        yield apart(run["bob.q1"], 2 * np.arcsin(k * sn))
-        energies.append(apart(run["energy"], -2.0 * 9.81 * 0.5 * math.cos(start)))
+        yield largest_difference(run["bob.q1"], 2 * np.arcsin(k * sn))
+        energies.append(largest_difference(run["energy"], -2.0 * 9.81 * 0.5 * math.cos(start)))
     yield largest(energies)
     yield drift(model.simulate(5.0, step=1e-3, method="rk4", initial={"bob.q1": 1.0})["energy"])
 
@@ -34,8 +34,8 @@ def measure_ball() -> Iterator[float]:
     run = ball.system().derive().compile().simulate(3.0, sample=0.01, initial={"ball.q1": 1.0}, **TIGHT)
     yield sum(event.name == "bounce" for event in run.events)
     times = ball.bounce_times(len(run.events))
-    yield apart([event.time for event in run.events], times)
-    yield apart(run["energy"], 0.1 * 9.81 * 0.64 ** np.searchsorted(times, run.time))
+    yield largest_difference([event.time for event in run.events], times)
+    yield largest_difference(run["energy"], 0.1 * 9.81 * 0.64 ** np.searchsorted(times, run.time))
 
 
 _TILT = math.radians(30.0)
@@ -46,7 +46,7 @@ def _nutation(model: CompiledModel) -> Iterator[float]:
     top, drifts = example("spinning_top"), []
     for spin in (60.0, 125.0, 400.0):
         run = model.simulate(2.0, sample=0.005, initial=top.tilted(_TILT) | {"top.u3": spin}, **TIGHT)
-        yield apart(run["z"], top.height(run.time, _TILT, spin))
+        yield largest_difference(run["z"], top.height(run.time, _TILT, spin))
         drifts += [drift(run[name]) for name in ("energy", "hz", "norm")]
     yield largest(drifts)
 
@@ -70,9 +70,9 @@ def _precession(model: CompiledModel) -> Iterator[float]:
         start = top.tilted(_TILT) | {"top.u2": rate * math.sin(_TILT), "top.u3": spin}
         run = model.simulate(1.0, sample=0.005, initial=start, **TIGHT)
         # Tilted about x the axis points to (0, −sin θ, cos θ).
-        heights.append(apart(run["z"], math.cos(_TILT)))
+        heights.append(largest_difference(run["z"], math.cos(_TILT)))
         x, y = math.sin(_TILT) * np.sin(rate * run.time), -math.sin(_TILT) * np.cos(rate * run.time)
-        paths += [apart(run["x"], x), apart(run["y"], y)]
+        paths += [largest_difference(run["x"], x), largest_difference(run["y"], y)]
     yield largest(heights)
     yield largest(paths)
 

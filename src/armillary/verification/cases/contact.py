@@ -9,7 +9,7 @@ import numpy as np
 
 from armillary.model.joints import Prismatic
 from armillary.stages import System
-from armillary.verification.reference import TIGHT, apart
+from armillary.verification.reference import TIGHT, largest_difference
 from armillary.verification.rows import Case, difference, value
 
 
@@ -54,7 +54,7 @@ def measure_friction() -> Iterator[float]:
         times[-1] + 1.0, sample=[*times, times[-1] + 1.0], initial={"block.q1": _START}, **TIGHT
     )  # fmt: skip
     expected = [(-1) ** i * (_START - i * step) for i in range(turns + 1)]
-    yield apart(run["block.q1"][:-1], expected)
+    yield largest_difference(run["block.q1"][:-1], expected)
     yield float(run["block.q1"][-1])
     yield abs(float(run["block.u1"][-1]))
 

@@ -11,14 +11,14 @@ from armillary.verification.reference import (
     ACCELERATIONS,
     TIGHT,
     TRAJECTORIES,
-    apart,
     columns,
     counts,
     equations,
     example,
     largest,
+    largest_difference,
     reference,
-    relative,
+    relative_difference,
 )
 from armillary.verification.rows import AS_GIVEN, Case, States, at_most, difference, value
 
@@ -32,9 +32,9 @@ _LISTING = "Sayers (1990), Appendix C"
 def _rates_and_force(model: CompiledModel) -> Iterator[float]:
     states = reference("four_bar")["states"]
     rates = [model.derivatives(0.0, [*state["q"], *state["u"]]) for state in states]
-    yield relative(rates, [state["qdot"] + state["udot"] for state in states])
+    yield relative_difference(rates, [state["qdot"] + state["udot"] for state in states])
     pulls = [-model.outputs(0.0, [*state["q"], *state["u"]])["pull"] for state in states]
-    yield relative(pulls, [state["strut_force_magnitude"] for state in states])
+    yield relative_difference(pulls, [state["strut_force_magnitude"] for state in states])
 
 
 _STATES = States(lambda: example("four_bar").system(), _rates_and_force, AS_GIVEN)
@@ -52,12 +52,12 @@ def measure() -> Iterator[float]:
         run = model.simulate(1.0, sample=expected["t"], **given, **TIGHT)
         for column, name in NAMES.items():
             scale = largest(1.0, np.abs(expected[column]))
-            worst = largest(worst, apart(run[name], expected[column]) / scale)
+            worst = largest(worst, largest_difference(run[name], expected[column]) / scale)
     yield worst
     yield from model.state({"A.q1": -0.5})[1:3]
     long = model.simulate(100.0, sample=0.5, initial={"A.q1": -0.5}, parameters={"D": 0.0}, **TIGHT)
-    yield largest([apart(long[f"gap along ground.{axis}"], 0.0) for axis in "xy"])
-    yield apart(long["energy"] / long["energy"][0], 1.0)
+    yield largest([largest_difference(long[f"gap along ground.{axis}"], 0.0) for axis in "xy"])
+    yield largest_difference(long["energy"] / long["energy"][0], 1.0)
     yield from counts(eom)
 
 

@@ -12,12 +12,12 @@ from armillary.model.motion import angular_acceleration
 from armillary.verification.reference import (
     TIGHT,
     TRAJECTORIES,
-    apart,
     columns,
     example,
     largest,
+    largest_difference,
     reference,
-    relative,
+    relative_difference,
 )
 from armillary.verification.rows import Case, at_most, difference, differs, value
 
@@ -43,12 +43,12 @@ def measure_rotor() -> Iterator[float]:
     data, rotor = reference("jpl_spinning_rotor"), example("jpl_spinning_rotor")
     run = rotor.system().derive("mbdyfr").compile().simulate(10.0, sample=0.1, initial=rotor.START, **TIGHT)
     expected = columns(data["trajectory_corrected"], "rows")
-    yield largest([apart(run[own], expected[name]) for name, own in STATES.items()])
-    yield largest([apart(run[own] / 1000, expected[name]) for name, own in TIPS.items()])
+    yield largest([largest_difference(run[own], expected[name]) for name, own in STATES.items()])
+    yield largest([largest_difference(run[own] / 1000, expected[name]) for name, own in TIPS.items()])
     undamped = rotor.system(0.0).derive("mbdyfr").compile()
     free = undamped.simulate(10.0, sample=0.1, initial=rotor.START, **TIGHT)
     kept = zip("xyz", (0, 0, 200), strict=True)
-    yield largest([apart(free[f"angular momentum {axis}"], value) / 200 for axis, value in kept])
+    yield largest([largest_difference(free[f"angular momentum {axis}"], value) / 200 for axis, value in kept])
     printed, wrong = data["printed"]["values"], columns(data["trajectory_as_listed"], "rows")
     yield largest([_missed(wrong[name], printed, name) for name in _MODES])
     at = 94
@@ -93,7 +93,7 @@ def _two_bodies(data_name: str, formalism: str, frozen: bool) -> Callable[[], It
         expected = columns(data["trajectory"], "rows")
         smooth = [c for c in COLUMNS if c in expected and c not in ("W1D", "W2D", "W3D")]  # those jump
         times = expected[data["trajectory"]["columns"][0]]
-        yield largest([apart(at(column, times), expected[column]) for column in smooth])
+        yield largest([largest_difference(at(column, times), expected[column]) for column in smooth])
         missed = []
         for column in data["printed"]["values"]["2.2"]:
             shown = np.array([data["printed"]["values"][time][column] for time in PRINTED])
@@ -103,7 +103,7 @@ def _two_bodies(data_name: str, formalism: str, frozen: bool) -> Callable[[], It
         yield largest(missed)
         yield sum(not part <= 1e-3 for part in missed)
         text, momenta = data["text_checks"], at("ANGM", (2.5, 10.0))
-        yield relative(
+        yield relative_difference(
             momenta, [text[f"momentum_{when}_computed"] for when in ("after_force_pulse", "final")]
         )
         yield from momenta

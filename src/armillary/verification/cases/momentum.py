@@ -9,7 +9,7 @@ import numpy as np
 
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.verification.momentum_systems import MomentumSystem, momentum_equations
-from armillary.verification.reference import ACCELERATIONS, TIGHT, TRAJECTORIES, apart, largest
+from armillary.verification.reference import ACCELERATIONS, TIGHT, TRAJECTORIES, largest, largest_difference
 from armillary.verification.rows import Case, Check, States, difference
 
 _KEPT = [f"{of} {axis}" for of in ("momentum", "angular momentum") for axis in "xyz"]
@@ -23,7 +23,7 @@ def _accelerations(tree: MomentumSystem, model: CompiledModel) -> Iterator[float
         found = dict(zip(model.speed_names, model.accelerations(0.0, places, rates), strict=True))
         size = float(np.max(np.abs(state["accelerations"])))
         ours = [found.get(name, 0.0) for name in tree.speeds]  # locked speeds do not change
-        worst = largest(worst, apart(ours, state["accelerations"]) / size)
+        worst = largest(worst, largest_difference(ours, state["accelerations"]) / size)
     yield worst
 
 
@@ -32,8 +32,10 @@ def _differences(
 ) -> tuple[float, float]:
     """Of coordinates and of speeds."""
     expected = [tree.coordinates(config) for config in configs]
-    places = largest([apart(run[name][rows], [row[name] for row in expected]) for name in expected[0]])
-    return places, apart(np.array([run[name][rows] for name in tree.speeds]).T, speeds)
+    places = largest(
+        [largest_difference(run[name][rows], [row[name] for row in expected]) for name in expected[0]]
+    )
+    return places, largest_difference(np.array([run[name][rows] for name in tree.speeds]).T, speeds)
 
 
 def _measure(name: str) -> Callable[[], Iterator[float]]:

@@ -19,7 +19,7 @@ from armillary.model.flexible.beam import Beam
 from armillary.model.joints import Gimbal
 from armillary.model.motion import position
 from armillary.stages import System
-from armillary.verification.reference import TIGHT, of_size
+from armillary.verification.reference import TIGHT, scaled_difference
 from armillary.verification.rows import Case, difference
 
 LENGTH, DENSITY, POLAR = 8.0, 1.2, 0.02  # m, kg/m, kg m²/m
@@ -239,12 +239,12 @@ def measure() -> Iterator[float]:
     model = modal().derive("kane").compile()
     found, written = tips(model, **TIGHT), textbook()
     for column in range(3):
-        yield of_size(found[:, column], written[:, column])
+        yield scaled_difference(found[:, column], written[:, column])
     coarse, fine = (
         tips(segments(count).derive("recursive").compile(), rtol=1e-7, atol=1e-9) for count in SEGMENTS
     )
     for column in range(2):
-        yield of_size(((4 * fine - coarse) / 3)[:, column], found[:, column])
+        yield scaled_difference(((4 * fine - coarse) / 3)[:, column], found[:, column])
     for bent, expected in zip(*steady(model, {**DRIVE, "W": 0.01, "B": 0.3}), strict=True):
         yield abs(bent / expected - 1.0)
 

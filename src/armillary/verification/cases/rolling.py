@@ -7,7 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from armillary.verification.reference import TIGHT, apart, equations, example, largest, of_size
+from armillary.verification.reference import (
+    TIGHT,
+    equations,
+    example,
+    largest,
+    largest_difference,
+    scaled_difference,
+)
 from armillary.verification.rows import Case, difference
 
 _CIRCLES = ((0.2, 3.0), (0.6, 5.0), (-0.9, 14.0), (1.2, -30.0))  # lean (rad), yaw rate (rad/s)
@@ -22,12 +29,12 @@ def measure_disc() -> Iterator[float]:
     for lean, yaw_rate in _CIRCLES:
         spin = disc.steady_spin(lean, yaw_rate)
         start = {"lean.q1": lean, "heading.u3": yaw_rate, "disc.u1": spin}
-        still.append(apart(model.derivatives(0.0, model.state(start))[-3:], 0.0) / yaw_rate**2)
+        still.append(largest_difference(model.derivatives(0.0, model.state(start))[-3:], 0.0) / yaw_rate**2)
         radius, until = disc.RADIUS * spin / yaw_rate, 0.5 / abs(yaw_rate)
         run = model.simulate(until, sample=until / 20, initial=start, **TIGHT)
         turned = yaw_rate * run.time
         x, y = radius * np.sin(turned), radius * (1 - np.cos(turned))
-        yield largest(apart(run["heading.q1"], x), apart(run["heading.q2"], y))
+        yield largest(largest_difference(run["heading.q1"], x), largest_difference(run["heading.q2"], y))
     yield largest(still)
 
 
@@ -42,9 +49,9 @@ def measure_car() -> Iterator[float]:
         run = model.simulate(10.0, sample=0.1, **given, **TIGHT)
         turned = run["path"] / radius
         x, y = radius * np.sin(turned), radius * (1 - np.cos(turned))
-        yield largest(apart(run["car.q1"], x), apart(run["car.q2"], y))
-        turns.append(apart(run["car.q3"], turned))
-        gains.append(of_size(run["energy"] - run["energy"][0], run["work"]))
+        yield largest(largest_difference(run["car.q1"], x), largest_difference(run["car.q2"], y))
+        turns.append(largest_difference(run["car.q3"], turned))
+        gains.append(scaled_difference(run["energy"] - run["energy"][0], run["work"]))
     yield largest(turns)
     yield largest(gains)
 

@@ -12,7 +12,7 @@ from armillary.algebra.vectors import dot
 from armillary.model.joints import Free, Spherical
 from armillary.model.space.orbit import Orbit
 from armillary.stages import System
-from armillary.verification.reference import TIGHT, apart, drift, largest
+from armillary.verification.reference import TIGHT, drift, largest, largest_difference
 from armillary.verification.rows import Case, difference
 
 _LANDAU = "Landau & Lifshitz, Mechanics, § 37"
@@ -68,7 +68,7 @@ def measure_free() -> Iterator[float]:
     momentum = math.sqrt(float(np.dot(np.square(_INERTIA), start**2)))
     speeds = [f"body.u{i}" for i in (1, 2, 3)]
     run = model.simulate(40.0, sample=0.1, initial=dict(zip(speeds, start, strict=True)), **TIGHT)
-    yield apart([run[name] for name in speeds], rotation(run.time, energy, momentum))
+    yield largest_difference([run[name] for name in speeds], rotation(run.time, energy, momentum))
     yield largest([drift(run["energy"]), *(drift(run[f"h{axis}"], momentum) for axis in "xyz")])
     near = {"body.u2": 2.0, "body.u3": _NEAR}
     s = _free_body()
@@ -89,9 +89,9 @@ def measure_gyrostat() -> Iterator[float]:
     run = model.simulate(20.0, sample=0.05, initial=start, **TIGHT)
     along, across = C + J, A + J / 2  # with the wheel's, a thin disc's
     rate = ((along - across) * -0.7 + J * spin) / across
-    yield apart(run["bus.u4"], 0.3 * np.cos(rate * run.time))
-    yield apart(run["bus.u5"], 0.3 * np.sin(rate * run.time))
-    yield apart(run["bus.u6"], -0.7)
+    yield largest_difference(run["bus.u4"], 0.3 * np.cos(rate * run.time))
+    yield largest_difference(run["bus.u5"], 0.3 * np.sin(rate * run.time))
+    yield largest_difference(run["bus.u6"], -0.7)
 
 
 _MU = 3.986004418e14  # m3/s2
@@ -117,7 +117,7 @@ def measure_libration() -> Iterator[float]:
         pitch = np.unwrap(run["attitude 1"]) - n * run.time
         k = math.sin(start)
         sn = ellipj(ellipk(k * k) - omega * run.time, k * k)[0]
-        yield apart(pitch, np.arcsin(k * sn))
+        yield largest_difference(pitch, np.arcsin(k * sn))
 
 
 CASES = (

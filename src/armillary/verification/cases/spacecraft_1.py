@@ -19,15 +19,15 @@ from armillary.verification.reference import (
     ACCELERATIONS,
     TIGHT,
     TRAJECTORIES,
-    apart,
     columns,
     counts,
     drift,
     equations,
     example,
     largest,
+    largest_difference,
     reference,
-    relative,
+    relative_difference,
 )
 from armillary.verification.rows import Case, States, at_most, difference
 
@@ -80,8 +80,12 @@ def _run(model: Any, expected: dict[str, np.ndarray], **how: Any) -> Any:
 
 
 def _differences(run: Any, expected: dict[str, np.ndarray]) -> Iterator[float]:
-    yield largest([apart(run[name], expected[f"q{i}"]) for i, name in enumerate(COORDINATES, start=1)])
-    yield largest([apart(run[name], expected[f"u{i}"]) for i, name in enumerate(SPEEDS, start=1)])
+    yield largest(
+        [largest_difference(run[name], expected[f"q{i}"]) for i, name in enumerate(COORDINATES, start=1)]
+    )
+    yield largest(
+        [largest_difference(run[name], expected[f"u{i}"]) for i, name in enumerate(SPEEDS, start=1)]
+    )
 
 
 def _rates(model: CompiledModel) -> Iterator[float]:
@@ -92,7 +96,7 @@ def _rates(model: CompiledModel) -> Iterator[float]:
         rates[:3] += turned(state["q"][3:6]) @ np.cross(state["u"][3:6], [0, 0, up])
         found.append(rates)
         wanted.append([*state["qdot"], *state["udot"]])
-    yield relative(found, wanted)
+    yield relative_difference(found, wanted)
 
 
 _STATES = States(commanded, _rates)
@@ -128,8 +132,8 @@ def _published_scheme(model: CompiledModel, expected: dict[str, np.ndarray]) -> 
             rows.append(np.concatenate([state, fire]))
     found = np.transpose(rows)
     names = [*(f"q{i}" for i in range(4, 11)), *(f"u{i}" for i in range(1, 11))]
-    yield apart(found[3:20], [expected[name] for name in names])
-    yield apart(found[20:], [expected[f"fire{i}"] for i in (1, 2, 3)])
+    yield largest_difference(found[3:20], [expected[name] for name in names])
+    yield largest_difference(found[20:], [expected[f"fire{i}"] for i in (1, 2, 3)])
 
 
 def measure() -> Iterator[float]:
@@ -145,14 +149,14 @@ def measure() -> Iterator[float]:
     switched = _run(spacecraft.system(thrusters="events").derive().compile(), expected, max_step=0.02)
     first = [time for time, _, kind, *_ in data["first_switchings"] if kind in ("up", "dn")]
     on = [event.time for event in switched.events if event.name.split()[2:] in (["low"], ["high"])]
-    yield apart(on[: len(first)], first)
+    yield largest_difference(on[: len(first)], first)
     yield from _differences(switched, expected)
-    yield largest([apart(switched[f"fire{i}"], expected[f"fire{i}"]) for i in (1, 2, 3)])
+    yield largest([largest_difference(switched[f"fire{i}"], expected[f"fire{i}"]) for i in (1, 2, 3)])
     eom = equations("spacecraft_1")
     stepped = eom.compile().simulate(
         30.0, step=0.001, method="midpoint", sample=expected["t"], initial=start()
     )
-    yield largest([apart(stepped[f"B.q{i}"], expected[f"q{i}"]) for i in (4, 5, 6)])
+    yield largest([largest_difference(stepped[f"B.q{i}"], expected[f"q{i}"]) for i in (4, 5, 6)])
     additions, multiplications, functions = counts(eom)
     yield additions
     yield multiplications + functions

@@ -12,15 +12,15 @@ from armillary.verification.reference import (
     ACCELERATIONS,
     TIGHT,
     TRAJECTORIES,
-    apart,
     columns,
     counts,
     drift,
     equations,
     example,
     largest,
+    largest_difference,
     reference,
-    relative,
+    relative_difference,
 )
 from armillary.verification.rows import Case, States, at_most, difference, value
 
@@ -38,7 +38,7 @@ def _rates(model: CompiledModel) -> Iterator[float]:
     for state in reference("spacecraft_2")["states"]:
         found.append(model.derivatives(0.0, [*state["q"], *np.array(state["u"])[_ORDER]]))
         expected.append([*state["qdot"], *np.array(state["udot"])[_ORDER]])
-    yield relative(found, expected)
+    yield relative_difference(found, expected)
 
 
 _STATES = States(lambda: example("spacecraft_2").system(), _rates)
@@ -51,9 +51,11 @@ def measure() -> Iterator[float]:
     yield from _STATES.measure(model)
     record = columns(data["trajectory"])
     run = model.simulate(1000.0, sample=record["t"], initial=spacecraft.START, **TIGHT)
-    yield largest([apart(run[name], record[f"q{i}"]) for i, name in enumerate(_COORDINATES, start=1)])
+    yield largest(
+        [largest_difference(run[name], record[f"q{i}"]) for i, name in enumerate(_COORDINATES, start=1)]
+    )
     speeds = [_SPEEDS[k] for k in _ORDER]
-    yield largest([apart(run[name], record[f"u{i}"]) for i, name in enumerate(speeds, start=1)])
+    yield largest([largest_difference(run[name], record[f"u{i}"]) for i, name in enumerate(speeds, start=1)])
     free, damped = (tumbling(model, damping) for damping in (0.0, 0.001359))
     kept = [(run[f"{of}{a}"], scale) for run in (free, damped) for of, scale in _KEPT for a in "xyz"]
     yield largest([drift(column, scale) for column, scale in kept])

@@ -12,14 +12,14 @@ from armillary.verification.reference import (
     ACCELERATIONS,
     TIGHT,
     TRAJECTORIES,
-    apart,
     columns,
     counts,
     equations,
     example,
     largest,
+    largest_difference,
     reference,
-    relative,
+    relative_difference,
 )
 from armillary.verification.rows import Case, States, at_most, difference
 
@@ -32,7 +32,7 @@ def _accelerations(key: str) -> Callable[[CompiledModel], Iterator[float]]:
     def measure(model: CompiledModel) -> Iterator[float]:
         states = reference("stanford_arm")["states"]
         found = [model.accelerations(0.0, state["q"], state["u"]) for state in states]
-        yield relative(found, [state[key] for state in states])
+        yield relative_difference(found, [state[key] for state in states])
 
     return measure
 
@@ -52,16 +52,20 @@ def measure() -> Iterator[float]:
     expected = columns(data["trajectory"])
     start = {"B.q1": math.pi / 2}
     run = models[True].simulate(10.0, sample=expected["t"], initial=start, **TIGHT)
-    yield largest([apart(run[name], expected[f"q{i}"]) for i, name in enumerate(arm.TARGETS, start=1)])
+    yield largest(
+        [largest_difference(run[name], expected[f"q{i}"]) for i, name in enumerate(arm.TARGETS, start=1)]
+    )
     speeds = [name.replace("q", "u") for name in arm.TARGETS]
-    yield largest([apart(run[name], expected[f"u{i}"]) for i, name in enumerate(speeds, start=1)])
+    yield largest(
+        [largest_difference(run[name], expected[f"u{i}"]) for i, name in enumerate(speeds, start=1)]
+    )
     s = arm.system()
     targets = [s.parameters[name].data.default for name in arm.TARGETS.values()]
-    yield apart(models[True].accelerations(0.0, targets, np.zeros(6)), 0.0)
+    yield largest_difference(models[True].accelerations(0.0, targets, np.zeros(6)), 0.0)
     straight = equations("stanford_arm", controller=False, offset=False).compile()
     for model in (models[False], straight):
         free = model.simulate(3.0, sample=0.01, initial=_SWUNG, **TIGHT)
-        yield apart(free["energy"], free["energy"][0]) / (np.ptp(free["tip height"]) * 9.80665)
+        yield largest_difference(free["energy"], free["energy"][0]) / (np.ptp(free["tip height"]) * 9.80665)
     for eom in systems.values():
         yield from counts(eom)[:2]
 

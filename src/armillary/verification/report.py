@@ -1,4 +1,4 @@
-"""Cases computed, and their rows as one table of text."""
+"""Rows of the cases, and these rows as one table of text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from armillary.verification.rows import Row, expected_text, found_text
 
 
 def run(cases: Iterable[str] | None = None, progress: Callable[[str], None] | None = None) -> list[Row]:
-    """The rows of the named cases, or of all; `progress` is told the name of each before it is computed."""
+    """The rows of the named cases, or of all; `progress` is called with the name of each first."""
     rows: list[Row] = []
     chosen = list(CASES) if cases is None else list(cases)
     for name in chosen:
@@ -36,11 +36,11 @@ def table(rows: Sequence[Row]) -> str:
     head, *body = (f"  {line}" for line in aligned(cells, "<>>"))
     lines = [head]
     for name, group in groupby(zip(rows, body, strict=True), key=lambda pair: pair[0].case):
-        case, told = CASES[name], ""
+        case, remark = CASES[name], ""
         lines += ["", f"{case.title}. {case.source}"]
         for row, line in group:
             lines.append(line)
-            if row.remark and row.remark != told:  # one reason for several rows is told once
+            if row.remark and row.remark != remark:  # one remark for several rows is shown once
                 lines.append(f"      {row.remark}")
-            told = row.remark
+            remark = row.remark
     return "\n".join(lines)
