@@ -49,7 +49,12 @@ OPTIMISED = tuple(
     f"tests/{place}"
     for place in (
         *("llvm/test_backend", "llvm/test_jit", "llvm/test_vector", "llvm/test_wide"),
-        *("ensembles/test_batch", "ensembles/test_gpu", "ensembles/test_metrics", "verification/test_cases"),
+        *(
+            "ensembles/test_batch",
+            "ensembles/test_gpu",
+            "ensembles/test_metrics",
+            "verification/test_cases.py::test_every",
+        ),
         *("runtime/test_compiled", "runtime/test_integrators", "test_readme.py"),
     )
 )
