@@ -12,10 +12,10 @@ LONG = 24  # terms from which on a form is computed and used as one value
 
 
 def expand(graph: Graph, constants: Constants) -> Graph:
-    """Every sum as Σ kᵢ xᵢ + k₀ over values that are not sums themselves, with constant k: what is linear
-    in a few values costs one product per value, however many steps led to it.
+    """Every sum as Σ kᵢ xᵢ + k₀ over values that are not sums themselves, with constant k: a result
+    that is linear in a few values costs one product per value.
 
-    Worth it for small linear systems only; the caller compares costs.
+    This pays off for small linear systems only; the caller compares costs.
     """
     forms: dict[Expr, Form] = {}
     written: dict[Expr, Expr] = {}

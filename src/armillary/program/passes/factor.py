@@ -12,7 +12,7 @@ def factor(graph: Graph) -> Graph:
     """a x + b x + c = (a + b) x + c within sums, most frequent factor first: one multiplication saved per
     term joined.
 
-    Terms that others use too are left alone: they are computed anyway.
+    Terms with other uses are left alone, since they are computed anyway.
     """
     counted = graph.uses
 

@@ -10,7 +10,7 @@ from armillary.program.passes.hoist import Constants, hoisted_product
 def fold(graph: Graph, constants: Constants) -> Graph:
     """Numbers before the terms of a sum, multiplied into a constant factor of the term: 2·(c₁ x) = c₂ x.
 
-    Last of all, because terms with the same constant may still have a pair to share.
+    It comes last, because terms with the same constant may still have a pair to share.
     """
     if all([_plain(node) for node in graph.order]):
         return graph

@@ -1,4 +1,4 @@
-"""A program under improvement: roots, the order of the nodes below them, and what is asked of both."""
+"""A graph that passes transform: roots, the order of the nodes below them, uses and operations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from armillary.program.cost import Operations, count_nodes
 
 
 class Graph:
-    """Roots with the order of all nodes below them, walked once and used by every question about them."""
+    """Roots with the order of all nodes below them, which is computed once."""
 
     def __init__(self, roots: Sequence[Expr]) -> None:
         self.roots = list(roots)
@@ -36,9 +36,9 @@ class Graph:
     def remade(self, make: Callable[[Expr, list[Expr]], Expr | None]) -> Graph:
         """The graph with every node made anew by ``make(node, new operands)``, operands first.
 
-        Where that gives None, it is the same operation on the new operands. A pass changes few nodes, and
-        all above them only in that intermediate values have other names: these are put in order again, with
-        no search for what could be simplified. That needs different names for what was different.
+        Where ``make`` returns None, the node is the same operation on the new operands. A pass changes few
+        nodes; those above differ only in the names of intermediate values. Their operands are sorted again
+        without simplification, which requires that different nodes have different new names.
         """
         new: dict[Expr, Expr] = {}
         apart: set[Expr] = set()  # nodes that have become more than themselves under other names and signs

@@ -1,4 +1,4 @@
-"""Hoisting: what depends on parameters alone is named, and computed once per parameter set."""
+"""Hoisting: expressions of parameters alone are named, and computed once per parameter set."""
 
 from __future__ import annotations
 
@@ -23,17 +23,13 @@ class Constants:
         self._owner = object()  # not this table, which its own symbols would keep alive
 
     def name(self, value: Expr) -> Expr:
-        """A symbol for a constant expression; numbers and parameters are their own names, signs stay
-        outside.
-        """
+        """A symbol for a constant expression, without its sign; numbers and parameters stay themselves."""
         if value.kind == "product" and value.data[0] < 0:
             return scale(self.whole(scale(value, -1)), -1)
         return self.whole(value)
 
     def whole(self, value: Expr) -> Expr:
-        """A symbol for a constant with its sign: for results and arguments of functions, which have no
-        place for one.
-        """
+        """A symbol for a constant with its sign: for results and arguments of functions."""
         if value.kind in ("number", "symbol"):
             return value
         (value,) = transform([value], self.definitions.get)
@@ -55,7 +51,7 @@ class Constants:
 def hoist(graph: Graph, constants: Constants) -> Graph:
     """Constant terms and factors gathered and replaced by names: one operand where there were several.
 
-    Sums that open into others as they are made anew bring constants of their own: then it goes round again.
+    Sums that merge into others when they are rebuilt bring further constants, so this is repeated.
     """
     while any([is_unnamed(r) for r in graph.roots]) or any([holds_unnamed(n) for n in graph.order]):
         graph = _hoisted(graph, constants)

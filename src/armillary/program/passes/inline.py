@@ -1,4 +1,4 @@
-"""Inlining: intermediate values that are used once dissolve into their user."""
+"""Inlining: intermediate values that are used once are replaced by their definitions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from armillary.program.passes.graph import Graph
 
 
 def inline(graph: Graph) -> Graph:
-    """Intermediate values that are used once, dissolved into their user: sums and products meet and
-    simplify further.
+    """Intermediate values that are used once, replaced by their definitions, so that sums and products
+    merge and simplify further.
 
-    A product that its user squares stays whole: (a b)² is two multiplications, a² b² three. So does a value
-    to be shown.
+    A product that is squared stays whole: (a b)² is two multiplications, a² b² three. So does a value that
+    listings show.
     """
     counted = graph.uses
     squared: set[Expr] = set()

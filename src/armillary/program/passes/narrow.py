@@ -13,7 +13,7 @@ MANY = 100  # operands of a sum or product from which on it is cut: a program's 
 def narrow(graph: Graph) -> Graph:
     """Sums and products of very many operands in parts, and these in parts again: no operation more or less.
 
-    A target takes long over one expression of thousands of operands; LLVM's time grows with their square.
+    Compilers are slow on one expression with thousands of operands; LLVM's time grows with their square.
     """
     if not any([len(n.args) > MANY and not n.constant for n in graph.order]):
         return graph

@@ -1,4 +1,4 @@
-"""Reciprocals: one division in place of several by the same value or its powers."""
+"""Reciprocals: one division in place of several divisions by the same value or its powers."""
 
 from __future__ import annotations
 

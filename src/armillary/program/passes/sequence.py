@@ -1,4 +1,4 @@
-"""The sequence of passes, with what each achieved."""
+"""The sequence of passes, with the gain of each."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def improve(
     search: bool = True,
     check: Callable[[str, Graph], None] | None = None,
 ) -> tuple[list[Expr], list[Gain]]:
-    """The roots after all passes, and the record of what each gained.
+    """The roots after all passes, and the gain of each.
 
-    ``inline`` and ``hoist`` always stay, as the later ones build on them; a search for factors or pairs
-    that finds nothing is undone, as is writing out that saves nothing; without ``search`` there is none. The
-    last ``hoist`` names constants that the others brought together. ``check`` is called with the name and
-    the result of each pass, of those that are undone too.
+    ``inline`` and ``hoist`` are always kept, as the later ones build on them; other passes are undone where
+    they save nothing. Without ``search``, factors and pairs are not searched for. The last ``hoist`` names
+    constants that the others have brought together. ``check`` is called with the name and the result of each
+    pass, also of those that are undone.
     """
     gains: list[Gain] = []
     graph = Graph(roots)

@@ -9,7 +9,7 @@ from armillary.program.passes.graph import Graph
 def spread(graph: Graph) -> Graph:
     """x + k (a + b y) = x + k a + k b y for constants k, a, b, whose products are computed beforehand.
 
-    Nothing is gained by itself; but x + k a may be a value that other sums hold.
+    This alone saves nothing; but x + k a may occur in other sums, which ``share`` finds.
     """
     counted = graph.uses
 
