@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armillary.ensembles import charts
 from armillary.errors import ArmillaryError
+from armillary.results.plots import distributions
 from armillary.studies.sampling import Design, Uniform
 from armillary.studies.sensitivity.screening import sensitivity
 
@@ -46,7 +46,7 @@ def lines(axes, label):
 
 
 def test_a_fan_shows_quantiles_and_single_runs():
-    (axes,) = charts.fan(TIME, VALUES, name="yaw rate", units="deg/s", bands=(0.9, 0.5)).axes
+    (axes,) = distributions.fan(TIME, VALUES, name="yaw rate", units="deg/s", bands=(0.9, 0.5)).axes
     (median,) = lines(axes, "median")
     assert median.get_ydata() == pytest.approx(np.median(VALUES, axis=0))
     for band, label in zip(axes.collections, ("90 % of runs", "50 % of runs"), strict=True):
@@ -62,9 +62,9 @@ def test_a_fan_shows_quantiles_and_single_runs():
 
 
 def test_a_fan_reads_a_few_samples_at_a_time(monkeypatch):
-    monkeypatch.setattr(charts, "_AT_ONCE", 1000)
+    monkeypatch.setattr(distributions, "_AT_ONCE", 1000)
     stored = Stored(VALUES)
-    (axes,) = charts.fan(TIME, stored, name="x", singles=0).axes
+    (axes,) = distributions.fan(TIME, stored, name="x", singles=0).axes
     assert stored.largest == 1000
     assert lines(axes, "median")[0].get_ydata() == pytest.approx(np.median(VALUES, axis=0))
 
@@ -74,7 +74,7 @@ def test_runs_that_failed_do_not_count_from_then_on():
     broken[:50, 20:] = np.nan
     broken[:, 39] = np.inf
     broken[7] = np.nan
-    (axes,) = charts.fan(TIME, broken, name="x").axes
+    (axes,) = distributions.fan(TIME, broken, name="x").axes
     shown = lines(axes, "median")[0].get_ydata()
     rest = np.delete(VALUES, 7, axis=0)
     assert shown[19:21] == pytest.approx([np.median(rest[:, 19]), np.median(VALUES[50:, 20])])
@@ -85,7 +85,7 @@ def test_runs_that_failed_do_not_count_from_then_on():
 
 def test_a_histogram_counts_every_finite_value():
     values = np.append(np.random.default_rng(2).normal(10, 2, 1000), [np.nan, np.inf])
-    (axes,) = charts.histogram(values, name="peak $", units="m").axes
+    (axes,) = distributions.histogram(values, name="peak $", units="m").axes
     assert sum(bar.get_height() for bar in axes.patches[:-1]) == 1000  # the last patch is the range of 90 %
     assert axes.get_xlabel() == r"peak \$ (m)" and axes.get_ylabel() == "runs"
     (median,) = [line for line in axes.lines if line.get_label().startswith("median")]
@@ -95,7 +95,7 @@ def test_a_histogram_counts_every_finite_value():
 
 def test_histograms_of_runs_are_shown_by_their_mean():
     counts = np.array([[10, 0, 0], [8, 2, 0], [np.nan] * 3])
-    (axes,) = charts.mean_histogram(counts, [0, 1, 2, 4], name="h", output="x", units="m").axes
+    (axes,) = distributions.mean_histogram(counts, [0, 1, 2, 4], name="h", output="x", units="m").axes
     assert [bar.get_height() for bar in axes.patches] == [9, 1, 0]
     assert [bar.get_width() for bar in axes.patches] == [1, 1, 2]
     assert axes.get_xlabel() == "x (m)" and axes.get_ylabel() == "samples of a run"
@@ -103,7 +103,7 @@ def test_histograms_of_runs_are_shown_by_their_mean():
 
 
 def test_a_metric_that_never_varies_has_a_histogram():
-    (axes,) = charts.histogram(np.full(30, 7.0), name="x").axes
+    (axes,) = distributions.histogram(np.full(30, 7.0), name="x").axes
     assert max(bar.get_height() for bar in axes.patches[:-1]) == 30
 
 
@@ -112,7 +112,7 @@ def test_every_metric_stands_over_every_quantity(runs):
     rng = np.random.default_rng(3)
     x = {"m": rng.normal(1000, 50, runs), "mu": rng.random(runs)}
     y = {"peak": x["mu"] ** 2, "rms": x["m"] * x["mu"]}
-    figure = charts.scatter(x, y, units={"m": "kg", "peak": "m"}, title="car")
+    figure = distributions.scatter(x, y, units={"m": "kg", "peak": "m"}, title="car")
     assert len(figure.axes) == 4
     assert [axes.get_ylabel() for axes in figure.axes] == ["peak (m)", "", "rms", ""]
     assert [axes.get_xlabel() for axes in figure.axes] == ["", "", "m (kg)", "mu"]
@@ -140,14 +140,14 @@ def test_bars_stand_in_the_order_of_importance():
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 def test_figures_are_saved_whole_and_nothing_beside_them(tmp_path, suffix):
-    charts.histogram(VALUES[:, -1], name="x", path=tmp_path / f"x{suffix}")
+    distributions.histogram(VALUES[:, -1], name="x", path=tmp_path / f"x{suffix}")
     assert os.listdir(tmp_path) == [f"x{suffix}"]
     assert (tmp_path / f"x{suffix}").stat().st_size > 3000
 
 
 def test_saving_needs_no_display(tmp_path):
     program = (
-        "import sys, numpy; from armillary.ensembles.charts import fan\n"
+        "import sys, numpy; from armillary.results.plots.distributions import fan\n"
         "fan([0, 1], numpy.eye(2), name='x', path='fan.png')\n"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
@@ -159,13 +159,16 @@ def test_saving_needs_no_display(tmp_path):
 @pytest.mark.parametrize(
     ("draw", "told"),
     [
-        (lambda: charts.fan(TIME, VALUES[:, :5], name="x"), r"'x' has shape \(200, 5\).*\(runs, 41 times\)"),
-        (lambda: charts.fan(TIME, VALUES[:0], name="x"), "'x' has 0 runs of 41 samples"),
-        (lambda: charts.fan(TIME, VALUES, name="x", bands=[90]), "between 0 and 1, as 0.9; it is 90"),
-        (lambda: charts.histogram([np.nan] * 3, name="x"), "'x' has no finite value in 3 runs"),
-        (lambda: charts.histogram([1.0], name="x", path="x.doc"), "cannot be saved as 'x.doc'"),
-        (lambda: charts.scatter({"a": [1, 2]}, {"y": [1]}), "'a' has 2 runs and 'y' 1"),
-        (lambda: charts.scatter({"a": [1, 2]}, {}), "there are no metrics"),
+        (
+            lambda: distributions.fan(TIME, VALUES[:, :5], name="x"),
+            r"'x' has shape \(200, 5\).*\(runs, 41 times\)",
+        ),
+        (lambda: distributions.fan(TIME, VALUES[:0], name="x"), "'x' has 0 runs of 41 samples"),
+        (lambda: distributions.fan(TIME, VALUES, name="x", bands=[90]), "between 0 and 1, as 0.9; it is 90"),
+        (lambda: distributions.histogram([np.nan] * 3, name="x"), "'x' has no finite value in 3 runs"),
+        (lambda: distributions.histogram([1.0], name="x", path="x.doc"), "cannot be saved as 'x.doc'"),
+        (lambda: distributions.scatter({"a": [1, 2]}, {"y": [1]}), "'a' has 2 runs and 'y' 1"),
+        (lambda: distributions.scatter({"a": [1, 2]}, {}), "there are no metrics"),
     ],
 )
 def test_what_cannot_be_drawn(draw, told):

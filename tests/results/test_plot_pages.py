@@ -13,7 +13,7 @@ import pytest
 
 import armillary as arm
 from armillary.results import Run
-from armillary.results.webpage import BUCKETS, LONG
+from armillary.results.plots.webpage import BUCKETS, LONG
 
 TIME = np.linspace(0.0, 2.0, 201)
 

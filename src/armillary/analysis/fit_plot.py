@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from armillary.errors import ArmillaryError, nearest
-from armillary.results.chart import axis_label
-from armillary.results.drawing import COLOURS, drawn, literal
+from armillary.results.plots.chart import axis_label
+from armillary.results.plots.figure import COLOURS, drawn, literal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -166,24 +166,26 @@ class Batch:
 
         ``options``: ``bands=(0.5, 0.9)``, ``singles=5``, ``title``, ``path`` of a file to save it.
         """
-        from armillary.ensembles import charts
+        from armillary.results.plots import distributions
 
         if output not in self.histories:
             hint = nearest(output, self.histories) or "; ask for it by outputs="
             raise ArmillaryError(f"the batch of '{self.system}' has no history of '{output}'{hint}")
-        return charts.fan(
+        return distributions.fan(
             self.time, self.histories[output], name=output, units=self.units.get(output, ""), **options
         )
 
     def histogram(self, name: str, **options: Any) -> Figure:
         """How often a metric has which value; ``options``: ``bins``, ``title``, ``path``."""
-        from armillary.ensembles import charts
+        from armillary.results.plots import distributions
 
-        return charts.histogram(self._single(name), name=name, units=self.units.get(name, ""), **options)
+        return distributions.histogram(
+            self._single(name), name=name, units=self.units.get(name, ""), **options
+        )
 
     def scatter(self, *names: str, **options: Any) -> Figure:
         """Metrics over what differs: the named ones, or all; ``options``: ``title``, ``path``."""
-        from armillary.ensembles import charts
+        from armillary.results.plots import distributions
 
         shown = {name: self._single(name) for name in names}
         flat = {name: values for name, values in self.metrics.items() if values.ndim == 1}
@@ -191,7 +193,7 @@ class Batch:
             {name: values for name, values in group.items() if name in shown} or group
             for group in (self.varied, flat)
         ]
-        return charts.scatter(*groups, units=self.units, **options)
+        return distributions.scatter(*groups, units=self.units, **options)
 
     def _single(self, name: str) -> np.ndarray:
         """What has one number per run."""

@@ -2,12 +2,12 @@
 
 In: the samples, names, units, parameters and circumstances of one simulation. Out: an immutable `Run`,
 indexed by name, that is compared, plotted, handed to xarray or pandas, and saved as NetCDF, Parquet, CSV or
-ERD without losing a bit. Read `run.py` first; `compare.py`, `files.py`, `erd.py` and `plots.py` each do one
-of its verbs on plain data. A plot is a `chart.py` first, and then a figure or a `webpage.py`.
+ERD without losing a bit. Read `run.py` first; `compare.py`, `files.py` and `erd.py` each do one of its verbs
+on plain data. `plots/` draws runs, and the spread of many.
 """
 
 from armillary.results.compare import Comparison, Difference
-from armillary.results.plots import plot
+from armillary.results.plots.run_plot import plot
 from armillary.results.run import Event, Run, load_run
 
 __all__ = ["Comparison", "Difference", "Event", "Run", "load_run", "plot"]

@@ -23,7 +23,7 @@ from armillary.results.compare import (
     paired,
 )
 from armillary.results.files import read_record, to_pandas, to_xarray, write_record
-from armillary.results.plots import plot
+from armillary.results.plots.run_plot import plot
 from armillary.results.record import Record
 from armillary.results.units import UNKNOWN, conversion, label_units
 

@@ -122,32 +122,32 @@ class StudyResults:
 
         ``options``: ``bands=(0.5, 0.9)``, ``singles=5``, ``title``, ``path`` of a file to save it.
         """
-        from armillary.ensembles import charts
+        from armillary.results.plots import distributions
 
         times, values, units = reading.history(self._folder, self._definition, output)
-        return charts.fan(times, values, name=output, units=units, **options)
+        return distributions.fan(times, values, name=output, units=units, **options)
 
     def histogram(self, metric: str, **options: Any) -> Figure:
         """How often a metric has which value; ``options``: ``bins``, ``title``, ``path``.
 
         Of a metric that is a histogram of each run, the mean over all runs.
         """
-        from armillary.ensembles import charts
+        from armillary.results.plots import distributions
 
         if (counted := reading.counts_of(self._folder, self._definition, metric)) is not None:
             if options.pop("bins", None) is not None:
                 raise ArmillaryError(f"metric '{metric}' has its bins already: leave bins= out")
             counts, bins = counted
             output = read_metric(self._definition.content["metrics"][metric]).output
-            return charts.mean_histogram(
+            return distributions.mean_histogram(
                 counts, bins.edges, name=metric, output=output, units=bins.edge_units, **options
             )
         found = reading.columns_of(self._folder, self._definition, metric)[metric]
-        return charts.histogram(found.values, name=metric, units=found.units, **options)
+        return distributions.histogram(found.values, name=metric, units=found.units, **options)
 
     def scatter(self, *names: str, **options: Any) -> Figure:
         """Metrics over what varies: the named ones, or all; ``options``: ``title``, ``path``."""
-        from armillary.ensembles import charts
+        from armillary.results.plots import distributions
 
         layout, groups = self._definition.layout, []
         for kind in (VARIED, METRIC):
@@ -156,7 +156,9 @@ class StudyResults:
         unknown = [name for name in names if not any(name in group for group in groups)]
         found = reading.columns_of(self._folder, self._definition, *unknown, *groups[0], *groups[1])
         shown = [{name: found[name].values for name in group} for group in groups]
-        return charts.scatter(*shown, units={name: each.units for name, each in found.items()}, **options)
+        return distributions.scatter(
+            *shown, units={name: each.units for name, each in found.items()}, **options
+        )
 
     def sensitivity(self, metric: str, *, level: float = 0.95) -> Sensitivity:
         """How strongly a metric depends on each varied quantity; print it, or ``.plot()`` it.

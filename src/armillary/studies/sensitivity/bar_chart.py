@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.ensembles.charts import BLUE, BOX, GREY, INK, ORANGE, Path, count_text, head
-from armillary.results.chart import axis_label
-from armillary.results.drawing import drawn, literal
+from armillary.results.plots.chart import axis_label
+from armillary.results.plots.distributions import BLUE, BOX, GREY, INK, ORANGE, Path, count_text, head
+from armillary.results.plots.figure import drawn, literal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

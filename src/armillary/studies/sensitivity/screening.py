@@ -13,7 +13,7 @@ import numpy as np
 
 from armillary.columns import aligned
 from armillary.errors import ArmillaryError, require
-from armillary.results.chart import axis_label
+from armillary.results.plots.chart import axis_label
 from armillary.studies.sampling import Design
 from armillary.studies.sensitivity.explained_variance import (
     correlated_pairs,

@@ -11,18 +11,8 @@ import numpy as np
 
 from armillary.algebra import arguments
 from armillary.errors import ArmillaryError, UnitsError, shown
-from armillary.results.chart import Chart, Panel, axis_label, chart_of
-from armillary.results.drawing import (
-    COLOURS,
-    FIGURES,
-    STYLE,
-    check_suffix,
-    literal,
-    matplotlib,
-    new_figure,
-    save,
-    styled,
-)
+from armillary.results.plots.chart import Chart, Panel, axis_label, chart_of
+from armillary.results.plots.figure import COLOURS, FIGURES, check_suffix, drawn, literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +62,7 @@ def plot(
     several = cast("list[Run]", listed)
     chart = chart_of(several, names, x=x, labels=labels, title=title)
     if path is not None and suffix in _PAGES:
-        from armillary.results.webpage import write_page  # what pages need costs time at start-up
+        from armillary.results.plots.webpage import write_page  # what pages need costs time at start-up
 
         write_page(Path(path), chart)
         return None
@@ -82,26 +72,20 @@ def plot(
 def _figure(
     chart: Chart, runs: Sequence[Run], path: str | os.PathLike[str] | None, ax: Axes | None, show: bool
 ) -> Figure:
-    style = STYLE if ax is None else {}
-    interactive = ax is None and (path is None or show)
-    with styled(style, interactive=interactive):
+    count = len(chart.panels)
+    with drawn((8.0, 1.4 + 2.2 * count), path, show=show, ax=ax) as figure:
         if ax is None:
-            axes = _new_axes(len(chart.panels), interactive=interactive, shown=show)
+            axes = list(figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0])
         else:
             axes = _one_panel(ax, chart.panels)
-        for panel, drawn in zip(chart.panels, axes, strict=True):
-            # Runs have their colours in every panel: one legend tells them.
-            first_of_several = len(runs) > 1 and drawn is axes[0]
-            _draw(panel, drawn, legend=first_of_several or (len(runs) == 1 and len(panel.curves) > 1))
+        for panel, each in zip(chart.panels, axes, strict=True):
+            # Runs have their colours in every panel: one legend is enough.
+            first_of_several = len(runs) > 1 and each is axes[0]
+            _draw(panel, each, legend=first_of_several or (len(runs) == 1 and len(panel.curves) > 1))
         axes[-1].set_xlabel(literal(axis_label(chart.x_name, chart.x_units)))
         axes[0].set_title(literal(chart.title))
-        figure: Any = axes[0].figure
         if ax is None:
             figure.align_ylabels(axes)
-        if path is not None:
-            save(figure, path)
-    if show:
-        matplotlib("pyplot").show()
     return figure
 
 
@@ -127,12 +111,6 @@ def _show_constants_as_such(axes: Any) -> None:
         axes.set_ylim(middle - _ROOM * largest, middle + _ROOM * largest, auto=None)
 
 
-def _new_axes(count: int, *, interactive: bool, shown: bool) -> list[Any]:
-    """Stacked panels of a new figure."""
-    figure = new_figure((8.0, 1.4 + 2.2 * count), interactive=interactive, shown=shown)
-    return list(figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0])
-
-
 def _one_panel(ax: Axes, panels: Sequence[Panel]) -> list[Any]:
     if len({panel.units for panel in panels}) > 1:
         found = "; ".join(f"{_names(panel)} in {panel.units or 'no units'}" for panel in panels)
@@ -146,8 +124,3 @@ def _one_panel(ax: Axes, panels: Sequence[Panel]) -> list[Any]:
 
 def _names(panel: Panel) -> str:
     return ", ".join(f"'{curve.label}'" for curve in panel.curves)
-
-
-def can_show() -> bool:
-    """Whether there is a display; without one matplotlib falls back to drawing into files."""
-    return str(matplotlib("pyplot").get_backend()).lower() != "agg"

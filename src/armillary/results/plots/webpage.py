@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from armillary.atomic import replacing
-from armillary.results.chart import Chart, Curve, axis_label
+from armillary.results.plots.chart import Chart, Curve, axis_label
 
 LONG = 20_000
 BUCKETS = 4_000

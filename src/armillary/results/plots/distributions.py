@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.errors import ArmillaryError
-from armillary.results.chart import axis_label
-from armillary.results.drawing import COLOURS, drawn, literal, matplotlib
+from armillary.results.plots.chart import axis_label
+from armillary.results.plots.figure import COLOURS, drawn, literal, matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""What all figures share: the look, names without mathematics, figures that need no display, safe saving."""
+"""Figures: their look, names without mathematics, figures that need no display, safe saving."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from armillary.atomic import replacing
 from armillary.errors import ArmillaryError, require
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FIGURES = (".png", ".svg", ".pdf")
@@ -100,21 +101,33 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def drawn(
-    size: tuple[float, float], path: str | os.PathLike[str] | None, *, show: bool = False
+    size: tuple[float, float],
+    path: str | os.PathLike[str] | None,
+    *,
+    show: bool = False,
+    ax: Axes | None = None,
 ) -> Iterator[Any]:
-    """A figure in our look; in the end saved, if a path is given, and shown, if asked for."""
+    """A figure in our look, or the one of given axes in its own; at the end it is saved at the path, if there
+    is one, and shown with ``show``.
+    """
     if path is not None:
         check_suffix(path)
-    interactive = path is None or show
-    with styled(STYLE, interactive=interactive):
-        figure = new_figure(size, interactive=interactive, shown=show)
+    interactive = ax is None and (path is None or show)
+    with styled(STYLE if ax is None else {}, interactive=interactive):
+        figure: Any = new_figure(size, interactive=interactive, shown=show) if ax is None else ax.figure
         yield figure
-        for axes in figure.axes:
-            axes.set_axisbelow(True)
+        if ax is None:
+            for axes in figure.axes:
+                axes.set_axisbelow(True)
         if path is not None:
             save(figure, path)
     if show:
         matplotlib("pyplot").show()
+
+
+def can_show() -> bool:
+    """Whether there is a display; without one matplotlib falls back to drawing into files."""
+    return str(matplotlib("pyplot").get_backend()).lower() != "agg"
 
 
 def literal(text: str) -> str:
