@@ -22,7 +22,7 @@ from armillary.studies.sampling import (
     Uniform,
 )
 from armillary.studies.sampling.streams import permuted, uniform
-from armillary.studies.sampling.user_distributions import Own
+from armillary.studies.sampling.user_distributions import UserDistribution
 
 U = np.linspace(1e-6, 1 - 1e-6, 501)
 UNIT = Uniform(0, 1)
@@ -148,7 +148,7 @@ def test_own_functions_are_no_data_but_have_an_identity():
 )
 def test_own_functions_that_are_no_distributions(function, told):
     with pytest.raises(ParameterError, match=told):
-        Own(function)
+        UserDistribution(function)
 
 
 # ---------------------------------------------------------------- designs

@@ -23,7 +23,7 @@ from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
 
-_ROWS = 1000  # that metrics see of an adaptive run whose sampling was not said
+_ROWS = 1000  # that metrics see of an adaptive run without sample=
 _MOST_STEPS = 2e7  # of fixed size in a run: their times are kept, in a gigabyte by then
 _LISTED = 10  # names in a message
 
@@ -145,7 +145,7 @@ def _rows(
     """Times of all rows, which of them are kept as histories, and which the metrics see.
 
     Metrics see every grid point of fixed steps, or a thousand intervals with an adaptive method, or what
-    ``watch`` says. Histories are kept at the sample times, by default every grid point or a thousand
+    every ``watch`` seconds. Histories are kept at the sample times, by default every grid point or a thousand
     intervals too.
     """
     usual = _grid_points(t0, t_end, step) if step else _even(t0, t_end, (t_end - t0) / _ROWS)

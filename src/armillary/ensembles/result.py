@@ -127,8 +127,8 @@ class Batch:
             coordinates[label] = ("run", values, {"units": self.units.get(name, "")})
         variables["status"] = (("run",), self.status.astype(str))
         variables["t_stop"] = (("run",), self.t_stop, {"units": "s"})
-        told = {key: value for key, value in self.info.items() if isinstance(value, str | int | float)}
-        return xr.Dataset(variables, coordinates, {"system": self.system, "armillary": VERSION, **told})
+        plain = {key: value for key, value in self.info.items() if isinstance(value, str | int | float)}
+        return xr.Dataset(variables, coordinates, {"system": self.system, "armillary": VERSION, **plain})
 
     def to_pandas(self) -> pandas.DataFrame:
         """A table with a row per run: what differs, metrics, status. Histograms and histories do not fit."""

@@ -7,18 +7,26 @@ single run's own code, and only once where nothing that differs between runs ent
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arithmetic import positive_whole
 from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import as_expr
-from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
+from armillary.algebra.units.units import parse_unit
 from armillary.algebra.walk import symbols
-from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
+from armillary.ensembles.start_values import (
+    column_of,
+    differs,
+    initial_by_name,
+    of_run,
+    run_count,
+    values_by_name,
+    without_texts,
+)
+from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.model.space.initial_motion import mass_centre_starts
 from armillary.model.unit_system import state_factor
 from armillary.runtime.models.compiled import CompiledModel
@@ -34,7 +42,6 @@ from armillary.runtime.models.parameters import (
 from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, state_number
 
 Given = Mapping[str, Any]
-_MOST = 2**30  # runs of a batch
 _LOOKED = 64  # sets of parameters whose rates are followed to where they might jump
 Quantities = tuple[str, tuple[str, ...], Any]  # of a body: where, what they are, and their values
 
@@ -56,13 +63,13 @@ class Starts:
         self.model, self.t0 = model, t0
         self.table: ParameterTable = like.table if like else parameter_table(model.equations)
         self.quantities: list[Quantities] = like.quantities if like else _quantities(model)
-        self.failed: dict[int, str] = {}  # why runs cannot start; threads add to it, so it is only asked
-        self._parameters = _named("parameters", parameters)
-        self._initial = _by_name(model, initial)
-        self._memory = _named("memory", memory)
+        self.failed: dict[int, str] = {}  # why runs cannot start; threads add to it
+        self._parameters = values_by_name("parameters", parameters)
+        self._initial = initial_by_name(model, initial)
+        self._memory = values_by_name("memory", memory)
         self._given = {"parameters": self._parameters, "initial": self._initial, "memory": self._memory}
         self.columns = self._columns()  # inside the model's units
-        self.runs = _count(self._lengths(), runs)
+        self.runs = run_count(self._lengths(), runs)
         self.unable = np.zeros(self.runs, dtype=bool)  # which these are
         self._check()
 
@@ -82,10 +89,10 @@ class Starts:
 
         def put(kind: str, name: str, where: str, factor: float, dimension: Any, stated: str) -> None:
             given = self._given[kind]
-            plain = _without_texts(
+            plain = without_texts(
                 given[name], lambda v: text_number(v, where, stated, system.units, dimension)
             )
-            given[name] = _column(plain, where, factor, system.units, dimension)
+            given[name] = column_of(plain, where, factor, system.units, dimension)
             found[kind][name] = given[name] * factor
 
         for name, value in self._parameters.items():
@@ -93,7 +100,7 @@ class Starts:
                 states = {s.data.name for s in system.initial}
                 hint = "; it is a coordinate, speed or state: give it in initial=" if name in states else ""
                 raise ParameterError(f"there is no parameter '{name}'{hint or nearest(name, table.names)}")
-            if _many(value):
+            if differs(value):
                 i = table.names.index(name)
                 dimension = parse_unit(table.units[i]).dimension if table.units[i] else None
                 put("parameters", name, f"parameter '{name}'", table.factors[i], dimension, table.units[i])
@@ -103,16 +110,16 @@ class Starts:
                 raise ParameterError(
                     f"'{name}' is a parameter, without initial value: give it in parameters="
                 )
-            if _many(value) and name in known:  # what is unknown or prescribed is told by the single start
+            if differs(value) and name in known:  # the single start has the error for others
                 node = known[name]
                 where = f"the initial value of '{name}'"
                 put("initial", name, where, state_factor(node), node.dimension, node.data.units or "")
-            elif _many(value) and self.model.equations.absolute:
+            elif differs(value) and self.model.equations.absolute:
                 raise ParameterError(f"there is no coordinate, speed or state '{name}'{nearest(name, known)}")
-            elif _many(value):
+            elif differs(value):
                 initial_values(self.model.equations, {name: 0.0})
         for name, value in self._memory.items():
-            if _many(value):
+            if differs(value):
                 if name not in system.memories:
                     raise ParameterError(f"there is no memory '{name}'{nearest(name, system.memories)}")
                 record = system.memories[name]
@@ -130,12 +137,12 @@ class Starts:
 
     def shared(self, kind: str) -> dict[str, Any]:
         """What is the same in all runs, as it was given."""
-        return {name: value for name, value in self._given[kind].items() if not _many(value)}
+        return {name: value for name, value in self._given[kind].items() if not differs(value)}
 
     def given(self) -> dict[str, dict[str, np.ndarray]]:
         """What differs between runs, by kind and name, in stated units."""
         return {
-            kind: {name: values for name, values in found.items() if _many(values)}
+            kind: {name: values for name, values in found.items() if differs(values)}
             for kind, found in self._given.items()
         }
 
@@ -143,7 +150,7 @@ class Starts:
         """Arguments for ``simulate`` of one run, in stated units."""
 
         def of(value: Any) -> Any:
-            return value[i] if _many(value) else value
+            return value[i] if differs(value) else value
 
         return {
             kind: {name: of(value) for name, value in found.items()} for kind, found in self._given.items()
@@ -154,7 +161,7 @@ class Starts:
         table, equations = self.table, self.model.equations
         values = table.values(self._first_parameters)
         one = self.single(0)
-        if not equations.absolute:  # there, only the run itself knows the joints' coordinates
+        if not equations.absolute:  # there, only a run finds the joints' coordinates
             initial_values(equations, self._first_initial)
         initial_memory(equations, one["memory"], self.t0)
         if not self.columns["parameters"]:
@@ -193,7 +200,7 @@ class Starts:
         first = np.unique([*spread, *ends])
         for these in (first, np.setdiff1d(np.arange(self.runs), first)):
             for i in these.tolist():
-                if not self.unable[i] and (why := self.model.refused(_of_run(inside, i))):
+                if not self.unable[i] and (why := self.model.refused(of_run(inside, i))):
                     self._fail(i, with_these(why))
             if not self.failed:
                 return
@@ -211,7 +218,7 @@ class Starts:
 
     @property
     def _first_parameters(self) -> dict[str, Any]:
-        return {name: value[0] if _many(value) else value for name, value in self._parameters.items()}
+        return {name: value[0] if differs(value) else value for name, value in self._parameters.items()}
 
     # ------------------------------------------------------------ blocks
 
@@ -222,7 +229,7 @@ class Starts:
         parameters[:] = self._inside[:, None]
         for name, column in self.columns["parameters"].items():
             parameters[table.names.index(name)] = column[i0:i1]
-        state, memory = self._placed(i0, i1)
+        state, memory = self._start_states(i0, i1)
         state[:, self.unable[i0:i1]] = np.nan  # whatever runs on it ends at once
         return parameters, state, memory
 
@@ -230,22 +237,22 @@ class Starts:
     def _inside(self) -> np.ndarray:
         return self.table.inside(self.table.values(self._first_parameters))
 
-    def _placed(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray]:
-        if self._by_numbers:
-            return self._plain(i0, i1)
-        if self._alike:
-            state, memory = self._same
+    def _start_states(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray]:
+        if self._given_by_numbers:
+            return self._numeric_starts(i0, i1)
+        if self._start_alike:
+            state, memory = self._common_start
             shape = (1, i1 - i0)
             return np.tile(state[:, None], shape), np.tile(memory[:, None], shape)
-        found = [self._own(i) for i in range(i0, i1)]
+        found = [self._start_or_failure(i) for i in range(i0, i1)]
         return np.stack([y for y, _ in found], axis=1), np.stack([m for _, m in found], axis=1)
 
     @cached_property
-    def _same(self) -> tuple[np.ndarray, np.ndarray]:
+    def _common_start(self) -> tuple[np.ndarray, np.ndarray]:
         """The start of every run, where all start alike."""
-        return self._one(0)
+        return self._single_start(0)
 
-    def _one(self, i: int) -> tuple[np.ndarray, np.ndarray]:
+    def _single_start(self, i: int) -> tuple[np.ndarray, np.ndarray]:
         """State and memory of a run that is placed by itself."""
         given = self.single(i)
         instance = Instance(self.model, given["parameters"])
@@ -253,17 +260,17 @@ class Starts:
         place = self.model.place_at_start(instance, given["initial"], self.t0, stored)
         return instance.packed(place), place.memory
 
-    def _own(self, i: int) -> tuple[np.ndarray, np.ndarray]:
+    def _start_or_failure(self, i: int) -> tuple[np.ndarray, np.ndarray]:
         """State and memory of one run among others: they start even if it cannot."""
         program = self.model.equations.program
         try:
-            return self._one(i)
+            return self._single_start(i)
         except ArmillaryError as error:
             self._fail(i, str(error))
             return np.full(len(program.state), np.nan), np.full(len(program.memory), np.nan)
 
     @cached_property
-    def _by_numbers(self) -> bool:
+    def _given_by_numbers(self) -> bool:
         """Whether nothing has to be found at the start."""
         equations, kind = self.model.equations, type(self.model.base)
         ordinary = self.model.start_tail is not None and kind.place_at_start is CompiledModel.place_at_start
@@ -272,7 +279,7 @@ class Starts:
         return ordinary and not (equations.reduction.rows or started or mass_centre_starts(equations.system))
 
     @cached_property
-    def _alike(self) -> bool:
+    def _start_alike(self) -> bool:
         """Whether all runs start at the same place: nothing that differs between them enters there."""
         if self.columns["initial"] or self.columns["memory"]:
             return False
@@ -291,7 +298,7 @@ class Starts:
         names = {s.data.name for s in entering}
         return not names & set(self.columns["parameters"])
 
-    def _plain(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray]:
+    def _numeric_starts(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray]:
         """Starts that are given by numbers alone."""
         equations, n = self.model.equations, i1 - i0
         q, u, _ = initial_values(equations, self._first_initial)
@@ -307,7 +314,7 @@ class Starts:
         for first in equations.program.quaternions:
             four = state[first : first + 4]
             if any(names[first + k] in self.columns["initial"] for k in range(4)):
-                self._unit(four, names[first], i0)
+                self._make_unit(four, names[first], i0)
         memory = np.empty((len(equations.system.memories), n))
         memory[:] = initial_memory(equations, self.shared("memory"), self.t0)[:, None]
         for name, column in self.columns["memory"].items():
@@ -325,7 +332,7 @@ class Starts:
         varied = fours & set(self.columns["initial"])
         return {name: value for name, value in self.single(0)["initial"].items() if name not in varied}
 
-    def _unit(self, four: np.ndarray, name: str, i0: int) -> None:
+    def _make_unit(self, four: np.ndarray, name: str, i0: int) -> None:
         """Euler parameters made unit, as many runs as there are columns."""
         given = self.single(i0)["initial"]
         described = {s.data.name: (s, x) for s, x in self.model.equations.system.initial.items()}
@@ -350,101 +357,3 @@ def _quantities(model: CompiledModel) -> list[Quantities]:
         if kept:
             found.append((f"body '{body.name}'", tuple(kept), evaluator(kept.values())))
     return found
-
-
-# ---------------------------------------------------------------- values
-
-
-def _many(value: Any) -> bool:
-    """Whether a value is one per run."""
-    if isinstance(value, str):
-        return False
-    if isinstance(value, list | tuple):
-        return True
-    size = value.magnitude if is_quantity(value) else value
-    return hasattr(size, "__len__") and bool(np.ndim(size))
-
-
-def _of_run(inside: Given, i: int) -> dict[str, float]:
-    return {name: float(v[i]) if np.ndim(v) else float(v) for name, v in inside.items()}
-
-
-def _named(what: str, given: Any) -> dict[str, Any]:
-    """Values by name, of symbols too."""
-    if given is not None and not hasattr(given, "items"):
-        raise ArmillaryError(f"{what}= must hold values by name, {{'name': values, …}}, not {given!r}")
-    return {str(name): value for name, value in (given or {}).items()}
-
-
-def _by_name(model: CompiledModel, initial: Any) -> dict[str, Any]:
-    """Initial values by name, from a mapping or from whole states, a row per run."""
-    if initial is None:
-        return {}
-    if hasattr(initial, "items"):
-        return {str(name): value for name, value in initial.items()}
-    names = [*model.coordinate_names, *model.speed_names, *model.state_names]
-    try:
-        states = np.asarray(initial, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise ArmillaryError(f"initial states must be numbers, {len(names)} for each run") from None
-    if states.ndim not in (1, 2) or states.shape[-1] != len(names):
-        raise ArmillaryError(
-            f"initial states must be {len(names)} numbers or an array of shape (runs, {len(names)}), "
-            f"not one of shape {states.shape}"
-        )
-    return {name: states[..., i] for i, name in enumerate(names)}
-
-
-def _without_texts(value: Any, read: Callable[[str], float]) -> Any:
-    """The values of all runs with texts such as "3 mm" read one by one."""
-    texts = isinstance(value, list | tuple) or getattr(value, "dtype", np.dtype(float)).kind in "UO"
-    return [read(v) if isinstance(v, str) else v for v in value] if texts else value
-
-
-def _column(value: Any, where: str, factor: float, units: Any, dimension: Any) -> np.ndarray:
-    """One number per run, in stated units, of which ``factor`` makes the model's own."""
-    if is_quantity(value):
-        size, own = magnitude_in_si(value)
-        if dimension is not None and own is not dimension:
-            raise UnitsError(f"{where} has dimension [{dimension}], but what is given has [{own}]")
-        value = np.asarray(size, dtype=float) / units.scale(own) / factor
-    if isinstance(value, list | tuple) and any(is_quantity(v) for v in value):
-        raise ParameterError(f"{where} is a list of quantities; give one quantity with an array of numbers")
-    try:
-        column = np.array(value, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"{where} needs numbers, or texts such as '3 mm', one per run") from None
-    if column.ndim != 1:
-        raise ParameterError(f"{where} needs one number or one per run, not an array of shape {column.shape}")
-    strange = np.flatnonzero(~np.isfinite(column))
-    if strange.size:
-        raise ParameterError(f"{where} is {column[strange[0]]} in run {strange[0]}; give finite numbers")
-    return column
-
-
-def _count(lengths: dict[str, int], runs: int | None) -> int:
-    """How many runs there are; an error where the arrays do not agree."""
-    found = dict(lengths)
-    if runs is not None:
-        wanted = positive_whole(runs)
-        if wanted is None:
-            raise ArmillaryError(f"runs= must be a positive whole number, not {runs!r}")
-        found["runs="] = wanted
-    if not found:
-        raise ArmillaryError(
-            "nothing differs between the runs: give an array of parameters or initial values, or runs="
-        )
-    (first, count), *others = found.items()
-    for name, other in others:
-        if other != count:
-            raise ArmillaryError(
-                f"mismatched shapes: {first} is {count} and {name} is {other}; there must be one per run"
-                if "runs=" in (first, name)
-                else f"mismatched shapes: {first} has {count} values and {name} has {other}; "
-                "there must be one per run"
-            )
-    if count > _MOST:
-        raise ArmillaryError(f"{count:,} runs are more than a batch can hold, {_MOST:,}; use a Study")
-    if count == 0:
-        raise ArmillaryError(f"{first} has no values: there are no runs to make")
-    return count

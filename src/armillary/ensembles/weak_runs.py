@@ -22,14 +22,14 @@ from armillary.runtime.models.weak_masses import SINGULAR_THERE
 
 _ENORMOUS = 100.0  # times what the start lets expect
 _LOOKED = 256  # runs with the largest speeds: of so many, one must be suspect, or the others are left
-_AGAIN = 20  # suspects that are made again: one of so many must be singular, or the others are left
-_TOLD = 5  # runs that failed on the way and are made again, to say why
+_REPEATED = 20  # suspects that are made again: one of so many must be singular, or the others are left
+_EXPLAINED = 5  # runs that failed on the way and are made again, for the reason
 _ROWS = 2000  # of a run that is made again
 
 
 def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
     """Runs through a place without mass fail, with the sentence of a single run."""
-    _tell_failed_runs(plan, outcome)
+    _explain_failed_runs(plan, outcome)
     if plan.model.equations.absolute:
         return
     kinds = _kinds(plan)
@@ -42,7 +42,7 @@ def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
     order = ended[np.argsort(-size, kind="stable")]
     unsuspected = sound = 0
     for i in order.tolist():
-        if unsuspected >= _LOOKED or sound >= _AGAIN:
+        if unsuspected >= _LOOKED or sound >= _REPEATED:
             return
         if not _suspect(plan, i, outcome.state[:, i], kinds):
             unsuspected += 1
@@ -55,15 +55,15 @@ def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
             sound += 1
 
 
-def _tell_failed_runs(plan: Plan, outcome: Outcome) -> None:
-    """What single runs say of runs that failed on the way, where it is a place without mass."""
+def _explain_failed_runs(plan: Plan, outcome: Outcome) -> None:
+    """The reasons of runs that failed on the way, from single runs, where it is a place without mass."""
     failed = np.flatnonzero((outcome.status == DIVERGED) | (outcome.status == TOO_SMALL)).tolist()
-    looked = failed[:_TOLD]
-    told = {i: why for i in looked if (why := _why_stopped(plan, i))}
-    outcome.messages |= told
-    if told:
-        first, why = next(iter(told.items()))
-        status = {i: STATUS[outcome.status[i]] for i in failed[_TOLD:]}
+    looked = failed[:_EXPLAINED]
+    reasons = {i: why for i in looked if (why := _why_stopped(plan, i))}
+    outcome.messages |= reasons
+    if reasons:
+        first, why = next(iter(reasons.items()))
+        status = {i: STATUS[outcome.status[i]] for i in failed[_EXPLAINED:]}
         outcome.messages |= {i: f"{s}; run {first}, which was looked at: {why}" for i, s in status.items()}
 
 
@@ -87,7 +87,7 @@ def _suspect(plan: Plan, i: int, state: np.ndarray, kinds: list[list[int]]) -> b
 
 
 def _why_stopped(plan: Plan, i: int) -> str:
-    """What a single run says of a place without mass, "" where it says nothing of the kind."""
+    """Why a single run stopped, where that is a place without mass; else ""."""
     settings, step = plan.settings, plan.settings.fixed_step
     rows = max(1.0, np.ceil((settings.t_end - settings.t0) / step / _ROWS)) * step if step else None
     try:

@@ -60,7 +60,7 @@ class Definition:
 
     @property
     def about(self) -> dict[str, str]:
-        """What the store tells of its study."""
+        """The attributes of the store."""
         return {"system": self.system, "armillary": self.content["armillary"], "study": self.digest}
 
     def with_runs(self, runs: int, design: Mapping[str, Any]) -> Definition:
@@ -150,7 +150,7 @@ def check_same(
     there: Definition, here: Definition, folder: Folder, equations: Callable[[], str] = str
 ) -> None:
     """An error that names what differs between the study in a folder and the one that is asked for;
-    ``equations`` tells how equations do, whose digests say nothing.
+    ``equations`` describes how equations differ, whose digests show nothing.
     """
     found = list(differences(there.content, here.content))
     if not found:
@@ -159,7 +159,7 @@ def check_same(
         found = [entry for entry in found if entry[0] == "armillary"]  # the rest may follow from it
     lines = [
         (path == "model.equations" and equations())
-        or f"\n  {_told(path)}: {_value(old)} there, {_value(new)} here"
+        or f"\n  {_label(path)}: {_value(old)} there, {_value(new)} here"
         for path, old, new in found[:_SHOWN]
     ]
     lines += [f"\n  and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
@@ -200,7 +200,7 @@ def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, 
         yield path, old, new
 
 
-_WORDS = {
+_LABELS = {
     "armillary": "version of Armillary",
     "system": "name of the system",
     "design.vary": "distribution of",
@@ -215,8 +215,8 @@ _WORDS = {
 }
 
 
-def _told(path: str) -> str:
-    for start, words in _WORDS.items():
+def _label(path: str) -> str:
+    for start, words in _LABELS.items():
         if path == start:
             return words
         if path.startswith(f"{start}."):

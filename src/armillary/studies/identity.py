@@ -1,4 +1,4 @@
-"""What tells one model from another, and the text from which a model is built again elsewhere."""
+"""The identity of a model, and the text from which a model is built again elsewhere."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ROUNDING = 1e-6  # error of rates and outputs computed in another order
 def identity(model: CompiledModel) -> dict[str, Any]:
     """A model as data: the digest of its program, and the values that it brings along.
 
-    The program's text tells equations, outputs, events and formalism; it does not tell default values, which
+    The program's text has equations, outputs, events and formalism; it does not have default values, which
     enter from outside. ``probed`` are values by which the equations are known where their text may be
     another: built from a model's text, whose loads may come in another order.
     """
@@ -44,8 +44,8 @@ def identity(model: CompiledModel) -> dict[str, Any]:
         "formalism": equations.formalism,
         "derived": dict(equations.options),
         "equations": hashlib.blake2b(text.encode(), digest_size=16).hexdigest(),
-        **_own_values(model),
-        "probed": _probed(model),
+        **_default_values(model),
+        "probed": _values_near_start(model),
     }
     if isinstance(equations, SensitiveEquations):
         to = [direction.name for direction in equations.directions]
@@ -53,7 +53,7 @@ def identity(model: CompiledModel) -> dict[str, Any]:
     return found
 
 
-def _own_values(model: CompiledModel) -> dict[str, dict[str, float | None]]:
+def _default_values(model: CompiledModel) -> dict[str, dict[str, float | None]]:
     """The values that a model brings along."""
     system = model.equations.system
     return {
@@ -63,9 +63,9 @@ def _own_values(model: CompiledModel) -> dict[str, dict[str, float | None]]:
     }
 
 
-def _probed(model: CompiledModel) -> list[list[float | None]]:
+def _values_near_start(model: CompiledModel) -> list[list[float | None]]:
     """Rates and outputs near the initial state; None where one is no number."""
-    program, initial = model.equations.program, _own_values(model)["initial"]
+    program, initial = model.equations.program, _default_values(model)["initial"]
     unknown = {name: 1.0 for name, value in model.parameters.items() if value is None}
     start = np.array([initial.get(s.data.name) or 0.0 for s in program.state])
     found = []
@@ -112,7 +112,7 @@ def text_checksum(folder: Folder) -> str:
         return ""
 
 
-def rebuilt(
+def rebuild_model(
     folder: Folder, about: dict[str, Any], *, build: str | None = None, trust: bool = False
 ) -> CompiledModel:
     """The model of a study, from the function that builds it or from its text, derived as it was.
@@ -121,17 +121,17 @@ def rebuilt(
     rounding may be another. A model that is not the study's is refused. ``trust`` is for the text that the
     study wrote: machine code (FMUs) that a changed one names is not loaded.
     """
-    system = built(build) if build else _from_text(folder, about, trust)
+    system = build_system(build) if build else _from_text(folder, about, trust)
     known = {key: value for key, value in about["derived"].items() if key in ("regroup", "small", "keep")}
     model = system.derive(about["formalism"], **known).compile()
     if asked := about.get("sensitivities"):
         ignored = asked.get("ignore_jumps", True)
         model = model.with_sensitivities(asked["to"], asked["of"], ignore_jumps=ignored)
-    if told := _another(about, model):
+    if difference := _difference(about, model):
         where = f"build={build!r} gives" if build else f"'{folder.model}' holds"
         raise ArmillaryError(
-            f"{where} another model than that of the study, which cannot go on with it: {told}\n  remedy: "
-            "restore it, or give the model itself: open_study(…, model=…)"
+            f"{where} another model than that of the study, which cannot go on with it: {difference}\n"
+            "  remedy: restore it, or give the model itself: open_study(…, model=…)"
         )
     return model
 
@@ -150,16 +150,16 @@ def _from_text(folder: Folder, about: dict[str, Any], trust: bool) -> System:
         ) from error
 
 
-def _another(about: dict[str, Any], model: CompiledModel) -> str:
-    """What tells a model from the one of a study; "" where nothing does."""
-    own = _own_values(model)
+def _difference(about: dict[str, Any], model: CompiledModel) -> str:
+    """How a model differs from the one of a study; "" where it does not."""
+    own = _default_values(model)
     for kind, word in _KINDS.items():
         if list(about[kind]) != list(own[kind]):
             return f"it has other {word}s"
         for name, value in own[kind].items():
             if not _equal(about[kind][name], value, _TEXT):
                 return f"{word} '{name}' is {value} in place of {about[kind][name]}"
-    for old, new in zip(about["probed"], _probed(model), strict=True):
+    for old, new in zip(about["probed"], _values_near_start(model), strict=True):
         size = max((abs(x) for x in old if x is not None), default=0.0)
         if len(old) != len(new):
             return "it has other states or outputs"
@@ -174,7 +174,7 @@ def _equal(one: float | None, other: float | None, error: float, size: float = 0
     return abs(one - other) <= error * max(abs(one), 1e-3 * size)
 
 
-def built(place: str) -> System:
+def build_system(place: str) -> System:
     """The system that an importable function ("package.module:function") makes."""
     module, colon, name = place.partition(":")
     if not (colon and module and name):

@@ -1,9 +1,9 @@
-"""One process at a time on a study: a file that says who, and that he is still there.
+"""One process at a time on a study: a lock file with the owner's process and heartbeat.
 
 The file ``lock`` is made only where none is, so that one of two processes gets it, on network disks too,
 where locks of the operating system may not hold. Its owner touches it every few seconds. It is stale, and
-taken over, when its process is gone from this very machine, or when nobody has touched it for a minute. Ages
-are told by the clock of the disk: machines disagree about the time.
+taken over, when its process is gone from this very machine, or when it was not touched for a minute. Ages are
+taken by the clock of the disk: machines disagree about the time.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class StudyLock:
                 continue  # given back just now
             if not _is_stale(self.path, found, self._stale):
                 raise ArmillaryError(
-                    f"study '{self.path.parent}' is being run by {_told(found)}: wait for it, or end it; "
-                    f"{self._if_dead(found)}open_study reads a study that runs"
+                    f"study '{self.path.parent}' is being run by {_description(found)}: wait for it, or end "
+                    f"it; {self._if_dead(found)}open_study reads a study that runs"
                 )
             self._remove(found)
         raise ArmillaryError(f"study '{self.path.parent}': its lock '{self.path}' changes hands all the time")
@@ -140,13 +140,13 @@ class StudyLock:
 
 
 def owner(folder: Path) -> str:
-    """Who runs the study in a folder, and since when; "" where nobody does."""
+    """The process that runs the study in a folder, and since when; "" where there is none."""
     path = folder / NAME
     found = _read(path)
-    return "" if found is None or _is_stale(path, found, STALE) else _told(found)
+    return "" if found is None or _is_stale(path, found, STALE) else _description(found)
 
 
-def _told(found: dict[str, Any]) -> str:
+def _description(found: dict[str, Any]) -> str:
     return (
         f"process {found.get('pid', '?')} on {found.get('host', 'some machine')}, since "
         f"{found.get('since', 'just now')}"
@@ -174,7 +174,7 @@ def _age(path: Path) -> float | None:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """What a lock says, {} while it is being written; None where there is none."""
+    """The content of a lock, {} while it is being written; None where there is none."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

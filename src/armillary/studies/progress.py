@@ -1,4 +1,4 @@
-"""How far a study is: a record for who asks, a line on a terminal for who waits."""
+"""The progress of a study: a record, and a line on a terminal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Status:
     blocks: int
     finished: int  # blocks
     rate: float = 0.0  # runs per second, since it was started last
-    seconds_left: float | None = None  # None where nothing is known, or nobody works
+    seconds_left: float | None = None  # None where it is not known, or the study is not being run
 
     @property
     def complete(self) -> bool:
@@ -64,7 +64,7 @@ class Progress:
     def __init__(self, layout: Layout, there: Iterable[Record]) -> None:
         self._layout = layout
         self._finished = self._made = self._failed = 0
-        self._told: list[tuple[int, str]] = []
+        self._failures: list[tuple[int, str]] = []
         for record in there:
             self._count(record)
         self._before = self._made
@@ -74,8 +74,8 @@ class Progress:
         self._finished += 1
         self._made += record.end - record.first
         self._failed += record.failed
-        if record.told:
-            self._told = sorted([*self._told, *record.told])[:_NAMED]
+        if record.failures:
+            self._failures = sorted([*self._failures, *record.failures])[:_NAMED]
 
     def add(self, record: Record) -> None:
         """One more block."""
@@ -91,7 +91,7 @@ class Progress:
             layout.runs,
             self._made,
             self._failed,
-            tuple(self._told),
+            tuple(self._failures),
             layout.blocks,
             self._finished,
             rate,
@@ -101,7 +101,7 @@ class Progress:
 
 @contextmanager
 def reporting(wanted: bool | Callable[[Status], Any], progress: Progress) -> Iterator[Callable[[], None]]:
-    """A function to call after each block: it tells the user's own function the status, or shows a line."""
+    """A function to call after each block: it calls the user's function with the status, or shows a line."""
 
     def words(_: float, status: Status) -> str:
         line = f"  {100.0 * status.made / status.runs:5.1f} %  {str(status).partition(chr(10))[0]}"

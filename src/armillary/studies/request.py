@@ -1,4 +1,4 @@
-"""From what a user asks for to a study's definition: checked, and as plain data."""
+"""From the arguments of a study to its definition: checked, and as plain data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from armillary.algebra.units.units import is_quantity
 from armillary.ensembles.batch import check_precision
 from armillary.ensembles.metrics import Metrics, read_metrics
 from armillary.ensembles.plan import Plan
-from armillary.ensembles.request import plan as planned
+from armillary.ensembles.request import plan as make_plan
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.model.unit_system import state_factor
 from armillary.runtime.models.compiled import CompiledModel
@@ -56,11 +56,11 @@ def define(
     asked = {name: str(metric) for name, metric in read_metrics(metrics).items()}
 
     def tried(values: Values) -> tuple[dict[str, Any], Plan]:
-        """How runs are made, and the plan of one, which tells what is wrong with either."""
+        """How runs are made, and the plan of one, which checks both."""
         run = _plain_run(model, how, vary, {name: float(each[0]) for name, each in values.items()})
         settings, others = RunSettings.among(arguments(run, vary, values))
         others.pop("precision", None)
-        found = planned(model, settings, metrics=asked, outputs=outputs, runs=1, **others)
+        found = make_plan(model, settings, metrics=asked, outputs=outputs, runs=1, **others)
         found.starts.check_possible()
         return run, found
 
@@ -109,7 +109,7 @@ def _plain_run(
 def _initial(model: CompiledModel, name: str, value: Any) -> Any:
     symbol = next((s for s in model.equations.system.initial if s.data.name == name), None)
     if symbol is None or not (isinstance(value, str) or is_quantity(value)):
-        return _data(value)  # what is unknown is told when the runs are planned
+        return _data(value)  # unknown names are an error when the runs are planned
     return state_number(symbol, value, f"the initial value of '{name}'") / state_factor(symbol)
 
 

@@ -67,7 +67,7 @@ class StudyResults:
 
     @property
     def run_by(self) -> str:
-        """Who runs it now, "process 1234 on node1, since …"; "" where nobody does."""
+        """The process that runs it now, "process 1234 on node1, since …"; "" where there is none."""
         return owner(self.path)
 
     def status(self) -> Status:
@@ -78,8 +78,8 @@ class StudyResults:
     def __repr__(self) -> str:
         content = self._definition.content
         lines = [f"Study of '{self._definition.system}' in '{self.path}'"]
-        told = ", ".join(f"{name}" for name in self.varied)
-        lines.append(f"  {content['design']['kind']} over {told}, seed {content['design']['seed']}")
+        names = ", ".join(self.varied)
+        lines.append(f"  {content['design']['kind']} over {names}, seed {content['design']['seed']}")
         for name, metric in content["metrics"].items():
             lines.append(f"  {name} = {metric}")
         if self.outputs:

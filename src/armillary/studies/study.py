@@ -29,7 +29,7 @@ from armillary.studies.definition import (
 )
 from armillary.studies.identity import (
     identity,
-    rebuilt,
+    rebuild_model,
     save_model,
     text_checksum,
     text_differences,
@@ -65,7 +65,7 @@ class Study(StudyResults):
     times, all else are the arguments of ``simulate_batch``. ``block`` runs are made and written together (a
     study that is there keeps its number): one that is interrupted, by whatever, goes on behind the last whole
     block when it is run again. A folder of another study is refused. ``build`` ("package.module:function")
-    tells the workers of a cluster how to build a model that no text can say. ``trust`` lets them load the
+    is for the workers of a cluster, where no text can describe the model. ``trust`` lets them load the
     FMUs of the model's text: machine code.
     """
 
@@ -117,9 +117,9 @@ class Study(StudyResults):
         if there is not None:
             definition = definition.with_block(there.layout.block)
             check_same(there, definition, folder, partial(text_differences, folder, model))
-        self._be(folder, definition, chosen, model, build, trust=trust)
+        self._set(folder, definition, chosen, model, build, trust=trust)
 
-    def _be(
+    def _set(
         self,
         folder: Folder,
         definition: Definition,
@@ -131,7 +131,7 @@ class Study(StudyResults):
     ) -> None:
         self._folder, self._definition, self._design = folder, definition, design
         self._model, self._build, self._trust = model, build, trust
-        self._unsaid = ""  # why the model has no text
+        self._no_text = ""  # why the model has no text
 
     @property
     def model(self) -> CompiledModel:
@@ -143,7 +143,7 @@ class Study(StudyResults):
                     "build='package.module:function'"
                 )
             about = self._definition.content["model"]
-            self._model = rebuilt(self._folder, about, build=self._build, trust=self._trust)
+            self._model = rebuild_model(self._folder, about, build=self._build, trust=self._trust)
         return self._model
 
     # ------------------------------------------------------------ running
@@ -159,7 +159,7 @@ class Study(StudyResults):
         """All runs that are not made yet: in this process, or ``on`` a Dask client or a scheduler's address.
 
         ``progress`` shows a line on a terminal, or calls a function with the status after each block. On a
-        cluster each task uses one thread, unless ``threads`` says more; workers must see the folder under the
+        cluster each task uses one thread, unless ``threads`` is more; workers must see the folder under the
         same path. Whatever ends it, finished blocks stay; the next ``run`` makes the others.
         """
         folder = self._folder
@@ -205,8 +205,8 @@ class Study(StudyResults):
         folder, known = self._folder, definition.content["model"].get("text")
         if self._model is None or (known and text_checksum(folder) == known):
             return definition
-        self._unsaid = save_model(self._model, folder)
-        return definition.with_text("" if self._unsaid else text_checksum(folder))
+        self._no_text = save_model(self._model, folder)
+        return definition.with_text("" if self._no_text else text_checksum(folder))
 
     def _run(self, lock: StudyLock, on: Any, progress: Any, threads: int | None, device: str) -> None:
         folder, definition = self._folder, self._definition
@@ -258,7 +258,7 @@ class Study(StudyResults):
         if self._build is None and not folder.model.is_file():
             raise ModelError(
                 f"study '{self.path}' cannot go to a cluster, whose workers build the model from its text: "
-                f"{self._unsaid or 'it has none'}\n  remedy: Study(…, build='package.module:function'), a "
+                f"{self._no_text or 'it has none'}\n  remedy: Study(…, build='package.module:function'), a "
                 "function that the workers can import and that returns the System"
             )
         place = str(folder.root.resolve())
@@ -355,5 +355,5 @@ def _opened(
     trust: bool,
 ) -> Study:
     study = Study.__new__(Study)
-    study._be(folder, definition, design, model, build, trust=trust)
+    study._set(folder, definition, design, model, build, trust=trust)
     return study

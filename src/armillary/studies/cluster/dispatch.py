@@ -160,9 +160,9 @@ class _Blocks:
         elif isinstance(error, ArmillaryError):
             raise error
         else:
-            told = f"{type(error).__name__}: {error}"
+            reason = f"{type(error).__name__}: {error}"
             raise ArmillaryError(
-                f"study '{self._job.folder}' stopped on the cluster: {told}; {_KEPT}"
+                f"study '{self._job.folder}' stopped on the cluster: {reason}; {_KEPT}"
             ) from error
 
     def _again(self, numbers: Sequence[int], why: str) -> None:

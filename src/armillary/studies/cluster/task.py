@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from armillary.errors import ArmillaryError
 from armillary.studies.blocks import BlockMaker, Values
 from armillary.studies.definition import read_definition, read_design
-from armillary.studies.identity import rebuilt
+from armillary.studies.identity import rebuild_model
 from armillary.studies.runs import ModelRuns
 from armillary.studies.store.folder import Folder
 from armillary.studies.store.records import Record, read_record
@@ -90,7 +90,7 @@ def _prepare(job: Job) -> _Prepared:
             raise ArmillaryError(
                 f"'{job.folder}' holds another study: is that path the same disk everywhere?"
             )
-        model = rebuilt(folder, definition.content["model"], build=job.build, trust=job.trust)
+        model = rebuild_model(folder, definition.content["model"], build=job.build, trust=job.trust)
     except ArmillaryError as error:
         from distributed import get_worker
 

@@ -22,10 +22,10 @@ class Workers:
         self.fit: dict[str, int] = {}
         self._unfit: dict[str, str] = {}
         self._looked = -self.pause
-        self._lonely = False  # whether the user was told that there are none
+        self._warned = False  # that there are none
 
     def look(self) -> None:
-        """Workers that are there now; new ones are checked, and it is said where none is left.
+        """Workers that are there now; new ones are checked, with a warning where none is left.
 
         An error where there are some and all of them are unfit.
         """
@@ -47,15 +47,15 @@ class Workers:
                 f"study '{self._job.folder}': no worker of the cluster can take part\n  "
                 + "\n  ".join(reasons)
             )
-        if not there and not self._lonely:
+        if not there and not self._warned:
             address = self._client.scheduler.address if self._client.scheduler else "its address"
             self._warn(f"the scheduler has no workers; the study waits for them: dask worker {address}")
-        self._lonely = not there
+        self._warned = not there
 
     def leave_out(self, error: Exception) -> None:
         """The worker that raised an error is given no more tasks."""
-        host, _, told = str(error).partition("\n")
-        self._unfit[host] = f"the worker at {host} cannot take part: {told}"
+        host, _, reason = str(error).partition("\n")
+        self._unfit[host] = f"the worker at {host} cannot take part: {reason}"
         self.fit.pop(host, None)
         self._looked = -self.pause
         self._warn(f"{self._unfit[host]}; the study goes on without it")

@@ -76,8 +76,8 @@ def _checked(correlation: Any, names: tuple[str, ...]) -> np.ndarray:
         for j in range(i):
             pair = f"'{names[j]}' and '{names[i]}'"
             if abs(matrix[i, j] - matrix[j, i]) > _SYMMETRIC:
-                told = f"{matrix[j, i]:g} above the diagonal and {matrix[i, j]:g} below"
-                raise ParameterError(f"{where}: the correlation of {pair} is {told}; it must be symmetric")
+                values = f"{matrix[j, i]:g} above the diagonal and {matrix[i, j]:g} below"
+                raise ParameterError(f"{where}: the correlation of {pair} is {values}; it must be symmetric")
             if abs(matrix[i, j]) >= 1:
                 raise ParameterError(
                     f"{where}: the correlation of {pair} is {matrix[i, j]:g}; it must lie between -1 and 1, "

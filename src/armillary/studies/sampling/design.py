@@ -24,7 +24,7 @@ from armillary.studies.sampling.points import (
     group_size,
 )
 from armillary.studies.sampling.reading import as_distribution
-from armillary.studies.sampling.user_distributions import Own
+from armillary.studies.sampling.user_distributions import UserDistribution
 
 KINDS = ("random", "lhs", "sobol", "grid", "list", "morris", "saltelli")
 OPEN_ENDED = ("random", "sobol", "morris", "saltelli")  # more runs of them begin with those of fewer
@@ -93,7 +93,7 @@ class Design:
     @property
     def portable(self) -> bool:
         """Whether the design can be written as data: it holds no code of the user's."""
-        return not any(isinstance(each, Own) for each in self.distributions.values())
+        return not any(isinstance(each, UserDistribution) for each in self.distributions.values())
 
     def block(self, i0: int, i1: int) -> dict[str, np.ndarray]:
         """Values by name of the runs i0 up to, not including, i1."""
@@ -124,12 +124,12 @@ class Design:
 
     def as_data(self) -> dict[str, Any]:
         """The design as plain data, for TOML and JSON; from_data() makes it again."""
-        return self._told({name: _data_of(name, each) for name, each in self.distributions.items()})
+        return self._as_data({name: _data_of(name, each) for name, each in self.distributions.items()})
 
     def identity(self) -> dict[str, Any]:
         """Plain data that differ where designs differ, for digests."""
-        told = self._told({name: each.identity() for name, each in self.distributions.items()})
-        return told | {"names": list(self.names)}  # in their order, whoever sorts the keys of the rest
+        data = self._as_data({name: each.identity() for name, each in self.distributions.items()})
+        return data | {"names": list(self.names)}  # in their order: other keys may be sorted
 
     @staticmethod
     def from_data(data: Mapping[str, Any], units: Mapping[str, str] | None = None) -> Design:
@@ -143,7 +143,7 @@ class Design:
     def __repr__(self) -> str:
         return f"Design({', '.join(self.names)}: {self.kind}, {self.runs} runs, seed {self.seed})"
 
-    def _told(self, members: dict[str, Any]) -> dict[str, Any]:
+    def _as_data(self, members: dict[str, Any]) -> dict[str, Any]:
         vary: dict[str, Any] = {}
         labels = {name: label for label, each in self.correlated.items() for name in each.names}
         for name in self.names:  # the order counts: a sequence's coordinates differ, a grid's last is fastest
@@ -155,10 +155,10 @@ class Design:
                     "correlated": {each: members[each] for each in together.names},
                     "correlation": together.correlation.tolist(),
                 }
-        told: dict[str, Any] = {"vary": vary, "kind": self.kind, "runs": self.runs, "seed": self.seed}
+        data: dict[str, Any] = {"vary": vary, "kind": self.kind, "runs": self.runs, "seed": self.seed}
         if self.levels is not None:
-            told["levels"] = self.levels
-        return told | ({"second_order": True} if self.second_order else {})
+            data["levels"] = self.levels
+        return data | ({"second_order": True} if self.second_order else {})
 
     def _check(self, levels: Any, second_order: bool) -> None:
         if levels is not None and self.kind not in ("grid", "morris"):
@@ -225,10 +225,10 @@ class Design:
         if rest or (not groups and self.group > 1):
             best = self._powers(groups) if self.kind == "saltelli" else (groups, groups + 1)
             near = " or ".join(f"{self.group * count}" for count in best if count)
-            told = ", best as many of them as a power of two" if self.kind == "saltelli" else ""
+            hint = ", best as many of them as a power of two" if self.kind == "saltelli" else ""
             raise ParameterError(
                 f"runs of a {self.kind} design of {len(self.names)} names come in groups of {self.group}"
-                f"{told}: {runs} is no multiple; use {near}"
+                f"{hint}: {runs} is no multiple; use {near}"
             )
         if self.kind in ("sobol", "saltelli") and groups & (groups - 1):
             low, high = (self.group * count for count in self._powers(groups))

@@ -13,7 +13,7 @@ import numpy as np
 from armillary.errors import ParameterError
 from armillary.studies.sampling.numbers import in_one_unit
 
-_SHOWN = 6  # numbers of a list that a message or a digest shows; longer lists are told by their length
+_SHOWN = 6  # numbers of a list that a message or a digest shows; of longer lists the length
 
 
 class Distribution:
@@ -281,7 +281,7 @@ class Choice(Distribution):
 
 
 def _given(value: Any) -> bool:
-    """Whether an option says something: not "", None or an infinite bound."""
+    """Whether an option was given: not "", None or an infinite bound."""
     return bool(value) if value is None or isinstance(value, str) else not _infinite(value)
 
 

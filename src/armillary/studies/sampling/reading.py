@@ -18,7 +18,7 @@ from armillary.studies.sampling.distributions import (
     Triangular,
     Uniform,
 )
-from armillary.studies.sampling.user_distributions import Own
+from armillary.studies.sampling.user_distributions import UserDistribution
 
 _BY_WORD: dict[str, type[Distribution]] = {
     kind.word: kind for kind in (Uniform, Normal, LogNormal, Triangular, Choice)
@@ -44,7 +44,7 @@ def as_distribution(value: Any, name: str) -> Distribution:
         if isinstance(value, list | tuple | np.ndarray) or (is_quantity(value) and np.ndim(value.magnitude)):
             return Choice(value)
         if callable(getattr(value, "ppf", value)):
-            return Own(value)
+            return UserDistribution(value)
     except ArmillaryError as error:
         raise type(error)(f"varied '{name}': {error}") from error
     if plain_float(value) is not None or isinstance(value, str) or is_quantity(value):

@@ -14,7 +14,7 @@ from armillary.studies.sampling.distributions import Distribution
 _PROBES = np.linspace(0.03, 0.97, 17)  # where a function shows what it is
 
 
-class Own(Distribution):
+class UserDistribution(Distribution):
     """A distribution from whatever has `ppf`, as SciPy's frozen ones do, or from a function of a number
     between 0 and 1; either may take arrays, or one number at a time.
 

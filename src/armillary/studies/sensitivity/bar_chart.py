@@ -48,8 +48,8 @@ def bars(sensitivity: Sensitivity, *, title: str | None = None, path: Path | Non
                 literal("\n".join(wrap(sensitivity.overlap, _LINE))), (0, 0), (0, -38), va="top",
                 xycoords="axes fraction", textcoords="offset points", fontsize=8.5, color=GREY,
             )  # fmt: skip
-        told = title if title is not None else f"{sensitivity.metric}: {sensitivity.method}"
-        head(axes, told, count_text(sensitivity.runs + sensitivity.left_out, sensitivity.left_out))
+        heading = title if title is not None else f"{sensitivity.metric}: {sensitivity.method}"
+        head(axes, heading, count_text(sensitivity.runs + sensitivity.left_out, sensitivity.left_out))
     return figure
 
 

@@ -1,4 +1,4 @@
-"""What any runs tell of a quantity's influence: the variance it explains, and the correlation of ranks."""
+"""The influence of a quantity from any runs: the variance it explains, and the correlation of ranks."""
 
 from __future__ import annotations
 

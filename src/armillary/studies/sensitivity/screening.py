@@ -1,5 +1,5 @@
-"""Which varied quantities a metric depends on, and how much: Sobol' indices, Morris screening, or what any
-runs tell.
+"""Which varied quantities a metric depends on, and how much: Sobol' indices, Morris screening, or the
+variance explained in any runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GIVEN = "variance explained"
 
 _RESAMPLES = 100  # of a bootstrap
 _RESAMPLED = 10_000_000  # numbers it may hold at once: fewer resamples of very many runs
-_FEWEST = 20  # runs, or groups of them, from which anything can be told
+_FEWEST = 20  # runs, or groups of them, from which anything can be estimated
 _SHOWN = 3  # pairs of correlated quantities in a sentence
 _WEAK = 0.1  # correlation whose square, the part of one that goes with the other, is too small to matter
 
@@ -39,7 +39,7 @@ _WEAK = 0.1  # correlation whose square, the part of one that goes with the othe
 class Sensitivity:
     """How strongly a metric depends on each varied quantity.
 
-    `values` holds a column of numbers by what they tell, in the order of `names`; `confidence` the half width
+    `values` holds a column of numbers by their meaning, in the order of `names`; `confidence` the half width
     of their intervals at `level`, where there are any.
 
     | method | column | |
@@ -80,9 +80,11 @@ class Sensitivity:
     @property
     def overlap(self) -> str:
         """What is to be known of parts of the variance where quantities are correlated, else ""."""
-        told = [f"{one} and {other} ({rank:.2f})" for one, other, rank in self.correlated[:_SHOWN]]
+        pairs = [f"{one} and {other} ({rank:.2f})" for one, other, rank in self.correlated[:_SHOWN]]
         more = f" and {len(self.correlated) - _SHOWN} other pairs" if len(self.correlated) > _SHOWN else ""
-        return f"correlated: {', '.join(told)}{more}; their parts overlap, and do not add up" if told else ""
+        return (
+            f"correlated: {', '.join(pairs)}{more}; their parts overlap, and do not add up" if pairs else ""
+        )
 
     def to_pandas(self) -> Any:
         """A table with a row for each quantity; the half widths of intervals are in columns named "… ±"."""
@@ -108,11 +110,11 @@ class Sensitivity:
         lines = [title, *(f"  {line}" for line in aligned(rows, "<" + ">" * len(self.values)))]
         if self.second is not None and self.second_confidence is not None:
             pairs = [(self.second[i, j], i, j) for i in range(len(self.names)) for j in range(i)]
-            told_pairs = [
-                [f"{self.names[j]} with {self.names[i]}", _told(part, self.second_confidence[i, j])]
+            rows_of_pairs = [
+                [f"{self.names[j]} with {self.names[i]}", _cell_text(part, self.second_confidence[i, j])]
                 for part, i, j in sorted(pairs, reverse=True)
             ]
-            lines += ["only together", *(f"  {line}" for line in aligned(told_pairs, "<>"))]
+            lines += ["only together", *(f"  {line}" for line in aligned(rows_of_pairs, "<>"))]
         if self.overlap:
             lines.append(self.overlap)
         if self.left_out:
@@ -121,7 +123,7 @@ class Sensitivity:
 
     def _cell(self, column: str, i: int) -> str:
         half = self.confidence[column][i] if column in self.confidence else None
-        return _told(self.values[column][i], half, fixed=self.method != MORRIS)
+        return _cell_text(self.values[column][i], half, fixed=self.method != MORRIS)
 
 
 _WHY = {
@@ -193,14 +195,14 @@ def _sobol(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> dic
         conf_level=level,
         seed=1,
     )
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "method": SOBOL,
         "values": {"first": found["S1"], "total": found["ST"]},
         "confidence": {"first": found["S1_conf"], "total": found["ST_conf"]},
     }
     if design.second_order:
-        told |= {"second": _both_sides(found["S2"]), "second_confidence": _both_sides(found["S2_conf"])}
-    return told
+        values |= {"second": _both_sides(found["S2"]), "second_confidence": _both_sides(found["S2_conf"])}
+    return values
 
 
 def _morris(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> dict[str, Any]:
@@ -244,8 +246,8 @@ def _both_sides(upper: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(upper), upper.T, upper)
 
 
-def _told(number: float, half: float | None, *, fixed: bool = True) -> str:
-    told = f"{round(number, 3) + 0.0:.3f}" if fixed else f"{number:.4g}"  # a small one is 0.000, not -0.000
+def _cell_text(number: float, half: float | None, *, fixed: bool = True) -> str:
+    text = f"{round(number, 3) + 0.0:.3f}" if fixed else f"{number:.4g}"  # a small one is 0.000, not -0.000
     if half is None:
-        return told
-    return f"{told} ± {half:.3f}" if fixed else f"{told} ± {half:.2g}"
+        return text
+    return f"{text} ± {half:.3f}" if fixed else f"{text} ± {half:.2g}"

@@ -1,4 +1,4 @@
-"""What a study will take of its disk, told before it starts."""
+"""The disk space that a study will take, checked before it starts."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def check_disk(folder: Folder, layout: Layout, share: float) -> None:
     size, files = share * layout.bytes, share * layout.files
     free, free_files = _free(folder)
     much = f"{in_bytes(size)} (before compression) in {files:,.0f} files"
-    told = f"study '{folder.root}' will write up to {much}"
+    warning = f"study '{folder.root}' will write up to {much}"
     folder.note(f"up to {much} are to be written")
     if size > free:
-        _warn(f"{told}, and its disk has {in_bytes(free)} free: keep fewer outputs, or samples, or runs")
+        _warn(f"{warning}, and its disk has {in_bytes(free)} free: keep fewer outputs, or samples, or runs")
     if files > min(free_files, _MANY_FILES):
-        _warn(f"{told}: give a larger block=, now {layout.block} runs, or keep fewer outputs")
+        _warn(f"{warning}: give a larger block=, now {layout.block} runs, or keep fewer outputs")
 
 
 def _free(folder: Folder) -> tuple[float, float]:
-    """Free bytes and files of a folder's disk; infinite where it does not tell."""
+    """Free bytes and files of a folder's disk; infinite where that is not known."""
     try:
         space = float(shutil.disk_usage(folder.root).free)
     except OSError:

@@ -26,13 +26,13 @@ class Folder:
 
     study.json       what the study is: model, runs, design, metrics
     design.json      the values of all runs, by their rule
-    model.toml       the model, where it can be said in text
+    model.toml       the model, where it has a text form
     results.zarr     histories and histograms, one chunk per block; at the end all numbers too
     blocks/          a record of every finished block: its numbers, and checksums of its chunks
     metrics.parquet  the numbers of all runs, once all are there
     complete.json    checksums of that, and of the columns in the store
     log.txt          what happened when
-    lock             while somebody runs it
+    lock             while a process runs it
     """
 
     root: Path
@@ -95,8 +95,8 @@ class Folder:
     def place(self, target: Path, pieces: Iterable[Bytes]) -> int:
         """A file of a block, there whole or not at all; when it was last changed, in ns.
 
-        It is not forced onto the disk, which takes 0.4 ms on the fastest: after a power failure the checksums
-        tell what did not get there.
+        It is not forced onto the disk, which takes 0.4 ms on the fastest: after a power failure the
+        checksums show what did not get there.
         """
         temporary = self.unfinished / os.urandom(8).hex()
         try:

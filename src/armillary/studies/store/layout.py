@@ -93,7 +93,7 @@ class Layout:
 
 
 def _times_as_data(times: np.ndarray) -> Any:
-    """Times as JSON keeps them: {"even": [first, interval, last, count]} where that says all, or a list."""
+    """Times as JSON keeps them: {"even": [first, interval, last, count]} where that is exact, or a list."""
     if len(times) > 2:
         even = {"even": [float(times[0]), float(times[1] - times[0]), float(times[-1]), len(times)]}
         if np.array_equal(_times_from_data(even), times):

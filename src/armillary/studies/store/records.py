@@ -31,7 +31,7 @@ from armillary.studies.store.layout import STATUS, Layout, Made
 from armillary.studies.store.zarr_store import chunk_path, write_chunk
 
 PATIENCE = 4.0  # seconds for reading chunks whose size and time are as they were left
-_TOLD = 3  # failed runs of a block whose reasons are kept
+_EXPLAINED = 3  # failed runs of a block whose reasons are kept
 _READERS = 8  # files read at a time, for disks that are far away
 
 
@@ -44,7 +44,7 @@ class Record:
     end: int
     chunks: tuple[FileState, ...]
     failed: int
-    told: tuple[tuple[int, str], ...]  # the first of the failed ones, and why
+    failures: tuple[tuple[int, str], ...]  # the first of the failed ones, and why
     seconds: float
 
 
@@ -55,14 +55,14 @@ def finish_block(
     pairs = zip(layout.arrays, made.arrays, strict=True)
     chunks = tuple(write_chunk(folder, a, number, layout.block, values) for a, values in pairs)
     first, end = layout.span(number)
-    record = Record(number, first, end, chunks, len(made.failed), made.failed[:_TOLD], seconds)
+    record = Record(number, first, end, chunks, len(made.failed), made.failed[:_EXPLAINED], seconds)
     head = {
         "block": number,
         "runs": [first, end],
         "study": study,
         "chunks": chunks,
         "failed": record.failed,
-        "told": record.told,
+        "told": record.failures,
         "seconds": round(seconds, 6),
         "by": f"{socket.gethostname()} {os.getpid()}",
     }
@@ -84,8 +84,8 @@ def read_record(folder: Folder, layout: Layout, study: str, number: int) -> tupl
             return None
         columns = np.frombuffer(numbers, dtype="<f8").reshape(len(layout.columns), end - first)
         chunks = tuple(FileState(*entry) for entry in head["chunks"])
-        told = tuple((int(run), str(why)) for run, why in head["told"])
-        record = Record(number, first, end, chunks, head["failed"], told, head["seconds"])
+        failures = tuple((int(run), str(why)) for run, why in head["told"])
+        record = Record(number, first, end, chunks, head["failed"], failures, head["seconds"])
     except (ValueError, KeyError, TypeError):
         return None
     return (record, columns) if [c.name for c in chunks] == [a.label for a in layout.arrays] else None
@@ -104,7 +104,7 @@ def finished_blocks(folder: Folder, layout: Layout, study: str, patience: float 
     """The blocks of a study that are finished.
 
     Every record is read and compared with its checksum. So is every chunk whose size or time of change is not
-    as its record says, and as many of the others as ``patience`` allows, the newest first: those a crash may
+    as in its record, and as many of the others as ``patience`` allows, the newest first: those a crash may
     have hurt.
     """
     there = sorted((n for n in _numbers(folder) if n < layout.blocks), reverse=True)

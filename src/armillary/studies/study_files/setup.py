@@ -79,8 +79,8 @@ class StudySetup(Simulation):
         for name, entry in self.study_file.metrics.items():
             output = read_metric(entry.value).output
             if output not in known:
-                told = shortened(f"metric '{name}': no output '{output}'{nearest(output, known)}")
-                problems.append(f"{entry.source}: {told}")
+                problem = shortened(f"metric '{name}': no output '{output}'{nearest(output, known)}")
+                problems.append(f"{entry.source}: {problem}")
         if problems:
             raise RunFileError(problems)
         return {name: entry.value for name, entry in self.study_file.metrics.items()}
@@ -99,7 +99,7 @@ class StudySetup(Simulation):
     # ------------------------------------------------------------ what varies
 
     def _resolved(self) -> RunValues:
-        """The values of all runs; what is wrong with the file is told together."""
+        """The values of all runs; one error has all that is wrong with the file."""
         self.vary, problems = self._varied()
         if not problems and self.vary and not self.file.problems:
             problems = self._design_problems()
@@ -127,8 +127,8 @@ class StudySetup(Simulation):
                 members = [name]
             found[name] = value
             problems += [
-                f"{where(document, 'vary', *keys)}: {told}"
-                for told in self._member_problems(name, value, members, known, units)
+                f"{where(document, 'vary', *keys)}: {problem}"
+                for problem in self._member_problems(name, value, members, known, units)
             ]
         return found, problems
 
@@ -155,7 +155,7 @@ class StudySetup(Simulation):
     def _design_problems(self) -> list[str]:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # told when the study is made
+                warnings.simplefilter("ignore")  # the study itself warns
                 _ = self.design
         except ArmillaryError as error:
             return [f"{where(self.study_file.document, 'study')}: {error}"]

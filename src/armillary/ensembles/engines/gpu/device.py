@@ -52,8 +52,8 @@ class Device:
             return Compiled(self, module)
         except Exception as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
-            told = next((line for line in lines if "error" in line.lower()), lines[0])
-            raise ArmillaryError(f"CUDA cannot take the code of '{what}': {told.strip()}") from error
+            line = next((line for line in lines if "error" in line.lower()), lines[0])
+            raise ArmillaryError(f"CUDA cannot take the code of '{what}': {line.strip()}") from error
 
 
 class Compiled:

@@ -27,7 +27,7 @@ _REALS = ctypes.POINTER(ctypes.c_double)
 _STATUS = np.array([NOT_RUN, FINISHED, DIVERGED, LEFT_OVER], dtype=np.int8)  # by the kernel's own numbers
 _MOST_EVENTS = 64  # one bit each
 _SPEED = 1e13  # nodes of a program that a large card computes in a second: for the size of chunks alone
-_SECONDS = 1.0  # of a chunk, and so until Ctrl-C is heard
+_SECONDS = 1.0  # of a chunk, and so until Ctrl-C acts
 _SHARE = 0.4  # of the card's free memory that a chunk may take: two threads make one each
 _MOST_RUNS = 1 << 19  # of a chunk: more leave the card waiting for the host, fewer cost waves half full
 
@@ -37,7 +37,7 @@ class Gpu(Engine):
 
     ``precision``: "double", "single", or "fast", which is single with the card's own sines and cosines.
     ``chunk`` is the number of runs that are best made at a time, ``evaluations`` of the derivatives took
-    ``seconds`` on the card so far, and ``info`` tells that and what the compiler made of the model.
+    ``seconds`` on the card so far, and ``info`` has that and what the compiler made of the model.
     """
 
     name = "gpu"
