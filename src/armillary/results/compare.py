@@ -23,7 +23,7 @@ Tolerance: TypeAlias = float | tuple[float, float]
 class Difference(NamedTuple):
     """The largest difference of one output: `absolute` at `time`, and `relative` to its largest magnitude.
 
-    `allowed` is what the tolerance leaves, in the output's units; `agrees` says that it is not exceeded.
+    `allowed` is what the tolerance leaves, in the output's units; `agrees` means that it is not exceeded.
     """
 
     name: str
@@ -39,9 +39,9 @@ class Difference(NamedTuple):
 class Comparison:
     """Differences of the common outputs, the worst first; print it for a table and a verdict.
 
-    `agree` is the verdict on the common outputs, `complete` says that there are no others: `only_here` and
+    `agree` is the verdict on the common outputs, `complete` means that there are no others: `only_here` and
     `only_there` are outputs of one run. `parameters` are those of different value (name to both values),
-    `notes` tell what was done to compare at all.
+    `notes` list what was done to compare them.
     """
 
     differences: tuple[Difference, ...]
@@ -155,7 +155,7 @@ def paired(here: Columns, there: Columns, *, interpolate: bool) -> Pair | None:
 
     Where one run has every instant of the other, in the time that both cover, these are taken as they are.
     Else, if `interpolate` allows, the run of more samples is taken on straight lines at the instants of the
-    other; a note tells the error that this may have made, h²|y″|/8 from second differences.
+    other; a note has the error that this may have made, h²|y″|/8 from second differences.
     """
     if not here.time.size or not there.time.size:
         return None
@@ -176,11 +176,11 @@ def paired(here: Columns, there: Columns, *, interpolate: bool) -> Pair | None:
     between = {name: np.interp(at, fine.time, column) for name, column in fine.values.items()}
     error = max((_bend(column) for column in fine.values.values()), default=0.0)
     where = "here" if swap else "there"
-    told = (
+    note = (
         f"sampled at other times: the run {where} is interpolated, to about {error:.0e} of an output's size"
     )
     mine_at, its_at = (between, coarse.take(rows)) if swap else (coarse.take(rows), between)
-    return Pair(at, mine_at, its_at, (*notes, told))
+    return Pair(at, mine_at, its_at, (*notes, note))
 
 
 def _bend(column: np.ndarray) -> float:

@@ -18,8 +18,8 @@ data-processing software reference manual, version 2.00*, UMTRI-87-2.
 
 Written: text, one sample per line, time as the first channel, every number with all its digits. Names,
 units and descriptions are cut to the format's widths and to ASCII for other readers; `ARMILRUN` lines keep
-them whole, so that a run comes back equal. Read: that, text from elsewhere (free, or in columns that a FORMAT
-line tells), and 32-bit binary numbers in a .bin file beside the header, as the dissertation's programs wrote.
+them whole, so that a run comes back equal. Read: that, text from elsewhere (free, or in the columns of a
+FORMAT line), and 32-bit binary numbers in a .bin file beside the header, as AUTOSIM wrote them.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def _in_columns(file: TextIO, width: int) -> Iterator[str]:
 def _read_binary(path: Path, header: _Header) -> np.ndarray:
     """32-bit floats from the file beside the header, with or without the marks of Fortran's records.
 
-    A record's length stands before and after it; it tells the order of bytes, which is little-endian without.
+    A record's length stands before and after it and shows the order of bytes, else little-endian.
     """
     beside = [path.with_name(path.name + end) for end in (".BIN", ".bin")]
     beside += [path.with_suffix(end) for end in (".BIN", ".bin")]
@@ -237,7 +237,7 @@ def _generic(units: str) -> str:
         unit = parse_unit(units)
     except UnitsError:
         return ""
-    # An angle has no dimension, and a moment has that of an energy: the letters tell them apart.
+    # An angle has no dimension, and a moment has that of an energy: the letters distinguish them.
     angular, energy = re.search(r"deg|rad|rev", units) is not None, "J" in units
     for text, name in _GENERIC.items():
         same_letters = ("rad" in text) == angular and ("J" in text) == energy

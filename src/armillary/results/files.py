@@ -94,7 +94,7 @@ def to_xarray(record: Record) -> xarray.Dataset:
         attributes = {key: text.replace("\0", "") for key, text in attributes.items()}
         variables[label] = (TIME, record.values[:, column], attributes)
     time = (TIME, record.time, {"long_name": "time", "units": "s"})
-    # Attributes are JSON: those of NetCDF cannot nest, nor tell an integer from an array of one.
+    # Attributes are JSON: those of NetCDF cannot nest, nor distinguish an integer from an array of one.
     outer = {key: as_json(value) for key, value in record.metadata.items()}
     outer["names"] = as_json(dict(zip(labels, record.names, strict=True)))
     return xr.Dataset(variables, coords={TIME: time}, attrs=outer)

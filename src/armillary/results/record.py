@@ -51,7 +51,7 @@ def empty_metadata() -> dict[str, Any]:
 
 
 def read_metadata(metadata: dict[str, Any], line: str) -> bool:
-    """Whether a line was one of `metadata_lines`; what it says is entered."""
+    """Whether a line was one of `metadata_lines`; its content is entered."""
     match = _LINE.match(line)
     if match is None:
         return False

@@ -54,7 +54,7 @@ class Run:
 
     `values[i, j]` is output `names[j]` at `time[i]`, in `units[names[j]]`; time is in seconds. The arrays are
     given away to the run, not copied, and can only be read through it. `outputs` are the names that were
-    asked for, in the model or by selection; the others are states. `info` tells how the run was made:
+    asked for, in the model or by selection; the others are states. `info` has how the run was made:
     versions, method, step, status, date.
 
         run["tip height"]       samples of an output
@@ -153,7 +153,7 @@ class Run:
             arguments.text(pattern, "the name of an output")
             found = [pattern] if pattern in self else [n for n in self.names if fnmatchcase(n, pattern)]
             if not found:
-                self[pattern]  # says what there is instead
+                self[pattern]  # an error with the names that exist
             chosen |= dict.fromkeys(found)
         return tuple(chosen) if patterns else self.names
 
@@ -189,7 +189,7 @@ class Run:
         An output agrees when it differs by no more than atol + rtol times its largest magnitude; `tolerances`
         has other ones by name or pattern: a relative tolerance, or (relative, absolute). Units of equal
         dimension are converted to those here. Runs sampled at other times are compared where both have
-        samples; if that is not at all samples of one of them, one is interpolated, and a note says so.
+        samples; if that is not at all samples of one of them, one is interpolated, with a note.
         """
         arguments.instance(other, Run, "a run to compare with")
         common = [name for name in self.select(*names) if name in other]
