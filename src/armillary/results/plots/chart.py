@@ -16,7 +16,7 @@ from armillary.results.units import UNKNOWN, conversion, label_units
 if TYPE_CHECKING:
     from armillary.results.run import Run
 
-_TOLD = 2  # parameters that a label names, where runs differ in more
+_NAMED = 2  # parameters that a label names, where runs differ in more
 
 
 class Curve(NamedTuple):
@@ -67,17 +67,17 @@ def chart_of(
     if not wanted:
         raise ArmillaryError(f"run of '{runs[0].system}' has no outputs to plot")
     x_units = "s" if x is None else _units(runs, x)
-    told = list(labels) if labels is not None else run_labels(runs)
+    titles_of_runs = list(labels) if labels is not None else run_labels(runs)
     if len(runs) == 1:
         panels = _by_units(runs[0], wanted, x)
     else:
-        panels = tuple(_by_output(runs, told, name, x, x_units) for name in wanted)
+        panels = tuple(_by_output(runs, titles_of_runs, name, x, x_units) for name in wanted)
     titles = dict.fromkeys(str(run.info.get("title") or run.system) for run in runs)
     return Chart(title if title is not None else ", ".join(titles), x or TIME, x_units, panels)
 
 
 def run_labels(runs: Sequence[Run]) -> list[str]:
-    """Short texts that tell runs apart: their systems, else the parameters they differ in, else numbers."""
+    """Short texts that distinguish runs: their systems, else the parameters they differ in, else numbers."""
     systems = [run.system for run in runs]
     if len(set(systems)) == len(runs):
         return systems
@@ -85,7 +85,7 @@ def run_labels(runs: Sequence[Run]) -> list[str]:
         {name: run.parameters.get(name) for name in {**runs[0].parameters, **run.parameters}} for run in runs
     ]
     differing = [name for name in values[0] if len({v.get(name) for v in values}) > 1]
-    texts = [", ".join(_parameter(run, name) for name in differing[:_TOLD]) for run in runs]
+    texts = [", ".join(_parameter(run, name) for name in differing[:_NAMED]) for run in runs]
     return texts if len(set(texts)) == len(runs) else [f"run {i}" for i in range(1, len(runs) + 1)]
 
 
@@ -107,7 +107,7 @@ def _wanted(runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
             name for run in runs for name in run.names if name == pattern or fnmatchcase(name, pattern)
         ]
         if not matched:
-            runs[0].select(pattern)  # says what there is instead
+            runs[0].select(pattern)  # an error with the names that exist
         found |= dict.fromkeys([pattern] if pattern in matched else matched)
     return list(found)
 
@@ -141,9 +141,9 @@ def _by_output(runs: Sequence[Run], labels: Sequence[str], name: str, x: str | N
 
 
 def _units(runs: Sequence[Run], name: str) -> str:
-    """The units of the first run that has the output and tells them."""
-    told = (run.units[name] for run in runs if name in run and run.units[name] != UNKNOWN)
-    return label_units(next(told, ""))
+    """The units of the first run that has the output and its units."""
+    known = (run.units[name] for run in runs if name in run and run.units[name] != UNKNOWN)
+    return label_units(next(known, ""))
 
 
 def _unitless(run: Run, name: str) -> str:

@@ -77,8 +77,8 @@ def fan(
         handles, labels = axes.get_legend_handles_labels()
         axes.legend(handles[::-1], labels[::-1], loc="best", **BOX)
         ended = int(known[0]) - int(known[-1])  # by events, or because they diverged
-        told = f", {ended:,} of them end before {time[-1]:g} s" if ended > 0 else ""
-        head(axes, title if title is not None else name, count_text(runs, runs - int(known[0])) + told)
+        early = f", {ended:,} of them end before {time[-1]:g} s" if ended > 0 else ""
+        head(axes, title if title is not None else name, count_text(runs, runs - int(known[0])) + early)
     return figure
 
 

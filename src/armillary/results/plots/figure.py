@@ -93,7 +93,7 @@ def _notebook_figure() -> Any:
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """The figure in a file, of the kind that its suffix says."""
+    """The figure in a file of the kind of its suffix."""
     suffix = check_suffix(path)
     with replacing(path) as temporary:
         figure.savefig(temporary, format=suffix[1:])
