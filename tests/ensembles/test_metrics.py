@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.ensembles.engines.gpu.metric_slots import looking
+from armillary.ensembles.engines.gpu.metric_slots import metric_text
 from armillary.ensembles.metrics import (
     KINDS,
     LARGEST,
@@ -24,7 +24,7 @@ from armillary.ensembles.metrics import (
     read_metric,
     read_metrics,
 )
-from armillary.ensembles.plan import Look
+from armillary.ensembles.plan import BatchMetric
 from tests.ensembles.batch_systems import everything
 
 TIME = np.array([0.0, 0.5, 2.0, 3.0])
@@ -125,6 +125,6 @@ def test_a_metric_is_one_class_for_every_engine(how: dict[str, Any], engine: str
 
 
 def test_a_metric_is_one_class_for_cuda_too() -> None:
-    text = looking([Look("swing", Swing("A.u1"), 3), Look("mean", Mean("A.u1"), 3)]).text
+    text = metric_text([BatchMetric("swing", Swing("A.u1"), 3), BatchMetric("mean", Mean("A.u1"), 3)]).text
     assert "slot[1] = (y > slot[1] || " in text
     assert "if (slot[3] == slot[3])" in text and "slot[3] = t;" in text  # the mean: not at the first row

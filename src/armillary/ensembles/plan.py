@@ -25,12 +25,12 @@ STATUS = (
 FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS, FAILED, NOT_RUN = range(len(STATUS))
 
 AT_ONCE = 20_000  # steps of a run between two looks at whether to halt
-KEPT, LOOKED = 1, 2  # what a row is for: a history, metrics, or both (3)
+KEPT, MEASURED = 1, 2  # what a row is for: a history, metrics, or both (3)
 
 
 @dataclass(frozen=True)
-class Look:
-    """A metric of a batch: its name, and the column of the output that it looks at."""
+class BatchMetric:
+    """A metric of a batch: its name, and the column of the output that it is of."""
 
     name: str
     metric: Metric
@@ -42,7 +42,7 @@ class Plan:
     """The runs of a batch, checked and ready for any engine.
 
     ``times`` are those of all rows, those of ``kept`` become histories of the columns ``history``, those of
-    ``looked`` are shown to the metrics. ``grid`` and ``steps`` are the ends and lengths of fixed steps, and
+    ``measured`` are shown to the metrics. ``grid`` and ``steps`` are the ends and lengths of fixed steps, and
     ``row_at`` the row that is due at each grid point or −1, where all rows lie on grid points; else None.
     """
 
@@ -52,9 +52,9 @@ class Plan:
     settings: IntegrationSettings
     times: np.ndarray
     kept: np.ndarray
-    looked: np.ndarray
+    measured: np.ndarray
     history: tuple[int, ...]
-    looks: tuple[Look, ...]
+    metrics: tuple[BatchMetric, ...]
     starts: Starts
     grid: np.ndarray | None
     steps: np.ndarray | None
@@ -74,22 +74,22 @@ class Plan:
         return self.times[self.kept] if self.history else self.times[:0]
 
     @property
-    def t_look(self) -> float:
+    def first_measured(self) -> float:
         """The time of the first row that metrics see."""
-        seen = self.times[self.looked]
+        seen = self.times[self.measured]
         return float(seen[0]) if seen.size else self.settings.t0
 
     @property
     def slots(self) -> np.ndarray:
         """The slots of all metrics before the first row."""
-        return np.array([x for look in self.looks for x in look.metric.start], dtype=float)
+        return np.array([x for entry in self.metrics for x in entry.metric.start], dtype=float)
 
     @property
     def uses(self) -> np.ndarray:
         """What each row is for, as a real number that compiled code compares."""
-        return np.where(self.kept, float(KEPT), 0.0) + np.where(self.looked, float(LOOKED), 0.0)
+        return np.where(self.kept, float(KEPT), 0.0) + np.where(self.measured, float(MEASURED), 0.0)
 
     def slot_places(self) -> list[int]:
         """Where the slots of each metric begin."""
-        sizes = [len(look.metric.start) for look in self.looks]
+        sizes = [len(entry.metric.start) for entry in self.metrics]
         return [sum(sizes[:i]) for i in range(len(sizes))]

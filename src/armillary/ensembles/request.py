@@ -13,7 +13,7 @@ import numpy as np
 
 from armillary.algebra.arguments import several
 from armillary.ensembles.metrics import Metrics, read_metrics
-from armillary.ensembles.plan import Look, Plan
+from armillary.ensembles.plan import BatchMetric, Plan
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.program import Program, section
@@ -65,7 +65,7 @@ def plan(
     _check_size(starts.runs, _samples(t0, t_end, sample, fixed), len(history), others)
     if watch is not None:
         _check_size(1, _samples(t0, t_end, watch, fixed), len(asked), 0)
-    times, kept, looked = _rows(t0, t_end, sample, watch, fixed, bool(history), bool(asked))
+    times, kept, measured = _rows(t0, t_end, sample, watch, fixed, bool(history), bool(asked))
     grid, steps, row_at = _grid(t0, t_end, fixed, times) if fixed else (None, None, None)
     return Plan(
         model=model,
@@ -74,9 +74,9 @@ def plan(
         settings=settings,
         times=times,
         kept=kept,
-        looked=looked,
+        measured=measured,
         history=tuple(columns.index(name) for name in history),
-        looks=tuple(Look(name, m, columns.index(m.output)) for name, m in asked.items()),
+        metrics=tuple(BatchMetric(name, m, columns.index(m.output)) for name, m in asked.items()),
         starts=starts,
         grid=grid,
         steps=steps,

@@ -238,12 +238,12 @@ def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
     good = (outcome.status == FINISHED) | (outcome.status == EVENT)
     metrics: dict[str, np.ndarray] = {}
     units = {name: columns[name].units for name in plan.columns}
-    for look, place in zip(plan.looks, plan.slot_places(), strict=True):
-        slots = outcome.slots[place : place + len(look.metric.start)]
-        values = np.array(look.metric.value(slots, plan.t_look), dtype=float)
+    for entry, place in zip(plan.metrics, plan.slot_places(), strict=True):
+        slots = outcome.slots[place : place + len(entry.metric.start)]
+        values = np.array(entry.metric.value(slots, plan.first_measured), dtype=float)
         values[~good] = np.nan
-        metrics[look.name] = unsigned_zeros(values)
-        units[look.name] = look.metric.units(units[look.metric.output])
+        metrics[entry.name] = unsigned_zeros(values)
+        units[entry.name] = entry.metric.units(units[entry.metric.output])
     given = plan.starts.given()
     units |= {name: model.equations.parameter_units.get(name, "") for name in given["parameters"]}
     units |= {name: columns[name].units for name in given["initial"] if name in columns}
@@ -267,7 +267,7 @@ def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, Any]) -> Batch:
         initial=given["initial"],
         memory=given["memory"],
         units=units,
-        definitions={look.name: look.metric for look in plan.looks},
+        definitions={entry.name: entry.metric for entry in plan.metrics},
         messages=outcome.messages,
         info={"method": plan.method.name, **({"step": step} if (step := plan.settings.step) else {}), **info},
     )

@@ -42,7 +42,7 @@ from armillary.runtime.models.parameters import (
 from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, state_number
 
 Given = Mapping[str, Any]
-_LOOKED = 64  # sets of parameters whose rates are followed to where they might jump
+_EXAMINED = 64  # sets of parameters whose rates are followed to where they might jump
 Quantities = tuple[str, tuple[str, ...], Any]  # of a body: where, what they are, and their values
 
 
@@ -193,9 +193,9 @@ class Starts:
 
     def _judge_sets(self, inside: dict[str, Any]) -> None:
         """Runs that this kind of model refuses: they will not be made. Of many, some that lie far apart are
-        looked at, and all others only where one of these is refused.
+        examined, and all others only where one of these is refused.
         """
-        spread = np.unique(np.linspace(0, self.runs - 1, _LOOKED).astype(int))
+        spread = np.unique(np.linspace(0, self.runs - 1, _EXAMINED).astype(int))
         ends = [f(column) for column in self.columns["parameters"].values() for f in (np.argmin, np.argmax)]
         first = np.unique([*spread, *ends])
         for these in (first, np.setdiff1d(np.arange(self.runs), first)):

@@ -21,7 +21,7 @@ from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.weak_masses import SINGULAR_THERE
 
 _ENORMOUS = 100.0  # times what the start lets expect
-_LOOKED = 256  # runs with the largest speeds: of so many, one must be suspect, or the others are left
+_EXAMINED = 256  # runs with the largest speeds: of so many, one must be suspect, or the others are left
 _REPEATED = 20  # suspects that are made again: one of so many must be singular, or the others are left
 _EXPLAINED = 5  # runs that failed on the way and are made again, for the reason
 _ROWS = 2000  # of a run that is made again
@@ -42,7 +42,7 @@ def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
     order = ended[np.argsort(-size, kind="stable")]
     unsuspected = sound = 0
     for i in order.tolist():
-        if unsuspected >= _LOOKED or sound >= _REPEATED:
+        if unsuspected >= _EXAMINED or sound >= _REPEATED:
             return
         if not _suspect(plan, i, outcome.state[:, i], kinds):
             unsuspected += 1
@@ -58,8 +58,7 @@ def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
 def _explain_failed_runs(plan: Plan, outcome: Outcome) -> None:
     """The reasons of runs that failed on the way, from single runs, where it is a place without mass."""
     failed = np.flatnonzero((outcome.status == DIVERGED) | (outcome.status == TOO_SMALL)).tolist()
-    looked = failed[:_EXPLAINED]
-    reasons = {i: why for i in looked if (why := _why_stopped(plan, i))}
+    reasons = {i: why for i in failed[:_EXPLAINED] if (why := _why_stopped(plan, i))}
     outcome.messages |= reasons
     if reasons:
         first, why = next(iter(reasons.items()))

@@ -77,8 +77,8 @@ def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> Lay
         arrays.append(Array(name, name, "time", len(plan.samples), outputs[name].units, outputs[name].about))
     for name in vary:
         columns.append(Column(name, name, VARIED, units.get(name, ""), texts.get(name, "")))
-    for look in plan.looks:
-        metric, name = look.metric, look.name
+    for entry in plan.metrics:
+        metric, name = entry.metric, entry.name
         if isinstance(metric, Histogram):
             edges = tuple(metric.edges.tolist())
             unit = outputs[metric.output].units

@@ -76,13 +76,11 @@ class Lanes(Engine):
     def __init__(self, plan: Plan, width: int | None = None) -> None:
         from armillary.ensembles.engines.lanes_fixed import FixedSteps
 
-        assert plan.method.tableau is not None and plan.row_at is not None
+        assert plan.row_at is not None
         super().__init__(plan)
         self.width = width or lanes()
         self.name = f"lanes of {self.width}"
-        self._loop = _Loop(
-            FixedSteps(plan.program, plan.method.tableau, plan.looks, plan.history, self.width)
-        )
+        self._loop = _Loop(FixedSteps(plan, self.width))
         due = plan.row_at >= 0
         rows = plan.row_at[due]
         self._due = np.zeros(len(plan.row_at))
@@ -119,13 +117,10 @@ class AdaptiveLanes(Engine):
     def __init__(self, plan: Plan, width: int | None = None) -> None:
         from armillary.ensembles.engines.lanes_adaptive import AdaptiveSteps
 
-        assert plan.method.tableau is not None
         super().__init__(plan)
         self.width = width or lanes()
         self.name = f"lanes of {self.width}"
-        self._loop = _Loop(
-            AdaptiveSteps(plan.program, plan.method.tableau, plan.looks, plan.history, self.width)
-        )
+        self._loop = _Loop(AdaptiveSteps(plan, self.width))
         # After the last row there is one that never comes.
         places = np.cumsum(plan.kept) - 1.0
         self._rows = (np.append(plan.times, np.inf), np.append(plan.uses, 0.0), np.append(places, 0.0))

@@ -10,13 +10,19 @@ No lane sees another: a run's numbers do not depend on which runs are its neighb
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import inf
 
 from armillary.ensembles.engines.lanes_frame import LaneFrame, lengths
-from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, LOOKED, TOO_MANY_STEPS, TOO_SMALL, Look
+from armillary.ensembles.plan import (
+    DIVERGED,
+    FINISHED,
+    KEPT,
+    MEASURED,
+    TOO_MANY_STEPS,
+    TOO_SMALL,
+    Plan,
+)
 from armillary.llvm.builder import WHOLE, Operand, Value, Variable
-from armillary.program.program import Program
 from armillary.runtime.loop.formulas import (
     EPSILON,
     dense_coefficients,
@@ -30,7 +36,6 @@ from armillary.runtime.loop.formulas import (
     shorter_step,
     stages,
 )
-from armillary.runtime.loop.tableau import Tableau
 
 WHOLES = ("count", "stride")
 ADDRESSES = ("settings", "atol", "times", "want", "place", "halt")
@@ -44,9 +49,10 @@ LANE = (
 )  # fmt: skip
 
 
-def rooms_of(program: Program, tableau: Tableau, looks: Sequence[Look]) -> dict[str, int]:
+def rooms_of(plan: Plan) -> dict[str, int]:
     """Work vectors and their lengths."""
-    rooms = lengths(program, looks)
+    rooms, tableau = lengths(plan), plan.method.tableau
+    assert tableau is not None
     states = rooms["state"]
     derivatives = tableau.stages + 1 + len(tableau.extra_c)
     names = ["trial", "base", "point", "atol", "ratio", "ratio_low"]
@@ -57,12 +63,8 @@ def rooms_of(program: Program, tableau: Tableau, looks: Sequence[Look]) -> dict[
 class AdaptiveSteps(LaneFrame):
     """The loop for a method that chooses its steps."""
 
-    def __init__(
-        self, program: Program, tableau: Tableau, looks: Sequence[Look], history: Sequence[int], lanes: int
-    ) -> None:
-        rooms = rooms_of(program, tableau, looks)
-        super().__init__(program, tableau, looks, lanes, rooms, WHOLES, ADDRESSES)
-        self.history, self.rooms = history, rooms
+    def __init__(self, plan: Plan, lanes: int) -> None:
+        super().__init__(plan, lanes, rooms_of(plan), WHOLES, ADDRESSES)
         self.stride = self.whole_argument("stride")
         self.setting = {name: self.outside("settings")[i] for i, name in enumerate(SETTINGS)}
         self.next = Variable(self, self.whole(0))
@@ -233,30 +235,30 @@ class AdaptiveSteps(LaneFrame):
             with self.each(self.states) as m:
                 self.vector("point")[m] = self.vector("state")[m]
             with self.when(self.any(inside)):
-                self.probe(inside)
+                self.interpolate(inside)
             self.outputs(self["due"], "point")
-            if self.looks:
-                self.shown(pending)
+            if self.metrics:
+                self.show_row(pending)
             self["flag"] = self.choose(pending, 1.0, 0.0)
             with self.each(self.lanes) as lane:
                 self.flags = ()
                 with self.when(self.lanes_of("flag")[lane].differs(0.0)):
-                    self.row_taken(lane)
+                    self.finish_row(lane)
 
-    def shown(self, pending: Value) -> None:
+    def show_row(self, pending: Value) -> None:
         """The row to the metrics of the lanes that are to see it."""
         count = self.rooms["slots"]
         with self.each(count) as i:
             self.vector("shown")[i] = self.vector("slots")[i]
-        self.look(self["due"], "shown")
-        self.blend(count, pending & (self["wanted"] >= float(LOOKED)), "shown", "slots")
+        self.update_metrics(self["due"], "shown")
+        self.blend(count, pending & (self["wanted"] >= float(MEASURED)), "shown", "slots")
 
-    def row_taken(self, lane: Value) -> None:
+    def finish_row(self, lane: Value) -> None:
         """The row of one lane kept, if it is to be, and the next one awaited."""
         filled, wanted = self.lanes_of("filled")[lane], self.lanes_of("wanted")[lane]
         row, run = self.as_whole(filled), self.as_whole(self.lanes_of("own")[lane])
         if self.history:
-            with self.when(wanted.equals(float(KEPT)) | wanted.equals(float(KEPT + LOOKED))):
+            with self.when(wanted.equals(float(KEPT)) | wanted.equals(float(KEPT + MEASURED))):
                 first = self.as_whole(self.outside("place")[row]) * len(self.history)
                 for k, column in enumerate(self.history):
                     value = self.lanes_of("out")[lane + column * self.lanes]
@@ -264,7 +266,7 @@ class AdaptiveSteps(LaneFrame):
         self.lanes_of("filled")[lane] = filled + 1.0
         self.next_row(lane, row + 1)
 
-    def probe(self, inside: Value) -> None:
+    def interpolate(self, inside: Value) -> None:
         """The states inside the step just taken, into ``point``, in lanes where a row lies there."""
         with self.when(self.prepared.get().equals(0)):
             state, work = self.vector("state"), self.vector("stage")

@@ -11,14 +11,10 @@ A run whose state is no longer finite stays where it was (DIVERGED) while its ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from armillary.ensembles.engines.lanes_frame import LaneFrame, lengths
-from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, LOOKED, NOT_RUN, Look
+from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, MEASURED, NOT_RUN, Plan
 from armillary.llvm.builder import Value, Variable, Vector
-from armillary.program.program import Program
 from armillary.runtime.loop.formulas import not_finite, stages
-from armillary.runtime.loop.tableau import Tableau
 
 WHOLES = ("blocks", "stride", "last")
 ADDRESSES = ("grid", "steps", "due", "halt")
@@ -27,15 +23,13 @@ ADDRESSES = ("grid", "steps", "due", "halt")
 class FixedSteps(LaneFrame):
     """The loop for a method of fixed step."""
 
-    def __init__(
-        self, program: Program, tableau: Tableau, looks: Sequence[Look], history: Sequence[int], lanes: int
-    ) -> None:
-        rooms = lengths(program, looks)
+    def __init__(self, plan: Plan, lanes: int) -> None:
+        rooms, tableau = lengths(plan), plan.method.tableau
+        assert tableau is not None
         rooms |= {"new_memory": rooms["memory"], "trial": rooms["state"]} | {
             f"k{j}": rooms["state"] for j in range(tableau.stages)
         }
-        super().__init__(program, tableau, looks, lanes, rooms, WHOLES, ADDRESSES)
-        self.history, self.rooms = history, rooms
+        super().__init__(plan, lanes, rooms, WHOLES, ADDRESSES)
         self.stride, self.last = self.whole_argument("stride"), self.whole_argument("last")
         with self.each(self.whole_argument("blocks")) as block:
             self.flags = ()
@@ -97,11 +91,11 @@ class FixedSteps(LaneFrame):
         due = self.outside("due")[n]
         with self.when(due > 0.0):
             self.outputs(t, "state", shown)
-            if self.looks:
-                with self.when(due >= float(LOOKED)):
-                    self.look(t)
+            if self.metrics:
+                with self.when(due >= float(MEASURED)):
+                    self.update_metrics(t)
             if self.history:
-                with self.when(due.equals(float(KEPT)) | due.equals(float(KEPT + LOOKED))):
+                with self.when(due.equals(float(KEPT)) | due.equals(float(KEPT + MEASURED))):
                     self.keep()
 
     def keep(self) -> None:

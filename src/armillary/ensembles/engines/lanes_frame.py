@@ -11,11 +11,10 @@ from typing import Any
 
 from llvmlite import ir
 
-from armillary.ensembles.engines.metric_slots import look_function
-from armillary.ensembles.plan import Look
+from armillary.ensembles.engines.metric_slots import metrics_function
+from armillary.ensembles.plan import Plan
 from armillary.llvm.builder import ADDRESS, NOTHING, WHOLE, Operand, Value, Vector, power_text
 from armillary.llvm.sections import lanes_module
-from armillary.program.program import Program
 from armillary.runtime.loop.formulas import Stepper
 from armillary.runtime.loop.tableau import Tableau
 
@@ -23,8 +22,9 @@ from armillary.runtime.loop.tableau import Tableau
 ARRAYS = ("all_parameters", "all_state", "all_memory", "all_rows", "all_slots", "all_status", "all_stops")
 
 
-def lengths(program: Program, looks: Sequence[Look]) -> dict[str, int]:
+def lengths(plan: Plan) -> dict[str, int]:
     """Work vectors that every loop needs, and how many numbers each holds."""
+    program = plan.program
     return {
         "parameters": len(program.parameters),
         "constants": len(program.constants),
@@ -32,7 +32,7 @@ def lengths(program: Program, looks: Sequence[Look]) -> dict[str, int]:
         "memory": len(program.memory),
         "stage": len(program.state),
         "out": len(program.outputs.results),
-        "slots": sum(len(look.metric.start) for look in looks),
+        "slots": len(plan.slots),
     }
 
 
@@ -41,15 +41,15 @@ class LaneFrame(Stepper):
 
     def __init__(
         self,
-        program: Program,
-        tableau: Tableau,
-        looks: Sequence[Look],
+        plan: Plan,
         lanes: int,
         rooms: Mapping[str, int],
         wholes: Sequence[str],
         addresses: Sequence[str],
     ) -> None:
-        self.program, self._tableau, self.looks = program, tableau, looks
+        assert plan.method.tableau is not None
+        self.program, self._tableau, self.metrics = plan.program, plan.method.tableau, plan.metrics
+        self.history, self.rooms = plan.history, rooms
         names = (*wholes, *addresses, *ARRAYS, "room")
         kinds = [WHOLE] * len(wholes) + [ADDRESS] * (len(names) - len(wholes))
         self.module = ir.Module("lanes")
@@ -113,9 +113,9 @@ class LaneFrame(Stepper):
             self._declared("precompute", kind), [self._place("parameters"), self._place("constants")]
         )
 
-    def look(self, t: Operand, slots: str = "slots") -> None:
+    def update_metrics(self, t: Operand, slots: str = "slots") -> None:
         """The outputs shown to the metrics."""
-        self.generated("look", t, "out", slots)
+        self.generated("update_metrics", t, "out", slots)
 
     # ------------------------------------------------------------ vectors
 
@@ -129,8 +129,8 @@ class LaneFrame(Stepper):
     def texts(self) -> tuple[str, str]:
         """The module with this function, and the one with all that it calls, to be linked."""
         rest = lanes_module(self.program, self.lanes)
-        if self.looks:
-            look_function(rest, self.looks)
+        if self.metrics:
+            metrics_function(rest, self.metrics)
         symbol, power = power_text(self.lanes)
         rest.helpers[symbol] = power
         return str(self.module).replace("\n{\n", f" {rest.attributes}\n{{\n"), rest.text()

@@ -7,7 +7,7 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, symbol
-from armillary.ensembles.plan import Look
+from armillary.ensembles.plan import BatchMetric
 from armillary.llvm.node_writer import Module, Writer
 from armillary.program.program import section
 from armillary.program.schedule import arrivals
@@ -15,24 +15,26 @@ from armillary.program.schedule import arrivals
 _TIME = symbol("t")
 
 
-def look_function(module: Module, looks: Sequence[Look]) -> None:
-    """void look(t, ptr outputs, ptr slots): the slots of every metric after the outputs at one time."""
+def metrics_function(module: Module, metrics: Sequence[BatchMetric]) -> None:
+    """void update_metrics(t, ptr outputs, ptr slots): the slots of all metrics after one more row."""
     places: dict[Expr, Any] = {_TIME: "%t"}
     renewed: list[Expr] = []
-    for look in looks:
-        y = symbol(f"output {look.column}")
-        old = [symbol(f"slot {len(renewed) + i}") for i in range(len(look.metric.start))]
-        places |= {y: ("outputs", look.column)}
+    for entry in metrics:
+        y = symbol(f"output {entry.column}")
+        old = [symbol(f"slot {len(renewed) + i}") for i in range(len(entry.metric.start))]
+        places |= {y: ("outputs", entry.column)}
         places |= {slot: ("slots", len(renewed) + i) for i, slot in enumerate(old)}
-        for slot, before in zip(look.metric.slots(look.metric.row(_TIME, y, old)), old, strict=True):
+        for slot, before in zip(entry.metric.slots(entry.metric.row(_TIME, y, old)), old, strict=True):
             after = slot.renewed(before)
             renewed.append(after if slot.where is None else fn.select(slot.where, after, before))
-    found = section("look", [f"slot {i}" for i in range(len(renewed))], renewed)
+    found = section("update_metrics", [f"slot {i}" for i in range(len(renewed))], renewed)
     writer = _UnfusedWriter(module, places, {}, arrivals(found.nodes))
     for node in found.nodes:
         writer.node(node)
     writer.results(found, [("slots", i) for i in range(len(renewed))])
-    module.define(f"void @look({module.real} %t, ptr noalias %outputs, ptr noalias %slots)", writer.body())
+    module.define(
+        f"void @update_metrics({module.real} %t, ptr noalias %outputs, ptr noalias %slots)", writer.body()
+    )
 
 
 class _UnfusedWriter(Writer):

@@ -86,13 +86,13 @@ class PythonEngine(Engine):
         rows = np.flatnonzero(plan.kept[:count] & (run.time[:count] == plan.times[:count]))
         outcome.rows[: len(rows), :, column] = values[np.ix_(rows, np.array(plan.history, dtype=int))]
         seen = np.zeros(len(run), dtype=bool)
-        seen[:count] = plan.looked[:count]
+        seen[:count] = plan.measured[:count]
         seen[-1] |= status == EVENT
         place = 0
-        for look in plan.looks:
-            size = len(look.metric.start)
+        for entry in plan.metrics:
+            size = len(entry.metric.start)
             if np.any(seen):
-                slots = look.metric.slots_of(run.time[seen], values[seen, look.column])
+                slots = entry.metric.slots_of(run.time[seen], values[seen, entry.column])
                 outcome.slots[place : place + size, column] = slots
             place += size
         outcome.t_stop[column] = run.time[-1]

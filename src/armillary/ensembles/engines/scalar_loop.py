@@ -10,8 +10,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from armillary.ensembles.engines.metric_slots import look_function
-from armillary.ensembles.plan import AT_ONCE, KEPT, LOOKED, NOT_RUN, Plan
+from armillary.ensembles.engines.metric_slots import metrics_function
+from armillary.ensembles.plan import AT_ONCE, KEPT, MEASURED, NOT_RUN, Plan
 from armillary.llvm.builder import ADDRESS, NOTHING, REAL, WHOLE, Code, Value, Variable, Vector
 from armillary.llvm.node_writer import Module
 from armillary.runtime.loop.layout import FIELDS, LoopShape, Reason
@@ -30,7 +30,7 @@ def scalar_modules(plan: Plan, shape: LoopShape, again: int) -> tuple[str, str]:
     ``again``: the status of a run that needs a change of configuration.
     """
     metrics = Module()
-    look_function(metrics, plan.looks)
+    metrics_function(metrics, plan.metrics)
     return str(_Runs(plan, shape, again).module), metrics.text()
 
 
@@ -46,10 +46,10 @@ class _Runs(Code):
         self.address = {name: self.function.args[3 + i] for i, name in enumerate(ARGUMENTS)}
         with self.each(self.argument(0)) as run:
             self.flags = ()
-            self.prepared(run)
-            self.driven()
-            self.looked(run)
-            self.given_back(run)
+            self.prepare(run)
+            self.drive()
+            self.show_rows(run)
+            self.give_back(run)
         self.give()
 
     # ------------------------------------------------------------ places
@@ -81,14 +81,14 @@ class _Runs(Code):
             else:
                 target[i] = self.array(name)[i * self.stride + run]
 
-    def called(self, name: str, result: Any, types: tuple[Any, ...], *arguments: Any) -> Value:
+    def call_address(self, name: str, result: Any, types: tuple[Any, ...], *arguments: Any) -> Value:
         callee = self.address[name]
         pointer = _Callee(callee, ir.FunctionType(result, types))
         return Value(self, self.builder.call(pointer, arguments))
 
     # ------------------------------------------------------------ one run
 
-    def prepared(self, run: Value) -> None:
+    def prepare(self, run: Value) -> None:
         for name, source, count in (
             ("control", "fresh_control", len(FIELDS)),
             ("room", "fresh_room", self.shape.layout()[1]),
@@ -102,23 +102,23 @@ class _Runs(Code):
         self.column(self.shape.states, "states", run, self.room("state"))
         self.column(self.shape.memory, "memory", run, self.room("memory"))
         self.column(len(self.plan.program.parameters), "parameters", run, self.array("given"))
-        self.called(
+        self.call_address(
             "precompute", NOTHING, (ADDRESS, ADDRESS), self.address["given"], self.address["constants"]
         )
         for place, start in enumerate(self.plan.slots):
             self.array("own_slots")[place] = float(start)
 
-    def driven(self) -> None:
+    def drive(self) -> None:
         """The loop to the run's end. Where its room for events is full, what they were is forgotten."""
         self.reason = Variable(self, self.whole(Reason.FULL))
         with self.repeat() as loop:
-            found = self.called(
+            found = self.call_address(
                 "drive", WHOLE, (ADDRESS, ADDRESS), self.address["control"], self.address["room"]
             )
             self.reason.set(found)
             with self.when(found.equals(int(Reason.PAUSED))):
-                left = self.left()
-                with self.when((left <= 0) | self.halted()):
+                left = self.steps_left()
+                with self.when((left <= 0) | self.is_halted()):
                     loop.leave()
                 self.set_field("budget", self.whole(AT_ONCE))
                 with self.when(left < AT_ONCE):
@@ -128,7 +128,7 @@ class _Runs(Code):
                 loop.leave()
             self.set_field("logged", self.whole(0))
 
-    def left(self) -> Value:
+    def steps_left(self) -> Value:
         """Steps that may still be tried."""
         return (
             self.whole(self.plan.settings.max_steps)
@@ -136,10 +136,10 @@ class _Runs(Code):
             - self.field("rejected", WHOLE)
         )
 
-    def halted(self) -> Value:
+    def is_halted(self) -> Value:
         return self.array("halt")[0].differs(0.0)
 
-    def looked(self, run: Value) -> None:
+    def show_rows(self, run: Value) -> None:
         """The rows to metrics and histories."""
         filled, outputs, due = self.field("filled", WHOLE), self.shape.outputs, self.array("due")
         times, rows = (Vector(self, self.field(name, ADDRESS).raw) for name in ("times", "rows"))
@@ -149,10 +149,10 @@ class _Runs(Code):
         self.seen = Variable(self, self.whole(0))
         with self.each(filled) as r:
             place = rows.at(r * outputs)
-            with self.when((r < self.row_count) & (due[r] >= float(LOOKED))):
-                self.look(times[r], place)
+            with self.when((r < self.row_count) & (due[r] >= float(MEASURED))):
+                self.update_metrics(times[r], place)
                 latest.set(times[r])
-            flag = due[r].equals(float(KEPT)) | due[r].equals(float(KEPT + LOOKED))
+            flag = due[r].equals(float(KEPT)) | due[r].equals(float(KEPT + MEASURED))
             with self.when((r < self.row_count) & flag):
                 for k, column in enumerate(history):
                     target = (kept.get() * len(history) + k) * self.stride + run
@@ -160,33 +160,33 @@ class _Runs(Code):
                 kept.set(kept.get() + 1)
         ended = self.reason.get().equals(int(Reason.EVENT)) & (latest.get() < self.field("t"))
         with self.when(ended):
-            self.last_row()
+            self.show_last_row()
 
-    def last_row(self) -> None:
+    def show_last_row(self) -> None:
         """The row where an event ended the run."""
-        if not self.plan.looks:
+        if not self.plan.metrics:
             return
         arguments = (
             self.field("t").raw, self.room("state").address, self.address["constants"],
             self.room("memory").address, self.address["out"],
         )  # fmt: skip
-        self.called("outputs", NOTHING, (REAL, *[ADDRESS] * 4), *arguments)
-        self.look(self.field("t"), self.address["out"])
+        self.call_address("outputs", NOTHING, (REAL, *[ADDRESS] * 4), *arguments)
+        self.update_metrics(self.field("t"), self.address["out"])
 
-    def look(self, t: Value, outputs: Any) -> None:
-        if not self.plan.looks:
+    def update_metrics(self, t: Value, outputs: Any) -> None:
+        if not self.plan.metrics:
             return
         kind = ir.FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS))
-        known = self.module.globals.get("look") or ir.Function(self.module, kind, "look")
+        known = self.module.globals.get("update_metrics") or ir.Function(self.module, kind, "update_metrics")
         self.builder.call(known, (t.raw, outputs, self.address["own_slots"]))
 
-    def given_back(self, run: Value) -> None:
+    def give_back(self, run: Value) -> None:
         self.column(self.shape.states, "states", run, self.room("state"), back=True)
         self.column(self.shape.memory, "memory", run, self.room("memory"), back=True)
         self.column(len(self.plan.slots), "slots", run, self.array("own_slots"), back=True)
         status = Variable(self, (self.reason.get() - 1).to_real())
         ended = Variable(self, self.real(-1.0))
-        with self.when(self.reason.get().equals(int(Reason.PAUSED)) & (self.left() > 0)):
+        with self.when(self.reason.get().equals(int(Reason.PAUSED)) & (self.steps_left() > 0)):
             status.set(self.real(float(NOT_RUN)))
         if self.shape.events:
             log, asks = Vector(self, self.field("log", ADDRESS).raw), self.array("asks")

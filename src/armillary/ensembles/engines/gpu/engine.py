@@ -15,7 +15,7 @@ import numpy as np
 
 from armillary.ensembles.engines.engine import LEFT_OVER, Engine, Outcome
 from armillary.ensembles.engines.gpu.device import Device
-from armillary.ensembles.engines.gpu.metric_slots import looking
+from armillary.ensembles.engines.gpu.metric_slots import metric_text
 from armillary.ensembles.plan import DIVERGED, FINISHED, NOT_RUN, Plan
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError
@@ -79,7 +79,7 @@ class Gpu(Engine):
             self._tableau.stages,
             precision,
             plan.history,
-            looking(plan.looks),
+            metric_text(plan.metrics),
         )
         self.device = Device()
         self._code = self.device.compiled(self.kernel.text, real, plan.program.name)
@@ -216,7 +216,7 @@ def _due(plan: Plan) -> np.ndarray:
     rows = plan.row_at[on]
     kept = plan.kept[rows] & bool(plan.history)
     number = np.where(kept, np.cumsum(plan.kept)[rows], 0)
-    due[on] = 2 * number + (plan.looked[rows] & bool(plan.looks))
+    due[on] = 2 * number + (plan.measured[rows] & bool(plan.metrics))
     return due
 
 

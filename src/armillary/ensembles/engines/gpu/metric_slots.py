@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armillary.algebra.expression import symbol
-from armillary.ensembles.plan import Look
+from armillary.ensembles.plan import BatchMetric
 from armillary.export.c.printer import CPrinter
 from armillary.export.cuda.ensemble import MetricsCode
 from armillary.export.text.body import body
@@ -23,36 +23,36 @@ _INDENT = " " * 16
 _NAMES = ("t", "y", "slot", "slots", "out", "count", "run", "n", "wanted", "first", "end", "last")
 
 
-def looking(looks: Sequence[Look]) -> MetricsCode:
+def metric_text(metrics: Sequence[BatchMetric]) -> MetricsCode:
     """All metrics of a plan."""
     lines: list[str] = []
     held: list[int] = []
     place = 0
-    for look in looks:
-        count = len(look.metric.start)
-        if look.metric.several:
+    for entry in metrics:
+        count = len(entry.metric.start)
+        if entry.metric.several:
             names = [f"slots[{place + i} * count + run]" for i in range(count)]
         else:
             names = [f"slot[{len(held) + i}]" for i in range(count)]
             held += range(place, place + count)
-        lines += [f"{{ /* {look.metric.kind} */", *_statements(look, names), "}"]
+        lines += [f"{{ /* {entry.metric.kind} */", *_statements(entry, names), "}"]
         place += count
     return MetricsCode("\n".join(_INDENT + line for line in lines), tuple(held))
 
 
-def _statements(look: Look, names: Sequence[str]) -> list[str]:
+def _statements(entry: BatchMetric, names: Sequence[str]) -> list[str]:
     """The slots of one metric, each renewed at its place; no slot is read after it was renewed."""
     old = [symbol(f"slot {i}") for i in range(len(names))]
-    slots = look.metric.slots(look.metric.row(_TIME, _OUTPUT, old))
+    slots = entry.metric.slots(entry.metric.row(_TIME, _OUTPUT, old))
     results = [slot.renewed(before) for slot, before in zip(slots, old, strict=True)]
     conditions = [slot.where for slot in slots if slot.where is not None]
     labels = [*names, *(f"condition {i}" for i in range(len(conditions)))]
-    found = section(look.metric.kind, labels, [*results, *conditions])
+    found = section(entry.metric.kind, labels, [*results, *conditions])
     identifiers = {_TIME: "t", _OUTPUT: "y", **dict(zip(old, names, strict=True))}
     places = {node: ("", 0) for node in identifiers}
     printer = _SlotPrinter()
     text = body(found, printer, places, identifiers, Namer({*printer.keywords, *_NAMES}))
-    lines = [f"const double y = (double)out[{look.column}];"]
+    lines = [f"const double y = (double)out[{entry.column}];"]
     lines += [f"const double {step.name} = {step.text};" for step in text.steps]
     where = iter(text.results[len(results) :])
     for slot, name, result in zip(slots, names, text.results[: len(results)], strict=True):
