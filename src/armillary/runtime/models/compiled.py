@@ -31,7 +31,7 @@ from armillary.runtime.models.legs import LegRunner, RunLegs, single_leg
 from armillary.runtime.models.parameters import check_physical, parameter_table, with_these
 from armillary.runtime.models.weak_masses import sound_part
 from armillary.runtime.progress import progress_line
-from armillary.runtime.start.hooks import OnStart, started
+from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, vector
 from armillary.runtime.start.mass_centres import with_mass_centres, with_started_memory
 from armillary.runtime.start.place import Place
@@ -312,7 +312,7 @@ class CompiledModel:
         if parameters and (why := self.refused(self.inside(parameters))):
             raise ParameterError(with_these(why))
         instance = Instance(self, parameters)
-        initial, memory = started(self, on_start, values, initial, memory, t0)
+        initial, memory = values_from_hook(self, on_start, values, initial, memory, t0)
         start = self.place_at_start(instance, initial, t0, initial_memory(self.equations, memory, t0))
         if settings.sample is None and adaptive and settings.t_end > t0:
             settings = replace(settings, sample=(settings.t_end - t0) / _SAMPLES)

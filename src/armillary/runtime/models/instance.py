@@ -20,7 +20,7 @@ from armillary.mechanics.constraints.assembly import Geometry
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import Equations
 from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
-from armillary.runtime.start.assembly import check_redundant, closed, consistent
+from armillary.runtime.start.assembly import check_redundant, close_loops, consistent_speeds
 from armillary.runtime.start.place import Place
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class Instance:
         geometry, reduction = self.geometry(place.memory), self.equations.reduction
         names = list(self.model.coordinate_names)
         at = {i for i, name in enumerate(names) if name in named}
-        q = closed(geometry, reduction, place.t, place.q, at, names)
+        q = close_loops(geometry, reduction, place.t, place.q, at, names)
         check_redundant(geometry, reduction, place.t, q)
         guessed = [
             f"{names[i]} from {place.q[i]:.6g} to {q[i]:.6g}"
@@ -184,7 +184,7 @@ class Instance:
         ]
         speeds = [s.data.name for s in self.equations.system.speeds]
         held = {j for j, name in enumerate(speeds) if name in named}
-        u = consistent(geometry, reduction, place.t, q, place.u, held, speeds)
+        u = consistent_speeds(geometry, reduction, place.t, q, place.u, held, speeds)
         note = f"loops closed by moving {', '.join(guessed)}" if guessed else ""
         return replace(place, q=q, u=u, note=note)
 

@@ -28,7 +28,7 @@ from armillary.runtime.models.legs import RunLegs
 from armillary.runtime.models.parameters import check_physical
 from armillary.runtime.models.weak_masses import sound_part
 from armillary.runtime.progress import progress_line
-from armillary.runtime.start.hooks import OnStart, started
+from armillary.runtime.start.hooks import OnStart, values_from_hook
 from armillary.runtime.start.initial import initial_memory, vector
 from armillary.runtime.start.place import Place
 from armillary.runtime.start.redundant import Initial, Start
@@ -225,7 +225,7 @@ class RedundantModel(CompiledModel):
         slip = EPSILON / mass if epsilon is None else float(epsilon)
         if not 0.0 < slip < np.inf:
             raise ArmillaryError(f"epsilon={epsilon!r} is not a positive number")
-        initial, memory = started(self, on_start, values, initial, memory, t0)
+        initial, memory = values_from_hook(self, on_start, values, initial, memory, t0)
         stored = initial_memory(self.equations, memory, t0)
         y = Start(self, parameters, t0, stored).state(initial)
         how: dict[str, Any] = {"method": method, "step": settings.step or 0.0}

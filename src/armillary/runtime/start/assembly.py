@@ -23,7 +23,7 @@ _NEW = 1e-6  # singular values above this count
 _REACHES = (0.3,) * 10 + (1.0,) * 15 + (3.0,) * 15  # how far from the given values scattered starts lie
 
 
-def closed(
+def close_loops(
     geometry: Geometry,
     reduction: Reduction,
     t: float,
@@ -59,7 +59,7 @@ def is_closed(geometry: Geometry, t: float, q: np.ndarray) -> bool:
     return geometry.off(geometry.at(t, q)) <= _CLOSED
 
 
-def consistent(
+def consistent_speeds(
     geometry: Geometry,
     reduction: Reduction,
     t: float,

@@ -21,7 +21,7 @@ Memory = Mapping[str, float] | None
 OnStart = Callable[[dict[str, float]], Mapping[str, Any] | None]
 
 
-def started(
+def values_from_hook(
     model: CompiledModel,
     function: OnStart | None,
     parameters: Mapping[str, float],
