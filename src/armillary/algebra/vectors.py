@@ -15,20 +15,9 @@ from typing import Any, Self
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, total
-from armillary.algebra.triples import (
-    AXES,
-    IDENTITY,
-    Matrix,
-    Triple,
-    cross_triples,
-    is_zero,
-    matrix_product,
-    matrix_vector,
-    plus,
-    product,
-    sum_of_products,
-    transposed,
-)
+from armillary.algebra.matrices import IDENTITY, Matrix, matrix_product, matrix_vector, transposed
+from armillary.algebra.scalars import is_zero, plus, product, sum_of_products
+from armillary.algebra.triples import AXES, Triple, cross_triples
 from armillary.errors import ExpressionError, shown
 
 _FAR = 16  # frames between two that are far from each other

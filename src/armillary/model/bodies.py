@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import ZERO, Expr, symbol
-from armillary.algebra.triples import Matrix, Triple
+from armillary.algebra.matrices import Matrix
+from armillary.algebra.triples import Triple
 from armillary.algebra.units.dimension import ONE, TIME, Dimension
 from armillary.algebra.vectors import Frame, Vector
 from armillary.errors import ModelError
@@ -15,16 +16,7 @@ from armillary.model.body_frames import build_frames
 from armillary.model.joints import Assembly, Fixed, JointType, Maker
 from armillary.model.joints.text_forms import JOINT
 from armillary.model.judgement import judge_joint
-from armillary.model.kinds import (
-    BODY,
-    EXPRESSION,
-    FLAG,
-    MATRIX,
-    TRIPLE,
-    Either,
-    ListOf,
-    Turned,
-)
+from armillary.model.kinds import BODY, EXPRESSION, FLAG, MATRIX, TRIPLE, Either, ListOf, Turned
 from armillary.model.reading.inertia_input import read_inertia, read_mass
 from armillary.model.reading.names import check_new_name, make_parameter
 from armillary.model.reading.orientation import orientation_matrix

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.triples import Matrix, Triple
+from armillary.algebra.matrices import Matrix
+from armillary.algebra.triples import Triple
 from armillary.algebra.vectors import Frame, Vector
 from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly, JointType

@@ -23,7 +23,9 @@ from typing import Any
 from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.intermediate import settled
-from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, is_zero, matrix_sum, scaled
+from armillary.algebra.matrices import matrix_sum
+from armillary.algebra.scalars import is_zero
+from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, scaled
 from armillary.algebra.walk import transform
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.tree.rigid_inertia import point_mass_inertia

@@ -16,7 +16,8 @@ from typing import Any
 
 from armillary.algebra.calculus import directional_derivatives, gradient
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
-from armillary.algebra.triples import Triple, minus, plus
+from armillary.algebra.scalars import minus, plus
+from armillary.algebra.triples import Triple
 from armillary.algebra.units.dimension import ENERGY
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.errors import ModelError

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.triples import Matrix, Triple
+from armillary.algebra.matrices import Matrix
+from armillary.algebra.triples import Triple
 from armillary.mechanics.formalisms.jpl.equations import Assembled
 from armillary.mechanics.formalisms.jpl.vehicle import (
     Appendage,

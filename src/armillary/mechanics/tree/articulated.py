@@ -18,22 +18,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.triples import (
-    ZEROS,
+from armillary.algebra.matrices import (
     Matrix,
-    Triple,
-    add,
-    cross_triples,
     matrix_sum,
     matrix_vector,
-    named,
     named_matrix,
     named_symmetric,
-    plus,
-    scaled,
     skew,
     transposed,
 )
+from armillary.algebra.scalars import plus
+from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, named, scaled
 from armillary.mechanics.tree.loads import Wrench, wrench_at_parent
 from armillary.mechanics.tree.rigid_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree

@@ -12,20 +12,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from armillary.algebra.triples import (
+from armillary.algebra.matrices import (
     IDENTITY,
     ZERO_MATRIX,
-    ZEROS,
     Matrix,
-    Triple,
-    add,
-    is_zero,
     matrix_product,
     matrix_sum,
-    plus,
-    scaled,
     scaled_matrix,
 )
+from armillary.algebra.scalars import is_zero, plus
+from armillary.algebra.triples import ZEROS, Triple, add, scaled
 from armillary.mechanics.tree.rigid_inertia import point_mass_inertia
 from armillary.mechanics.tree.rotation import MatrixRotation
 from armillary.mechanics.tree.tree import Placement

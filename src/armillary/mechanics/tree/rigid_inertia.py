@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.algebra.triples import ZERO_MATRIX, Matrix, Triple, is_zero, minus, plus, scaled, times
+from armillary.algebra.matrices import ZERO_MATRIX, Matrix
+from armillary.algebra.scalars import is_zero, minus, plus, times
+from armillary.algebra.triples import Triple, scaled
 
 
 def point_mass_inertia(mass: Any, r: Triple) -> Matrix:

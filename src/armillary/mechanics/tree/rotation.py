@@ -20,18 +20,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import (
+from armillary.algebra.matrices import (
     Matrix,
-    Triple,
     matrix_product,
     matrix_vector,
-    minus,
     named_matrix,
     named_symmetric,
-    plus,
-    times,
     transposed,
 )
+from armillary.algebra.scalars import minus, plus, times
+from armillary.algebra.triples import Triple
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import ZERO, Expr, number, symbol
-from armillary.algebra.triples import Matrix
+from armillary.algebra.matrices import Matrix
 from armillary.algebra.units.dimension import LENGTH
 from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import symbols

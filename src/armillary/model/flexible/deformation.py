@@ -15,7 +15,9 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
-from armillary.algebra.triples import ZEROS, Matrix, Triple, add, combination, combined, named, plus, times
+from armillary.algebra.matrices import Matrix
+from armillary.algebra.scalars import combination, plus, times
+from armillary.algebra.triples import ZEROS, Triple, add, combined, named
 from armillary.model.flexible.part import FlexiblePart
 
 

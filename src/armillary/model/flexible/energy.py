@@ -7,18 +7,9 @@ from typing import Any
 
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
 from armillary.algebra.intermediate import measured
-from armillary.algebra.triples import (
-    Matrix,
-    Triple,
-    add,
-    combination,
-    combined,
-    cross_triples,
-    inner,
-    matrix_vector,
-    plus,
-    product,
-)
+from armillary.algebra.matrices import Matrix, matrix_vector
+from armillary.algebra.scalars import combination, inner, plus, product
+from armillary.algebra.triples import Triple, add, combined, cross_triples
 from armillary.algebra.units.dimension import ENERGY, INERTIA, LENGTH, MASS, SPEED, Dimension
 from armillary.algebra.vectors import Vector
 from armillary.model.body import Body

@@ -11,7 +11,9 @@ from armillary.algebra import functions as fn
 from armillary.algebra.arguments import flag
 from armillary.algebra.call_record import records_arguments
 from armillary.algebra.expression import Expr, as_expr, number
-from armillary.algebra.triples import Matrix, Triple, is_zero, matrix_product, matrix_vector, product
+from armillary.algebra.matrices import Matrix, matrix_product, matrix_vector
+from armillary.algebra.scalars import is_zero, product
+from armillary.algebra.triples import Triple
 from armillary.algebra.units.dimension import LENGTH, ONE, RATE, SPEED, Dimension
 from armillary.errors import ModelError
 from armillary.model.joints.steps import Step

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.triples import Matrix, Triple
+from armillary.algebra.matrices import Matrix
+from armillary.algebra.triples import Triple
 
 
 @dataclass(frozen=True, eq=False)

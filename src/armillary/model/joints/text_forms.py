@@ -16,18 +16,7 @@ from armillary.model.joints import (
     Revolute,
     Spherical,
 )
-from armillary.model.kinds import (
-    AXIS,
-    FLAG,
-    WORDS,
-    Either,
-    Kind,
-    ListOf,
-    Maker,
-    ObjectName,
-    OneOf,
-    choice,
-)
+from armillary.model.kinds import AXIS, FLAG, WORDS, Either, Kind, ListOf, Maker, ObjectName, OneOf, choice
 
 GIMBAL = Either((WORDS, ListOf(AXIS)), 'a sequence of axes such as "zx" or ["x", [0, 0.6, 0.8]]')
 SMALL: dict[str, Kind] = {"small": FLAG}

@@ -11,15 +11,9 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
-from armillary.algebra.triples import (
-    Triple,
-    add,
-    cross_triples,
-    matrix_vector,
-    plus,
-    sum_of_products,
-    transposed,
-)
+from armillary.algebra.matrices import matrix_vector, transposed
+from armillary.algebra.scalars import plus, sum_of_products
+from armillary.algebra.triples import Triple, add, cross_triples
 from armillary.algebra.units.dimension import MASS
 from armillary.algebra.vectors import Frame, Vector, cross, direction_cosines
 from armillary.errors import ModelError

@@ -7,7 +7,9 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, as_expr, number
-from armillary.algebra.triples import Triple, add, is_zero, matrix_vector, plus, scaled, transposed
+from armillary.algebra.matrices import matrix_vector, transposed
+from armillary.algebra.scalars import is_zero, plus
+from armillary.algebra.triples import Triple, add, scaled
 from armillary.algebra.units.dimension import MASS
 from armillary.algebra.vectors import Frame, Vector
 from armillary.errors import ModelError

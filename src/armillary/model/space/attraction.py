@@ -13,7 +13,9 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.triples import Matrix, Triple, add, inner, is_zero, scaled
+from armillary.algebra.matrices import Matrix
+from armillary.algebra.scalars import inner, is_zero
+from armillary.algebra.triples import Triple, add, scaled
 from armillary.algebra.units.dimension import LENGTH, ONE, TIME
 from armillary.errors import ModelError, nearest
 from armillary.model import motion

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra.expression import ZERO, Expr, as_expr
-from armillary.algebra.triples import Triple, add, is_zero, matrix_vector, scaled, transposed
+from armillary.algebra.matrices import matrix_vector, transposed
+from armillary.algebra.scalars import is_zero
+from armillary.algebra.triples import Triple, add, scaled
 from armillary.algebra.units.dimension import LENGTH, SPEED
 from armillary.algebra.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import substitute

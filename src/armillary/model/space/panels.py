@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.triples import Triple, matrix_vector
+from armillary.algebra.matrices import matrix_vector
+from armillary.algebra.triples import Triple
 from armillary.algebra.units.dimension import LENGTH, MOMENT, ONE, TIME
 from armillary.errors import ModelError, nearest, shown
 from armillary.model.bodies import body

@@ -12,26 +12,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import (
+from armillary.algebra.matrices import (
     IDENTITY,
-    ZEROS,
     Matrix,
-    Triple,
-    add,
-    cross_triples,
     matrix_product,
     matrix_sum,
     matrix_vector,
-    minus,
-    named,
     named_matrix,
-    scaled,
     scaled_matrix,
     skew,
     skew_product,
-    times,
     transposed,
 )
+from armillary.algebra.scalars import minus, times
+from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, named, scaled
 from armillary.mechanics.formalisms.jpl.vehicle import Hinge, Vehicle
 from armillary.model.joints.base import principal_rotation
 

@@ -14,16 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from armillary.algebra.triples import (
-    ZEROS,
-    Matrix,
-    Triple,
-    add,
-    matrix_sum,
-    scaled,
-    scaled_matrix,
-    skew_product,
-)
+from armillary.algebra.matrices import Matrix, matrix_sum, scaled_matrix, skew_product
+from armillary.algebra.triples import ZEROS, Triple, add, scaled
 from armillary.mechanics.formalisms.jpl.vehicle import Vehicle
 
 

@@ -17,26 +17,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from armillary.algebra.triples import (
+from armillary.algebra.matrices import (
     IDENTITY,
     ZERO_MATRIX,
     Matrix,
-    Triple,
-    add,
-    cross_triples,
-    double_cross,
-    inner,
     matrix_sum,
     matrix_vector,
-    named,
     named_matrix,
-    negative,
-    plus,
-    scaled,
     scaled_matrix,
     skew_product,
     transposed,
 )
+from armillary.algebra.scalars import inner, plus
+from armillary.algebra.triples import Triple, add, cross_triples, double_cross, named, negative, scaled
 from armillary.mechanics.formalisms.jpl.attitude import Attitude
 from armillary.mechanics.formalisms.jpl.barycentres import Barycentres
 from armillary.mechanics.formalisms.jpl.vehicle import NodeLoad, Vehicle

@@ -14,25 +14,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.triples import (
+from armillary.algebra.matrices import (
     SIX,
     Matrix,
-    Triple,
-    add,
-    combined,
-    cross_triples,
-    inner,
     matrix_product,
     matrix_sum,
     matrix_vector,
-    minus,
-    named,
-    negative,
-    scaled,
     scaled_matrix,
     skew,
-    times,
 )
+from armillary.algebra.scalars import inner, minus, times
+from armillary.algebra.triples import Triple, add, combined, cross_triples, named, negative, scaled
 from armillary.mechanics.formalisms.jpl.modal import ModalColumns
 from armillary.mechanics.formalisms.jpl.vehicle import SpinningAppendage
 from armillary.mechanics.tree.rigid_inertia import moment_inertia

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.triples import Triple, minus, plus, times, total
+from armillary.algebra.scalars import minus, plus, times, total
+from armillary.algebra.triples import Triple
 from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 
 

@@ -30,6 +30,8 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra import functions as fn
+from armillary.algebra.matrices import matrix_sum, matrix_vector, named_matrix
+from armillary.algebra.scalars import inner, minus, plus, times, total
 from armillary.algebra.triples import (
     ZEROS,
     Triple,
@@ -37,17 +39,9 @@ from armillary.algebra.triples import (
     combined,
     cross_triples,
     double_cross,
-    inner,
-    matrix_sum,
-    matrix_vector,
-    minus,
     named,
-    named_matrix,
     negative,
-    plus,
     scaled,
-    times,
-    total,
 )
 from armillary.mechanics.formalisms.jpl import modal
 from armillary.mechanics.formalisms.jpl.attitude import Attitude, attitude

@@ -12,16 +12,8 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
-from armillary.algebra.triples import (
-    ZEROS,
-    Triple,
-    add,
-    cross_triples,
-    double_cross,
-    matrix_vector,
-    named,
-    negative,
-)
+from armillary.algebra.matrices import matrix_vector
+from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, double_cross, named, negative
 from armillary.algebra.vectors import direction_cosines
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction

@@ -21,7 +21,9 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.triples import Matrix, add, inner, matrix_vector, negative
+from armillary.algebra.matrices import Matrix, matrix_vector
+from armillary.algebra.scalars import inner
+from armillary.algebra.triples import add, negative
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.appendages import Pairs, columns
 from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, numbers

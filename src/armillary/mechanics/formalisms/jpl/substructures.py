@@ -15,24 +15,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.triples import (
+from armillary.algebra.matrices import (
     IDENTITY,
     Matrix,
-    Triple,
-    add,
-    inner,
-    is_zero,
     matrix_product,
     matrix_sum,
     matrix_vector,
-    minus,
-    negative,
-    plus,
-    scaled,
     scaled_matrix,
-    times,
     transposed,
 )
+from armillary.algebra.scalars import inner, is_zero, minus, plus, times
+from armillary.algebra.triples import Triple, add, negative, scaled
 from armillary.algebra.vectors import Frame, Vector
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError

@@ -18,22 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.triples import (
-    IDENTITY,
-    ZEROS,
-    Matrix,
-    Triple,
-    add,
-    cross_triples,
-    matrix_product,
-    matrix_sum,
-    matrix_vector,
-    named,
-    scaled,
-    sum_of_products,
-    times,
-    transposed,
-)
+from armillary.algebra.matrices import IDENTITY, Matrix, matrix_product, matrix_sum, matrix_vector, transposed
+from armillary.algebra.scalars import sum_of_products, times
+from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, named, scaled
 from armillary.algebra.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError

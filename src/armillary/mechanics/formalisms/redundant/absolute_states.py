@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.triples import Matrix, Triple, add, inner, scaled
+from armillary.algebra.matrices import Matrix
+from armillary.algebra.scalars import inner
+from armillary.algebra.triples import Triple, add, scaled
 from armillary.algebra.vectors import direction_cosines
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies

@@ -1,0 +1,74 @@
+"""Arithmetic on 3×3 matrices of any scalar, leaving out known zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from armillary.algebra import functions as fn
+from armillary.algebra.scalars import minus, plus, sum_of_products, times
+from armillary.algebra.triples import AXES, ZEROS, Triple, add, scaled
+
+Matrix = tuple[Triple, Triple, Triple]
+
+SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # elements of a symmetric matrix, in the usual order
+ZERO_MATRIX: Matrix = (ZEROS, ZEROS, ZEROS)
+IDENTITY: Matrix = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+
+
+def matrix_vector(a: Matrix, v: Sequence[Any]) -> Triple:
+    """a·v for a 3×3 matrix and a triple."""
+    return tuple(sum_of_products(zip(row, v, strict=True)) for row in a)
+
+
+def matrix_product(a: Matrix, b: Matrix, name: str = "") -> Matrix:
+    """a·b; with a name, the entries become intermediate values."""
+    rows = [[sum_of_products((a[i][k], b[k][j]) for k in range(3)) for j in range(3)] for i in range(3)]
+    if name:
+        rows = [[fn.named(rows[i][j], f"{name}_{AXES[i]}{AXES[j]}") for j in range(3)] for i in range(3)]
+    return tuple(tuple(row) for row in rows)  # type: ignore[return-value]
+
+
+def matrix_sum(*matrices: Matrix) -> Matrix:
+    """Σ of matrices."""
+    return tuple(add(*rows) for rows in zip(*matrices, strict=True)) if matrices else ZERO_MATRIX  # type: ignore[return-value]
+
+
+def scaled_matrix(a: Matrix, factor: Any) -> Matrix:
+    """The matrix times a scalar."""
+    return tuple(scaled(row, factor) for row in a)  # type: ignore[return-value]
+
+
+def transposed(a: Matrix) -> Matrix:
+    """The transpose."""
+    return tuple(zip(*a, strict=True))  # type: ignore[return-value]
+
+
+def skew(a: Triple) -> Matrix:
+    """ã, with ã v = a × v."""
+    x, y, z = a
+    return ((0, minus(0, z), y), (z, 0, minus(0, x)), (minus(0, y), x, 0))
+
+
+def skew_product(a: Triple, b: Triple) -> Matrix:
+    """ã b̃ = b aᵀ − (a·b) 1."""
+
+    def diagonal(i: int) -> Any:
+        j, k = (i + 1) % 3, (i + 2) % 3
+        return minus(0, plus(times(a[j], b[j]), times(a[k], b[k])))
+
+    return tuple(tuple(diagonal(i) if i == j else times(b[i], a[j]) for j in range(3)) for i in range(3))  # type: ignore[return-value]
+
+
+def named_matrix(a: Sequence[Sequence[Any]], name: str) -> Matrix:
+    """A matrix with its elements as intermediate values name_11, name_12, …"""
+    return tuple(tuple(fn.named(a[i][j], f"{name}_{i + 1}{j + 1}") for j in range(3)) for i in range(3))  # type: ignore[return-value]
+
+
+def named_symmetric(a: Sequence[Sequence[Any]], name: str) -> Matrix:
+    """A symmetric matrix with its upper elements as intermediate values."""
+    out = [list(row) for row in a]
+    for i in range(3):
+        for j in range(i, 3):
+            out[i][j] = out[j][i] = fn.named(a[i][j], f"{name}_{i + 1}{j + 1}")
+    return tuple(tuple(row) for row in out)  # type: ignore[return-value]

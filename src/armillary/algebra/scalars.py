@@ -1,0 +1,78 @@
+"""Sums and products of any scalar (expressions, numbers, arrays), leaving out known zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from armillary.algebra.expression import ZERO, Expr, number, scale
+from armillary.algebra.expression import total as sum_of_terms
+
+
+def is_zero(x: Any) -> bool:
+    """Whether a scalar is known to be zero before the model runs (arrays never are)."""
+    return x is ZERO or (isinstance(x, int | float) and x == 0)
+
+
+def plus(a: Any, b: Any) -> Any:
+    """a + b, where a known zero leaves the other as it is; dimensions are not checked again."""
+    if is_zero(a):
+        return b
+    if is_zero(b):
+        return a
+    return sum_of_terms(((1, a), (1, b))) if isinstance(a, Expr) and isinstance(b, Expr) else a + b
+
+
+def minus(a: Any, b: Any) -> Any:
+    """a − b, where a known zero leaves the other as it is."""
+    return a if is_zero(b) else -b if is_zero(a) else a - b
+
+
+def times(a: Any, b: Any) -> Any:
+    """a·b, zero where either is known to be."""
+    return 0 if is_zero(a) or is_zero(b) else product(a, b)
+
+
+def product(a: Any, b: Any) -> Any:
+    """a·b, where plain numbers are components of unit vectors and so dimensionless."""
+    if isinstance(a, Expr) and isinstance(b, int | float):
+        return scale(a, b)
+    if isinstance(b, Expr) and isinstance(a, int | float):
+        return scale(b, a)
+    return a * b
+
+
+def total(values: Sequence[Any]) -> Any:
+    """Σ, leaving out known zeros."""
+    result: Any = 0
+    for value in values:
+        result = plus(result, value)
+    return result
+
+
+def sum_of_products(pairs: Any) -> Any:
+    """Σ a·b, leaving out products with zero."""
+    result: Any = 0
+    for a, b in pairs:
+        if not is_zero(a) and not is_zero(b):
+            result = plus(result, product(a, b))
+    return result
+
+
+def inner(a: Sequence[Any], b: Sequence[Any]) -> Any:
+    """Σ aᵢ bᵢ."""
+    return sum_of_products(zip(a, b, strict=True))
+
+
+def combination(coefficients: Sequence[Any], values: Sequence[Any]) -> Any:
+    """Σ c·v over any scalars, as one wide sum."""
+    pairs = [(c, v) for c, v in zip(coefficients, values, strict=True) if not is_zero(c) and not is_zero(v)]
+    if not any(isinstance(x, Expr) for pair in pairs for x in pair):
+        return sum(c * v for c, v in pairs) if pairs else 0
+    plain = [(float(c), v) for c, v in pairs if not isinstance(c, Expr) and isinstance(v, Expr)]
+    rest = [(1, _expression(c) * v) for c, v in pairs if isinstance(c, Expr) or not isinstance(v, Expr)]
+    return sum_of_terms([*plain, *rest])
+
+
+def _expression(x: Any) -> Expr:
+    return x if isinstance(x, Expr) else number(float(x), None)
