@@ -16,7 +16,7 @@ from armillary.files.model.objects import BEAMS, PLATES
 from armillary.files.model.objects import SECTIONS as CROSS_SECTIONS
 from armillary.files.model.sections import FLEXIBLE, LAYOUT, SECTIONS, TOP, entry_form, entry_kind, verbs_of
 from armillary.model.joints.text_forms import JOINTS
-from armillary.model.kinds import Either, Form, Kind, Maker, TableOf
+from armillary.model.kinds import Either, Form, Kind, ObjectForm, TableOf
 from armillary.model.loads.laws import FRICTIONS
 from armillary.model.recording.verbs import Verb
 from armillary.model.space.orbit import ORBITS
@@ -78,12 +78,12 @@ def page() -> str:
             lines += [f"## {key}", "", ABOUT[key], ""]
             lines += list(_kind(TOP[key]))
     lines += ["## Objects", "", "Tables inside of entries; the key in bold tells what they are.", ""]
-    for title, makers in (
+    for title, forms in (
         ("joint", JOINTS), ("friction", FRICTIONS), ("orbit", ORBITS), ("beam", BEAMS),
         ("section", CROSS_SECTIONS), ("plate", PLATES),
     ):  # fmt: skip
         lines += [f"### {title}", ""]
-        lines += [f"- {_maker(maker)}" for maker in makers] + [""]
+        lines += [f"- {_object(form)}" for form in forms] + [""]
     lines += ["### flexible", "", *_table(FLEXIBLE, ())]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -121,10 +121,10 @@ def _table(fields: Mapping[str, Kind], needs: tuple[str, ...]) -> Iterator[str]:
     yield ""
 
 
-def _maker(maker: Maker) -> str:
-    rest = [key for key in maker.fields if key != maker.key]
+def _object(form: ObjectForm) -> str:
+    rest = [key for key in form.fields if key != form.key]
     more = f"; {', '.join(rest)}" if rest else ""
-    return f"**{maker.key}**: {maker.fields[maker.key].words}{more}"
+    return f"**{form.key}**: {form.fields[form.key].words}{more}"
 
 
 def schema() -> str:

@@ -277,13 +277,12 @@ class Form(Kind):
         }
 
 
-class Maker:
+class ObjectForm:
     """An object that a table can describe: the key by which it is recognised, and the argument that the key
     stands for.
 
     Without an ``argument`` the key stands for the argument of its name; with "" it stands for none
-    (``fixed = true``). ``spread``: the list of the key is all arguments, in order. ``cls`` is the class of
-    the object where ``make`` is not the class itself.
+    (``fixed = true``). ``spread``: the list of the key is all arguments, in order.
     """
 
     def __init__(
@@ -294,13 +293,12 @@ class Maker:
         argument: str | None = None,
         *,
         spread: bool = False,
-        cls: type | None = None,
     ) -> None:
         self.key, self.make, self.fields, self.argument = key, make, fields, argument
-        self.spread, self.cls = spread, cls
+        self.spread = spread
 
     @property
-    def form(self) -> Form:
+    def table(self) -> Form:
         """The table that describes the object."""
         return Form(f"a table with '{self.key}'", self.fields, (self.key, *self._needed()))
 
@@ -332,31 +330,31 @@ class Maker:
 class OneOf(Either):
     """A table that describes one of several objects."""
 
-    def __init__(self, makers: Sequence[Maker]) -> None:
-        self.makers = makers
-        self.called = f"a table with one of the keys {', '.join(maker.key for maker in makers)}"
+    def __init__(self, forms: Sequence[ObjectForm]) -> None:
+        self.forms = forms
+        self.called = f"a table with one of the keys {', '.join(form.key for form in forms)}"
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:  # type: ignore[override]
-        return tuple(maker.form for maker in self.makers)
+        return tuple(form.table for form in self.forms)
 
     def python(self, value: Any) -> Any:
         """The object; lists in its table are tuples."""
-        maker = next(m for m in self.makers if m.form.fits(value))
-        args, options = maker.arguments(value)
-        return maker.make(*map(tuples, args), **{key: tuples(item) for key, item in options.items()})
+        form = next(m for m in self.forms if m.table.fits(value))
+        args, options = form.arguments(value)
+        return form.make(*map(tuples, args), **{key: tuples(item) for key, item in options.items()})
 
 
 class ObjectName(Plain):
     """Objects without arguments, by the key of their tables alone: "fixed"."""
 
-    def __init__(self, makers: Sequence[Maker], *keys: str) -> None:
+    def __init__(self, forms: Sequence[ObjectForm], *keys: str) -> None:
         plain = choice(*keys)
         super().__init__(plain.words, plain.types, plain.choices)
-        self.makers = makers
+        self.forms = forms
 
     def python(self, value: Any) -> Any:
-        return next(m for m in self.makers if m.key == value).make()
+        return next(m for m in self.forms if m.key == value).make()
 
 
 def tuples(value: Any) -> Any:

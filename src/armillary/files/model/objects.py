@@ -12,7 +12,7 @@ from armillary.model.flexible.plate import Plate
 from armillary.model.flexible.section import Section
 from armillary.model.joints import Joint
 from armillary.model.joints.text_forms import JOINTS
-from armillary.model.kinds import NUMBER, NUMBERS, WORDS, Either, Kind, ListOf, Maker, OneOf, TableOf
+from armillary.model.kinds import NUMBER, NUMBERS, WORDS, Either, Kind, ListOf, ObjectForm, OneOf, TableOf
 from armillary.model.loads.laws import FRICTIONS
 from armillary.model.space.orbit import ORBITS
 
@@ -32,18 +32,18 @@ PLATE: dict[str, Kind] = {
 }  # fmt: skip
 
 SECTIONS = (
-    Maker("area", Section, {"area": NUMBER, "Iy": NUMBER, "Iz": NUMBER, "J": NUMBER}),
-    Maker("circle", Section.circle, {"circle": NUMBER}, "radius", cls=Section),
-    Maker("tube", Section.tube, {"tube": ListOf(NUMBER, 2)}, spread=True, cls=Section),
-    Maker("rectangle", Section.rectangle, {"rectangle": ListOf(NUMBER, 2)}, spread=True, cls=Section),
+    ObjectForm("area", Section, {"area": NUMBER, "Iy": NUMBER, "Iz": NUMBER, "J": NUMBER}),
+    ObjectForm("circle", Section.circle, {"circle": NUMBER}, "radius"),
+    ObjectForm("tube", Section.tube, {"tube": ListOf(NUMBER, 2)}, spread=True),
+    ObjectForm("rectangle", Section.rectangle, {"rectangle": ListOf(NUMBER, 2)}, spread=True),
 )
 SECTION = OneOf(SECTIONS)
-BEAMS = (Maker("length", Beam, {**BEAM, "section": SECTION}),)
-PLATES = (Maker("a", Plate, PLATE),)
+BEAMS = (ObjectForm("length", Beam, {**BEAM, "section": SECTION}),)
+PLATES = (ObjectForm("a", Plate, PLATE),)
 ALL = (*SECTIONS, *JOINTS, *FRICTIONS, *ORBITS, *BEAMS, *PLATES)
 
 
-def maker_of(value: Any) -> Maker | None:
+def object_form(value: Any) -> ObjectForm | None:
     """How an object is described; None for one that no text can describe."""
     cls = type(value)
     if cls is Joint:

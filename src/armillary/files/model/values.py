@@ -21,7 +21,7 @@ from armillary.algebra.units.units import is_quantity, magnitude_in_si, si_text
 from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
-from armillary.files.model.objects import maker_of
+from armillary.files.model.objects import object_form
 from armillary.model.body import Body, Point
 from armillary.model.joints import Joint
 from armillary.model.system import System
@@ -68,8 +68,8 @@ class Values:
         if is_quantity(value):
             size, dimension = magnitude_in_si(value)
             return float(size / self.system.units.scale(dimension))
-        if (maker := maker_of(value)) is not None:
-            return self.object(value, maker)
+        if (form := object_form(value)) is not None:
+            return self.object(value, form)
         try:
             return float(value)
         except (TypeError, ValueError):
@@ -81,18 +81,18 @@ class Values:
     def _key(self, key: Any) -> str:
         return str(self.value(key))
 
-    def object(self, value: Any, maker: Any) -> dict[str, Any]:
+    def object(self, value: Any, form: Any) -> dict[str, Any]:
         """A joint, beam or the like as the table that describes it."""
         given = arguments_of(value) or {}
         if isinstance(value, Joint) and type(value) is Joint and not value.translate:
             given.pop("translate", None)
-        defaults = maker.defaults()
-        main = maker.argument if maker.argument is not None else maker.key
+        defaults = form.defaults()
+        main = form.argument if form.argument is not None else form.key
         table: dict[str, Any] = {}
         if main == "":
-            table[maker.key] = True
+            table[form.key] = True
         elif main in given or main in defaults:
-            table[maker.key] = self.value(given.get(main, defaults.get(main)))
+            table[form.key] = self.value(given.get(main, defaults.get(main)))
         for name, item in given.items():
             if name != main and not (name in defaults and _same(item, defaults[name])):
                 table[name] = self.value(item)

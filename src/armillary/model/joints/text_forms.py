@@ -16,7 +16,18 @@ from armillary.model.joints import (
     Revolute,
     Spherical,
 )
-from armillary.model.kinds import AXIS, FLAG, WORDS, Either, Kind, ListOf, Maker, ObjectName, OneOf, choice
+from armillary.model.kinds import (
+    AXIS,
+    FLAG,
+    WORDS,
+    Either,
+    Kind,
+    ListOf,
+    ObjectForm,
+    ObjectName,
+    OneOf,
+    choice,
+)
 
 GIMBAL = Either((WORDS, ListOf(AXIS)), 'a sequence of axes such as "zx" or ["x", [0, 0.6, 0.8]]')
 SMALL: dict[str, Kind] = {"small": FLAG}
@@ -25,15 +36,15 @@ FREE_VELOCITY: dict[str, Kind] = {"velocity": choice("parent", "body", "auto")}
 ROTATION = Either((WORDS, FLAG), 'how it turns, such as "quaternion" or "zyx", or true')
 
 JOINTS = (
-    Maker("revolute", Revolute, {"revolute": AXIS, **SMALL}, "axis"),
-    Maker("prismatic", Prismatic, {"prismatic": AXIS, **SMALL}, "axis"),
-    Maker("cylindrical", Cylindrical, {"cylindrical": AXIS, **SMALL}, "axis"),
-    Maker("planar", Planar, {"planar": AXIS, **VELOCITY, **SMALL}, "normal"),
-    Maker("gimbal", Gimbal, {"gimbal": GIMBAL, **SMALL}, "sequence"),
-    Maker("spherical", Spherical, {"spherical": ROTATION, **SMALL}, "rotation"),
-    Maker("free", Free, {"free": ROTATION, **FREE_VELOCITY, **SMALL}, "rotation"),
-    Maker("translate", Joint, {"translate": ListOf(AXIS), "rotate": ListOf(AXIS), **SMALL}),
-    Maker("rotate", Joint, {"rotate": ListOf(AXIS), **SMALL}),
-    Maker("fixed", Fixed, {"fixed": FLAG}, ""),
+    ObjectForm("revolute", Revolute, {"revolute": AXIS, **SMALL}, "axis"),
+    ObjectForm("prismatic", Prismatic, {"prismatic": AXIS, **SMALL}, "axis"),
+    ObjectForm("cylindrical", Cylindrical, {"cylindrical": AXIS, **SMALL}, "axis"),
+    ObjectForm("planar", Planar, {"planar": AXIS, **VELOCITY, **SMALL}, "normal"),
+    ObjectForm("gimbal", Gimbal, {"gimbal": GIMBAL, **SMALL}, "sequence"),
+    ObjectForm("spherical", Spherical, {"spherical": ROTATION, **SMALL}, "rotation"),
+    ObjectForm("free", Free, {"free": ROTATION, **FREE_VELOCITY, **SMALL}, "rotation"),
+    ObjectForm("translate", Joint, {"translate": ListOf(AXIS), "rotate": ListOf(AXIS), **SMALL}),
+    ObjectForm("rotate", Joint, {"rotate": ListOf(AXIS), **SMALL}),
+    ObjectForm("fixed", Fixed, {"fixed": FLAG}, ""),
 )
 JOINT = Either((ObjectName(JOINTS, "fixed", "free", "spherical"), OneOf(JOINTS)))

@@ -10,7 +10,7 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.errors import ModelError
-from armillary.model.kinds import EXPRESSION, Maker, OneOf
+from armillary.model.kinds import EXPRESSION, ObjectForm, OneOf
 
 
 def contact_force(penetration: Any, rate: Any, stiffness: Any, damping: Any = 0, exponent: float = 1) -> Any:
@@ -111,12 +111,12 @@ def _need(law: Any, *names: str) -> None:
 
 # Laws of friction in a text model: friction = { coefficient = 0.3, transition = 0.01 }
 FRICTIONS = (
-    Maker(
+    ObjectForm(
         "transition",
         SmoothFriction,
         dict.fromkeys(("coefficient", "transition", "static", "stribeck"), EXPRESSION),
     ),
-    Maker(
+    ObjectForm(
         "stiffness", StickSlip, dict.fromkeys(("coefficient", "stiffness", "damping", "static"), EXPRESSION)
     ),
 )

@@ -20,7 +20,7 @@ from armillary.algebra.call_record import records_arguments
 from armillary.algebra.units.dimension import ONE
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError
-from armillary.model.kinds import NUMBER, WORDS, Either, Maker, OneOf
+from armillary.model.kinds import NUMBER, WORDS, Either, ObjectForm, OneOf
 
 _FLAT = 1e-11  # eccentricities and inclinations below this have no periapsis or node of their own
 
@@ -291,7 +291,7 @@ def _vector(value: Any, name: str) -> np.ndarray:
 
 _ANGLE = Either((NUMBER, WORDS))
 ORBITS = (
-    Maker(
+    ObjectForm(
         "mu",
         Orbit,
         {
