@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from armillary.results.drawing import STYLE
+from armillary.results.plots.figure import STYLE
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
