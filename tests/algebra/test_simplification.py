@@ -172,10 +172,10 @@ def test_constants_are_functions_of_parameters_alone():
 
 
 def test_equal_names_of_different_owners_are_different_symbols():
-    class System:
+    class Description:
         pass
 
-    one, other = System(), System()
+    one, other = Description(), Description()
     assert symbol("m", owner=one) is symbol("m", owner=one)
     assert symbol("m", owner=one) is not symbol("m", owner=other)
 

@@ -21,7 +21,7 @@ import numpy as np
 
 import armillary as arm
 from armillary.export.text.reference import at, example_parameters, start_memory
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compiled import CompiledModel
 from examples import bouncing_ball, car, four_bar, spinning_boom
 
@@ -292,7 +292,7 @@ class Happened:
 class Expected:
     """All numbers of one case; parameters in the user's units, the start in the model's."""
 
-    equations: Equations
+    equations: DerivedEquations
     parameters: dict[str, float]
     constants: Numbers
     start: np.ndarray
@@ -302,7 +302,7 @@ class Expected:
 
 
 @cache
-def equations(name: str) -> Equations:
+def equations(name: str) -> DerivedEquations:
     """A case derived."""
     return CASES[name].system().derive(CASES[name].formalism)
 

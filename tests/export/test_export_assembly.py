@@ -23,21 +23,21 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from examples import four_bar
 
 STEP = 1e-3
 
 
 @cache
-def linkage() -> Equations:
+def linkage() -> DerivedEquations:
     s = four_bar.system()
     s.start({"A.q1": -0.1})
     return s.derive()
 
 
 @cache
-def slider_crank() -> Equations:
+def slider_crank() -> DerivedEquations:
     """In millimetres, so that 0.1 of a unit is nothing."""
     s = arm.System("slider crank", units="mm-kg-s")
     N = s.ground
@@ -55,7 +55,7 @@ def slider_crank() -> Equations:
 class Start:
     """A run of no length: what is given, in the user's units."""
 
-    model: Callable[[], Equations]
+    model: Callable[[], DerivedEquations]
     initial: Mapping[str, float] = field(default_factory=dict)
     parameters: Mapping[str, float] = field(default_factory=dict)
 
@@ -84,7 +84,7 @@ def refusal(name: str) -> str:
 
 
 @cache
-def compiled(model: Callable[[], Equations]) -> arm.CompiledModel:
+def compiled(model: Callable[[], DerivedEquations]) -> arm.CompiledModel:
     return model().compile()
 
 
@@ -234,7 +234,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Any], P
     base = tmp_path_factory.mktemp("assembly")
 
     @cache
-    def made(language: str, model: Callable[[], Equations]) -> Path:
+    def made(language: str, model: Callable[[], DerivedEquations]) -> Path:
         needs = LANGUAGES[language].needs
         if needs and shutil.which(needs) is None:
             pytest.skip(f"{needs} is not installed")

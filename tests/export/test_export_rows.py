@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 
 STEP, SAMPLE, DURATION = 0.1, 0.3, 3.0
 
 
 @cache
-def swinging() -> Equations:
+def swinging() -> DerivedEquations:
     """A pendulum, and a memory that counts the steps begun."""
     s = arm.System("swinging")
     bob = s.body("bob", joint=arm.Revolute("z"), com=(0, -1, 0), mass=1.0, inertia=0)

@@ -16,14 +16,14 @@ import armillary as arm
 from armillary.algebra.expression import Expr, total
 from armillary.llvm import sections as llvm
 from armillary.llvm.jit import Compiled
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compiled import CompiledModel
 from tests.mechanics import random_trees
 from tests.program.test_program_counts import everything
 
 
 def compiled(
-    equations: Equations, piece: int, monkeypatch: pytest.MonkeyPatch, *, fused: bool
+    equations: DerivedEquations, piece: int, monkeypatch: pytest.MonkeyPatch, *, fused: bool
 ) -> CompiledModel:
     monkeypatch.setattr(llvm, "PIECE", piece)
     text = llvm.llvm_text(equations.program)

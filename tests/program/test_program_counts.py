@@ -11,7 +11,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.expression import Expr, symbol
 from armillary.program.cost import Operations, count
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.program.passes import Constants, Graph, hoist
 from tests.mechanics import random_trees
 from tests.program.listings import recounted
@@ -63,7 +63,7 @@ def test_what_is_shared_counts_once() -> None:
 
 
 @cache
-def random_system(seed: int) -> Equations:
+def random_system(seed: int) -> DerivedEquations:
     return random_trees.build(random_trees.tree_case(seed), parameters=bool(seed % 2)).derive()
 
 

@@ -17,7 +17,7 @@ from armillary.algebra.functions import cos, sin, sqrt
 from armillary.algebra.intermediate import let
 from armillary.algebra.walk import operands_first, symbols
 from armillary.program.cost import count
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.program.passes import Constants, Graph, factor, fold, hoist, inline, narrow, reciprocals, share
 from armillary.program.passes.narrow import MANY
 from armillary.program.passes.sequence import improve
@@ -93,7 +93,7 @@ def test_passes_in_any_order_keep_the_values_of_random_expressions(
 
 
 @cache
-def derived(seed: int, formalism: str) -> tuple[Equations, dict[str, Any]]:
+def derived(seed: int, formalism: str) -> tuple[DerivedEquations, dict[str, Any]]:
     case = random_trees.tree_case(seed)
     system = random_trees.build(case, parameters=True)
     speeds = np.random.default_rng(seed).normal(size=(3, case.tree.nu))

@@ -15,7 +15,7 @@ from armillary.errors import ModelError
 from armillary.export.c.model import Model
 from armillary.export.text.source import source
 from armillary.program import schedule
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.program.program import Section
 from tests.mechanics import random_trees
 from tests.program.listings import run_listing
@@ -25,7 +25,7 @@ SEEDS = (1, 3, 5, 11)
 
 
 @cache
-def random_system(seed: int, formalism: str) -> Equations:
+def random_system(seed: int, formalism: str) -> DerivedEquations:
     return random_trees.build(random_trees.tree_case(seed), parameters=True).derive(formalism)
 
 
@@ -111,13 +111,13 @@ def test_unknown_section_names_the_nearest() -> None:
 # ---------------------------------------------------------------- listings are programs
 
 
-def constants_of(equations: Equations, parameters: dict[str, float]) -> dict[str, float]:
+def constants_of(equations: DerivedEquations, parameters: dict[str, float]) -> dict[str, float]:
     """The named constants, by running the listing of precompute."""
     found = run_listing(equations.show("precompute"), parameters)
     return {label: found[label] for label in equations.program.precompute.labels}
 
 
-def state_of(equations: Equations, seed: int) -> tuple[np.ndarray, dict[str, float]]:
+def state_of(equations: DerivedEquations, seed: int) -> tuple[np.ndarray, dict[str, float]]:
     state = np.random.default_rng(seed).uniform(0.2, 0.9, len(equations.program.state))
     return state, dict(zip([*equations.coordinates, *equations.speeds], state, strict=True))
 
@@ -174,7 +174,7 @@ def test_names_of_a_listing_are_not_those_of_parameters() -> None:
     np.testing.assert_allclose([found[f"{n.replace('.', '__')}'"] for n in values], expected, rtol=1e-12)
 
 
-def sprung() -> Equations:
+def sprung() -> DerivedEquations:
     """Loads that are used twice, so that listings name them: each is minus something, as springs are."""
     s = arm.System("sprung")
     s.parameter("K", 3.0, units="N/m")

@@ -13,7 +13,7 @@ from armillary.errors import ArmillaryError
 from armillary.program.sensitivity import derivative_name
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.sensitive import SensitiveModel
+from armillary.runtime.models.sensitive import CompiledSensitiveModel
 from armillary.settings import RunSettings, StepOptions
 
 
@@ -44,7 +44,7 @@ class Residuals:
     column; a run that fails gives NaN, from which a fit turns back.
     """
 
-    model: SensitiveModel
+    model: CompiledSensitiveModel
     experiments: Sequence[Measured]
     unknowns: Sequence[Unknown]
     steps: StepOptions

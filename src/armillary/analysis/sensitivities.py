@@ -15,7 +15,7 @@ from armillary.program.directions import quotient
 from armillary.program.sensitivity import derivative_name
 from armillary.results import Run
 from armillary.results.units import label_units
-from armillary.runtime.models.sensitive import SensitiveModel
+from armillary.runtime.models.sensitive import CompiledSensitiveModel
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -43,7 +43,7 @@ def sensitivities(
     return split(made, made.simulate(t_end, **how))
 
 
-def split(model: SensitiveModel, whole: Run) -> Sensitivities:
+def split(model: CompiledSensitiveModel, whole: Run) -> Sensitivities:
     """A run of a model with derivatives as the run itself and the derivatives apart."""
     of, to = model.equations.of, model.directions
     names = tuple(name for name in whole.names if name in model.base.output_names)

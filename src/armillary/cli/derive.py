@@ -10,7 +10,7 @@ from armillary.cli import options, show
 
 if TYPE_CHECKING:
     from armillary.program.cost import Operations
-    from armillary.program.equations import Equations
+    from armillary.program.equations import DerivedEquations
 
 
 @options.command(
@@ -62,7 +62,7 @@ def derive(
     return 0
 
 
-def _text(equations: Equations, form: str | None, wanted: tuple[str, ...]) -> str:
+def _text(equations: DerivedEquations, form: str | None, wanted: tuple[str, ...]) -> str:
     if form is None and not wanted:
         return str(equations.report())
     names = wanted or ("derivatives",)
@@ -79,7 +79,7 @@ def _text(equations: Equations, form: str | None, wanted: tuple[str, ...]) -> st
     return latex_document(equations, chosen) if form == "latex" else html_page(equations, chosen)
 
 
-def _data(equations: Equations) -> dict[str, Any]:
+def _data(equations: DerivedEquations) -> dict[str, Any]:
     return {
         "command": "derive",
         "system": equations.system.name,

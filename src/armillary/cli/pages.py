@@ -14,7 +14,7 @@ from armillary.program.listing import assigned_names
 from armillary.program.program import Section
 
 if TYPE_CHECKING:
-    from armillary.program.equations import Equations
+    from armillary.program.equations import DerivedEquations
 
 
 class Assignment(NamedTuple):
@@ -38,7 +38,7 @@ def assignments(section: Section) -> Iterator[Assignment]:
         yield Assignment(label, transform([result], known.get)[0], True)
 
 
-def latex_document(equations: Equations, sections: list[Section]) -> str:
+def latex_document(equations: DerivedEquations, sections: list[Section]) -> str:
     """A LaTeX article with the equations of sections."""
     system = equations.system
     lines = [
@@ -79,7 +79,7 @@ td, th { border-bottom: 1px solid var(--line); padding: .2rem .8rem .2rem 0; tex
 """
 
 
-def html_page(equations: Equations, sections: list[Section]) -> str:
+def html_page(equations: DerivedEquations, sections: list[Section]) -> str:
     """A page with bodies, states, parameters and the equations of sections, as MathML."""
     from armillary.model.parameter_descriptions import parameter_descriptions
 

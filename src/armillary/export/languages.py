@@ -15,7 +15,7 @@ from typing import Any
 
 from armillary.algebra.arguments import file_path
 from armillary.errors import ArmillaryError, nearest
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 
 LANGUAGES = {
     "c": "armillary.export.c",
@@ -28,7 +28,7 @@ LANGUAGES = {
 }
 
 
-def export(equations: Equations, language: str, path: str | os.PathLike[str], **options: Any) -> Path:
+def export(equations: DerivedEquations, language: str, path: str | os.PathLike[str], **options: Any) -> Path:
     """The equations written as a program of their own; the path of what was written."""
     if not isinstance(language, str) or language not in LANGUAGES:
         raise ArmillaryError(

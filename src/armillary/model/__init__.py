@@ -6,6 +6,6 @@ outputs, complete but not derived. Read ``system.py`` first, the core, then ``re
 """
 
 from armillary.model.body import Body, Point
-from armillary.model.system import System
+from armillary.model.system import Description
 
-__all__ = ["Body", "Point", "System"]
+__all__ = ["Body", "Description", "Point"]

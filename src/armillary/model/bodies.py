@@ -24,7 +24,7 @@ from armillary.model.reading.references import constant_reader, find_body, tripl
 from armillary.model.recording.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
-    from armillary.model.system import System
+    from armillary.model.system import Description
 
 ORIENT = Either((MATRIX, Turned(EXPRESSION)))
 INERTIA = Either((EXPRESSION, TRIPLE, ListOf(EXPRESSION, 6), MATRIX))
@@ -47,7 +47,7 @@ INERTIA = Either((EXPRESSION, TRIPLE, ListOf(EXPRESSION, 6), MATRIX))
     )
 )
 def body(
-    system: System,
+    system: Description,
     name: str,
     parent: Body | str | None = None,
     joint: JointType | None = None,
@@ -101,7 +101,7 @@ def body(
 
 
 def _assemble(
-    system: System, body: str, parent: str, kind: JointType, orient: Matrix | None
+    system: Description, body: str, parent: str, kind: JointType, orient: Matrix | None
 ) -> tuple[Assembly, tuple[Expr, ...], tuple[Expr, ...]]:
     made: dict[str, list[Expr]] = {"q": [], "u": []}
 
@@ -127,7 +127,7 @@ def _assemble(
     return assembly, q, u
 
 
-def make_acceleration(system: System, speed: Expr) -> None:
+def make_acceleration(system: Description, speed: Expr) -> None:
     """The symbol of the rate of a speed."""
     name = speed.data.name
     dimension = speed.dimension / TIME if speed.dimension is not None else None
@@ -138,14 +138,14 @@ def make_acceleration(system: System, speed: Expr) -> None:
     system.accelerations[speed] = dot
 
 
-def make_ground(system: System) -> Body:
+def make_ground(system: Description) -> Body:
     """The inertial body of a new system."""
     still = Vector({})
     return massless_body(system, "ground", None, Fixed(), Assembly((), ()), Frame("ground"), still, still)
 
 
 def massless_body(
-    system: System,
+    system: Description,
     name: str,
     parent: Body | None,
     joint: JointType,

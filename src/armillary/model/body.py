@@ -18,7 +18,7 @@ from armillary.model.recording.verbs import NoForm, verb
 if TYPE_CHECKING:
     from armillary.model.flexible.attachment import Flexible
     from armillary.model.flexible.part import FlexiblePart
-    from armillary.model.system import System
+    from armillary.model.system import Description
 
 
 class NoSuchPartError(ModelError, AttributeError):
@@ -70,7 +70,7 @@ class Body(_Part):
     centre, in body axes.
     """
 
-    system: System
+    system: Description
     name: str
     parent: Body | None
     joint: JointType

@@ -18,10 +18,10 @@ from armillary.algebra.units.dimension import (
 from armillary.algebra.units.units import parse_unit
 from armillary.model.signals.states import rate_dimension
 from armillary.model.space.attraction import GRAVITATION
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
-def parameter_units(system: System) -> dict[str, str]:
+def parameter_units(system: Description) -> dict[str, str]:
     """Units of every parameter, stated or deduced; empty where unknown. Contradictions are errors."""
     found = parameter_dimensions(system)
     return {
@@ -30,12 +30,12 @@ def parameter_units(system: System) -> dict[str, str]:
     }
 
 
-def parameter_dimensions(system: System) -> dict[Expr, Dimension]:
+def parameter_dimensions(system: Description) -> dict[Expr, Dimension]:
     """Dimensions of the symbols that were given none, as far as they can be deduced."""
     return deduce(_demands(system))
 
 
-def _demands(system: System) -> list[tuple[Expr, Dimension | None, str]]:
+def _demands(system: Description) -> list[tuple[Expr, Dimension | None, str]]:
     """Expressions with the dimensions that their places require."""
     demands: list[tuple[Expr, Dimension | None, str]] = []
     for body in system.bodies.values():
@@ -74,7 +74,7 @@ def _demands(system: System) -> list[tuple[Expr, Dimension | None, str]]:
     return demands
 
 
-def _space_demands(system: System) -> list[tuple[Expr, Dimension | None, str]]:
+def _space_demands(system: Description) -> list[tuple[Expr, Dimension | None, str]]:
     demands: list[tuple[Expr, Dimension | None, str]] = []
     for attractor in system.attractors.values():
         where = f"attractor '{attractor.name}'"

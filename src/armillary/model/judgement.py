@@ -15,27 +15,27 @@ from armillary.model.kinds import EXPRESSION
 from armillary.model.recording.verbs import ListForm, verb
 
 if TYPE_CHECKING:
-    from armillary.model.system import System
+    from armillary.model.system import Description
 
 SMALL, LARGE = 1, -1
 _WORDS = {SMALL: "small", LARGE: "large"}
 
 
 @verb(ListForm("small", EXPRESSION, "things"))
-def small(system: System, *things: Any) -> None:
+def small(system: Description, *things: Any) -> None:
     """Coordinates, speeds, parameters, memories or expressions that stay small: of first order, so that
     terms two orders above the leading ones of their sum are neglected."""
     _declare_order(system, things, SMALL)
 
 
 @verb(ListForm("large", EXPRESSION, "things"))
-def large(system: System, *things: Any) -> None:
+def large(system: Description, *things: Any) -> None:
     """Quantities that are large: of order −1, so that their product with a small one is of order zero, as
     the force of a stiff spring is."""
     _declare_order(system, things, LARGE)
 
 
-def judgements(system: System) -> dict[Expr, int]:
+def judgements(system: Description) -> dict[Expr, int]:
     """Declared orders by expression; the value of a prescribed speed has the order of the speed."""
     found = dict(system.smallness)
     for given in system.prescriptions.values():
@@ -44,7 +44,7 @@ def judgements(system: System) -> dict[Expr, int]:
     return found
 
 
-def _declare_order(system: System, things: tuple[Any, ...], order: int) -> None:
+def _declare_order(system: Description, things: tuple[Any, ...], order: int) -> None:
     word = _WORDS[order]
     if not things:
         raise ModelError(f"{word}() names nothing; give quantities, e.g. system.{word}('A.q1', 'A.u1')")
@@ -55,7 +55,7 @@ def _declare_order(system: System, things: tuple[Any, ...], order: int) -> None:
     system.smallness.update(dict.fromkeys(nodes, order))
 
 
-def _quantity_of(system: System, thing: Any, word: str) -> Expr:
+def _quantity_of(system: Description, thing: Any, word: str) -> Expr:
     """What a declaration is about: the quantity itself, without a number before it."""
     known = set(system.parameters)
     node = system.expression(thing, f"declared {word}")
@@ -77,7 +77,7 @@ def _quantity_of(system: System, thing: Any, word: str) -> Expr:
     return node
 
 
-def _check_euler_parameters(system: System, node: Expr, word: str) -> None:
+def _check_euler_parameters(system: Description, node: Expr, word: str) -> None:
     for body in system.bodies.values():
         for start in body.assembly.quaternions:
             if node in body.coordinates[start : start + 4]:
@@ -87,7 +87,7 @@ def _check_euler_parameters(system: System, node: Expr, word: str) -> None:
                 )
 
 
-def judge_joint(system: System, body: str, assembly: Assembly, variables: tuple[Expr, ...]) -> None:
+def judge_joint(system: Description, body: str, assembly: Assembly, variables: tuple[Expr, ...]) -> None:
     """All coordinates and speeds of a joint with small=True."""
     if assembly.quaternions:
         raise ModelError(

@@ -22,7 +22,7 @@ from armillary.algebra.walk import operands_first, symbols
 from armillary.model.body import Body
 from armillary.model.deduced_units import parameter_dimensions
 from armillary.model.records import Load
-from armillary.model.system import System
+from armillary.model.system import Description
 
 _AXES = "xyz"
 _UNNAMED = ("origin", "com")  # points that every body has, described as what they are
@@ -36,7 +36,7 @@ class _Place(NamedTuple):
     load: Load | None = None
 
 
-def parameter_descriptions(system: System) -> dict[str, str]:
+def parameter_descriptions(system: Description) -> dict[str, str]:
     """What every parameter means: as stated, else by the first place that uses it; empty where none does."""
     found = {name: node.data.about for name, node in system.parameters.items()}
     open_ones = {node for name, node in system.parameters.items() if not found[name]}
@@ -64,7 +64,7 @@ def _alone(expression: Expr) -> bool:
 # ------------------------------------------------------------------------------------------------- places
 
 
-def _places(system: System) -> Iterator[_Place]:
+def _places(system: Description) -> Iterator[_Place]:
     """Everything that a parameter may stand in, the most telling first."""
     for body in system.bodies.values():
         yield from _body_places(body)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from armillary.model.space.attraction import Attractor
 
 
-class System:
+class Description:
     """The description of a mechanical system. SI units unless ``units`` names another system."""
 
     def __init__(self, name: str, units: str = "SI") -> None:
@@ -113,4 +113,6 @@ class System:
     _deflection = attachment.deflection
 
 
-SystemType = TypeVar("SystemType", bound=System)  # the class that a reader of files makes, with all its verbs
+SystemType = TypeVar(
+    "SystemType", bound=Description
+)  # the class that a reader of files makes, with all its verbs

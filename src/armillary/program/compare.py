@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armillary.errors import ArmillaryError
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.program.cost import Operations
 from armillary.program.derive import derive
 from armillary.program.formalisms import FORMALISMS
@@ -27,7 +27,7 @@ class Costs(dict[str, Operations | str]):
     __repr__ = __str__
 
 
-def compare(system: System) -> Costs:
+def compare(system: Description) -> Costs:
     """Costs of the system by all formalisms."""
     found = Costs()
     for name in FORMALISMS:

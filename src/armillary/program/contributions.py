@@ -14,10 +14,10 @@ from armillary.mechanics.formalisms.contribution import Contribution
 from armillary.mechanics.tree.loads import applied_loads
 
 if TYPE_CHECKING:
-    from armillary.program.equations import Equations
+    from armillary.program.equations import DerivedEquations
 
 
-def contributions(equations: Equations) -> dict[str, Contribution]:
+def contributions(equations: DerivedEquations) -> dict[str, Contribution]:
     """A, B, C, D, v_trans and v_rot of every branch by its name, as expressions.
 
     They are made again as the derivation made them. Equal expressions are the same nodes, so these are the

@@ -13,13 +13,13 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import own_intermediates
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.mechanics.masses.massless import MotionWithoutMass
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.program.cost import Operations
-from armillary.program.equations import Equations, Stage
+from armillary.program.equations import DerivedEquations, Stage
 from armillary.program.sections import program_of
 from armillary.program.targets import Targets
 
-Kind = TypeVar("Kind", bound=Equations)
+Kind = TypeVar("Kind", bound=DerivedEquations)
 
 
 class Clock:
@@ -40,12 +40,12 @@ class Clock:
 class Derivation:
     """What every formalism starts from."""
 
-    system: System  # frozen
+    system: Description  # frozen
     declared: dict[Expr, int]  # orders of what the user declared small or large
     configuration: Configuration
     units: dict[str, str]  # of the parameters
     massless: list[MotionWithoutMass]  # motions that move no mass but for the constraints
-    again: Callable[..., Equations]  # derives the same system with other options
+    again: Callable[..., DerivedEquations]  # derives the same system with other options
     regroup: bool
     small: bool
     keep: int

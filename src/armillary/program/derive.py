@@ -11,14 +11,14 @@ from armillary.mechanics.masses.massless import check_masses
 from armillary.model.deduced_units import parameter_units
 from armillary.model.judgement import judgements
 from armillary.model.recording.snapshot import snapshot
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.program.derivation import Clock, Derivation, derivation
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms import formalism_named
 
 
 def derive(
-    system: System,
+    system: Description,
     formalism: str = "auto",
     *,
     regroup: bool = True,
@@ -28,7 +28,7 @@ def derive(
     configuration: Configuration | None = None,
     named: bool = False,
     check: bool = False,
-) -> Equations:
+) -> DerivedEquations:
     """The equations of motion of a system, by the named formalism or the cheapest of those worth trying.
 
     Momenta and redundant coordinates have states of their own, so "auto" leaves them to who asks for them.

@@ -12,7 +12,7 @@ from armillary.algebra.functions import absolute, maximum
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.model.unit_system import default_value, state_factor
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 
 _LEAST = 1e-3  # of a parameter's default, or of 1: its size where it is smaller in a run
 
@@ -38,7 +38,7 @@ class Direction:
         return str(self.symbol.data.role)
 
 
-def directions(equations: Equations, to: Sequence[Any]) -> tuple[Direction, ...]:
+def directions(equations: DerivedEquations, to: Sequence[Any]) -> tuple[Direction, ...]:
     """Parameters and initial values by name; unknown ones, and ones named twice, are errors."""
     names = [str(name) for name in to]
     if not names:
@@ -48,7 +48,7 @@ def directions(equations: Equations, to: Sequence[Any]) -> tuple[Direction, ...]
     return tuple(_direction(equations, name) for name in names)
 
 
-def _direction(equations: Equations, name: str) -> Direction:
+def _direction(equations: DerivedEquations, name: str) -> Direction:
     system, plain = equations.system, equations.reduction.plain
     if name in system.parameters:
         node = system.parameters[name]
@@ -74,7 +74,7 @@ def _direction(equations: Equations, name: str) -> Direction:
     return Direction(name, s, s.data.units or "", state_factor(s), UNIT)
 
 
-def outputs_of(equations: Equations, of: Sequence[str] | None) -> tuple[str, ...]:
+def outputs_of(equations: DerivedEquations, of: Sequence[str] | None) -> tuple[str, ...]:
     """Names of outputs, checked; None: coordinates, speeds, states and the model's own."""
     known = [c.name for c in equations.targets.columns]
     if of is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from armillary.algebra.neglected import NeglectedTerms
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.program.cost import Operations
 from armillary.program.listing import listing, report
 from armillary.program.passes.sequence import Gain
@@ -49,10 +49,10 @@ class Considered:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Equations:
+class DerivedEquations:
     """The derived equations of a system, as a program."""
 
-    system: System
+    system: Description
     formalism: str
     program: Program
     targets: Targets

@@ -8,9 +8,9 @@ from functools import partial
 
 from armillary.algebra.expression import Expr
 from armillary.errors import ModelError, nearest
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.program.derivation import Derivation
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.program.tree_equations import derive_tree
 
 
@@ -20,12 +20,12 @@ class Formalism:
 
     name: str
     about: str
-    equations: Callable[[Derivation], Equations]
+    equations: Callable[[Derivation], DerivedEquations]
     judgement: str = ""  # why it takes nothing that is declared small or large; "" where it does
     axes: bool = False  # whether angular momenta have axes to choose
     partial_modes: bool = False  # whether it takes complex modes that move in more real shapes than there are
 
-    def check_system(self, system: System) -> None:
+    def check_system(self, system: Description) -> None:
         """An error for a system that this formalism does not take."""
         if not system.speeds:
             raise ModelError(
@@ -51,19 +51,19 @@ class Formalism:
 # Formalisms that a derivation does not use are not imported: a tenth of a second when a program starts.
 
 
-def _momentum(d: Derivation) -> Equations:
+def _momentum(d: Derivation) -> DerivedEquations:
     from armillary.program.momentum import derive_momentum
 
     return derive_momentum(d)
 
 
-def _redundant(d: Derivation) -> Equations:
+def _redundant(d: Derivation) -> DerivedEquations:
     from armillary.program.redundant import derive_redundant
 
     return derive_redundant(d)
 
 
-def _jpl(d: Derivation, formulation: str) -> Equations:
+def _jpl(d: Derivation, formulation: str) -> DerivedEquations:
     from armillary.program.jpl import derive_appendages
 
     return derive_appendages(d, formulation)

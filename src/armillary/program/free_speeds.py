@@ -32,13 +32,13 @@ from armillary.mechanics.tree.rigid_inertia import point_mass_inertia
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree
 from armillary.model.body import Body
 from armillary.model.joints import Drift
-from armillary.model.system import System
-from armillary.program.momentum import ConvertedEquations
+from armillary.model.system import Description
+from armillary.program.momentum import DerivedConvertedEquations
 from armillary.program.targets import Stepping, Targets, targets
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FreeSpeedEquations(ConvertedEquations):
+class DerivedFreeSpeedEquations(DerivedConvertedEquations):
     """Equations of motion in coordinates and chosen speeds."""
 
 
@@ -53,7 +53,7 @@ class Chosen:
     words: str
 
 
-def choices(system: System, reduction: Reduction, *, regrouped: bool) -> list[Chosen]:
+def choices(system: Description, reduction: Reduction, *, regrouped: bool) -> list[Chosen]:
     """The other states that are worth a trial; none with constraints or small variables."""
     if system.constraints or reduction.plain.truncation is not None:
         return []
@@ -89,7 +89,11 @@ def _centre(tree: Tree, body: Body) -> Triple:
 
 
 def _chosen(
-    system: System, reduction: Reduction, bodies: Sequence[Body], axes: str, centres: Mapping[str, Triple]
+    system: Description,
+    reduction: Reduction,
+    bodies: Sequence[Body],
+    axes: str,
+    centres: Mapping[str, Triple],
 ) -> Chosen:
     tree = reduction.tree
     states: dict[int, Expr] = {}
@@ -119,7 +123,7 @@ def _chosen(
     return Chosen(replace(reduction, tree=tree, plain=plain), states, speeds, by_speeds, words)
 
 
-def _symbol(system: System, index: int, body: Body, axes: str, c: Triple) -> Expr:
+def _symbol(system: Description, index: int, body: Body, axes: str, c: Triple) -> Expr:
     u = system.speeds[index].data
     where = "origin" if all(map(is_zero, c)) else "composite mass centre"
     about = f"state for {u.name}: velocity of {body.name}'s {where} in {axes} axes"
@@ -156,7 +160,7 @@ def _with_link(tree: Tree, index: int, link: Link, c: Triple) -> Tree:
     return replace(tree, links=tuple(links), placements=placements)
 
 
-def chosen_targets(system: System, rates: Mapping[int, Any], chosen: Chosen) -> Targets:
+def chosen_targets(system: Description, rates: Mapping[int, Any], chosen: Chosen) -> Targets:
     """Root expressions of all sections, for rates of the states by index."""
     reduction, plain = chosen.reduction, chosen.reduction.plain
     free = [system.speeds.index(u) for u in reduction.independent(system)]
@@ -189,7 +193,7 @@ def chosen_targets(system: System, rates: Mapping[int, Any], chosen: Chosen) -> 
     )
 
 
-def described(system: System, chosen: Chosen) -> dict[int, Expr]:
+def described(system: Description, chosen: Chosen) -> dict[int, Expr]:
     """The description's speeds as symbols, by index."""
     plain = chosen.reduction.plain
     bare = plain.knowing({system.speeds[i]: _bare(system.speeds[i]) for i in chosen.states})

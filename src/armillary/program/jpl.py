@@ -17,21 +17,21 @@ from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system
 from armillary.mechanics.formalisms.jpl.rates import AppendageRates, appendage_rates
 from armillary.model.signals.states import state_rates
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.program.derivation import Derivation
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.program.targets import Column, Targets, targets
 
 
-def derive_appendages(d: Derivation, formulation: str) -> Equations:
+def derive_appendages(d: Derivation, formulation: str) -> DerivedEquations:
     """Equations by one of the formulations."""
     wanted, reduction = appendage_targets(d.system, d.configuration, formulation)
     d.clock.stage(formulation)
-    return d.finish(Equations, formulation, wanted, reduction, {"small": False})
+    return d.finish(DerivedEquations, formulation, wanted, reduction, {"small": False})
 
 
 def appendage_targets(
-    system: System, configuration: Configuration, formalism: str
+    system: Description, configuration: Configuration, formalism: str
 ) -> tuple[Targets, Reduction]:
     """Root expressions of all sections, with the setting that they were read in."""
     if system.armatures:
@@ -75,7 +75,7 @@ def appendage_targets(
     )
 
 
-def _check_events(system: System, found: AppendageRates, formalism: str) -> None:
+def _check_events(system: Description, found: AppendageRates, formalism: str) -> None:
     """Errors for events that would change complex modes, whose states are not speeds."""
     for event in system.events.values():
         for state in event.changes:
@@ -96,7 +96,7 @@ def _kept(state: Expr, value: Expr, found: AppendageRates, reduction: Reduction)
     return reduction.plain(state) if state in found.states else value
 
 
-def _columns(system: System, found: AppendageRates) -> list[Column]:
+def _columns(system: Description, found: AppendageRates) -> list[Column]:
     """The angular momentum, and torques of prescribed hinges."""
     units, about = system.units.unit_text(MOMENT * TIME), "about the system's mass centre"
     H = [as_expr(x) for x in found.momentum]

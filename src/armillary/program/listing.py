@@ -14,7 +14,7 @@ from armillary.program.passes import Graph
 from armillary.program.program import Section
 
 if TYPE_CHECKING:
-    from armillary.program.equations import Equations
+    from armillary.program.equations import DerivedEquations
 
 
 class Text(str):
@@ -24,7 +24,7 @@ class Text(str):
         return str(self)
 
 
-def listing(equations: Equations, section: str) -> Text:
+def listing(equations: DerivedEquations, section: str) -> Text:
     """One section: a heading with its cost, then an assignment per line."""
     sections = {s.name: s for s in equations.program.sections()}
     if not isinstance(section, str) or section not in sections:
@@ -85,7 +85,7 @@ def _fresh(stem: str, taken: set[str], numbers: dict[str, int]) -> str:
     return name
 
 
-def _constraint_lines(equations: Equations) -> list[str]:
+def _constraint_lines(equations: DerivedEquations) -> list[str]:
     """Each constraint with the speed that it eliminates, or that it says nothing new; given and locked
     speeds.
     """
@@ -106,7 +106,7 @@ def _constraint_lines(equations: Equations) -> list[str]:
     return lines
 
 
-def report(equations: Equations) -> Text:
+def report(equations: DerivedEquations) -> Text:
     """A page about a derivation: bodies, cost by section, gains by pass, seconds by stage."""
     system = equations.system
     lines = [f"{system.name}: {len(system.bodies)} bodies, {equations.freedom}", ""]

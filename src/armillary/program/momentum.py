@@ -40,9 +40,9 @@ from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import Wrench, applied_loads
 from armillary.mechanics.tree.regroup import regroup
 from armillary.mechanics.tree.tree import Tree
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.program.derivation import Derivation
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.targets import Column, Stepping, Targets, targets
 
@@ -53,7 +53,7 @@ _FEW = 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConvertedEquations(Equations):
+class DerivedConvertedEquations(DerivedEquations):
     """Equations of motion in coordinates and what speeds are converted to; runs start from the speeds."""
 
     solved: tuple[Expr, ...] = ()  # speeds that are functions of the state
@@ -65,7 +65,7 @@ class ConvertedEquations(Equations):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MomentumEquations(ConvertedEquations):
+class DerivedMomentumEquations(DerivedConvertedEquations):
     """Equations of motion in coordinates and momenta."""
 
     conjugate: tuple[Expr, ...] = ()  # momenta conjugate to these, from coordinates and speeds
@@ -88,7 +88,7 @@ class MomentumEquations(ConvertedEquations):
 AXES = ("ground", "body")
 
 
-def derive_momentum(d: Derivation) -> MomentumEquations:
+def derive_momentum(d: Derivation) -> DerivedMomentumEquations:
     """Equations in coordinates and momenta."""
     system = d.system
     if d.axes not in AXES:
@@ -103,7 +103,7 @@ def derive_momentum(d: Derivation) -> MomentumEquations:
     wanted, more = momentum_targets(system, reduction, d.configuration, regrouped=d.regroup, axes=d.axes)
     d.clock.stage("momentum")
     options = {"regroup": d.regroup, "small": False, "axes": d.axes}
-    return d.finish(MomentumEquations, "momentum", wanted, more.pop("reduction"), options, **more)
+    return d.finish(DerivedMomentumEquations, "momentum", wanted, more.pop("reduction"), options, **more)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ class _Form:
 
 
 def momentum_targets(
-    system: System,
+    system: Description,
     reduction: Reduction,
     configuration: Configuration,
     *,
@@ -169,7 +169,12 @@ def momentum_targets(
 
 
 def _form(
-    system: System, reduction: Reduction, configuration: Configuration, regrouped: bool, way: str, axes: str
+    system: Description,
+    reduction: Reduction,
+    configuration: Configuration,
+    regrouped: bool,
+    way: str,
+    axes: str,
 ) -> _Form:
     def planted(plain: Undimensioned) -> Tree:
         tree = build_tree(system, plain, given=reduction.given, split_free_bodies=True)
@@ -259,7 +264,7 @@ def _of_roots(
     return found
 
 
-def _names(system: System, tree: Tree, roots: Sequence[Root]) -> dict[int, str]:
+def _names(system: Description, tree: Tree, roots: Sequence[Root]) -> dict[int, str]:
     """Names of momenta: "p(A.u1)", and "momentum x", "angular momentum x" of what hangs on a root."""
     names = {i: f"p({u.data.name})" for i, u in enumerate(system.speeds)}
     alone = sum(link.parent < 0 for link in tree.links) == 1
@@ -270,30 +275,30 @@ def _names(system: System, tree: Tree, roots: Sequence[Root]) -> dict[int, str]:
     return names
 
 
-def _symbol(system: System, index: int, name: str) -> Expr:
+def _symbol(system: Description, index: int, name: str) -> Expr:
     return symbol(name, owner=system.identity, units=_units(system, index), about=_about(system, index, name))
 
 
-def _units(system: System, index: int) -> str:
+def _units(system: Description, index: int) -> str:
     dimension = system.speeds[index].dimension
     return "" if dimension is None else system.units.unit_text(ENERGY / dimension)
 
 
-def _about(system: System, index: int, name: str) -> str:
+def _about(system: Description, index: int, name: str) -> str:
     if name.startswith("p("):
         return f"momentum conjugate to {system.speeds[index].data.name}"
     about = "" if name.startswith("momentum") else ", about the mass centre or the point that is held"
     return f"{name}: of all that hangs there, in the ground's axes{about}"
 
 
-def _columns(system: System, form: _Form) -> list[Column]:
+def _columns(system: Description, form: _Form) -> list[Column]:
     return [
         Column(name, _units(system, i), _about(system, i, name), value)
         for i, (name, value) in form.shown.items()
     ]
 
 
-def _accelerations(system: System, form: _Form) -> dict[int, Any]:
+def _accelerations(system: Description, form: _Form) -> dict[int, Any]:
     """u̇ of all speeds by index: along the rates of the state, and given ones as they are."""
     along = _coordinate_rates(system, form.reduction, form.reduction.plain)
     along |= {p: form.rates[i] for i, p in form.p.items()}
@@ -302,7 +307,7 @@ def _accelerations(system: System, form: _Form) -> dict[int, Any]:
     return found | given
 
 
-def _coordinate_rates(system: System, reduction: Reduction, plain: Undimensioned) -> dict[Expr, Expr]:
+def _coordinate_rates(system: Description, reduction: Reduction, plain: Undimensioned) -> dict[Expr, Expr]:
     """Rates of time and of all coordinates that are not given."""
     moving = {plain(q): plain(system.rates[q]) for q in reduction.coordinates(system)}
     return {plain(system.time): UNIT, **moving}

@@ -27,9 +27,9 @@ from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.mechanics.formalisms.redundant.equations import Redundant, redundant_equations
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.signals.states import state_rates
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.program.derivation import Derivation
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.program.targets import Column, Stepping, Targets, columns, normalised
 
 # σ of the exact equations, in units of 1/(total mass): far above rounding, so that redundant constraints
@@ -38,7 +38,7 @@ EXACT = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RedundantEquations(Equations):
+class DerivedRedundantEquations(DerivedEquations):
     """Equations of motion in redundant coordinates."""
 
     redundant: Redundant | None = None
@@ -56,19 +56,19 @@ class RedundantEquations(Equations):
         return f"{len(self.speeds)} speeds under {len(self.constraints)} constraints"
 
 
-def derive_redundant(d: Derivation) -> RedundantEquations:
+def derive_redundant(d: Derivation) -> DerivedRedundantEquations:
     """Equations in absolute coordinates with multipliers."""
     plain = Undimensioned()
     wanted, redundant = redundant_targets(d.system, plain)
     d.clock.stage("redundant")
     reduction = Reduction(Tree((), (0, 0, 0), {}), plain, d.system.prescriptions)
     return d.finish(
-        RedundantEquations, "redundant", wanted, reduction, {}, configuration=Configuration(),
+        DerivedRedundantEquations, "redundant", wanted, reduction, {}, configuration=Configuration(),
         redundant=redundant,
     )  # fmt: skip
 
 
-def redundant_targets(system: System, plain: Undimensioned) -> tuple[Targets, Redundant]:
+def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Targets, Redundant]:
     """Root expressions of all sections."""
     r = redundant_equations(system, plain)
     softness = as_expr(EXACT) / r.total_mass
@@ -153,7 +153,7 @@ def redundant_targets(system: System, plain: Undimensioned) -> tuple[Targets, Re
     return wanted, r
 
 
-def _forces(system: System, r: Redundant, plain: Undimensioned) -> dict[Expr, Expr]:
+def _forces(system: Description, r: Redundant, plain: Undimensioned) -> dict[Expr, Expr]:
     """What keeps constraints and given speeds, λ, for the symbols that outputs may hold."""
     by_name = {row.name: -m for row, m in zip(r.rows, r.multipliers, strict=True)}
     found = {plain(c.force): by_name[c.name] for c in system.constraints.values()}
@@ -164,7 +164,7 @@ def _forces(system: System, r: Redundant, plain: Undimensioned) -> dict[Expr, Ex
 
 
 def _stepping(
-    system: System, r: Redundant, plain: Undimensioned, own: dict[Expr, Expr]
+    system: Description, r: Redundant, plain: Undimensioned, own: dict[Expr, Expr]
 ) -> tuple[Stepping, ...]:
     found = dict(zip((*r.accelerations, *r.multipliers), r.solution, strict=True))
     given: dict[Expr, Expr] = {}

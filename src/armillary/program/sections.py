@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import Undimensioned, symbols
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.passes.sequence import Gain, improve
 from armillary.program.program import Program, section
@@ -14,7 +14,7 @@ from armillary.program.targets import Targets
 
 
 def program_of(
-    system: System, wanted: Targets, plain: Undimensioned, *, check: bool = False
+    system: Description, wanted: Targets, plain: Undimensioned, *, check: bool = False
 ) -> tuple[Program, list[Gain]]:
     """All sections, improved one by one over shared constants; with ``check``, tested after every pass."""
     constants = Constants(taken=system.parameters)

@@ -31,21 +31,21 @@ from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import symbols, transform
 from armillary.errors import ArmillaryError, ExpressionError
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.model.unit_system import default_value
 from armillary.program.derivation import derivation
 from armillary.program.directions import Direction, directions, outputs_of, quotient
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.program.jumps import JumpSearch
 from armillary.program.sections import program_of
 from armillary.program.targets import INTERNAL_EVENTS, Column, Targets
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SensitiveEquations(Equations):
+class DerivedSensitiveEquations(DerivedEquations):
     """Equations of motion with the derivatives of the motion as further states."""
 
-    plain: Equations | None = None  # the same without derivatives
+    plain: DerivedEquations | None = None  # the same without derivatives
     directions: tuple[Direction, ...] = ()
     of: tuple[str, ...] = ()  # outputs whose derivatives are outputs
     remembered: tuple[int, ...] = ()  # places of memories that have derivatives
@@ -65,12 +65,12 @@ def derivative_name(of: str, to: str) -> str:
 
 
 def sensitive_equations(
-    equations: Equations,
+    equations: DerivedEquations,
     to: Sequence[Any],
     of: Sequence[str] | None = None,
     *,
     ignore_jumps: bool = False,
-) -> SensitiveEquations:
+) -> DerivedSensitiveEquations:
     """The equations with derivatives ``of`` outputs (None: coordinates, speeds and those of the model) ``to``
     parameters and initial values, by name. Rates that jump are refused unless ``ignore_jumps``.
     """
@@ -83,13 +83,13 @@ def sensitive_equations(
             program, gains = program_of(equations.system, wanted, equations.reduction.plain)
     except ExpressionError as error:
         raise ArmillaryError(f"'{equations.system.name}' has no sensitivities: {error}") from error
-    shared = {f.name: getattr(equations, f.name) for f in fields(Equations)}
+    shared = {f.name: getattr(equations, f.name) for f in fields(DerivedEquations)}
     shared |= {"program": program, "targets": wanted, "gains": tuple(gains)}
     more |= {"plain": equations, "directions": found, "of": names, "ignore_jumps": ignore_jumps}
-    return SensitiveEquations(**shared, **more)
+    return DerivedSensitiveEquations(**shared, **more)
 
 
-def _check(equations: Equations) -> None:
+def _check(equations: DerivedEquations) -> None:
     """Errors for what has no derivatives in this form."""
     if equations.absolute:
         raise ArmillaryError(
@@ -124,7 +124,7 @@ def _check(equations: Equations) -> None:
 
 
 def _targets(
-    equations: Equations, asked: Sequence[Direction], of: Sequence[str], ignore_jumps: bool
+    equations: DerivedEquations, asked: Sequence[Direction], of: Sequence[str], ignore_jumps: bool
 ) -> tuple[Targets, dict[str, Any]]:
     """Root expressions of all sections, and what the equations hold besides."""
     t = equations.targets
@@ -159,7 +159,7 @@ def _picked(values: Sequence[Expr], places: Sequence[int]) -> list[Expr]:
 class _Along:
     """The derivatives of state and memory by one parameter or initial value, as symbols and as they count."""
 
-    def __init__(self, equations: Equations, direction: Direction, remembered: Sequence[int]) -> None:
+    def __init__(self, equations: DerivedEquations, direction: Direction, remembered: Sequence[int]) -> None:
         t, system = equations.targets, equations.system
         self.direction = direction
 
@@ -222,7 +222,7 @@ def _on_sphere(t: Targets, moving: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
     return found
 
 
-def _moving(t: Targets, asked: Sequence[Direction], system: System) -> dict[Expr, Expr]:
+def _moving(t: Targets, asked: Sequence[Direction], system: Description) -> dict[Expr, Expr]:
     """All that can move: the state, what is asked for, and memories that depend on these, directly or through
     others; each with a symbol for its rate.
     """
@@ -251,7 +251,7 @@ def _moving(t: Targets, asked: Sequence[Direction], system: System) -> dict[Expr
 class JumpCheck:
     """Whether rates jump: what a jump adds to the derivatives is not in the equations."""
 
-    def __init__(self, equations: Equations, moving: Mapping[Expr, Expr]) -> None:
+    def __init__(self, equations: DerivedEquations, moving: Mapping[Expr, Expr]) -> None:
         t, system, self._plain = equations.targets, equations.system, equations.reduction.plain
         self._system = system
         lasting = dict.fromkeys([*t.integrated, t.time], 0.0)
@@ -281,7 +281,7 @@ class JumpCheck:
         )
 
 
-def jump_check(equations: SensitiveEquations) -> JumpCheck | None:
+def jump_check(equations: DerivedSensitiveEquations) -> JumpCheck | None:
     """The check for the parameters of a run; None where there is nothing to look for."""
     plain = equations.plain
     if plain is None or equations.ignore_jumps:

@@ -17,7 +17,7 @@ from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.constraints.sizes import speed_kind
 from armillary.model.records import Event
 from armillary.model.signals.states import state_rates
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.model.unit_system import state_factor
 
 
@@ -72,7 +72,7 @@ class Targets:
         return (*self.coordinates, *self.speeds, *self.states)
 
 
-def targets(system: System, speed_rates: Mapping[int, Any], reduction: Reduction) -> Targets:
+def targets(system: Description, speed_rates: Mapping[int, Any], reduction: Reduction) -> Targets:
     """Root expressions of a system whose speeds have these rates (by index among all its speeds)."""
     plain = reduction.plain
     accelerations = {
@@ -136,7 +136,7 @@ def targets(system: System, speed_rates: Mapping[int, Any], reduction: Reduction
     )
 
 
-def _sizes(system: System, reduction: Reduction, corrected: Sequence[Expr]) -> tuple[Expr, ...]:
+def _sizes(system: Description, reduction: Reduction, corrected: Sequence[Expr]) -> tuple[Expr, ...]:
     """Sizes of the coordinates that are corrected, then of all speeds."""
     if not reduction.rows:
         return ()
@@ -144,7 +144,7 @@ def _sizes(system: System, reduction: Reduction, corrected: Sequence[Expr]) -> t
     return tuple(as_expr(reduction.sizes[kind]) for kind in kinds)
 
 
-def check_rates(system: System, rates: Iterable[Any], plain: Undimensioned) -> None:
+def check_rates(system: Description, rates: Iterable[Any], plain: Undimensioned) -> None:
     """An error for loads that depend on reactions, which depend on the accelerations that loads give."""
     stand_ins = {plain(s) for s in placeholders(system)}
     found = symbols(*(rate for rate in rates if isinstance(rate, Expr))) if stand_ins else []
@@ -186,7 +186,7 @@ def _switching(reduction: Reduction) -> list[Event]:
     ]
 
 
-def columns(system: System) -> list[Column]:
+def columns(system: Description) -> list[Column]:
     """Coordinates, speeds, states, memories, loads and the user's outputs, each once by name; the user's
     definition wins.
     """
@@ -208,7 +208,7 @@ def columns(system: System) -> list[Column]:
     return list(found.values())
 
 
-def _quaternions(system: System, coordinates: list[Expr]) -> list[int]:
+def _quaternions(system: Description, coordinates: list[Expr]) -> list[int]:
     index = {q: i for i, q in enumerate(coordinates)}
     return [
         index[body.coordinates[start]]

@@ -27,9 +27,9 @@ from armillary.mechanics.tree.speed_rates import speed_rates
 from armillary.mechanics.tree.tree import Tree
 from armillary.mechanics.tree.uncouple import uncouple
 from armillary.model.joints import Drift
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.program.derivation import Clock, Derivation
-from armillary.program.equations import Considered, Equations
+from armillary.program.equations import Considered, DerivedEquations
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.schedule import critical_path
 from armillary.program.small_quantities import (
@@ -92,7 +92,7 @@ RATES: dict[str, Callable[[Reduction, AppliedLoads], dict[int, Any]]] = {
 }
 
 
-def derive_tree(d: Derivation, formalism: str) -> Equations:
+def derive_tree(d: Derivation, formalism: str) -> DerivedEquations:
     """Equations by one of these formalisms, or by the cheapest one for "auto"."""
     system, clock = d.system, d.clock
     plain = reader(d.declared, d.keep)
@@ -117,11 +117,11 @@ def derive_tree(d: Derivation, formalism: str) -> Equations:
     judged = _judged(d.declared, plain, best)
     check_vanished(judged, best.targets, lambda: d.again(formalism=best.formalism, small=False).targets)
     made: dict[str, Any] = {"judged": judged, "considered": tuple(considered)}
-    kind: type[Equations] = Equations
+    kind: type[DerivedEquations] = DerivedEquations
     if best.chosen is not None:
-        from armillary.program.free_speeds import FreeSpeedEquations, described
+        from armillary.program.free_speeds import DerivedFreeSpeedEquations, described
 
-        own, kind = described(system, best.chosen), FreeSpeedEquations
+        own, kind = described(system, best.chosen), DerivedFreeSpeedEquations
         reduction = best.chosen.reduction
         made["solved"] = tuple(own[system.speeds.index(u)] for u in reduction.independent(system))
     options = {"regroup": d.regroup, "small": d.small, "keep": d.keep, "named": d.named}
@@ -136,7 +136,7 @@ class _Candidate:
     chosen: Chosen | None = None  # other states than the description's speeds
 
 
-def _choices(system: System, reduction: Reduction, regrouped: bool) -> list[Chosen]:
+def _choices(system: Description, reduction: Reduction, regrouped: bool) -> list[Chosen]:
     """Other states in place of the speeds of free bodies that leave this to the derivation."""
     steps = [step for body in system.bodies.values() for step in body.assembly.steps]
     if not any(isinstance(step, Drift) and step.chosen for step in steps):
@@ -146,7 +146,7 @@ def _choices(system: System, reduction: Reduction, regrouped: bool) -> list[Chos
     return choices(system, reduction, regrouped=regrouped)
 
 
-def _chosen_candidate(name: str, system: System, chosen: Chosen, clock: Clock) -> _Candidate:
+def _chosen_candidate(name: str, system: Description, chosen: Chosen, clock: Clock) -> _Candidate:
     from armillary.program.free_speeds import chosen_targets
 
     reduction = chosen.reduction
@@ -157,7 +157,7 @@ def _chosen_candidate(name: str, system: System, chosen: Chosen, clock: Clock) -
 
 
 def _candidate(
-    name: str, loads: AppliedLoads, system: System, reduction: Reduction, clock: Clock
+    name: str, loads: AppliedLoads, system: Description, reduction: Reduction, clock: Clock
 ) -> _Candidate:
     def wanted_of() -> Targets:
         rates = speed_rates(reduction.tree, RATES[name](reduction, loads))

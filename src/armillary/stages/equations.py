@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from armillary.stages.model import ConvertedModel, Model, MomentumModel, RedundantModel, SensitiveModel
 
 
-class Equations(derived.Equations):
+class Equations(derived.DerivedEquations):
     """The derived equations of a system, as a program."""
 
     def compile(self, backend: str = "llvm") -> Model:
@@ -30,7 +30,7 @@ class Equations(derived.Equations):
         return export(self, language, path, **options)
 
 
-class FreeSpeedEquations(Equations, free_speeds.FreeSpeedEquations):
+class FreeSpeedEquations(Equations, free_speeds.DerivedFreeSpeedEquations):
     """Equations of motion in coordinates and velocities of free bodies that the derivation chose."""
 
     def compile(self, backend: str = "llvm") -> ConvertedModel:
@@ -38,7 +38,7 @@ class FreeSpeedEquations(Equations, free_speeds.FreeSpeedEquations):
         return cast("ConvertedModel", super().compile(backend))
 
 
-class MomentumEquations(Equations, momentum.MomentumEquations):
+class MomentumEquations(Equations, momentum.DerivedMomentumEquations):
     """Equations of motion in coordinates and momenta."""
 
     def compile(self, backend: str = "llvm") -> MomentumModel:
@@ -46,7 +46,7 @@ class MomentumEquations(Equations, momentum.MomentumEquations):
         return cast("MomentumModel", super().compile(backend))
 
 
-class RedundantEquations(Equations, redundant.RedundantEquations):
+class RedundantEquations(Equations, redundant.DerivedRedundantEquations):
     """Equations of motion in redundant coordinates."""
 
     def compile(self, backend: str = "llvm") -> RedundantModel:
@@ -54,7 +54,7 @@ class RedundantEquations(Equations, redundant.RedundantEquations):
         return cast("RedundantModel", super().compile(backend))
 
 
-class SensitiveEquations(Equations, sensitivity.SensitiveEquations):
+class SensitiveEquations(Equations, sensitivity.DerivedSensitiveEquations):
     """Equations of motion with the derivatives of the motion as further states."""
 
     def compile(self, backend: str = "llvm") -> SensitiveModel:
@@ -62,16 +62,16 @@ class SensitiveEquations(Equations, sensitivity.SensitiveEquations):
         return cast("SensitiveModel", super().compile(backend))
 
 
-KINDS: dict[type[derived.Equations], type[Equations]] = {
-    derived.Equations: Equations,
-    free_speeds.FreeSpeedEquations: FreeSpeedEquations,
-    momentum.MomentumEquations: MomentumEquations,
-    redundant.RedundantEquations: RedundantEquations,
-    sensitivity.SensitiveEquations: SensitiveEquations,
+KINDS: dict[type[derived.DerivedEquations], type[Equations]] = {
+    derived.DerivedEquations: Equations,
+    free_speeds.DerivedFreeSpeedEquations: FreeSpeedEquations,
+    momentum.DerivedMomentumEquations: MomentumEquations,
+    redundant.DerivedRedundantEquations: RedundantEquations,
+    sensitivity.DerivedSensitiveEquations: SensitiveEquations,
 }
 
 
-def with_verbs(equations: derived.Equations) -> Equations:
+def with_verbs(equations: derived.DerivedEquations) -> Equations:
     """Equations as a user holds them."""
     if isinstance(equations, Equations):
         return equations
@@ -79,7 +79,7 @@ def with_verbs(equations: derived.Equations) -> Equations:
 
 
 def _compiled(
-    equations: derived.Equations, backend: str = "llvm", *, base: CompiledModel | None = None
+    equations: derived.DerivedEquations, backend: str = "llvm", *, base: CompiledModel | None = None
 ) -> Model:
     """Equations as a model that a user holds, and with it all others that are made of the same system."""
     from armillary.runtime.models.compiling import compile_equations

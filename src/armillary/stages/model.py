@@ -115,7 +115,7 @@ class Model(compiled.CompiledModel):
         )  # fmt: skip
 
 
-class ConvertedModel(Model, converted.ConvertedModel):
+class ConvertedModel(Model, converted.CompiledConvertedModel):
     """One system's equations as machine code; a state is [coordinates, what the speeds are converted to], and
     ``derivatives`` are their rates.
     """
@@ -123,7 +123,7 @@ class ConvertedModel(Model, converted.ConvertedModel):
     equations: Any
 
 
-class MomentumModel(Model, converted.MomentumModel):
+class MomentumModel(Model, converted.CompiledMomentumModel):
     """One system's equations as machine code; a state is [coordinates, momenta], and ``derivatives`` are
     their rates.
     """
@@ -131,7 +131,7 @@ class MomentumModel(Model, converted.MomentumModel):
     equations: Any
 
 
-class RedundantModel(Model, redundant_models.RedundantModel):
+class RedundantModel(Model, redundant_models.CompiledRedundantModel):
     """One system's equations in redundant coordinates as machine code.
 
     A state is [coordinates, speeds, states] by the names of ``coordinate_names``, ``speed_names`` and
@@ -143,16 +143,16 @@ class RedundantModel(Model, redundant_models.RedundantModel):
     equations: Any
 
 
-class SensitiveModel(Model, sensitive_models.SensitiveModel):
+class SensitiveModel(Model, sensitive_models.CompiledSensitiveModel):
     """One system's equations and their derivatives as machine code."""
 
     equations: Any
 
 
 KINDS: compiling.ModelKinds = {
-    derived.Equations: Model,
-    momentum.ConvertedEquations: ConvertedModel,
-    momentum.MomentumEquations: MomentumModel,
-    redundant.RedundantEquations: RedundantModel,
-    sensitivity.SensitiveEquations: SensitiveModel,
+    derived.DerivedEquations: Model,
+    momentum.DerivedConvertedEquations: ConvertedModel,
+    momentum.DerivedMomentumEquations: MomentumModel,
+    redundant.DerivedRedundantEquations: RedundantModel,
+    sensitivity.DerivedSensitiveEquations: SensitiveModel,
 }

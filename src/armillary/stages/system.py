@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from armillary.stages.equations import Equations
 
 
-class System(description.System):
+class System(description.Description):
     """A mechanical system under description. SI units unless ``units`` names another system."""
 
     imported: Imported | None

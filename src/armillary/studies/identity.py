@@ -17,7 +17,7 @@ import numpy as np
 from armillary.errors import ArmillaryError, ModelError
 from armillary.files.model.save import save
 from armillary.llvm.sections import llvm_text
-from armillary.program.sensitivity import SensitiveEquations
+from armillary.program.sensitivity import DerivedSensitiveEquations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.stages import System, load
 from armillary.studies.store.folder import Folder
@@ -47,7 +47,7 @@ def identity(model: CompiledModel) -> dict[str, Any]:
         **_default_values(model),
         "probed": _values_near_start(model),
     }
-    if isinstance(equations, SensitiveEquations):
+    if isinstance(equations, DerivedSensitiveEquations):
         to = [direction.name for direction in equations.directions]
         found["sensitivities"] = {"to": to, "of": list(equations.of), "ignore_jumps": equations.ignore_jumps}
     return found

@@ -19,10 +19,10 @@ from armillary.export.text.folder import write_folder
 from armillary.export.text.runfile import example_run
 from armillary.export.text.source import Source, source
 from armillary.export.text.template import fill, template
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 
 
-def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """A folder with the system's program in C."""
     return write_folder(path, program_files(source(equations)), force=force)
 

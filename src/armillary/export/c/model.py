@@ -8,7 +8,7 @@ from armillary.columns import aligned
 from armillary.export.c.printer import CPrinter, helpers, lookup_function, trigonometry
 from armillary.export.c.text import Signature, block, comment, counts, function, heading, quoted
 from armillary.export.solver.methods import exported_methods, method_names
-from armillary.export.text.description import Description
+from armillary.export.text.description import ExportDescription
 from armillary.export.text.features import features
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.template import fill, template
@@ -248,7 +248,7 @@ def _about(units: str, about: str) -> str:
     return "; ".join(part for part in (units, about) if part)
 
 
-def roadmap(description: Description) -> list[str]:
+def roadmap(description: ExportDescription) -> list[str]:
     """Bodies, joints, coordinates, cost: the summary at the head of each file."""
     d = description
     rows = [("body", "parent", "joint", "coordinates")]

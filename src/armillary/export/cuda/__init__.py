@@ -20,11 +20,11 @@ from armillary.export.solver.methods import fraction, tableau
 from armillary.export.text.folder import write_folder
 from armillary.export.text.source import Source, source
 from armillary.export.text.template import fill, template
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import METHODS, Method
 
 
-def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """A folder with the system's program in CUDA."""
     return write_folder(path, program_files(source(equations)), force=force)
 

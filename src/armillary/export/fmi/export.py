@@ -19,7 +19,7 @@ from armillary.export.fmi.model_description import Facts, build_description, mod
 from armillary.export.fmi.tables import variables_header, variables_source
 from armillary.export.fmi.variables import interface
 from armillary.export.text.source import source
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 
 VERSIONS = ("2.0", "3.0")
 KINDS = ("both", "model_exchange", "co_simulation")
@@ -28,7 +28,7 @@ _SOURCES = ("fmu.c", "events.c", "stepper.c", "partial.c", "saved.c")
 
 
 def export(
-    equations: Equations,
+    equations: DerivedEquations,
     path: str | os.PathLike[str],
     *,
     version: str = "2.0",

@@ -16,7 +16,7 @@ from armillary.errors import ParameterError, nearest
 from armillary.export.fmi.dependencies import dependencies
 from armillary.export.text.source import Source
 from armillary.model.unit_system import state_factor
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compiling import compile_equations
 
 
@@ -194,13 +194,13 @@ def _values(source: Source, given: Mapping[str, float] | None) -> dict[str, floa
     return {name: float((defaults | given)[name]) for name in known}
 
 
-def _state_factors(equations: Equations) -> tuple[float, ...]:
+def _state_factors(equations: DerivedEquations) -> tuple[float, ...]:
     system = equations.system
     known = {s.data.name: state_factor(s) for s in system.moving()}
     return tuple(known.get(s.data.name, 1.0) for s in equations.program.state)
 
 
-def _clocks(equations: Equations) -> dict[int, Clock]:
+def _clocks(equations: DerivedEquations) -> dict[int, Clock]:
     memories = list(equations.system.memories.values())
     places = {m.symbol.data.name: i for i, m in enumerate(memories) if m.period is not None}
     return {

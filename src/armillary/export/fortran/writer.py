@@ -26,7 +26,7 @@ from armillary.export.text.layout import bytes_of, listed, partial_sums, wrapped
 from armillary.export.text.numbers import reference_text
 from armillary.export.text.source import SectionFunction, Sections, Source, source
 from armillary.export.text.template import fill, template
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.program.program import Section
 
 WIDTH = 130
@@ -44,7 +44,7 @@ _ARGUMENTS = {
 }  # fmt: skip
 
 
-def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """A folder with modules and a program for this one system, a Makefile, a run file, a test, a README."""
     made = source(equations)
     stem, has, d = made.stem, features(made), made.description

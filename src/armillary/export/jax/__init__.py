@@ -12,10 +12,10 @@ from pathlib import Path
 from armillary.export.jax.module import JaxModule, check
 from armillary.export.python.writer import module_name, write_module
 from armillary.export.text.source import source
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 
 
-def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
     check(equations)
     made = source(equations)

@@ -8,10 +8,10 @@ from armillary.export.jax.solver import solver_values
 from armillary.export.python.module import Module
 from armillary.export.text.printer import Printer
 from armillary.export.text.source import Source
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 
 
-def check(equations: Equations) -> None:
+def check(equations: DerivedEquations) -> None:
     """An error for events that a rollout with steps of one length cannot do."""
     for event in equations.targets.watched:
         moved = [s.data.name for s in event.changes if s.data.role in ("coordinate", "speed", "state")]

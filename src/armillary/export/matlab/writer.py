@@ -22,13 +22,13 @@ from armillary.export.text.numbers import reference_text
 from armillary.export.text.runfile import example_timing
 from armillary.export.text.source import SectionFunction, Sections, Source, source
 from armillary.export.text.template import fill, template
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 
 WIDTH = 120
 RESERVED = ("choose", "least", "most", "root", "lookup", "horner", "p", "about", "given", "start", "values")
 
 
-def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """A folder with a package of functions for this one system, an example, a test and a README."""
     made = source(equations)
     d, has = made.description, features(made)

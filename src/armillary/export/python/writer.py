@@ -15,10 +15,10 @@ from armillary.export.text.numbers import reference_text
 from armillary.export.text.runfile import example_run, example_timing
 from armillary.export.text.source import source
 from armillary.export.text.template import fill, template
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 
 
-def export(equations: Equations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+def export(equations: DerivedEquations, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """A folder with a module for this one system, a run file, a test with stored numbers, and a README."""
     made = source(equations)
     return write_module(Module(made, module_name(made.stem)), path, force=force)

@@ -15,7 +15,7 @@ import numpy as np
 from armillary.export.text.layout import one_line
 from armillary.mechanics.constraints.assembly import Geometry
 from armillary.mechanics.constraints.loop_closure import gap_text, movable_speeds, redundant_text
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.program.program import Section, section
 
 
@@ -39,7 +39,7 @@ class Assembly:
     redundant: str  # the error where rows that were redundant are not; "": there are none
 
 
-def assembly(equations: Equations) -> Assembly | None:
+def assembly(equations: DerivedEquations) -> Assembly | None:
     """The loops of a system; None where it has none."""
     reduction, program = equations.reduction, equations.program
     layout = reduction.layout

@@ -14,7 +14,7 @@ from armillary.export.text.layout import one_line
 from armillary.model.parameter_descriptions import parameter_descriptions
 from armillary.model.unit_system import state_factor
 from armillary.program.cost import Operations
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.program.targets import INTERNAL_EVENTS
 from armillary.version import VERSION
 
@@ -103,7 +103,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Description:
+class ExportDescription:
     """One system, its parts in the order in which the program reads or writes them."""
 
     name: str
@@ -136,20 +136,20 @@ def one_lined(value: Any) -> Any:
         return one_line(value)
     if isinstance(value, tuple):
         return tuple(one_lined(v) for v in value)
-    if isinstance(value, (Parameter, State, Output, Stored, Happening, Link, Description)):
+    if isinstance(value, (Parameter, State, Output, Stored, Happening, Link, ExportDescription)):
         return replace(value, **{f.name: one_lined(getattr(value, f.name)) for f in fields(value)})
     return value
 
 
 def description(
-    equations: Equations, initial: list[float], memory: list[float], remarks: tuple[str, ...]
-) -> Description:
+    equations: DerivedEquations, initial: list[float], memory: list[float], remarks: tuple[str, ...]
+) -> ExportDescription:
     """A system described; ``initial`` state and ``memory`` are those of a run that gives no others."""
     system, program, targets = equations.system, equations.program, equations.targets
     kinds = ["coordinate"] * len(targets.coordinates) + ["speed"] * len(targets.speeds)
     kinds += ["state"] * len(targets.states)
     kinds += ["speed"] * len(targets.carried)  # derivatives of the motion
-    return Description(
+    return ExportDescription(
         name=system.name,
         formalism=equations.formalism,
         freedom=equations.freedom,
@@ -194,7 +194,7 @@ def _labels(symbol: Any, about: str = "") -> tuple[str, str]:
     return symbol.data.units or "", about or symbol.data.about
 
 
-def _parameters(equations: Equations) -> tuple[Parameter, ...]:
+def _parameters(equations: DerivedEquations) -> tuple[Parameter, ...]:
     system = equations.system
     used = {s.data.name for s in symbols(*equations.program.precompute.results)}
     found = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from armillary.columns import aligned
-from armillary.export.text.description import Description
+from armillary.export.text.description import ExportDescription
 from armillary.program.cost import Operations
 
 
@@ -15,7 +15,7 @@ def operations_text(operations: Operations) -> str:
     return f"{o.additions} +, {o.multiplications} *, {o.divisions} /, {o.functions} functions"
 
 
-def head(description: Description, file: str, what: str) -> list[str]:
+def head(description: ExportDescription, file: str, what: str) -> list[str]:
     """The first lines of a file: what it is, the bodies of the system, and what its equations cost."""
     d = description
     rows = [["body", "parent", "joint", "coordinates"]]
@@ -38,7 +38,7 @@ def note(*parts: str) -> str:
     return "; ".join(" ".join(part.split()) for part in parts if part)
 
 
-def readme_tables(description: Description) -> list[str]:
+def readme_tables(description: ExportDescription) -> list[str]:
     """Parameters, states, memory, outputs and events as Markdown."""
     d = description
     lines: list[str] = []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.errors import SimulationError
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compiling import compile_equations
 
 if TYPE_CHECKING:
@@ -70,12 +70,12 @@ class Reference:
     trajectory: Trajectory | None  # none where no short run from the initial state succeeds
 
 
-def example_parameters(equations: Equations) -> dict[str, float]:
+def example_parameters(equations: DerivedEquations) -> dict[str, float]:
     """All parameters in the user's units: defaults, and 1 where there is none."""
     return {name: 1.0 if value is None else float(value) for name, value in equations.parameters.items()}
 
 
-def reference(equations: Equations) -> Reference:
+def reference(equations: DerivedEquations) -> Reference:
     """The reference numbers of a system."""
     model = compile_equations(equations)
     parameters = example_parameters(equations)

@@ -12,14 +12,14 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
 from armillary.export.text.assembly import Assembly, assembly
 from armillary.export.text.body import Body, Place, body
-from armillary.export.text.description import Description, description, one_lined
+from armillary.export.text.description import ExportDescription, description, one_lined
 from armillary.export.text.names import Namer, plain
 from armillary.export.text.printer import Printer
 from armillary.export.text.reference import Reference, example_parameters, reference, start_memory
 from armillary.program.derive import derive
-from armillary.program.equations import Equations
-from armillary.program.free_speeds import FreeSpeedEquations
-from armillary.program.momentum import MomentumEquations
+from armillary.program.equations import DerivedEquations
+from armillary.program.free_speeds import DerivedFreeSpeedEquations
+from armillary.program.momentum import DerivedMomentumEquations
 from armillary.program.program import Program, Section
 from armillary.runtime.models.compiling import compile_equations
 
@@ -47,8 +47,8 @@ class SectionFunction(NamedTuple):
 class Source:
     """One system on its way into a language."""
 
-    equations: Equations
-    description: Description
+    equations: DerivedEquations
+    description: ExportDescription
     values: tuple[float, ...]  # of the parameters for the reference numbers: defaults, or 1 without one
 
     @property
@@ -117,7 +117,7 @@ class Source:
         return reference(self.equations)
 
 
-def source(equations: Equations) -> Source:
+def source(equations: DerivedEquations) -> Source:
     """The equations checked and described; an error names what cannot be exported."""
     _check(equations)
     written = exported_equations(equations)
@@ -129,27 +129,27 @@ def source(equations: Equations) -> Source:
     return Source(written, one_lined(described), tuple(given.values()))
 
 
-def exported_equations(equations: Equations) -> Equations:
+def exported_equations(equations: DerivedEquations) -> DerivedEquations:
     """The equations that are written for these: by the same formalism, with the description's speeds as
     states in place of velocities of the derivation's choice.
 
     Exported programs start from the values of their states, and chosen velocities follow from speeds by the
     mass centre and the attitude: values of them would belong to one set of parameters and coordinates.
     """
-    if not isinstance(equations, FreeSpeedEquations):
+    if not isinstance(equations, DerivedFreeSpeedEquations):
         return equations
     options = {**equations.options, "named": True}
     return derive(equations.system, equations.formalism, configuration=equations.configuration, **options)
 
 
-def _remarks(equations: Equations) -> tuple[str, ...]:
+def _remarks(equations: DerivedEquations) -> tuple[str, ...]:
     """Lines on the states of exported equations, where these need an explanation."""
-    if isinstance(equations, FreeSpeedEquations):
+    if isinstance(equations, DerivedFreeSpeedEquations):
         return (
             "States are the speeds of the description. The velocities that Free(velocity='auto') chooses in",
             "their place, with other counts of operations, are for runs in the process.",
         )
-    if isinstance(equations, MomentumEquations):
+    if isinstance(equations, DerivedMomentumEquations):
         return (
             "States are momenta. Their initial values belong to the coordinates, speeds and parameters of",
             "the export, and do not follow others: a run that changes these has to give the momenta too.",
@@ -157,7 +157,7 @@ def _remarks(equations: Equations) -> tuple[str, ...]:
     return ()
 
 
-def _check(equations: Equations) -> None:
+def _check(equations: DerivedEquations) -> None:
     system = equations.system
     if equations.absolute:
         raise ArmillaryError(

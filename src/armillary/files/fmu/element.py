@@ -28,7 +28,7 @@ from armillary.model.reading.names import check_new_name
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Event, Memory, Output
 from armillary.model.signals.memory import make_clock
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.model.unit_system import UnitSystem
 
 
@@ -61,7 +61,7 @@ _INPUTS = ("time", "parameter", "coordinate", "speed", "state", "memory")
     )
 )
 def fmu(
-    system: System,
+    system: Description,
     name: str,
     source: Fmu | str | os.PathLike[str],
     *,
@@ -119,7 +119,7 @@ def fmu(
     return {channel.variable.name: channel.value for channel in channels}
 
 
-def _channel(system: System, name: str, variable: FmuVariable, passed: Expr | None) -> _Channel:
+def _channel(system: Description, name: str, variable: FmuVariable, passed: Expr | None) -> _Channel:
     """The memories of an output, under the name that texts call it by: of its value, and of its slope
     where it goes on along a line; ``passed`` is the time since the last communication point.
     """
@@ -143,7 +143,7 @@ def _channel(system: System, name: str, variable: FmuVariable, passed: Expr | No
     return _Channel(variable, held, slope, line)
 
 
-def _add_memory(system: System, memory: Memory) -> None:
+def _add_memory(system: Description, memory: Memory) -> None:
     system.memories[memory.symbol.name] = memory
     system.rates[memory.symbol] = ZERO
 

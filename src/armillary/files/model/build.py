@@ -22,7 +22,7 @@ from armillary.model.constraints.given_motion import start
 from armillary.model.kinds import tuples
 from armillary.model.reading.expressions import parse_text
 from armillary.model.recording.verbs import VERBS, LaterForm, ListForm, PairForm, TableForm
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.model.unit_system import state_factor
 
 _LATER = {v.form.section: tuple(v.form.arguments) for v in VERBS.values() if isinstance(v.form, LaterForm)}
@@ -64,7 +64,7 @@ def _within(text: str, value: Any) -> bool:
     return isinstance(value, list) and any(text == item or _within(text, item) for item in value)
 
 
-def build(system: System, parts: list[Part], *, trust: bool = False) -> None:
+def build(system: Description, parts: list[Part], *, trust: bool = False) -> None:
     """What documents describe together, the first of them the main one, put into a new system;
     ``trust``: FMUs that they name may be loaded, which is machine code."""
     for part in parts:
@@ -100,7 +100,7 @@ def build(system: System, parts: list[Part], *, trust: bool = False) -> None:
             _start(system, part)
 
 
-def _call_verb(system: System, section: str, name: str, entry: Mapping[str, Any]) -> None:
+def _call_verb(system: Description, section: str, name: str, entry: Mapping[str, Any]) -> None:
     """The verb that an entry stands for, without the keys that are read later."""
     verb = verb_of(section, entry)
     assert verb is not None  # the document was checked
@@ -113,7 +113,7 @@ def _call_verb(system: System, section: str, name: str, entry: Mapping[str, Any]
     verb.function(system, **arguments)
 
 
-def _later(system: System, part: Part, verb: str) -> None:
+def _later(system: Description, part: Part, verb: str) -> None:
     """Keys of entries that are read when all is there that they may name."""
     form = VERBS[verb].form
     assert isinstance(form, LaterForm)
@@ -124,7 +124,7 @@ def _later(system: System, part: Part, verb: str) -> None:
                 VERBS[verb].function(system, name, **given)
 
 
-def _top(system: System, part: Part, verb: str) -> None:
+def _top(system: Description, part: Part, verb: str) -> None:
     """A table or list at the top of the file."""
     form, call = VERBS[verb].form, VERBS[verb].function
     given = part.data.get(form.section)
@@ -156,7 +156,7 @@ def _trusted(part: Part, file: str, trust: bool) -> str:
     return str(part.document.path.parent / file)
 
 
-def _parameters(system: System, part: Part) -> None:
+def _parameters(system: Description, part: Part) -> None:
     for name, given in part.data.get("parameters", {}).items():
         table = given if isinstance(given, Mapping) else {"value": given}
         with part.at("parameters", name):
@@ -180,7 +180,7 @@ def _quantity(value: Any, units: str | None, where: str) -> tuple[Any, str | Non
     return float(found[1]) * (one.scale / other.scale), units
 
 
-def _tables(system: System, part: Part) -> None:
+def _tables(system: Description, part: Part) -> None:
     for name, given in part.data.get("tables", {}).items():
         with part.at("tables", name):
             options = {key: array_of(part.document, value) for key, value in given.items() if key != "label"}
@@ -188,7 +188,7 @@ def _tables(system: System, part: Part) -> None:
             system.function(name, (Table2 if "z" in options else Table)(**options, name=label))
 
 
-def _functions(system: System, part: Part) -> None:
+def _functions(system: Description, part: Part) -> None:
     for name, given in part.data.get("functions", {}).items():
         with part.at("functions", name):
             system.function(name, TextFunction(system, name, given["arguments"], given["value"]))
@@ -197,7 +197,7 @@ def _functions(system: System, part: Part) -> None:
 class TextFunction:
     """A function whose value is a text in the names of its arguments."""
 
-    def __init__(self, system: System, name: str, arguments: list[str], value: Any) -> None:
+    def __init__(self, system: Description, name: str, arguments: list[str], value: Any) -> None:
         for argument in arguments:
             if not argument.isidentifier():
                 raise ExpressionError(f"function '{name}': its argument '{argument}' is not a name")
@@ -221,14 +221,14 @@ class TextFunction:
             self.busy = False
 
 
-def _definitions(system: System, part: Part) -> None:
+def _definitions(system: Description, part: Part) -> None:
     for name, given in part.data.get("expressions", {}).items():
         table = given if isinstance(given, Mapping) else {"value": given}
         with part.at("expressions", name):
             system.define(name, **table)
 
 
-def _bodies(system: System, parts: list[Part]) -> None:
+def _bodies(system: Description, parts: list[Part]) -> None:
     """Bodies in the order of the files, but after their parents."""
     waiting = [(part, name, entry) for part in parts for name, entry in part.data.get("bodies", {}).items()]
     to_come = {name for _, name, _ in waiting} - {"ground"}
@@ -250,7 +250,7 @@ def _bodies(system: System, parts: list[Part]) -> None:
         to_come.discard(name)
 
 
-def _check_carrier(system: System, part: Part, entry: Mapping[str, Any]) -> None:
+def _check_carrier(system: Description, part: Part, entry: Mapping[str, Any]) -> None:
     """An error where the body that a part shall hang on is not there: of who includes it, not of the part."""
     if part.carrier is None:
         return
@@ -267,7 +267,7 @@ def _carriers(entry: Mapping[str, Any]) -> set[str]:
     return {str(carrier).partition(".")[0]}
 
 
-def _body(system: System, part: Part, name: str, entry: Mapping[str, Any]) -> None:
+def _body(system: Description, part: Part, name: str, entry: Mapping[str, Any]) -> None:
     known = name == "ground" or name in system.bodies
     if known and entry.keys() - {"points", "nodes", "flexible"}:
         other = next(iter(entry.keys() - {"points", "nodes", "flexible"}))
@@ -288,7 +288,7 @@ def _body(system: System, part: Part, name: str, entry: Mapping[str, Any]) -> No
         body.point(label, tuple(place))
 
 
-def _in_model_units(system: System, variable: str, value: Any) -> Any:
+def _in_model_units(system: Description, variable: str, value: Any) -> Any:
     """An initial value; "10 deg" in the units in which a start is given."""
     found = _NUMBER.match(value) if isinstance(value, str) else None
     if found is None or not found[2] or not found[2][0].isalpha():
@@ -301,7 +301,7 @@ def _in_model_units(system: System, variable: str, value: Any) -> Any:
     return float(found[1]) * system.units.factor(unit) / state_factor(node)
 
 
-def _start(system: System, part: Part) -> None:
+def _start(system: Description, part: Part) -> None:
     for variable, value in part.data.get("start", {}).items():
         with part.at("start", variable):
             start(system, {variable: _in_model_units(system, variable, value)})

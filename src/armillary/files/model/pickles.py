@@ -8,12 +8,12 @@ from tempfile import TemporaryDirectory
 from armillary.errors import ModelError
 from armillary.files.model.load import load_text
 from armillary.files.model.save import save
-from armillary.model.system import System, SystemType
+from armillary.model.system import Description, SystemType
 
 _MODEL = "model.toml"
 
 
-def to_files(system: System) -> dict[str, bytes]:
+def to_files(system: Description) -> dict[str, bytes]:
     """The text model of a system and the arrays beside it, by file name."""
     with TemporaryDirectory() as folder:
         try:

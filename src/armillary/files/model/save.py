@@ -34,7 +34,7 @@ from armillary.model.kinds import PATH, Kind, ListOf, Written
 from armillary.model.recording.equality import differences
 from armillary.model.recording.recorder import Record, undo_always
 from armillary.model.recording.verbs import VERBS, EntryForm, LaterForm, ListForm, PairForm, TableForm, Verb
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.toml_text import toml_text
 
 _HEADERS = {
@@ -46,7 +46,7 @@ _HEADERS = {
 _INLINE = 200  # numbers in a file beside the model where a flexible part has more
 
 
-def save(system: System, path: str | os.PathLike[str]) -> None:
+def save(system: Description, path: str | os.PathLike[str]) -> None:
     """A text model from which ``arm.load`` makes the same system; large arrays go to a .npz file beside it.
 
     The file is read back before it takes its place: where something would be lost there is an error, and no
@@ -65,7 +65,7 @@ def save(system: System, path: str | os.PathLike[str]) -> None:
     _write(target, toml_text(writing.document(), _HEADERS), writing.files)
 
 
-def _lost(system: System, target: Path, *, calls: bool) -> str:
+def _lost(system: Description, target: Path, *, calls: bool) -> str:
     """What of a description its text does not give back, read in another folder; "" where it gives back
     all.
     """
@@ -95,7 +95,9 @@ def _write(path: Path, written: str, arrays: Mapping[str, Mapping[str, Any]]) ->
 class Writing:
     """The tables of a text model under construction."""
 
-    def __init__(self, system: System, stem: str, *, calls: bool = True, folder: Path | None = None) -> None:
+    def __init__(
+        self, system: Description, stem: str, *, calls: bool = True, folder: Path | None = None
+    ) -> None:
         self.system, self.stem = system, stem
         self.folder = folder  # files below it are named from there, others by their whole path
         self.values = Values(system, calls=calls)

@@ -24,7 +24,7 @@ from armillary.errors import ModelError
 from armillary.files.model.objects import object_form
 from armillary.model.body import Body, Point
 from armillary.model.joints import Joint
-from armillary.model.system import System
+from armillary.model.system import Description
 
 _PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
 _SHORT = 400  # characters up to which a text repeats what its expression shares
@@ -38,7 +38,7 @@ class Values:
     would make the same of the whole description.
     """
 
-    def __init__(self, system: System, *, calls: bool = True) -> None:
+    def __init__(self, system: Description, *, calls: bool = True) -> None:
         self.system, self.calls = system, calls
         self.definitions: dict[str, Any] = {}
         self.tables: dict[str, Piecewise] = {}

@@ -27,7 +27,7 @@ from armillary.model.body import Body, Point
 from armillary.model.joints import Fixed, Free, JointType, Planar, Prismatic, Revolute, Spherical
 from armillary.model.loads.forces import gravity
 from armillary.model.reading.names import check_new_name
-from armillary.model.system import System
+from armillary.model.system import Description
 
 SINGLE = (HINGE, SLIDE)
 
@@ -35,7 +35,7 @@ SINGLE = (HINGE, SLIDE)
 class Builder:
     """A system under construction, with its record of names and notes."""
 
-    def __init__(self, system: System, record: Imported) -> None:
+    def __init__(self, system: Description, record: Imported) -> None:
         self.system = system
         self.record = record
         self.links: dict[str, Body] = {}

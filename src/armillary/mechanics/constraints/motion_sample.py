@@ -18,7 +18,7 @@ from armillary.errors import ModelError
 from armillary.mechanics.constraints.assembly import Geometry, GeometryLayout
 from armillary.mechanics.constraints.rows import ConstraintRow, speed_places
 from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.model.unit_system import default_value
 
 _AWAY = 0.2  # how far the further places are from the first, in radians and units of the SI
@@ -29,7 +29,7 @@ _DIGITS = 6  # decimals of the places at which constants are taken
 
 
 def geometry_expressions(
-    system: System, found: Sequence[ConstraintRow], plain: Undimensioned
+    system: Description, found: Sequence[ConstraintRow], plain: Undimensioned
 ) -> tuple[list[Expr], GeometryLayout, list[Expr]]:
     """What a Geometry needs of the rows, where it stands, and the coordinates that are free to move."""
     given = {p.coordinate for p in system.prescriptions.values() if p.coordinate is not None}
@@ -64,7 +64,7 @@ def geometry_expressions(
 class MotionSample:
     """Values of all that constraints depend on, at several places at once; the first is where runs start."""
 
-    def __init__(self, system: System, found: Sequence[ConstraintRow], plain: Undimensioned) -> None:
+    def __init__(self, system: Description, found: Sequence[ConstraintRow], plain: Undimensioned) -> None:
         chance = np.random.default_rng(1990)
         time = plain(system.time)
         self.values: dict[Expr, Any] = {}
@@ -161,7 +161,7 @@ def _closed(
 
 
 def _not_numbers(
-    system: System, found: Sequence[ConstraintRow], values: np.ndarray, layout: GeometryLayout
+    system: Description, found: Sequence[ConstraintRow], values: np.ndarray, layout: GeometryLayout
 ) -> str:
     owners = [*layout.gaps, *range(layout.rows), *(i for i, _ in layout.jacobian)]
     strange = [i for i, v in zip(owners, values, strict=False) if not np.isfinite(v)]

@@ -31,17 +31,17 @@ from armillary.mechanics.tree.loads import (
     load_wrenches,
 )
 from armillary.mechanics.tree.tree import Tree
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
-def placeholders(system: System) -> set[Expr]:
+def placeholders(system: Description) -> set[Expr]:
     """Symbols of the description that stand for reactions."""
     joints = {s for six in system.reactions.values() for s in six}
     return joints | set(system.efforts.values()) | {c.force for c in system.constraints.values()}
 
 
 def reaction_values(
-    system: System, reduction: Reduction, rates: Mapping[int, Any], wanted: Collection[Expr]
+    system: Description, reduction: Reduction, rates: Mapping[int, Any], wanted: Collection[Expr]
 ) -> dict[Expr, Expr]:
     """Expressions for the wanted symbols, from the rates of all speeds by index."""
     if not wanted:
@@ -77,7 +77,7 @@ def _modal_efforts(tree: Tree, passed: list[Wrench], applied: AppliedLoads) -> d
     return tau
 
 
-def _constraint_forces(system: System, reduction: Reduction, tau: Mapping[int, Any]) -> dict[str, Any]:
+def _constraint_forces(system: Description, reduction: Reduction, tau: Mapping[int, Any]) -> dict[str, Any]:
     """λ by constraint; redundant ones have none: how they share the load is not determined."""
     elimination = reduction.elimination
     found = elimination.solve_transposed({d: tau[d] for d in elimination.factors})
@@ -85,7 +85,7 @@ def _constraint_forces(system: System, reduction: Reduction, tau: Mapping[int, A
 
 
 def _effort(
-    system: System, reduction: Reduction, tau: Mapping[int, Any], forces: Mapping[str, Any], speed: Expr
+    system: Description, reduction: Reduction, tau: Mapping[int, Any], forces: Mapping[str, Any], speed: Expr
 ) -> Any:
     if speed not in reduction.given:
         return 0  # free: nothing keeps it
@@ -97,7 +97,7 @@ def _effort(
 
 
 def _joint_wrenches(
-    system: System,
+    system: Description,
     reduction: Reduction,
     tree: Tree,
     own: list[Wrench],

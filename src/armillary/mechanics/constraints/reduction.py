@@ -25,7 +25,7 @@ from armillary.mechanics.tree.regroup import regroup
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.joints import Drift
 from armillary.model.records import Prescription
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Reduction:
         free = None if self.free_tree is None else regroup(self.free_tree)
         return replace(self, tree=regroup(self.tree), free_tree=free)
 
-    def independent(self, system: System) -> list[Expr]:
+    def independent(self, system: Description) -> list[Expr]:
         """Speeds that are neither given nor dependent."""
         return [
             u
@@ -72,18 +72,18 @@ class Reduction:
             if u not in self.given and i not in self.elimination.factors
         ]
 
-    def coordinates(self, system: System) -> list[Expr]:
+    def coordinates(self, system: Description) -> list[Expr]:
         """Coordinates that are not given as functions of time."""
         known = {p.coordinate for p in self.given.values()}
         return [q for q in system.coordinates if q not in known]
 
 
-def initial_configuration(system: System) -> Configuration:
+def initial_configuration(system: Description) -> Configuration:
     """The configuration in which runs start: locks as described, dependent speeds left to the derivation."""
     return Configuration(frozenset(u.data.name for u in system.locked))
 
 
-def reduce_system(system: System, plain: Undimensioned, configuration: Configuration) -> Reduction:
+def reduce_system(system: Description, plain: Undimensioned, configuration: Configuration) -> Reduction:
     """A system reduced to its independent speeds in a configuration."""
     plain, given = with_given(system, plain, configuration)
     split = bool(system.constraints) or _holds_parent_velocity(system, {*given, *system.armatures})
@@ -127,7 +127,7 @@ def reduce_system(system: System, plain: Undimensioned, configuration: Configura
 
 
 def with_given(
-    system: System, plain: Undimensioned, configuration: Configuration
+    system: Description, plain: Undimensioned, configuration: Configuration
 ) -> tuple[Undimensioned, dict[Expr, Prescription]]:
     """(reader with given motions substituted, prescribed and locked speeds) in a configuration."""
     _check_given(system)
@@ -138,7 +138,7 @@ def with_given(
     return (plain.knowing(_known(given, plain)) if given else plain), given
 
 
-def _check_given(system: System) -> None:
+def _check_given(system: Description) -> None:
     """Errors for events that lock or set prescribed speeds, and for start values of prescribed motions."""
     for p in system.prescriptions.values():
         if p.coordinate in system.started or p.speed in system.started:
@@ -168,7 +168,7 @@ def _check_given(system: System) -> None:
                 )
 
 
-def full_tree(system: System) -> Tree:
+def full_tree(system: Description) -> Tree:
     """The tree with every speed free that is not prescribed: of a system without its constraints."""
     plain = Undimensioned()
     plain = plain.knowing(_known(system.prescriptions, plain))
@@ -188,14 +188,14 @@ def _expression(value: Any) -> Expr:
     return value if isinstance(value, Expr) else ZERO + value
 
 
-def _holds_parent_velocity(system: System, speeds: Collection[Expr]) -> bool:
+def _holds_parent_velocity(system: Description, speeds: Collection[Expr]) -> bool:
     """Whether a velocity of a free body in its parent's axes is among the speeds."""
     drifts = [s for body in system.bodies.values() for s in body.assembly.steps if isinstance(s, Drift)]
     return any(u in step.linear.values() for step in drifts if step.velocity == "parent" for u in speeds)
 
 
 def _chosen(
-    system: System,
+    system: Description,
     found: list[ConstraintRow],
     plain: Undimensioned,
     configuration: Configuration,
@@ -233,7 +233,7 @@ def _chosen(
     return elimination
 
 
-def modal_speeds(system: System) -> set[int]:
+def modal_speeds(system: Description) -> set[int]:
     """Indices of modal speeds among all speeds."""
     modal = {u for flex in system.flexibles.values() for u in flex.speeds}
     return {i for i, u in enumerate(system.speeds) if u in modal}
@@ -245,7 +245,7 @@ def _in_words(given: Prescription) -> str:
     return f"'{given.speed}' = {given.value}"
 
 
-def _position_steps(system: System, elimination: Elimination, plain: Undimensioned) -> dict[Expr, Any]:
+def _position_steps(system: Description, elimination: Elimination, plain: Undimensioned) -> dict[Expr, Any]:
     """What each coordinate gains in one step towards closed loops: N δ with J_d δ = −Φ."""
     if all(row.gap is None for row in elimination.kept):
         return {}

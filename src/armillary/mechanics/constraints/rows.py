@@ -26,7 +26,7 @@ from armillary.algebra.scalars import is_zero, plus, times
 from armillary.algebra.walk import Undimensioned, substitute, symbols
 from armillary.model.motion import time_derivative
 from armillary.model.records import Constraint, Prescription
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class ConstraintRow:
     gap: Any = None
 
 
-def rows(system: System, plain: Undimensioned) -> list[ConstraintRow]:
+def rows(system: Description, plain: Undimensioned) -> list[ConstraintRow]:
     """The constraints of a system, in the order of their description."""
     index = speed_places(system, plain)
     found = []
@@ -56,7 +56,7 @@ def rows(system: System, plain: Undimensioned) -> list[ConstraintRow]:
     return found
 
 
-def speed_places(system: System, plain: Undimensioned) -> dict[Expr, int]:
+def speed_places(system: Description, plain: Undimensioned) -> dict[Expr, int]:
     """Speeds as they are read, with their places; those that are read as something else are not among
     them.
     """
@@ -65,7 +65,10 @@ def speed_places(system: System, plain: Undimensioned) -> dict[Expr, int]:
 
 
 def remainders(
-    system: System, kept: Sequence[ConstraintRow], plain: Undimensioned, given: Mapping[Expr, Prescription]
+    system: Description,
+    kept: Sequence[ConstraintRow],
+    plain: Undimensioned,
+    given: Mapping[Expr, Prescription],
 ) -> list[Any]:
     """γ of each row: its acceleration form without accelerations, but those of given speeds."""
     rates = {u: as_expr(time_derivative(p.value)) for u, p in given.items()}

@@ -18,14 +18,14 @@ from armillary.algebra.units.dimension import ONE, RATE, TIME, Dimension
 from armillary.mechanics.constraints.dependent_speeds import Evaluate
 from armillary.mechanics.constraints.partition import NOISE
 from armillary.mechanics.constraints.rows import ConstraintRow
-from armillary.model.system import System
+from armillary.model.system import Description
 
 _LEAST = 1e-3  # of the size with the default parameters: with others it may vanish
 
 Sizes = dict[Dimension | None, Any]  # by the dimension of coordinates
 
 
-def unit_sizes(system: System) -> Sizes:
+def unit_sizes(system: Description) -> Sizes:
     """One unit of the SI for every kind of coordinate, in the units of the system."""
     kinds = {q.dimension for q in system.coordinates} | {speed_kind(u) for u in system.speeds}
     return {kind: 1.0 if kind is None else 1.0 / system.units.scale(kind) for kind in kinds}
@@ -36,7 +36,7 @@ def speed_kind(u: Expr) -> Dimension | None:
     return None if u.dimension is None else u.dimension * TIME
 
 
-def motion_sizes(system: System, found: Sequence[ConstraintRow], sample: Evaluate) -> Sizes:
+def motion_sizes(system: Description, found: Sequence[ConstraintRow], sample: Evaluate) -> Sizes:
     """The size of each kind of coordinate."""
     factors = [(row, j, a) for row in found if row.gap is not None for j, a in row.coefficients.items()]
     known = zip(factors, sample.sized([a for *_, a in factors]), strict=True)

@@ -29,7 +29,7 @@ from armillary.mechanics.masses.link_inertia import LinkInertias
 from armillary.mechanics.masses.mass_sweep import SINGULAR, Pivot, active, null_motion, sparse_basis, sweep
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.tree import LINEAR, MODAL, Link, Tree
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.model.unit_system import default_value
 
 _TIMES = (0.37, 1.13, 2.9)
@@ -54,7 +54,7 @@ class MotionWithoutMass:
         return f"body '{self.body}', {self.words}, moves no mass (speeds {', '.join(self.names)})"
 
 
-def check_masses(system: System, configuration: Configuration) -> list[MotionWithoutMass]:
+def check_masses(system: Description, configuration: Configuration) -> list[MotionWithoutMass]:
     """An error that lists every joint that can move without moving any mass.
 
     Returns motions without mass that only the constraints hold: a formalism for trees cannot solve for these.
@@ -73,7 +73,7 @@ def check_masses(system: System, configuration: Configuration) -> list[MotionWit
     return loose
 
 
-def inertial_parameters(system: System) -> set[str]:
+def inertial_parameters(system: Description) -> set[str]:
     """Names of the parameters on which masses, inertias, armatures and places of bodies depend."""
     found: set[str] = set()
     for body in system.bodies.values():
@@ -83,13 +83,13 @@ def inertial_parameters(system: System) -> set[str]:
     return found | {s.data.name for s in symbols(*system.armatures.values()) if s.data.role == "parameter"}
 
 
-def tree_masses(system: System, configuration: Configuration) -> tuple[Masses, Undimensioned]:
+def tree_masses(system: Description, configuration: Configuration) -> tuple[Masses, Undimensioned]:
     """A system's masses, and its symbols without dimensions, of which their expressions are made."""
     plain, given = with_given(system, Undimensioned(), configuration)
     return Masses(system, build_tree(system, plain, given=given, split_free_bodies=True)), plain
 
 
-def singular_mass_text(system: System, loose: Sequence[MotionWithoutMass]) -> str:
+def singular_mass_text(system: Description, loose: Sequence[MotionWithoutMass]) -> str:
     """The text of an error that lists motions without mass."""
     remedy = "mass or inertia"
     if system.flexibles:
@@ -109,7 +109,7 @@ def singular_mass_text(system: System, loose: Sequence[MotionWithoutMass]) -> st
 class Masses:
     """Numeric checks of a tree's mass matrix at any places."""
 
-    def __init__(self, system: System, tree: Tree) -> None:
+    def __init__(self, system: Description, tree: Tree) -> None:
         self.system, self.tree = system, tree
         self.links = LinkInertias(tree)
         self.bodies = {u: body.name for body in system.bodies.values() for u in body.speeds}
@@ -251,7 +251,7 @@ def own_share(link: Link, E: np.ndarray) -> np.ndarray:
 def motions_left_by(
     found: Sequence[ConstraintRow],
     motions: Sequence[MotionWithoutMass],
-    system: System,
+    system: Description,
     values: Mapping[Any, Any],
     least: float = _SAME,
 ) -> list[MotionWithoutMass]:
@@ -299,7 +299,7 @@ def _without_start(values: Mapping[Any, Any]) -> dict[Any, Any]:
     return {s: x[1:] if np.ndim(x) else x for s, x in values.items()}
 
 
-def places(system: System, plain: Undimensioned) -> dict[Expr, Any]:
+def places(system: Description, plain: Undimensioned) -> dict[Expr, Any]:
     """Numbers for all symbols at a few places near the start of runs, with flexible bodies as they start."""
     chance = np.random.default_rng(1975)
     values: dict[Expr, Any] = {system.time: np.array(_TIMES)}

@@ -28,7 +28,7 @@ from armillary.mechanics.masses.massless import (
     singular_mass_text,
     tree_masses,
 )
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.model.unit_system import default_value
 
 _AT_ONCE = 4096  # sets of values in one sweep
@@ -40,7 +40,7 @@ _KEPT = 256  # results of single sets
 class RunMasses:
     """Mass checks of one system with many sets of parameters, which are in the model's units, by name."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: Description) -> None:
         self.system = system
         self._known: dict[tuple[Any, ...], str] = {}
 

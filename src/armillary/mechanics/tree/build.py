@@ -38,11 +38,11 @@ from armillary.model.joints.steps import Step
 from armillary.model.motion import time_derivative
 from armillary.model.records import Prescription
 from armillary.model.space.attraction import all_gravities
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 def build_tree(
-    system: System,
+    system: Description,
     plain: Undimensioned | None = None,
     *,
     given: Mapping[Expr, Prescription] | None = None,
@@ -69,7 +69,7 @@ def build_tree(
 class _TreeBuilder:
     def __init__(
         self,
-        system: System,
+        system: Description,
         given: Mapping[Expr, Prescription],
         split_free_bodies: bool,
         separate_welds: Collection[str],

@@ -21,7 +21,7 @@ from armillary.model import motion
 from armillary.model.body import Body, Point
 from armillary.model.records import Load
 from armillary.model.space.attraction import all_loads, modal_forces
-from armillary.model.system import System
+from armillary.model.system import Description
 
 Wrench = tuple[Triple, Triple]  # moment about the link's origin, force, in the link's axes
 
@@ -42,7 +42,7 @@ class AppliedLoads:
 
 
 def applied_loads(
-    system: System, tree: Tree, plain: Undimensioned | None = None, *, whole: bool = False
+    system: Description, tree: Tree, plain: Undimensioned | None = None, *, whole: bool = False
 ) -> AppliedLoads:
     """All loads of a system on its tree; ``whole`` as wrenches on every body that they touch."""
     wrenches: dict[int, Wrench] = {}

@@ -28,7 +28,7 @@ from armillary.mechanics.tree.tree import Placement
 from armillary.model.body import Body
 from armillary.model.flexible.attachment import Nodal
 from armillary.model.flexible.part import FlexiblePart
-from armillary.model.system import System
+from armillary.model.system import Description
 
 GROUND = -1
 
@@ -112,7 +112,7 @@ class RigidGroups:
     nodes: dict[int, Body]
 
 
-def rigid_groups(system: System, read: Reader, *, separate_flexible: bool) -> RigidGroups:
+def rigid_groups(system: Description, read: Reader, *, separate_flexible: bool) -> RigidGroups:
     """The groups of a system; with ``separate_flexible`` a flexible body always begins one."""
     groups: list[RigidGroup] = []
     placements = {"ground": Placement(GROUND, IDENTITY, ZEROS)}

@@ -20,7 +20,7 @@ from armillary.model.reading.expressions import refuse_equation
 from armillary.model.reading.references import find_body, find_point, find_speed, unit_direction
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Constraint, Load
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 @verb(
@@ -32,7 +32,7 @@ from armillary.model.system import System
     )
 )
 def constrain(
-    system: System,
+    system: Description,
     expression: Any,
     *,
     name: str | None = None,
@@ -106,7 +106,7 @@ def _check_variables(value: Expr, where: str) -> None:
         )
 
 
-def constraint_name(system: System, name: str | None, kind: str) -> str:
+def constraint_name(system: Description, name: str | None, kind: str) -> str:
     """The name that a user gives a constraint, or a new one after its kind."""
     if name is None:
         count = 1
@@ -121,7 +121,7 @@ def constraint_name(system: System, name: str | None, kind: str) -> str:
 
 
 def add_constraint(
-    system: System,
+    system: Description,
     name: str,
     position: Expr | None,
     speed: Expr,

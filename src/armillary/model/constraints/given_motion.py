@@ -14,12 +14,12 @@ from armillary.model.kinds import EXPRESSION, NAME
 from armillary.model.reading.references import find_speed
 from armillary.model.recording.verbs import ListForm, PairForm, verb
 from armillary.model.records import Prescription
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.model.unit_system import state_factor
 
 
 @verb(PairForm("start", EXPRESSION, "values"))
-def start(system: System, values: Mapping[Any, Any]) -> None:
+def start(system: Description, values: Mapping[Any, Any]) -> None:
     """Coordinates and speeds at the start of runs, where a run does not say otherwise.
 
     Loops are closed from there, and the choice of dependent speeds suits that place.
@@ -42,7 +42,7 @@ def start(system: System, values: Mapping[Any, Any]) -> None:
 
 
 @verb(PairForm("prescribe", EXPRESSION, "variable", "value"))
-def prescribe(system: System, variable: Any, value: Any) -> None:
+def prescribe(system: Description, variable: Any, value: Any) -> None:
     """A coordinate or a speed as a given function of time and parameters: its equation disappears."""
     node = system.expression(variable, "prescribe")
     coordinate = node if node in system.coordinates else None
@@ -68,7 +68,7 @@ def prescribe(system: System, variable: Any, value: Any) -> None:
 
 
 @verb(ListForm("lock", NAME, "variables"))
-def lock(system: System, *variables: Any) -> None:
+def lock(system: Description, *variables: Any) -> None:
     """Coordinates that stay where a run starts them, or speeds that stay zero, until an event unlocks
     them.
     """

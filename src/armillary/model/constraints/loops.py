@@ -30,7 +30,7 @@ from armillary.model.reading.references import (
 )
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Constraint, Load
-from armillary.model.system import System
+from armillary.model.system import Description
 
 _ROUNDING = 1e-12
 # Bodies to the ground beyond which a velocity is passed on along the chain. On a ring of 64 that saves two
@@ -53,7 +53,7 @@ AXES = Either((AXIS, ListOf(AXIS, 2)))  # "z" or three values, or two of these
     )
 )
 def close_loop(
-    system: System,
+    system: Description,
     p: Any,
     q: Any,
     directions: Any = None,
@@ -104,7 +104,7 @@ def close_loop(
     )
 )
 def close_joint(
-    system: System,
+    system: Description,
     kind: str,
     p: Any,
     q: Any,
@@ -165,7 +165,7 @@ def close_joint(
     return tuple(made)
 
 
-def _loop_ends(system: System, p: Any, q: Any, where: str) -> tuple[Point, Point]:
+def _loop_ends(system: Description, p: Any, q: Any, where: str) -> tuple[Point, Point]:
     first, second = find_point(system, p, where), find_point(system, q, where)
     if _rigid_root(first.body) is _rigid_root(second.body):
         same = first.body.name
@@ -179,7 +179,7 @@ def _outer(p: Point, q: Point) -> Body:
     return max(p.body, q.body, key=lambda b: sum(1 for _ in motion.lineage(b)))
 
 
-def _coincide(system: System, p: Point, q: Point, axes: Sequence[Vector]) -> bool:
+def _coincide(system: Description, p: Point, q: Point, axes: Sequence[Vector]) -> bool:
     """Whether nothing is left of the distance: three directions, or two in a plane that it never
     leaves.
     """
@@ -193,7 +193,7 @@ def _coincide(system: System, p: Point, q: Point, axes: Sequence[Vector]) -> boo
 
 
 def _hold(
-    system: System, name: str, p: Point, q: Point, axis: Vector, together: bool, eliminate: Any
+    system: Description, name: str, p: Point, q: Point, axis: Vector, together: bool, eliminate: Any
 ) -> Constraint:
     """r·d = 0 for the line r from q to p: ṙ·d + r·ḋ = 0, and once more."""
     line, rate = motion.position(p, q), _velocity(p) - _velocity(q)
@@ -217,7 +217,7 @@ def _hold(
     return add_constraint(system, name, position, speed, acceleration, eliminate, load, about)
 
 
-def _axis_pair(system: System, axis: Any, kind: str, where: str) -> tuple[Any, Any]:
+def _axis_pair(system: Description, axis: Any, kind: str, where: str) -> tuple[Any, Any]:
     if axis is None:
         raise ModelError(f"{where} needs axis=, such as 'z', or a pair with the axis in each body")
     pair = axis if isinstance(axis, tuple | list) and len(axis) == 2 else (axis, axis)
@@ -226,7 +226,9 @@ def _axis_pair(system: System, axis: Any, kind: str, where: str) -> tuple[Any, A
     return unit_triple(system, pair[0], where), unit_triple(system, pair[1], where)
 
 
-def _keep_across(system: System, name: str, a: Vector, b: Vector, first: Body, second: Body) -> Constraint:
+def _keep_across(
+    system: Description, name: str, a: Vector, b: Vector, first: Body, second: Body
+) -> Constraint:
     """a·b = 0 for axes fixed in two bodies; its rate is (ω_first − ω_second)·(a × b)."""
     couple = cross(a, b)
     rate = motion.angular_velocity(first) - motion.angular_velocity(second)
@@ -238,7 +240,7 @@ def _keep_across(system: System, name: str, a: Vector, b: Vector, first: Body, s
     )
 
 
-def _rod(system: System, label: str, p: Point, q: Point, length: Any, where: str) -> Constraint:
+def _rod(system: Description, label: str, p: Point, q: Point, length: Any, where: str) -> Constraint:
     """(r·r − L²)/2L = 0: the gap in units of length, and no root to take."""
     if length is None:
         raise ModelError(f"{where} needs length=, the distance to be kept")

@@ -19,7 +19,7 @@ from armillary.model.flexible.part import FlexiblePart, Node
 from armillary.model.joints import Assembly, JointType, Maker
 
 if TYPE_CHECKING:
-    from armillary.model.system import System
+    from armillary.model.system import Description
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Nodal(JointType):
 
 
 def make_flexible(
-    system: System, body: Body, source: Any, held: str | None, options: dict[str, Any]
+    system: Description, body: Body, source: Any, held: str | None, options: dict[str, Any]
 ) -> FlexiblePart:
     """Modes for a body; see ``Body.flexible``."""
     from armillary.model.flexible.reading import flexible_part
@@ -85,7 +85,7 @@ def make_flexible(
     return part
 
 
-def _modal_symbol(system: System, body: Body, letter: str, mode: int) -> Expr:
+def _modal_symbol(system: Description, body: Body, letter: str, mode: int) -> Expr:
     role, series, noun = (
         ("coordinate", body.joint_coordinates, "amplitude")
         if letter == "q"
@@ -96,7 +96,7 @@ def _modal_symbol(system: System, body: Body, letter: str, mode: int) -> Expr:
     return symbol(label, role, owner=system.identity, units="", about=about)
 
 
-def _insert_modes(system: System, body: Body, eta: tuple[Expr, ...], xi: tuple[Expr, ...]) -> None:
+def _insert_modes(system: Description, body: Body, eta: tuple[Expr, ...], xi: tuple[Expr, ...]) -> None:
     """The modes after the body's joint, whatever bodies were added since."""
     before = list(system.bodies.values())[: list(system.bodies).index(body.name) + 1]
     q, u = sum(len(b.coordinates) for b in before), sum(len(b.speeds) for b in before)
@@ -108,7 +108,7 @@ def _insert_modes(system: System, body: Body, eta: tuple[Expr, ...], xi: tuple[E
         make_acceleration(system, rate)
 
 
-def _remove_default_masses(system: System, body: Body) -> None:
+def _remove_default_masses(system: Description, body: Body) -> None:
     """Mass and inertia that were left out are the part's, not parameters."""
     mass = f"{body.name}.mass"
     moments = [f"{body.name}.I{i}{i}" for i in (1, 2, 3)]
@@ -121,7 +121,7 @@ def _remove_default_masses(system: System, body: Body) -> None:
         _set(body, inertia=zero)
 
 
-def _remove_parameters(system: System, names: list[str], body: Body) -> None:
+def _remove_parameters(system: Description, names: list[str], body: Body) -> None:
     gone = {system.parameters[name] for name in names}
     expressions = [load.magnitude for load in system.loads.values()]
     expressions += [output.expression for output in system.outputs.values()]
@@ -134,7 +134,7 @@ def _remove_parameters(system: System, names: list[str], body: Body) -> None:
         del system.parameters[name]
 
 
-def _check_unused(system: System, body: Body) -> None:
+def _check_unused(system: Description, body: Body) -> None:
     points = [p for p in body.points if p not in ("origin", "com")]
     if points or system.extent() > body.made_at:
         raise ModelError(
@@ -143,7 +143,7 @@ def _check_unused(system: System, body: Body) -> None:
         )
 
 
-def node_body(system: System, body: Body, name: Any) -> Body:
+def node_body(system: Description, body: Body, name: Any) -> Body:
     """The massless body at a node of a flexible body; see ``Body.node``."""
     flex = body.flex
     if flex is None:
@@ -160,7 +160,7 @@ def node_body(system: System, body: Body, name: Any) -> Body:
     return flex.nodes[node.key]
 
 
-def deflection(system: System, body: Body, name: Any) -> Vector:
+def deflection(system: Description, body: Body, name: Any) -> Vector:
     """How far a node is from its undeformed place; see ``Body.deflection``."""
     node = node_body(system, body, name)
     assert body.flex is not None
@@ -169,7 +169,7 @@ def deflection(system: System, body: Body, name: Any) -> Vector:
     return node.displacement - body.frame.vector(undeformed)
 
 
-def _make_node(system: System, body: Body, flex: Flexible, place: Node) -> Body:
+def _make_node(system: Description, body: Body, flex: Flexible, place: Node) -> Body:
     label = place.name
     name = f"{body.name}_{label}"
     if name in system.bodies or name in system.parameters or name in system.loads:

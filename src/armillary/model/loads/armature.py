@@ -21,11 +21,11 @@ from armillary.model.joints import Drift
 from armillary.model.kinds import EXPRESSION
 from armillary.model.reading.references import constant_reader, find_speed
 from armillary.model.recording.verbs import PairForm, verb
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 @verb(PairForm("armature", EXPRESSION, "coordinate", "value"))
-def armature(system: System, coordinate: Any, value: Any) -> None:
+def armature(system: Description, coordinate: Any, value: Any) -> None:
     """Reflected rotor inertia of a joint: a term ``value`` on the diagonal of the mass matrix.
 
     ``coordinate`` is a coordinate of the joint or one of its speeds u; the energy is ½ value u². The
@@ -46,7 +46,7 @@ def armature(system: System, coordinate: Any, value: Any) -> None:
     system.armatures[speed] = inertia
 
 
-def _check_velocity_axes(system: System, speed: Expr, where: str) -> None:
+def _check_velocity_axes(system: Description, speed: Expr, where: str) -> None:
     """A velocity in body axes turns with the body: its rate is not the acceleration along it."""
     for body in system.bodies.values():
         for step in body.assembly.steps:

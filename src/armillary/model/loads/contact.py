@@ -37,7 +37,7 @@ from armillary.model.reading.references import (
 )
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Load
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 @verb(
@@ -49,7 +49,7 @@ from armillary.model.system import System
     )
 )
 def stop(
-    system: System,
+    system: Description,
     name: str,
     coordinate: Any,
     *,
@@ -100,7 +100,7 @@ def stop(
     )
 )
 def brake(
-    system: System,
+    system: Description,
     name: str,
     coordinate: Any,
     *,
@@ -147,7 +147,7 @@ def brake(
     )
 )
 def contact(
-    system: System,
+    system: Description,
     name: str,
     point: Any,
     *,
@@ -191,7 +191,7 @@ def contact(
 
 
 def _friction(
-    system: System, name: str, law: Any, place: list[Expr], slip: list[Expr], push: Expr
+    system: Description, name: str, law: Any, place: list[Expr], slip: list[Expr], push: Expr
 ) -> list[Expr]:
     """Components of the friction of a contact that presses with ``push``."""
     where = f"friction of contact '{name}'"
@@ -223,7 +223,7 @@ def _friction(
 # ---------------------------------------------------------------- what users write
 
 
-def _travel(system: System, coordinate: Any, where: str) -> tuple[Expr, Expr, Body]:
+def _travel(system: Description, coordinate: Any, where: str) -> tuple[Expr, Expr, Body]:
     """(coordinate, the speed that is its rate, its body)."""
     q = system.expression(coordinate, where)
     body = next((b for b in system.bodies.values() if q in b.coordinates), None)
@@ -239,7 +239,7 @@ def _travel(system: System, coordinate: Any, where: str) -> tuple[Expr, Expr, Bo
     return q, u, body
 
 
-def _end(system: System, value: Any, where: str, coordinate: Expr) -> Expr:
+def _end(system: Description, value: Any, where: str, coordinate: Expr) -> Expr:
     node = system.expression(value, where, coordinate.dimension)
     moving = [s for s in symbols(node) if s.data.role not in ("parameter", "time", "memory")]
     if moving:
@@ -249,7 +249,7 @@ def _end(system: System, value: Any, where: str, coordinate: Expr) -> Expr:
     return node
 
 
-def _load_on(system: System, name: str, value: Expr, u: Expr, body: Body, where: str) -> Expr:
+def _load_on(system: Description, name: str, value: Expr, u: Expr, body: Body, where: str) -> Expr:
     """A load between a body and its parent that does work on one of the joint's speeds and on no other.
 
     Among partial velocities a, b, c of the joint's speeds, along which the load must do no work but on the
@@ -280,7 +280,7 @@ def _dual(axis: Vector, others: list[Vector]) -> Vector:
     return across_both / dot(axis, across_both)
 
 
-def _plane(system: System, plane: Any, where: str) -> tuple[Point, Vector]:
+def _plane(system: Description, plane: Any, where: str) -> tuple[Point, Vector]:
     """(a point of the plane, its unit normal in the axes of the point's body)."""
     if isinstance(plane, str) or not hasattr(plane, "__len__") or len(plane) != 2:
         raise ModelError(f"{where}: plane={plane!r} is not a point and a normal, e.g. (ground, ground.z)")
@@ -320,7 +320,7 @@ def _exponent(value: Any, where: str) -> float:
     return found
 
 
-def _size(system: System, value: Any, where: str, dimension: Dimension) -> Expr:
+def _size(system: Description, value: Any, where: str, dimension: Dimension) -> Expr:
     """A value that may vary and counts as zero where it is negative."""
     node = system.expression(value, where, dimension)
     check_sign(node, where)

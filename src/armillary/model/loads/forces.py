@@ -21,7 +21,7 @@ from armillary.model.reading.references import find_body, find_point, unit_direc
 from armillary.model.reading.text_functions import argument_range
 from armillary.model.recording.verbs import EntryForm, TableForm, verb
 from armillary.model.records import Gravity, Load
-from armillary.model.system import System
+from armillary.model.system import Description
 
 LAW = Written("an expression", x=LENGTH, v=SPEED)
 
@@ -34,7 +34,7 @@ LAW = Written("an expression", x=LENGTH, v=SPEED)
         needs=("magnitude", "direction"),
     )
 )
-def gravity(system: System, magnitude: Any, direction: Any) -> None:
+def gravity(system: Description, magnitude: Any, direction: Any) -> None:
     """A uniform gravity field: acceleration ``magnitude`` along ``direction``, fixed in the ground.
 
     Several fields add up.
@@ -55,7 +55,7 @@ def gravity(system: System, magnitude: Any, direction: Any) -> None:
     )
 )
 def force(
-    system: System, name: str, magnitude: Any, direction: Any, *, at: Any, reaction: Any = None
+    system: Description, name: str, magnitude: Any, direction: Any, *, at: Any, reaction: Any = None
 ) -> Expr:
     """A force of this magnitude along a direction at a point; opposite at the reaction point, or on the
     reaction body along the same line of action. Without a reaction the ground takes it. ``at`` a body
@@ -110,7 +110,7 @@ def force(
     )
 )
 def moment(
-    system: System, name: str, magnitude: Any, direction: Any, *, on: Any = None, reaction: Any = None
+    system: Description, name: str, magnitude: Any, direction: Any, *, on: Any = None, reaction: Any = None
 ) -> Expr:
     """A moment of this magnitude about a direction on a body; opposite on the reaction body, if given."""
     check_new_name(system, name, "moment")
@@ -124,7 +124,7 @@ def moment(
 
 
 @verb(EntryForm("loads", {"strut": LAW, "between": ListOf(POINT, 2)}, key="strut", argument="law"))
-def strut(system: System, name: str, law: Any, *, between: Sequence[Any]) -> Expr:
+def strut(system: Description, name: str, law: Any, *, between: Sequence[Any]) -> Expr:
     """A force along the line between two points, by a law in their distance ``x`` and its rate ``v``,
     e.g. "-k*(x - x0) - c*v"; positive pushes the points apart. A function of (x, v) may be given in place
     of text."""
@@ -155,7 +155,7 @@ def strut(system: System, name: str, law: Any, *, between: Sequence[Any]) -> Exp
     return add_load(system, load)
 
 
-def _find_reaction(system: System, body: Any, first: Body, where: str) -> Body:
+def _find_reaction(system: Description, body: Any, first: Body, where: str) -> Body:
     other = find_body(system, body, f"reaction of {where}")
     if other is first:
         raise ModelError(f"{where}: its reaction is on the same body '{first.name}', so it can do nothing")
@@ -167,7 +167,7 @@ def load_value(value: Expr, name: str) -> Expr:
     return fn.named(value, Signed(name))
 
 
-def add_load(system: System, load: Load) -> Expr:
+def add_load(system: Description, load: Load) -> Expr:
     """A load of the description; returns its size."""
     system.loads[load.name] = load
     return load.magnitude

@@ -19,13 +19,13 @@ from armillary.algebra.vectors import Vector
 from armillary.algebra.walk import substitute
 from armillary.model import motion
 from armillary.model.body import Point
-from armillary.model.system import System
+from armillary.model.system import Description
 
 _WORD = re.compile(r"(?<![\w.`])(x0?|v)(?![\w.`])")
 
 
 def line_variables(
-    system: System, name: str, text: str, ends: tuple[Point, Point], direction: Vector
+    system: Description, name: str, text: str, ends: tuple[Point, Point], direction: Vector
 ) -> dict[str, Expr]:
     """Those of x, x0 and v that a text uses and that are no names of the system's own."""
     tables = (system.parameters, system.bodies, system.memories, system.states, system.loads)
@@ -42,7 +42,7 @@ def line_variables(
     return {word: found[word] for word in used}
 
 
-def _nominal(system: System) -> dict[Expr, Expr]:
+def _nominal(system: Description) -> dict[Expr, Expr]:
     """All coordinates at zero, Euler parameters at no rotation."""
     values = {q: number(0, q.dimension) for q in system.coordinates}
     for body in system.bodies.values():

@@ -29,7 +29,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
 from armillary.model.signals.events import event
 from armillary.model.signals.memory import memory, update
-from armillary.model.system import System
+from armillary.model.system import Description
 
 OPEN, STICKS, SLIDES = 0, 1, 2  # values of the memory of the mode; open: not begun, or nothing presses
 
@@ -43,7 +43,7 @@ class Limits:
 
 
 def sticking_friction(
-    system: System,
+    system: Description,
     name: str,
     place: Sequence[Expr],
     velocity: Sequence[Expr],

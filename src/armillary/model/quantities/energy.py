@@ -36,11 +36,11 @@ from armillary.model.quantities.mass_properties import (
 from armillary.model.recording.verbs import quantity
 from armillary.model.space.attraction import attraction_energy
 from armillary.model.space.fields import total
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 @quantity(arguments=(0, 1))
-def kinetic_energy(system: System, about: str | None = None) -> Expr:
+def kinetic_energy(system: Description, about: str | None = None) -> Expr:
     """Σ ½ m v·v + ½ ω·I·ω over all bodies, v of the mass centre, and ½ a u² over all armatures;
     about="mass centre" leaves out the motion of the system's mass centre, to full precision however fast
     that is."""
@@ -65,13 +65,13 @@ def kinetic_energy(system: System, about: str | None = None) -> Expr:
 
 
 @quantity()
-def potential_energy(system: System) -> Expr:
+def potential_energy(system: Description) -> Expr:
     """Of uniform gravity, −Σ m g·r, and of attractors; add the energy of your own springs."""
     parts = (attraction_energy(system, attractor) for attractor in system.attractors.values())
     return as_expr(total(_uniform_gravity_energy(system), *parts))
 
 
-def _uniform_gravity_energy(system: System) -> Expr:
+def _uniform_gravity_energy(system: Description) -> Expr:
     """−Σ m g·r over all bodies."""
     result: Any = ZERO
     for gravity in system.gravities:
@@ -97,14 +97,14 @@ def _uniform_gravity_energy(system: System) -> Expr:
 
 
 @quantity()
-def total_energy(system: System) -> Expr:
+def total_energy(system: Description) -> Expr:
     """Kinetic energy, potential energy of gravity, and strain energy of flexible bodies."""
     potential = plus(potential_energy(system), strain_energy(system))
     return as_expr(plus(kinetic_energy(system), potential))
 
 
 @quantity()
-def strain_energy(system: System) -> Expr:
+def strain_energy(system: Description) -> Expr:
     """½ η·Kη of all flexible bodies."""
     result: Any = ZERO
     for body in system.bodies.values():
@@ -114,17 +114,17 @@ def strain_energy(system: System) -> Expr:
 
 
 @quantity()
-def momentum(system: System) -> Vector:
+def momentum(system: Description) -> Vector:
     """Linear momentum Σ m v."""
     return _linear_momentum(system, None)
 
 
-def _linear_momentum(system: System, still: Body | None) -> Vector:
+def _linear_momentum(system: Description, still: Body | None) -> Vector:
     return _moment_of_momentum(system, still)[1]
 
 
 @quantity(arguments=(0, 1))
-def angular_momentum(system: System, about: Point | Body | str | None = None) -> Vector:
+def angular_momentum(system: Description, about: Point | Body | str | None = None) -> Vector:
     """Angular momentum Σ (I·ω + m r × v), about the ground's origin, a point, or "mass centre"."""
     if isinstance(about, str) and about == "mass centre":
         return _central_momentum(system)
@@ -138,7 +138,7 @@ def angular_momentum(system: System, about: Point | Body | str | None = None) ->
     return total - cross(start, moving) if start.terms else total
 
 
-def _central_momentum(system: System) -> Vector:
+def _central_momentum(system: Description) -> Vector:
     """About the mass centre, from places and velocities relative to a body: on an orbit the products of
     absolute ones are 10¹¹ times what they leave."""
     still = first_with_mass(system, "angular_momentum")
@@ -147,7 +147,7 @@ def _central_momentum(system: System) -> Vector:
     return total - cross(sum(places, Vector({})), moving / total_mass(system))
 
 
-def _moment_of_momentum(system: System, still: Body | None) -> tuple[Vector, Vector]:
+def _moment_of_momentum(system: Description, still: Body | None) -> tuple[Vector, Vector]:
     """(Σ I·ω + m r × v, Σ m v), relative to the origin of a body that counts as still where one is
     given."""
     total = Vector({})
@@ -165,7 +165,7 @@ def _moment_of_momentum(system: System, still: Body | None) -> tuple[Vector, Vec
     return total, moving
 
 
-def _motions(system: System, still: Body | None = None) -> Iterator[tuple[Body, Triple, Triple]]:
+def _motions(system: Description, still: Body | None = None) -> Iterator[tuple[Body, Triple, Triple]]:
     """(body, ω, velocity of its origin), both in the body's axes, parents first; velocities relative
     to the origin of a body that counts as still, where one is given."""
     zero: Triple = (ZERO, ZERO, ZERO)

@@ -17,17 +17,17 @@ from armillary.model import motion
 from armillary.model.body import Body, Point
 from armillary.model.flexible.energy import first_moment
 from armillary.model.recording.verbs import quantity
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 @quantity()
-def total_mass(system: System) -> Expr:
+def total_mass(system: Description) -> Expr:
     """Σ m."""
     return as_expr(sum((whole_mass(b) for b in system.bodies.values()), ZERO))
 
 
 @quantity()
-def mass_centre(system: System) -> Vector:
+def mass_centre(system: Description) -> Vector:
     """Position of the system's mass centre."""
     moment = sum((mass_moment(b, None) for b in system.bodies.values()), Vector({}))
     if is_zero(total_mass(system)):
@@ -35,7 +35,7 @@ def mass_centre(system: System) -> Vector:
     return moment / total_mass(system)
 
 
-def composites(system: System) -> dict[str, tuple[Expr, Triple]]:
+def composites(system: Description) -> dict[str, tuple[Expr, Triple]]:
     """(mass, first moment about the origin in own axes) of each body with all that hangs on it, by name;
     of the whole system by "ground". Summed up from the leaves as intermediate values."""
     found: dict[str, tuple[Any, Triple]] = {}
@@ -55,7 +55,7 @@ def composites(system: System) -> dict[str, tuple[Expr, Triple]]:
     return found
 
 
-def first_with_mass(system: System, verb: str) -> Body:
+def first_with_mass(system: Description, verb: str) -> Body:
     """The first body with mass; an error that names the verb where there is none."""
     for body in system.bodies.values():
         if not is_zero(whole_mass(body)):

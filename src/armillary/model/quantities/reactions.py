@@ -15,30 +15,30 @@ from armillary.model.body import Body
 from armillary.model.quantities.variables import effort_symbol, reaction_symbols
 from armillary.model.reading.references import find_body, find_speed
 from armillary.model.recording.verbs import quantity
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 @quantity(arguments=1)
-def reaction_force(system: System, body: Any) -> Vector:
+def reaction_force(system: Description, body: Any) -> Vector:
     """Force of a body's joint on the body, from its parent, at the body's origin."""
     found = _jointed_body(system, body, "reaction_force")
     return found.frame.vector(reaction_symbols(system, found)[:3])
 
 
 @quantity(arguments=1)
-def reaction_moment(system: System, body: Any) -> Vector:
+def reaction_moment(system: Description, body: Any) -> Vector:
     """Moment of a body's joint on the body, from its parent, about the body's origin."""
     found = _jointed_body(system, body, "reaction_moment")
     return found.frame.vector(reaction_symbols(system, found)[3:])
 
 
 @quantity(arguments=1)
-def effort(system: System, variable: Any) -> Expr:
+def effort(system: Description, variable: Any) -> Expr:
     """Force or moment that keeps a prescribed or locked coordinate or speed as it is given."""
     return effort_symbol(system, find_speed(system, variable, "effort"))
 
 
-def _jointed_body(system: System, body: Any, verb: str) -> Body:
+def _jointed_body(system: Description, body: Any, verb: str) -> Body:
     found = find_body(system, body, verb)
     if found is system.ground:
         raise ModelError(f"{verb}: the ground has no joint; name a body")

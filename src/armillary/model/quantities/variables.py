@@ -9,15 +9,15 @@ from armillary.algebra.units.dimension import FORCE, MOMENT, RATE
 
 if TYPE_CHECKING:
     from armillary.model.body import Body
-    from armillary.model.system import System
+    from armillary.model.system import Description
 
 
-def moving(system: System) -> list[Expr]:
+def moving(system: Description) -> list[Expr]:
     """Symbols of all coordinates, speeds and states of the user's own: what has initial values."""
     return [*system.coordinates, *system.speeds, *(s.symbol for s in system.states.values())]
 
 
-def variables(system: System) -> list[Expr]:
+def variables(system: Description) -> list[Expr]:
     """Symbols that stand for quantities of the motion; those of all joints' reactions too."""
     forces = [c.force for c in system.constraints.values()]
     joints = [s for body in system.bodies.values() for s in reaction_symbols(system, body)]
@@ -26,7 +26,7 @@ def variables(system: System) -> list[Expr]:
     return [*moving(system), *system.accelerations.values(), *memories, *forces, *joints, *efforts]
 
 
-def reaction_symbols(system: System, body: Body) -> tuple[Expr, ...]:
+def reaction_symbols(system: Description, body: Body) -> tuple[Expr, ...]:
     """Components of the force and the moment of a body's joint on the body, in its axes."""
     if body.name not in system.reactions:
         system.reactions[body.name] = tuple(
@@ -37,7 +37,7 @@ def reaction_symbols(system: System, body: Body) -> tuple[Expr, ...]:
     return system.reactions[body.name]
 
 
-def effort_symbol(system: System, speed: Expr) -> Expr:
+def effort_symbol(system: Description, speed: Expr) -> Expr:
     """The force or moment along a speed that keeps it as it is given."""
     if speed not in system.efforts:
         dimension = MOMENT if speed.dimension is RATE else FORCE

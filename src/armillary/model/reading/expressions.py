@@ -26,14 +26,14 @@ from armillary.model.reading.text_functions import MODEL_FUNCTIONS, giving_nodes
 from armillary.model.recording.verbs import NoForm, quantities_of, verb
 
 if TYPE_CHECKING:
-    from armillary.model.system import System
+    from armillary.model.system import Description
 
 _EQUALS = re.compile(r"(?<![<>=!])=(?!=)")
 _PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
 
 
 def expression(
-    system: System,
+    system: Description,
     value: Any,
     where: str = "",
     dimension: Dimension | None = None,
@@ -50,7 +50,7 @@ def expression(
 
 
 def _read_scalar(
-    system: System, value: Any, where: str, dimension: Dimension | None, local: Mapping[str, Expr]
+    system: Description, value: Any, where: str, dimension: Dimension | None, local: Mapping[str, Expr]
 ) -> Expr:
     if isinstance(value, str):
         node = parse_text(system, value, where, local)
@@ -70,7 +70,7 @@ def _read_scalar(
     return node
 
 
-def read_number(system: System, value: Any, where: str, dimension: Dimension | None) -> Expr:
+def read_number(system: Description, value: Any, where: str, dimension: Dimension | None) -> Expr:
     if is_quantity(value):
         size, own = magnitude_in_si(value)
         return number(size / system.units.scale(own), own)
@@ -81,7 +81,7 @@ def read_number(system: System, value: Any, where: str, dimension: Dimension | N
     return dimensioned(finite_number(plain, where), dimension or ONE)
 
 
-def check_owner(system: System, node: Expr, where: str) -> None:
+def check_owner(system: Description, node: Expr, where: str) -> None:
     for s in symbols(node):
         if s.data.owner not in (None, system.identity):
             raise ModelError(
@@ -89,7 +89,7 @@ def check_owner(system: System, node: Expr, where: str) -> None:
             )
 
 
-def check_dimension(system: System, node: Expr, dimension: Dimension | None, where: str) -> None:
+def check_dimension(system: Description, node: Expr, dimension: Dimension | None, where: str) -> None:
     if dimension is None or node.dimension is None or node.dimension is dimension or holds_bare_numbers(node):
         return
     unit = system.units.unit_text(dimension) or "no unit"
@@ -102,7 +102,7 @@ def check_dimension(system: System, node: Expr, dimension: Dimension | None, whe
 
 
 def parse_text(
-    system: System, text: str, where: str, local: Mapping[str, Expr], *, checked: bool = True
+    system: Description, text: str, where: str, local: Mapping[str, Expr], *, checked: bool = True
 ) -> Any:
     """What a text means: a scalar, a vector, a body or a point; ``local`` names go before the model's."""
     own = {**MODEL_FUNCTIONS, **quantities_of(system), **system.functions}
@@ -129,7 +129,7 @@ def parse_text(
         raise ModelError(f"{where}: {error}" if where else str(error)) from None
 
 
-def lookup(system: System, name: str) -> Any:
+def lookup(system: Description, name: str) -> Any:
     """What a name in a text stands for; an undeclared plain one becomes a parameter without a default."""
     if not _PLAIN.match(name):
         return _quoted(system, name)
@@ -166,7 +166,7 @@ def lookup(system: System, name: str) -> Any:
     return body.part(tail)
 
 
-def _quoted(system: System, name: str) -> Any:
+def _quoted(system: Description, name: str) -> Any:
     """A variable by a name that is no plain one: a rate such as A.u1', the force of a constraint."""
     if name == "mass centre":  # what energy and momentum may be taken about
         return name
@@ -177,7 +177,7 @@ def _quoted(system: System, name: str) -> Any:
 
 
 @verb(NoForm("[expressions] holds what was defined"))
-def define(system: System, name: str, value: Any, *, label: str = "", units: str | None = None) -> None:
+def define(system: Description, name: str, value: Any, *, label: str = "", units: str | None = None) -> None:
     """A name for an expression or vector in texts, read when a text first uses it. Text models need it;
     in Python a variable does the same. ``label`` keeps the value whole in the equations, under that name;
     ``units`` are those of an expression whose numbers hide them, "" where they are not known."""
@@ -188,7 +188,7 @@ def define(system: System, name: str, value: Any, *, label: str = "", units: str
     system.definitions[name] = (value, label, dimension, units is None)
 
 
-def _defined(system: System, name: str) -> Any:
+def _defined(system: Description, name: str) -> Any:
     found = system.definitions[name]
     if not isinstance(found, tuple):
         return found

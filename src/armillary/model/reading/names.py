@@ -18,12 +18,12 @@ from armillary.model.reading.text_functions import MODEL_FUNCTIONS, stated_argum
 from armillary.model.recording.verbs import NoForm, verb
 
 if TYPE_CHECKING:
-    from armillary.model.system import System
+    from armillary.model.system import Description
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 
 
-def check_new_name(system: System, name: str, kind: str) -> None:
+def check_new_name(system: Description, name: str, kind: str) -> None:
     """An error for a name that is no name, reserved or taken."""
     if not isinstance(name, str) or not _NAME.match(name):
         raise ModelError(
@@ -51,7 +51,7 @@ def check_new_name(system: System, name: str, kind: str) -> None:
 
 @verb(NoForm("[parameters] holds all parameters, those that texts made too"))
 def parameter(
-    system: System, name: str, default: float | None = None, *, units: str | None = None, about: str = ""
+    system: Description, name: str, default: float | None = None, *, units: str | None = None, about: str = ""
 ) -> Expr:
     """A constant that each run may set. ``default`` is in ``units`` (a Pint quantity brings its own)."""
     check_new_name(system, name, "parameter")
@@ -70,7 +70,7 @@ def parameter(
 
 
 def declare_parameter(
-    system: System,
+    system: Description,
     name: str,
     dimension: Dimension | None,
     about: str,
@@ -92,14 +92,14 @@ def declare_parameter(
     return node
 
 
-def make_parameter(system: System, name: str, dimension: Dimension, about: str) -> Expr:
+def make_parameter(system: Description, name: str, dimension: Dimension, about: str) -> Expr:
     """A new parameter in the units of the model."""
     return declare_parameter(system, name, dimension, about, units=system.units.unit_text(dimension))
 
 
 @verb(NoForm("a table is in [tables], a function of expressions in [functions], by its value"))
 def function(
-    system: System, name: str, function: Callable[..., Any], arity: int | None = None
+    system: Description, name: str, function: Callable[..., Any], arity: int | None = None
 ) -> Callable[..., Any]:
     """A function for use in text expressions: a Python function of expressions (traced, so that it
     becomes part of the program), a lookup table or a foreign compiled function. Returned as it is, for

@@ -22,10 +22,10 @@ from armillary.model.reading.inertia_input import finite_number
 from armillary.model.unit_system import default_value
 
 if TYPE_CHECKING:
-    from armillary.model.system import System
+    from armillary.model.system import Description
 
 
-def find_body(system: System, body: Any, where: str) -> Body:
+def find_body(system: Description, body: Any, where: str) -> Body:
     """A body of the system, given as such or by name, or by the name of a node."""
     if isinstance(body, str):
         if body in ("ground", "world") and body not in system.bodies:
@@ -49,7 +49,7 @@ def find_body(system: System, body: Any, where: str) -> Body:
     return body
 
 
-def find_point(system: System, point: Any, where: str) -> Point:
+def find_point(system: Description, point: Any, where: str) -> Point:
     """A point of a body of the system; a body stands for its origin."""
     found = parse_text(system, point, where, {}) if isinstance(point, str) else point
     if isinstance(found, Body):
@@ -62,7 +62,7 @@ def find_point(system: System, point: Any, where: str) -> Point:
     return found
 
 
-def unit_direction(system: System, value: Any, where: str) -> Vector:
+def unit_direction(system: Description, value: Any, where: str) -> Vector:
     """A unit vector along a direction that is fixed in a body of the system."""
     vector = parse_text(system, value, where, {}) if isinstance(value, str) else value
     if not isinstance(vector, Vector):
@@ -85,7 +85,7 @@ def unit_direction(system: System, value: Any, where: str) -> Vector:
     return vec.direction(vector)
 
 
-def triple(system: System, values: Any, where: str, units: str = "m") -> Triple:
+def triple(system: Description, values: Any, where: str, units: str = "m") -> Triple:
     """Three constant scalars with the dimension of ``units``."""
     if isinstance(values, str | Expr) or not hasattr(values, "__len__") or len(values) != 3:
         raise ModelError(f"{where}: three values are needed, e.g. (0, 0, 1), not {values!r}")
@@ -93,7 +93,7 @@ def triple(system: System, values: Any, where: str, units: str = "m") -> Triple:
     return tuple(reader(v) for v in values)  # type: ignore[return-value]
 
 
-def constant_reader(system: System, where: str, dimension: Dimension | None) -> Callable[[Any], Expr]:
+def constant_reader(system: Description, where: str, dimension: Dimension | None) -> Callable[[Any], Expr]:
     """A function that reads constants: expressions of parameters alone."""
 
     def read(value: Any) -> Expr:
@@ -105,7 +105,7 @@ def constant_reader(system: System, where: str, dimension: Dimension | None) -> 
     return read
 
 
-def unit_triple(system: System, axis: Any, where: str) -> Any:
+def unit_triple(system: Description, axis: Any, where: str) -> Any:
     """A unit vector in a body's axes, from a letter or three constants."""
     if isinstance(axis, Vector):
         raise ModelError(f"{where}: give the axis as 'x', 'y', 'z' or three numbers in the body's axes")
@@ -117,7 +117,7 @@ def unit_triple(system: System, axis: Any, where: str) -> Any:
     return tuple(v / length for v in values)
 
 
-def find_speed(system: System, thing: Any, where: str) -> Expr:
+def find_speed(system: Description, thing: Any, where: str) -> Expr:
     """A speed, or the one speed that is the rate of a coordinate."""
     node = expression(system, thing, where)
     if node in system.speeds:
@@ -133,7 +133,7 @@ def find_speed(system: System, thing: Any, where: str) -> Expr:
     )
 
 
-def find_speeds(system: System, things: Any, where: str) -> tuple[Expr, ...]:
+def find_speeds(system: Description, things: Any, where: str) -> tuple[Expr, ...]:
     """One or several speeds."""
     return tuple(find_speed(system, thing, where) for thing in several(things))
 
@@ -153,7 +153,7 @@ def known_value(node: Expr) -> float | None:
 
 
 def bounded_constant(
-    system: System, value: Any, where: str, dimension: Dimension, *, positive: bool = False
+    system: Description, value: Any, where: str, dimension: Dimension, *, positive: bool = False
 ) -> Expr:
     """A constant that is not negative, or is positive, as far as that is known here."""
     node = constant_reader(system, where, dimension)(value)
@@ -168,7 +168,7 @@ def check_sign(node: Expr, where: str, *, positive: bool = False) -> None:
         raise ModelError(f"the {where} is {size:g}; give a {'positive number' if positive else 'number ≥ 0'}")
 
 
-def function_of_time(system: System, value: Any, where: str, dimension: Dimension) -> Expr:
+def function_of_time(system: Description, value: Any, where: str, dimension: Dimension) -> Expr:
     """A function of time and parameters."""
     node = expression(system, value, where, dimension)
     moving = [s for s in symbols(node) if s.data.role not in ("parameter", "time")]
@@ -177,7 +177,7 @@ def function_of_time(system: System, value: Any, where: str, dimension: Dimensio
     return node
 
 
-def ground_place(system: System, value: Any, where: str, dimension: Dimension = LENGTH) -> Triple:
+def ground_place(system: Description, value: Any, where: str, dimension: Dimension = LENGTH) -> Triple:
     """Three functions of time and parameters in the ground's axes, from three values or a vector."""
     if isinstance(value, Vector):
         frames = {frame for frame, _ in value.terms}

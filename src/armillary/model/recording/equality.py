@@ -20,7 +20,7 @@ from armillary.algebra.vectors import Frame, Vector, ancestors
 from armillary.algebra.walk import symbols
 from armillary.model.body import Body, Point
 from armillary.model.joints import JointType
-from armillary.model.system import System
+from armillary.model.system import Description
 
 # Not compared: symbols that are made when they are first used, and what only the texts of a model name.
 _LEFT_OUT = ("reactions", "efforts", "accelerations", "functions", "definitions", "calls")
@@ -33,7 +33,7 @@ _UNORDERED = (
 _ROUNDING = 1e-10  # of values at places where terms may cancel
 
 
-def differences(one: System, other: System) -> list[str]:
+def differences(one: Description, other: Description) -> list[str]:
     """Where two descriptions differ, in words; empty where there is no difference."""
     found = []
     if (one.name, one.units) != (other.name, other.units):
@@ -49,7 +49,7 @@ def differences(one: System, other: System) -> list[str]:
     return sorted(found)
 
 
-def entries(system: System, table: str) -> dict[str, Any]:
+def entries(system: Description, table: str) -> dict[str, Any]:
     """The records of one kind, by name, as plain data."""
     content = getattr(system, table)
     if isinstance(content, Mapping):

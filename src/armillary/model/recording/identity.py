@@ -12,7 +12,7 @@ from armillary.algebra.walk import symbols
 from armillary.model.unit_system import UnitSystem
 
 if TYPE_CHECKING:
-    from armillary.model.system import System
+    from armillary.model.system import Description
 
 
 class Identity:
@@ -22,18 +22,18 @@ class Identity:
     them, and no expression: symbols hold it, and a circle of both would be freed late.
     """
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: Description) -> None:
         self.name: str = system.name
         self.units: UnitSystem = system.units
         self._system = ref(system)
-        self._snapshots: WeakSet[System] = WeakSet()
+        self._snapshots: WeakSet[Description] = WeakSet()
 
     @property
-    def system(self) -> System | None:
+    def system(self) -> Description | None:
         """The system that its user describes; None once it is gone."""
         return self._system()
 
-    def add_snapshot(self, snapshot: System) -> None:
+    def add_snapshot(self, snapshot: Description) -> None:
         """One more system with this identity."""
         self._snapshots.add(snapshot)
 
@@ -45,15 +45,15 @@ class Identity:
         return None
 
 
-_systems_of_grounds: WeakKeyDictionary[Frame, ref[System]] = WeakKeyDictionary()
+_systems_of_grounds: WeakKeyDictionary[Frame, ref[Description]] = WeakKeyDictionary()
 
 
-def register_ground(ground: Frame, system: System) -> None:
+def register_ground(ground: Frame, system: Description) -> None:
     """From now on vectors in frames on this ground are about this system."""
     _systems_of_grounds[ground] = ref(system)
 
 
-def system_of(arguments: Iterable[Any]) -> System | None:
+def system_of(arguments: Iterable[Any]) -> Description | None:
     """The system that bodies, points, vectors or expressions are about; None where none is."""
     for argument in arguments:
         found: Any
@@ -67,6 +67,6 @@ def system_of(arguments: Iterable[Any]) -> System | None:
         else:
             found = getattr(getattr(argument, "body", argument), "system", None)
         if found is not None:
-            system: System = found
+            system: Description = found
             return system
     return None

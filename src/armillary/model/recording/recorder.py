@@ -18,7 +18,7 @@ from armillary.algebra.vectors import Vector
 from armillary.model.recording.identity import system_of
 
 if TYPE_CHECKING:
-    from armillary.model.system import System
+    from armillary.model.system import Description
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -65,7 +65,7 @@ def records_calls(function: Function) -> Function:
     return recording  # type: ignore[return-value]
 
 
-def record_call(system: System | None, name: str, result: Any, arguments: tuple[Any, ...]) -> None:
+def record_call(system: Description | None, name: str, result: Any, arguments: tuple[Any, ...]) -> None:
     """Which call gave this expression or vector; plain numbers and symbols need no call."""
     atom = isinstance(result, Expr) and result.kind in ("number", "symbol")
     made = isinstance(result, Expr | Vector) and not atom and not any(a is result for a in arguments)
@@ -77,7 +77,7 @@ def record_call(system: System | None, name: str, result: Any, arguments: tuple[
 
 
 @contextmanager
-def undo_on_error(system: System, owner: Any = None) -> Iterator[None]:
+def undo_on_error(system: Description, owner: Any = None) -> Iterator[None]:
     """What is described in the block stays, unless there is an error; ``owner`` is the body whose verb it
     is.
     """
@@ -93,7 +93,7 @@ def all_or_nothing(function: Function) -> Function:
     """A function that calls several verbs of its first argument, a system: all of them, or none."""
 
     @wraps(function)
-    def whole(system: System, *args: Any, **options: Any) -> Any:
+    def whole(system: Description, *args: Any, **options: Any) -> Any:
         with undo_on_error(system):
             return function(system, *args, **options)
 
@@ -101,7 +101,7 @@ def all_or_nothing(function: Function) -> Function:
 
 
 @contextmanager
-def undo_always(system: System) -> Iterator[list[str]]:
+def undo_always(system: Description) -> Iterator[list[str]]:
     """What is described in the block is undone; the list is not empty then if there was anything."""
     extent, restore = system.extent(), _way_back(system)
     changed: list[str] = []
@@ -113,7 +113,7 @@ def undo_always(system: System) -> Iterator[list[str]]:
         restore()
 
 
-def _way_back(system: System, owner: Any = None) -> Callable[[], None]:
+def _way_back(system: Description, owner: Any = None) -> Callable[[], None]:
     """The function that restores all tables and lists of a description as they are now.
 
     All that a description records are tables and lists: of the system and its recorder, of its bodies

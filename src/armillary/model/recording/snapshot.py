@@ -19,13 +19,13 @@ from armillary.model.flexible.attachment import Flexible
 from armillary.model.recording.recorder import Recorder
 
 if TYPE_CHECKING:
-    from armillary.model.system import System
+    from armillary.model.system import Description
 
 _SHARED = (Expr, Vector, Frame, str, float, int, bool, type(None))
 _COPIED = (Body, Point, Flexible)  # held by others and changed in place
 
 
-def snapshot(system: System) -> System:
+def snapshot(system: Description) -> Description:
     """The description as it is now, which refuses changes; a snapshot itself where it is one already."""
     if system.recorder.frozen:
         return system
@@ -44,7 +44,7 @@ def snapshot(system: System) -> System:
 class _Copier:
     """Copies that refer to each other as their originals do."""
 
-    def __init__(self, system: System, taken: System) -> None:
+    def __init__(self, system: Description, taken: Description) -> None:
         self._made: dict[int, Any] = {id(system): taken}
 
     def fresh(self, value: Any) -> Any:

@@ -14,7 +14,7 @@ from armillary.model.reading.expressions import refuse_equation
 from armillary.model.reading.references import find_speeds
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Event
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 @verb(
@@ -34,7 +34,7 @@ from armillary.model.system import System
     )
 )
 def event(
-    system: System,
+    system: Description,
     name: str,
     expression: Any,
     *,

@@ -13,7 +13,7 @@ from armillary.model.reading.inertia_input import finite_number
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
 from armillary.model.records import Event, Memory
 from armillary.model.signals.states import new_variable
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 @verb(
@@ -22,7 +22,7 @@ from armillary.model.system import System
     )
 )
 def memory(
-    system: System,
+    system: Description,
     name: str,
     initial: float = 0.0,
     *,
@@ -46,7 +46,7 @@ def memory(
 
 @verb(EntryForm("inputs", {"default": NUMBER, **LABELLED}))
 def input(
-    system: System, name: str, default: float = 0.0, *, units: str | None = None, about: str = ""
+    system: Description, name: str, default: float = 0.0, *, units: str | None = None, about: str = ""
 ) -> Expr:
     """A signal from outside: constant in a run by itself unless ``memory=`` sets it, an input of an FMU,
     an argument of exported code. It is a memory that nothing in the model renews."""
@@ -56,7 +56,7 @@ def input(
 
 
 @verb(LaterForm("memory", "memory", update="expression", every="every"))
-def update(system: System, memory: Any, expression: Any, *, every: float | None = None) -> None:
+def update(system: Description, memory: Any, expression: Any, *, every: float | None = None) -> None:
     """The expression that renews a memory once per step, or once per so many seconds; for memories that
     refer to each other, or to what is described after them."""
     node = system.expression(memory, "update")
@@ -73,12 +73,12 @@ def update(system: System, memory: Any, expression: Any, *, every: float | None 
         _renew_each_step(system, node, expression)
 
 
-def _renew_each_step(system: System, memory: Expr, update: Any) -> None:
+def _renew_each_step(system: Description, memory: Expr, update: Any) -> None:
     value = system.expression(update, f"update of memory '{memory}'", memory.dimension)
     system.memories[memory.name] = replace(system.memories[memory.name], update=value)
 
 
-def _renew_periodically(system: System, memory: Expr, update: Any, every: float) -> None:
+def _renew_periodically(system: Description, memory: Expr, update: Any, every: float) -> None:
     """A clock memory that holds the time of the next update, and the event of reaching it."""
     name = memory.name
     period = finite_number(every, f"the period of memory '{name}'")
@@ -92,7 +92,7 @@ def _renew_periodically(system: System, memory: Expr, update: Any, every: float)
     system.events[clock.name] = Event(clock.name, system.time - clock, 1, changes, False, "", hidden=True)
 
 
-def make_clock(system: System, name: str, period: float, about: str) -> tuple[Expr, dict[Expr, Expr]]:
+def make_clock(system: Description, name: str, period: float, about: str) -> tuple[Expr, dict[Expr, Expr]]:
     """A memory of the time of the next tick, and what a tick makes of it.
 
     Ticks are counted, tₙ = t₀ + n·period: a sum of periods would drift away from them.

@@ -11,11 +11,13 @@ from armillary.model.kinds import EXPRESSION, LABELLED
 from armillary.model.reading.expressions import check_dimension
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Output
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 @verb(EntryForm("outputs", {"value": EXPRESSION, **LABELLED}, key="value", argument="expression"))
-def output(system: System, name: str, expression: Any, *, units: str | None = None, about: str = "") -> None:
+def output(
+    system: Description, name: str, expression: Any, *, units: str | None = None, about: str = ""
+) -> None:
     """A quantity of interest, computed at each sample and labelled with units and description."""
     if text(name, "the name of an output", ModelError) in system.outputs:
         raise ModelError(f"output '{name}' exists already; choose another name")

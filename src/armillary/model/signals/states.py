@@ -23,12 +23,12 @@ from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.names import check_new_name
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
 from armillary.model.records import State
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 @verb(EntryForm("states", {"rate": EXPRESSION, "initial": NUMBER, **LABELLED}, needs=("rate",)))
 def state(
-    system: System,
+    system: Description,
     name: str,
     rate: Any = None,
     initial: float = 0.0,
@@ -52,7 +52,7 @@ def state(
 
 
 def new_variable(
-    system: System, kind: str, name: str, initial: Any, units: str | None, about: str
+    system: Description, kind: str, name: str, initial: Any, units: str | None, about: str
 ) -> tuple[Expr, float, float]:
     """The symbol of a new state or memory, its initial value in the model's units, and the factor of its
     own units to those.
@@ -77,7 +77,7 @@ def new_variable(
 
 
 @verb(LaterForm("states", "state", rate="expression"))
-def rate(system: System, state: Any, expression: Any) -> None:
+def rate(system: Description, state: Any, expression: Any) -> None:
     """The rate of a state of the user's own, once all is described that it refers to."""
     node = system.expression(state, "rate")
     record = system.states.get(node.name) if node.kind == "symbol" else None
@@ -89,13 +89,13 @@ def rate(system: System, state: Any, expression: Any) -> None:
     _set_rate(system, node, expression)
 
 
-def _set_rate(system: System, node: Expr, expression: Any) -> None:
+def _set_rate(system: Description, node: Expr, expression: Any) -> None:
     value = system.expression(expression, f"rate of state '{node}'", rate_dimension(node))
     system.states[node.name] = replace(system.states[node.name], rate=value)
     system.rates[node] = value
 
 
-def state_rates(system: System) -> dict[Expr, Expr]:
+def state_rates(system: Description) -> dict[Expr, Expr]:
     """All states of the user's own with their rates; an error names one that has none."""
     for name, record in system.states.items():
         if record.rate is None:

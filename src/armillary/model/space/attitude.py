@@ -27,7 +27,7 @@ from armillary.model.kinds import BODY, UNITS, WORDS
 from armillary.model.reading.references import find_body
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.outputs import output
-from armillary.model.system import System
+from armillary.model.system import Description
 
 KINDS = ("quaternion", "mrp")
 
@@ -72,7 +72,7 @@ def attitude(body: Any, kind: str = "quaternion", relative_to: Body | None = Non
     )
 )
 def attitude_output(
-    system: System,
+    system: Description,
     name: str,
     body: Any,
     kind: str = "quaternion",

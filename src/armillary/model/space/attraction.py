@@ -44,7 +44,7 @@ from armillary.model.space.fields import (
     term,
     total,
 )
-from armillary.model.system import System
+from armillary.model.system import Description
 
 FIELDS = ("mass centre", "gradient", "bodies")
 GRAVITATION = LENGTH**3 / TIME**2
@@ -96,7 +96,7 @@ class _Spot:
         return named_triple(add(self.base, self.step), f"r_{self.body.name}")
 
 
-def find_attractor(system: System, name: Any, where: str) -> Attractor:
+def find_attractor(system: Description, name: Any, where: str) -> Attractor:
     """An attractor by its name."""
     if not isinstance(name, str) or name not in system.attractors:
         hint = nearest(name, system.attractors) if isinstance(name, str) else ""
@@ -119,7 +119,7 @@ def find_attractor(system: System, name: Any, where: str) -> Attractor:
     )
 )
 def attractor(
-    system: System,
+    system: Description,
     name: str,
     mu: Any,
     *,
@@ -171,7 +171,7 @@ def attractor(
     system.attractors[name] = Attractor(name, strength, place, field, bool(indirect), oblateness, size, own)
 
 
-def all_gravities(system: System) -> list[Gravity]:
+def all_gravities(system: Description) -> list[Gravity]:
     """Uniform fields: those of ``gravity``, and what attractors give to all bodies alike."""
     found = list(system.gravities)
     for attractor in system.attractors.values():
@@ -181,7 +181,7 @@ def all_gravities(system: System) -> list[Gravity]:
     return found
 
 
-def all_loads(system: System) -> list[Load]:
+def all_loads(system: Description) -> list[Load]:
     """The user's loads, and what attractors give to each body besides their uniform part."""
     found = list(system.loads.values())
     for attractor in system.attractors.values():
@@ -197,7 +197,7 @@ def all_loads(system: System) -> list[Load]:
     return found
 
 
-def modal_forces(system: System) -> dict[Expr, Expr]:
+def modal_forces(system: Description) -> dict[Expr, Expr]:
     """What attractors give to modes besides their uniform part, by modal speed.
 
     Q_p = −∂V/∂η_p: the force times the mass centre's way, less the energy of the inertia's change.
@@ -218,7 +218,7 @@ def modal_forces(system: System) -> dict[Expr, Expr]:
     return {speed: as_expr(value) for speed, value in found.items()}
 
 
-def attraction_energy(system: System, attractor: Attractor) -> Any:
+def attraction_energy(system: Description, attractor: Attractor) -> Any:
     """The energy whose gradient the field is; with moving attractors it depends on time."""
     source, parts = attractor.source, []
     if attractor.field == "mass centre":
@@ -235,7 +235,7 @@ def attraction_energy(system: System, attractor: Attractor) -> Any:
     return total(*parts)
 
 
-def _common_acceleration(system: System, attractor: Attractor) -> Triple:
+def _common_acceleration(system: Description, attractor: Attractor) -> Triple:
     """The acceleration that all bodies share, in the ground's axes."""
     if attractor.field == "mass centre":
         _check_together(system, attractor)
@@ -249,7 +249,7 @@ def _common_acceleration(system: System, attractor: Attractor) -> Triple:
     return acceleration(attractor.source, named_triple(add(here, away), f"r_{attractor.name}"))
 
 
-def _spots(system: System, attractor: Attractor) -> Iterator[_Spot]:
+def _spots(system: Description, attractor: Attractor) -> Iterator[_Spot]:
     """Bodies that feel more than the uniform part, each with its place in its own axes."""
     if attractor.field == "mass centre":
         return
@@ -288,7 +288,7 @@ def _spots(system: System, attractor: Attractor) -> Iterator[_Spot]:
             yield _Spot(body, at, part.mass, part.inertia, source, base[body.name], way, square, part)
 
 
-def _check_together(system: System, attractor: Attractor) -> None:
+def _check_together(system: Description, attractor: Attractor) -> None:
     """An error for bodies that fly apart from each other: one mass centre does not stand for both."""
     flying = [b for b in system.bodies.values() if b.parent is system.ground and isinstance(b.joint, Free)]
     if len(flying) > 1:
@@ -299,12 +299,12 @@ def _check_together(system: System, attractor: Attractor) -> None:
         )
 
 
-def _reference_body(system: System) -> Body:
+def _reference_body(system: Description) -> Body:
     """The first body with mass, at whose origin the uniform part is taken."""
     return first_with_mass(system, "attractor")
 
 
-def _mass_place(system: System) -> Triple:
+def _mass_place(system: Description) -> Triple:
     """Place of the system's mass centre in the ground's axes."""
     first_with_mass(system, "attractor")
     mass, moment = composites(system)["ground"]

@@ -28,7 +28,7 @@ from armillary.model.reading.references import find_body, ground_place, known_va
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.space.attraction import Attractor, find_attractor
 from armillary.model.space.orbit import ORBIT, Orbit
-from armillary.model.system import System
+from armillary.model.system import Description
 
 _ALIKE = 1e-3  # relative: values of μ rounded to four digits agree
 
@@ -45,7 +45,7 @@ class MassCentreStart:
 
 
 @verb(EntryForm("start_mass_centre", {"position": TRIPLE, "velocity": TRIPLE}, name_argument="body"))
-def start_mass_centre(system: System, body: Any, *, position: Any, velocity: Any = (0, 0, 0)) -> None:
+def start_mass_centre(system: Description, body: Any, *, position: Any, velocity: Any = (0, 0, 0)) -> None:
     """Where the mass centre of a body with all that hangs on it is at the start of a run, and its
     velocity, in the ground's axes: numbers, parameters or functions of time.
 
@@ -63,7 +63,7 @@ def start_mass_centre(system: System, body: Any, *, position: Any, velocity: Any
 
 
 @verb(EntryForm("start_orbit", {"orbit": ORBIT, "around": NAME}, name_argument="body"))
-def start_orbit(system: System, body: Any, orbit: Orbit, *, around: str | None = None) -> None:
+def start_orbit(system: Description, body: Any, orbit: Orbit, *, around: str | None = None) -> None:
     """An orbit on which the mass centre of a body with all that hangs on it starts, about the ground's
     origin or ``around`` an attractor, whose μ must then be the orbit's."""
     if not isinstance(orbit, Orbit):
@@ -83,7 +83,7 @@ def start_orbit(system: System, body: Any, orbit: Orbit, *, around: str | None =
     start_mass_centre(system, body, position=place, velocity=rate)
 
 
-def mass_centre_starts(system: System) -> list[MassCentreStart]:
+def mass_centre_starts(system: Description) -> list[MassCentreStart]:
     """Initial coordinates and speeds of the joints that place mass centres, once all bodies are known."""
     found = []
     masses = composites(system) if system.centres else {}
@@ -110,7 +110,7 @@ def mass_centre_starts(system: System) -> list[MassCentreStart]:
     return found
 
 
-def _check_not_started(system: System, body: Body, where: str) -> None:
+def _check_not_started(system: Description, body: Body, where: str) -> None:
     for group in _translations(body, where):
         for s in group:
             if s in system.started:

@@ -22,14 +22,14 @@ from armillary.model.reading.orientation import orientation_matrix
 from armillary.model.reading.references import bounded_constant, constant_reader, find_body, unit_triple
 from armillary.model.recording.recorder import all_or_nothing
 from armillary.model.signals.events import event
-from armillary.model.system import System
+from armillary.model.system import Description
 
 _MOST = 10_000
 
 
 @all_or_nothing
 def panels(
-    system: System,
+    system: Description,
     parent: Body,
     n: int,
     *,
@@ -113,7 +113,7 @@ def panels(
     return made
 
 
-def _spring(system: System, panel: Body, own: dict[str, Any], axis: Triple) -> None:
+def _spring(system: Description, panel: Body, own: dict[str, Any], axis: Triple) -> None:
     """The moment of a hinge's spring and damper."""
     where = f"hinge of panel '{panel.name}'"
     stiffness = bounded_constant(system, own["stiffness"], f"stiffness of {where}", MOMENT)
@@ -125,7 +125,7 @@ def _spring(system: System, panel: Body, own: dict[str, Any], axis: Triple) -> N
     moment(system, f"{panel.name}_hinge", torque, panel.frame.vector(axis), on=panel, reaction=panel.parent)
 
 
-def _angles(system: System, start: Any, n: int) -> Any:
+def _angles(system: Description, start: Any, n: int) -> Any:
     """Angles at the start, from the word for a folded array or as they are given."""
     if not isinstance(start, str):
         return start

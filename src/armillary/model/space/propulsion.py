@@ -27,7 +27,7 @@ from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Memory
 from armillary.model.signals.events import event
 from armillary.model.signals.outputs import output
-from armillary.model.system import System
+from armillary.model.system import Description
 
 PULSES = Either((EXPRESSION, ListOf(ListOf(EXPRESSION, 2))))
 STANDARD_GRAVITY = 9.80665  # m/s², exactly, by the definition of specific impulse
@@ -47,7 +47,7 @@ STANDARD_GRAVITY = 9.80665  # m/s², exactly, by the definition of specific impu
     )
 )
 def thruster(
-    system: System,
+    system: Description,
     name: str,
     thrust: Any,
     direction: Any,
@@ -97,7 +97,7 @@ def thruster(
     return made
 
 
-def _switch(system: System, name: str, pulses: list[tuple[Expr, Expr]]) -> Expr:
+def _switch(system: Description, name: str, pulses: list[tuple[Expr, Expr]]) -> Expr:
     """1 in a pulse and 0 elsewhere, by a clock that stands at the last switching time."""
     clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=system.identity, units="s")
     system.memories[clock.name] = Memory(clock, 0.0, None, f"last switching of {name}", 0.0)
@@ -111,7 +111,7 @@ def _switch(system: System, name: str, pulses: list[tuple[Expr, Expr]]) -> Expr:
     return factor
 
 
-def _pulses(system: System, on: Any, where: str) -> list[tuple[Expr, Expr]]:
+def _pulses(system: Description, on: Any, where: str) -> list[tuple[Expr, Expr]]:
     if len(on) == 2 and not any(isinstance(x, list | tuple) for x in on):
         on = [on]
     found: list[tuple[Expr, Expr]] = []

@@ -34,7 +34,7 @@ from armillary.model.signals.events import event
 from armillary.model.signals.memory import memory
 from armillary.model.space.attraction import Attractor, find_attractor
 from armillary.model.space.fields import term, total
-from armillary.model.system import System
+from armillary.model.system import Description
 
 PRESSURE = 1361.0 / 299792458.0  # N/m² at one astronomical unit: solar constant of Kopp & Lean (2011) over c
 ASTRONOMICAL_UNIT = 149597870700.0  # m
@@ -58,7 +58,7 @@ UNKNOWN, LIT, DARK = 0, 1, 2  # values of the memory of a shadow
     )
 )
 def solar_pressure(
-    system: System,
+    system: Description,
     name: str,
     *,
     at: Any,
@@ -112,7 +112,7 @@ def solar_pressure(
     return add_load(system, Load(name, "force", size, force, point.body, point))
 
 
-def _sunlight(system: System, sun: Any, point: Point, light: Expr, where: str) -> tuple[Vector, Expr]:
+def _sunlight(system: Description, sun: Any, point: Point, light: Expr, where: str) -> tuple[Vector, Expr]:
     """(unit vector towards the Sun, pressure)."""
     if not isinstance(sun, str) or "." in sun:
         return unit_direction(system, sun, f"sun of {where}"), light
@@ -123,14 +123,14 @@ def _sunlight(system: System, sun: Any, point: Point, light: Expr, where: str) -
     return direction(line), light * unit**2 / square
 
 
-def _shadow_caster(system: System, shadow: str, where: str) -> Attractor:
+def _shadow_caster(system: Description, shadow: str, where: str) -> Attractor:
     found = find_attractor(system, shadow, f"shadow of {where}")
     if found.radius is None:
         raise ModelError(f"{where}: attractor '{shadow}' has no radius, so no shadow; give it radius=")
     return found
 
 
-def _light_factor(system: System, name: str, point: Point, towards: Vector, caster: Attractor) -> Expr:
+def _light_factor(system: Description, name: str, point: Point, towards: Vector, caster: Attractor) -> Expr:
     """1 in light and 0 in the shadow: r² − R² − min(r·s, 0)² passes zero at the cylinder's wall."""
     assert caster.radius is not None
     line = motion.position(point) - system.ground.frame.vector(caster.place)

@@ -24,7 +24,7 @@ from armillary.model.kinds import AXIS, BODY, EXPRESSION, TRIPLE, WORDS, Either,
 from armillary.model.loads.forces import moment
 from armillary.model.reading.references import bounded_constant, find_body, unit_triple
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 class GimbalAxes(Either):
@@ -75,7 +75,7 @@ class Gyro(NamedTuple):
     )
 )
 def reaction_wheel(
-    system: System,
+    system: Description,
     name: str,
     *,
     on: Any,
@@ -141,7 +141,7 @@ def reaction_wheel(
     )
 )
 def control_moment_gyro(
-    system: System,
+    system: Description,
     name: str,
     *,
     on: Any,

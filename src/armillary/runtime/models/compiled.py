@@ -20,7 +20,7 @@ from armillary.llvm.sections import llvm_text
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.records import Event
 from armillary.program.derive import derive
-from armillary.program.equations import NOT_PICKLED, Equations
+from armillary.program.equations import NOT_PICKLED, DerivedEquations
 from armillary.program.targets import INTERNAL_EVENTS
 from armillary.runtime.integrators import Functions, Integration
 from armillary.runtime.integrators.settings import completed
@@ -40,7 +40,7 @@ from armillary.version import VERSION
 
 if TYPE_CHECKING:
     from armillary.results import Run
-    from armillary.runtime.models.sensitive import SensitiveModel
+    from armillary.runtime.models.sensitive import CompiledSensitiveModel
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 _SAMPLES = 1000  # rows of an adaptive run whose sampling was not said
@@ -48,7 +48,7 @@ _SAMPLES = 1000  # rows of an adaptive run whose sampling was not said
 BACKENDS = ("llvm",)
 
 
-def machine_code(equations: Equations, backend: str) -> tuple[Compiled, float]:
+def machine_code(equations: DerivedEquations, backend: str) -> tuple[Compiled, float]:
     """The functions of a program as machine code, and the seconds that it took."""
     if not isinstance(backend, str) or backend not in BACKENDS:
         raise ArmillaryError(
@@ -61,20 +61,24 @@ def machine_code(equations: Equations, backend: str) -> tuple[Compiled, float]:
 class Compiler(Protocol):
     """What makes a model of equations: other equations of the same system are compiled as the first were."""
 
-    def __call__(self, equations: Equations, *, base: CompiledModel | None = None) -> CompiledModel: ...
+    def __call__(
+        self, equations: DerivedEquations, *, base: CompiledModel | None = None
+    ) -> CompiledModel: ...
 
 
 class CompiledModel:
     """One system's equations as machine code, freed with this object."""
 
-    def __init__(self, equations: Equations, code: Compiled, seconds: float, compiler: Compiler) -> None:
+    def __init__(
+        self, equations: DerivedEquations, code: Compiled, seconds: float, compiler: Compiler
+    ) -> None:
         self.equations = equations
         self._compiler = compiler
         self.compile_seconds = seconds
         self._code = code
         self._table = parameter_table(equations)
         self._configuration_models: dict[Configuration, CompiledModel] = {equations.configuration: self}
-        self._sensitive: dict[Any, SensitiveModel] = {}
+        self._sensitive: dict[Any, CompiledSensitiveModel] = {}
         self.coordinate_names = equations.coordinates
         self.speed_names = equations.speeds
         self.state_names = equations.states
@@ -243,7 +247,7 @@ class CompiledModel:
 
     def with_sensitivities(
         self, to: Sequence[Any], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
-    ) -> SensitiveModel:
+    ) -> CompiledSensitiveModel:
         """The model with derivatives of its motion; see ``stages/model.py``, whose verb it is."""
         from armillary.program.sensitivity import sensitive_equations
 
@@ -252,7 +256,7 @@ class CompiledModel:
         key = (names, outputs, ignore_jumps)
         if key not in self._sensitive:
             found = sensitive_equations(self.equations, names, outputs, ignore_jumps=ignore_jumps)
-            self._sensitive[key] = cast("SensitiveModel", self._compiler(found, base=self))
+            self._sensitive[key] = cast("CompiledSensitiveModel", self._compiler(found, base=self))
         return self._sensitive[key]
 
     # ------------------------------------------------------------ runs

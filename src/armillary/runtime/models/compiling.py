@@ -6,28 +6,28 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from armillary.program.equations import Equations
-from armillary.program.momentum import ConvertedEquations, MomentumEquations
-from armillary.program.redundant import RedundantEquations
-from armillary.program.sensitivity import SensitiveEquations
+from armillary.program.equations import DerivedEquations
+from armillary.program.momentum import DerivedConvertedEquations, DerivedMomentumEquations
+from armillary.program.redundant import DerivedRedundantEquations
+from armillary.program.sensitivity import DerivedSensitiveEquations
 from armillary.runtime.models.compiled import CompiledModel, Compiler, machine_code
-from armillary.runtime.models.converted import ConvertedModel, MomentumModel
-from armillary.runtime.models.redundant import RedundantModel
-from armillary.runtime.models.sensitive import SensitiveModel
+from armillary.runtime.models.converted import CompiledConvertedModel, CompiledMomentumModel
+from armillary.runtime.models.redundant import CompiledRedundantModel
+from armillary.runtime.models.sensitive import CompiledSensitiveModel
 
-ModelKinds = Mapping[type[Equations], type[CompiledModel]]
+ModelKinds = Mapping[type[DerivedEquations], type[CompiledModel]]
 
 MODELS: ModelKinds = {
-    Equations: CompiledModel,
-    ConvertedEquations: ConvertedModel,
-    MomentumEquations: MomentumModel,
-    RedundantEquations: RedundantModel,
-    SensitiveEquations: SensitiveModel,
+    DerivedEquations: CompiledModel,
+    DerivedConvertedEquations: CompiledConvertedModel,
+    DerivedMomentumEquations: CompiledMomentumModel,
+    DerivedRedundantEquations: CompiledRedundantModel,
+    DerivedSensitiveEquations: CompiledSensitiveModel,
 }
 
 
 def compile_equations(
-    equations: Equations,
+    equations: DerivedEquations,
     backend: str = "llvm",
     *,
     kinds: ModelKinds = MODELS,

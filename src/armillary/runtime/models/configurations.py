@@ -20,7 +20,7 @@ from armillary.mechanics.constraints.partition import partition, sizes_by_kind
 from armillary.mechanics.constraints.reduction import Configuration, full_tree, modal_speeds
 from armillary.mechanics.tree.tree import numeric
 from armillary.model.records import Event
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.program.targets import POOR_PIVOT
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.place import Place
@@ -159,7 +159,7 @@ def _check_consistent(t: float, configuration: Configuration, changing: list[Eve
                 )
 
 
-def changes_configuration(event: Event, equations: Equations) -> bool:
+def changes_configuration(event: Event, equations: DerivedEquations) -> bool:
     """Whether an event locks or unlocks, sets what is locked, or something that loops are closed anew for."""
     if event.lock or event.unlock:
         return True

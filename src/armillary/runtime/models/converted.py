@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from armillary.llvm.jit import Compiled
-from armillary.program.momentum import ConvertedEquations, MomentumEquations
+from armillary.program.momentum import DerivedConvertedEquations, DerivedMomentumEquations
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import initial_memory, vector
 
 
-class ConvertedModel(CompiledModel):
+class CompiledConvertedModel(CompiledModel):
     """One system's equations as machine code; a state is [coordinates, what the speeds are converted to], and
     ``derivatives`` are their rates.
     """
 
-    equations: ConvertedEquations
+    equations: DerivedConvertedEquations
 
     def accelerations(
         self,
@@ -61,15 +61,15 @@ class ConvertedModel(CompiledModel):
         return f"{type(self).__name__}({self.equations.system.name!r}, {self.equations.operations})"
 
 
-class MomentumModel(ConvertedModel):
+class CompiledMomentumModel(CompiledConvertedModel):
     """One system's equations as machine code; a state is [coordinates, momenta], and ``derivatives`` are
     their rates.
     """
 
-    equations: MomentumEquations
+    equations: DerivedMomentumEquations
 
     def __init__(
-        self, equations: MomentumEquations, code: Compiled, seconds: float, compiler: Compiler
+        self, equations: DerivedMomentumEquations, code: Compiled, seconds: float, compiler: Compiler
     ) -> None:
         super().__init__(equations, code, seconds, compiler)
         self.momentum_names = equations.momenta

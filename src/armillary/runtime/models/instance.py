@@ -18,7 +18,7 @@ from armillary.algebra.arguments import real, unsigned_zeros
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.assembly import Geometry
 from armillary.model.unit_system import state_factor
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
 from armillary.runtime.start.assembly import check_redundant, close_loops, consistent_speeds
 from armillary.runtime.start.place import Place
@@ -41,7 +41,7 @@ class Instance:
     parameters: Mapping[str, Any] | None = None
 
     @property
-    def equations(self) -> Equations:
+    def equations(self) -> DerivedEquations:
         return self.model.equations
 
     @cached_property

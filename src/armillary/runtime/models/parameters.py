@@ -19,10 +19,10 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
 from armillary.mechanics.masses.run_masses import RunMasses
 from armillary.model.body import Body
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.model.unit_system import UnitSystem
 from armillary.model.values import BadValueError, read_number
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def plain_number(value: Any, where: str, system: UnitSystem, dimension: Dimensio
     return number
 
 
-def parameter_table(equations: Equations) -> ParameterTable:
+def parameter_table(equations: DerivedEquations) -> ParameterTable:
     """The table of a system's parameters."""
     system, program = equations.system, equations.program
     used = {s.data.name for s in symbols(*program.precompute.results)}
@@ -128,7 +128,7 @@ def parameter_table(equations: Equations) -> ParameterTable:
     )
 
 
-def _place(system: System, name: str) -> str:
+def _place(system: Description, name: str) -> str:
     """Where a parameter is first met, in the user's words."""
     node = system.parameters[name]
     for body in system.bodies.values():
@@ -150,7 +150,7 @@ def body_quantities(body: Body) -> dict[str, Expr]:
     return {"mass": body.mass, **moments}
 
 
-def check_physical(system: System, table: ParameterTable, values: Mapping[str, float]) -> None:
+def check_physical(system: Description, table: ParameterTable, values: Mapping[str, float]) -> None:
     """An error for a parameter set that gives a body a negative mass or moment of inertia, or leaves a joint
     without any mass to move.
     """

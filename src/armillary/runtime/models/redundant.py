@@ -16,7 +16,7 @@ from armillary.errors import ArmillaryError, SimulationError
 from armillary.llvm.jit import Compiled
 from armillary.model.records import Event
 from armillary.program.derive import derive
-from armillary.program.redundant import EXACT, RedundantEquations
+from armillary.program.redundant import EXACT, DerivedRedundantEquations
 from armillary.runtime.integrators import Stepping
 from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.settings import completed
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 EPSILON = 1e-10
 
 
-class RedundantModel(CompiledModel):
+class CompiledRedundantModel(CompiledModel):
     """One system's equations in redundant coordinates as machine code.
 
     A state is [coordinates, speeds, states] by the names of ``coordinate_names``, ``speed_names`` and
@@ -51,10 +51,10 @@ class RedundantModel(CompiledModel):
     hand them on.
     """
 
-    equations: RedundantEquations
+    equations: DerivedRedundantEquations
 
     def __init__(
-        self, equations: RedundantEquations, code: Compiled, seconds: float, compiler: Compiler
+        self, equations: DerivedRedundantEquations, code: Compiled, seconds: float, compiler: Compiler
     ) -> None:
         super().__init__(equations, code, seconds, compiler)
         assert equations.redundant is not None

@@ -20,7 +20,12 @@ from armillary.errors import ParameterError
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.unit_system import state_factor
-from armillary.program.sensitivity import JumpCheck, SensitiveEquations, jump_check, sensitive_equations
+from armillary.program.sensitivity import (
+    DerivedSensitiveEquations,
+    JumpCheck,
+    jump_check,
+    sensitive_equations,
+)
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.derivatives import Along, StartDerivatives
@@ -28,14 +33,14 @@ from armillary.runtime.start.initial import initial_memory, vector
 from armillary.runtime.start.place import Place
 
 
-class SensitiveModel(CompiledModel):
+class CompiledSensitiveModel(CompiledModel):
     """One system's equations and their derivatives as machine code."""
 
-    equations: SensitiveEquations
+    equations: DerivedSensitiveEquations
 
     def __init__(
         self,
-        equations: SensitiveEquations,
+        equations: DerivedSensitiveEquations,
         code: Compiled,
         seconds: float,
         compiler: Compiler,
@@ -66,7 +71,7 @@ class SensitiveModel(CompiledModel):
 
     def with_sensitivities(
         self, to: Sequence[Any], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
-    ) -> SensitiveModel:
+    ) -> CompiledSensitiveModel:
         """The system's model with other derivatives."""
         return self.base.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
 

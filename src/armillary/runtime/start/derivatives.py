@@ -22,7 +22,7 @@ from armillary.mechanics.constraints.assembly import Geometry, GeometryLayout, G
 from armillary.mechanics.constraints.loop_closure import movable_speeds
 from armillary.model.space.initial_motion import mass_centre_starts
 from armillary.program.directions import Direction
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import given_values, initial_values
 from armillary.runtime.start.place import Place
@@ -36,7 +36,7 @@ _MISFIT = 1e-7  # of derivatives that constraints allow
 class StartDerivatives:
     """Derivatives of starts of one system, a row per parameter or initial value, each times its size."""
 
-    def __init__(self, equations: Equations, directions: Sequence[Direction]) -> None:
+    def __init__(self, equations: DerivedEquations, directions: Sequence[Direction]) -> None:
         self.equations, self.directions = equations, directions
         self.coordinates = list(equations.coordinates)
         self.speeds = [u.data.name for u in equations.system.speeds]

@@ -12,7 +12,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.units.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.unit_system import UnitSystem, state_factor
-from armillary.program.equations import Equations
+from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.parameters import plain_number, text_number
 
 
@@ -28,7 +28,7 @@ def vector(values: Any, length: int, what: str) -> np.ndarray:
 
 
 def initial_values(
-    equations: Equations, initial: Mapping[str, float] | Sequence[float] | None
+    equations: DerivedEquations, initial: Mapping[str, float] | Sequence[float] | None
 ) -> tuple[np.ndarray, np.ndarray, set[str]]:
     """All coordinates, with unit Euler parameters, all speeds, and the names of those that the user gave."""
     values, named = given_values(equations, initial)
@@ -37,14 +37,16 @@ def initial_values(
     return _unit_quaternions(equations, q), u, named
 
 
-def initial_states(equations: Equations, initial: Mapping[str, float] | Sequence[float] | None) -> np.ndarray:
+def initial_states(
+    equations: DerivedEquations, initial: Mapping[str, float] | Sequence[float] | None
+) -> np.ndarray:
     """States of the user's own."""
     values, _ = given_values(equations, initial)
     return np.array([values[name] for name in equations.states], dtype=float)
 
 
 def given_values(
-    equations: Equations, initial: Mapping[str, float] | Sequence[float] | None
+    equations: DerivedEquations, initial: Mapping[str, float] | Sequence[float] | None
 ) -> tuple[dict[str, float], set[str]]:
     """Initial values of all coordinates, speeds and states by name, as they are given, and the names of
     those that the user gave.
@@ -67,7 +69,7 @@ def given_values(
     return values, named
 
 
-def _number(equations: Equations, name: str, value: Any) -> float:
+def _number(equations: DerivedEquations, name: str, value: Any) -> float:
     system = equations.system
     known = [*equations.coordinates, *(u.data.name for u in system.speeds), *equations.states]
     given = {p.speed.data.name for p in equations.reduction.given.values()}
@@ -94,7 +96,7 @@ def _inside(symbol: Expr, value: Any, where: str, system: UnitSystem, factor: fl
     return number if is_quantity(value) else number * factor
 
 
-def _unit_quaternions(equations: Equations, q: np.ndarray) -> np.ndarray:
+def _unit_quaternions(equations: DerivedEquations, q: np.ndarray) -> np.ndarray:
     for start in equations.program.quaternions:
         length = float(np.linalg.norm(q[start : start + 4]))
         if length == 0.0:
@@ -106,7 +108,7 @@ def _unit_quaternions(equations: Equations, q: np.ndarray) -> np.ndarray:
 
 
 def initial_memory(
-    equations: Equations, given: Mapping[str, float] | None = None, t0: float | None = None
+    equations: DerivedEquations, given: Mapping[str, float] | None = None, t0: float | None = None
 ) -> np.ndarray:
     """The memory with which a run starts; clocks of periodic updates one period after ``t0``."""
     system = equations.system

@@ -19,7 +19,7 @@ from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import state_number, vector
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.redundant import RedundantModel
+    from armillary.runtime.models.redundant import CompiledRedundantModel
 
 Initial = Mapping[str, float] | Sequence[float] | None
 
@@ -30,7 +30,7 @@ _CLOSED = (
 
 
 def joint_values(
-    model: RedundantModel, initial: Initial, parameters: Mapping[str, Any] | None, t: float
+    model: CompiledRedundantModel, initial: Initial, parameters: Mapping[str, Any] | None, t: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All joints' coordinates and speeds, and the user's own states: as given, else as described."""
     system = model.equations.system
@@ -63,7 +63,7 @@ def joint_values(
     return _unit(model, q), u, np.array([values[name] for name in model.state_names])
 
 
-def _unit(model: RedundantModel, q: np.ndarray) -> np.ndarray:
+def _unit(model: CompiledRedundantModel, q: np.ndarray) -> np.ndarray:
     """Joints' coordinates with unit Euler parameters."""
     first = model.layout.coordinates
     for start in model.equations.program.quaternions:
@@ -82,7 +82,7 @@ def _unit(model: RedundantModel, q: np.ndarray) -> np.ndarray:
 class Start:
     """The beginning of one run: its model, parameters, time and memory."""
 
-    model: RedundantModel
+    model: CompiledRedundantModel
     parameters: Mapping[str, Any] | None
     t: float
     memory: np.ndarray

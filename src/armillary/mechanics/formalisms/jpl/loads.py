@@ -23,7 +23,7 @@ from armillary.mechanics.tree.tree import Placement
 from armillary.model import motion
 from armillary.model.body import Body
 from armillary.model.records import Load
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 @dataclass(eq=False)
@@ -45,7 +45,7 @@ class VehicleLoads:
         self.torques[group] = add(self.torques.get(group, ZEROS), torque)
 
 
-def vehicle_loads(system: System, found: HingedGroups, read: Reader) -> VehicleLoads:
+def vehicle_loads(system: Description, found: HingedGroups, read: Reader) -> VehicleLoads:
     """All loads of a system."""
     made = VehicleLoads()
     for load in system.loads.values():

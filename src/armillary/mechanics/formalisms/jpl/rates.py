@@ -30,7 +30,7 @@ from armillary.mechanics.formalisms.jpl.vehicle import Hinge, Rotor, Substructur
 from armillary.mechanics.tree.rigid_groups import Reader
 from armillary.model.joints import Drift
 from armillary.model.motion import time_derivative
-from armillary.model.system import System
+from armillary.model.system import Description
 
 __all__ = ["FORMULATIONS", "AppendageRates", "appendage_rates"]
 
@@ -52,7 +52,7 @@ class AppendageRates:
     torques: dict[Expr, Any]
 
 
-def appendage_rates(system: System, reduction: Reduction, formulation: str) -> AppendageRates:
+def appendage_rates(system: Description, reduction: Reduction, formulation: str) -> AppendageRates:
     """All rates of a system by "mbdyfr", "mbdyfn" or "mbdyfl"."""
     read = reader(reduction.plain)
     found = hinged_groups(system, read, formulation)
@@ -82,7 +82,7 @@ def appendage_rates(system: System, reduction: Reduction, formulation: str) -> A
     return AppendageRates(speeds, states, reduction, momentum, torques)
 
 
-def _check_given(system: System, reduction: Reduction, found: HingedGroups, formulation: str) -> None:
+def _check_given(system: Description, reduction: Reduction, found: HingedGroups, formulation: str) -> None:
     hinged = {step.speed for group in found.groups for step in group.steps}
     for u in system.speeds:
         if u in reduction.given and u not in hinged:
@@ -176,7 +176,7 @@ def _given(reduction: Reduction, speed: Expr, read: Reader) -> Any:
 
 
 def _root_rates(
-    system: System,
+    system: Description,
     group: HingedGroup,
     solution: VehicleSolution,
     formulation: str,

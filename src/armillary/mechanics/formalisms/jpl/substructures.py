@@ -34,7 +34,7 @@ from armillary.mechanics.tree.rigid_groups import GROUND, Reader, RigidGroup, ri
 from armillary.mechanics.tree.tree import Placement
 from armillary.model.body import Body
 from armillary.model.joints import Drift, Turn
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 def reader(plain: Undimensioned) -> Reader:
@@ -95,7 +95,7 @@ class HingedGroups:
         return found
 
 
-def hinged_groups(system: System, read: Reader, formulation: str) -> HingedGroups:
+def hinged_groups(system: Description, read: Reader, formulation: str) -> HingedGroups:
     """The groups of a system, or an error that names what the formulation cannot describe."""
     _check(system, formulation)
     found = rigid_groups(system, read, separate_flexible=False)
@@ -116,7 +116,7 @@ def _refused(formulation: str, what: str, remedy: str = "") -> ModelError:
     return ModelError(f"formalism '{formulation}': {what}; {advice}")
 
 
-def _check(system: System, formulation: str) -> None:
+def _check(system: Description, formulation: str) -> None:
     if system.gravities or system.attractors:
         raise _refused(formulation, "gravity acts, but JPL's vehicles are in free space")
     for name in system.constraints:

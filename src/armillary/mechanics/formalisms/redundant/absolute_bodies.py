@@ -37,7 +37,7 @@ from armillary.model.body import Body
 from armillary.model.flexible.deformation import deformation
 from armillary.model.joints import Drift, Flexed, Slide, Tumble, Turn
 from armillary.model.joints.free import quaternion_rates, quaternion_rotation
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +169,7 @@ def _plain(matrix: Matrix, plain: Undimensioned) -> Matrix:
     return tuple(tuple(plain(x) for x in row) for row in matrix)  # type: ignore[return-value]
 
 
-def absolute_bodies(system: System, plain: Undimensioned) -> AbsoluteBodies:
+def absolute_bodies(system: Description, plain: Undimensioned) -> AbsoluteBodies:
     """The parts of a system, with symbols for their coordinates and speeds."""
     found = rigid_groups(system, plain, separate_flexible=True)
     made = tuple(_part(system, group, i, plain) for i, group in enumerate(found.groups))
@@ -183,7 +183,7 @@ def absolute_bodies(system: System, plain: Undimensioned) -> AbsoluteBodies:
     return AbsoluteBodies(made, found.placements, frames, nodes)
 
 
-def _part(system: System, group: RigidGroup, index: int, plain: Undimensioned) -> AbsoluteBody:
+def _part(system: Description, group: RigidGroup, index: int, plain: Undimensioned) -> AbsoluteBody:
     joint = _sorted(group.body, plain)
     name, flex = group.name, group.body.flex
     directions = [matrix_vector(group.mount, axis) for axis in joint.directions]

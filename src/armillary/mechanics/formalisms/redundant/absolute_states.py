@@ -15,10 +15,10 @@ from armillary.mechanics.formalisms.redundant.joints import duals
 from armillary.mechanics.tree.rigid_groups import GROUND
 from armillary.model import motion
 from armillary.model.joints.free import euler_parameters
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
-def absolute_states(system: System, parts: AbsoluteBodies, plain: Undimensioned) -> dict[Expr, Expr]:
+def absolute_states(system: Description, parts: AbsoluteBodies, plain: Undimensioned) -> dict[Expr, Expr]:
     """Every absolute coordinate and speed as an expression of q and u."""
     ground = system.ground.frame
     found: dict[Expr, Any] = {}

@@ -38,7 +38,7 @@ from armillary.mechanics.formalisms.redundant.joints import (
     joint_speeds,
 )
 from armillary.mechanics.formalisms.redundant.loads import forces
-from armillary.model.system import System
+from armillary.model.system import Description
 from armillary.model.unit_system import default_value
 
 
@@ -79,7 +79,7 @@ class Redundant:
         return transform(self.solution, given.get)
 
 
-def redundant_equations(system: System, plain: Undimensioned) -> Redundant:
+def redundant_equations(system: Description, plain: Undimensioned) -> Redundant:
     """The bordered equations of a system and all that their integration needs."""
     parts = absolute_bodies(system, plain)
     if not parts.parts:
@@ -144,7 +144,7 @@ def redundant_equations(system: System, plain: Undimensioned) -> Redundant:
     )
 
 
-def _symbols(system: System, names: Iterable[str]) -> tuple[Expr, ...]:
+def _symbols(system: Description, names: Iterable[str]) -> tuple[Expr, ...]:
     return tuple(symbol(name, "variable", owner=system.identity) for name in names)
 
 
@@ -152,7 +152,7 @@ def _symbols(system: System, names: Iterable[str]) -> tuple[Expr, ...]:
 
 
 def _rows(
-    system: System, parts: AbsoluteBodies, u: dict[Expr, Expr], plain: Undimensioned
+    system: Description, parts: AbsoluteBodies, u: dict[Expr, Expr], plain: Undimensioned
 ) -> list[AbsoluteConstraint]:
     """All constraints: of each joint, of given and locked speeds, and the user's own."""
     rows = [row for i in range(len(parts.parts)) for row in joint_rows(parts, i)]
@@ -184,7 +184,7 @@ def _form(speed: Expr, speeds: Iterable[Expr]) -> Form:
 
 
 def _sample(
-    system: System, parts: AbsoluteBodies, place: dict[Expr, Expr], plain: Undimensioned
+    system: Description, parts: AbsoluteBodies, place: dict[Expr, Expr], plain: Undimensioned
 ) -> dict[Expr, float]:
     """Defaults of parameters (one where there is none), and absolute coordinates for joints at any place."""
     rng = np.random.default_rng(0)

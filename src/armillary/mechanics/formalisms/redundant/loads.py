@@ -18,11 +18,11 @@ from armillary.model import motion
 from armillary.model.body import Body
 from armillary.model.records import Load
 from armillary.model.space.attraction import all_gravities, all_loads
-from armillary.model.system import System
+from armillary.model.system import Description
 
 
 def forces(
-    system: System, parts: AbsoluteBodies, u: dict[Expr, Expr], plain: Undimensioned
+    system: Description, parts: AbsoluteBodies, u: dict[Expr, Expr], plain: Undimensioned
 ) -> dict[Expr, Any]:
     """f by absolute speed: gravity and loads less inertia remainders."""
     gravity: Triple = ZEROS
