@@ -31,7 +31,7 @@ def derive(
 ) -> DerivedEquations:
     """The equations of motion of a system, by the named formalism or the cheapest of those worth trying.
 
-    Momenta and redundant coordinates have states of their own, so "auto" leaves them to who asks for them.
+    Momenta and redundant coordinates have states of their own, so "auto" does not choose them.
     What is declared small or large is used, unless ``small`` is False: sums keep their leading order and
     ``keep`` orders above it. ``axes`` are those of angular momenta as states.
     With ``named`` the speeds of the description are states, whatever Free(velocity="auto") leaves open.

@@ -23,7 +23,7 @@ from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 
 
 class TreeFormalism(Protocol):
-    """A way to the accelerations of a tree; ``still`` at rest and without gravity, from the loads alone."""
+    """A way to the accelerations of a tree; ``at_rest``: at rest and without gravity, by the loads alone."""
 
     def __call__(self, tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Any]:
         """x by speed index."""

@@ -69,7 +69,7 @@ class JointAcceleration:
 def accelerations(
     tree: Tree, applied: AppliedLoads, *, at_rest: bool = False, gears: Gears = _NO_GEARS
 ) -> dict[int, Any]:
-    """x by speed index; ``still`` at rest and without gravity, from the applied loads alone.
+    """x by speed index; ``at_rest``: at rest and without gravity, from the applied loads alone.
 
     Speeds that ``gears`` tie together are eliminated with their group of links; see gear_groups.py.
     """
