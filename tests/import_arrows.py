@@ -37,7 +37,7 @@ def modules(root: Path) -> dict[str, Path]:
 
 
 def package(module: str) -> str:
-    """The part of ORDER a module belongs to: armillary.algebra.scalars -> algebra; the root is ''."""
+    """The part of ORDER a module belongs to: armillary.algebra.vectors.scalars -> algebra; the root is ''."""
     return [*module.split("."), ""][1]
 
 

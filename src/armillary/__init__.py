@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.calculus import constant_part, derivative, evaluate, nominal, solve_for
 from armillary.algebra.expression import Expr
-from armillary.algebra.foreign import ForeignFunction
 from armillary.algebra.functions import absolute as abs
 from armillary.algebra.functions import (
     acos,
@@ -41,8 +40,9 @@ from armillary.algebra.functions import (
 from armillary.algebra.functions import maximum as max
 from armillary.algebra.functions import minimum as min
 from armillary.algebra.notation.latex import latex
-from armillary.algebra.tables import Table, Table2
-from armillary.algebra.vectors import Dyadic, Vector, outer
+from armillary.algebra.user_functions.foreign import ForeignFunction
+from armillary.algebra.user_functions.tables import Table, Table2
+from armillary.algebra.vectors.vectors import Dyadic, Vector, outer
 from armillary.algebra.walk import substitute
 from armillary.errors import (
     ArmillaryError,
@@ -97,9 +97,9 @@ if TYPE_CHECKING:
     from armillary.ensembles.metrics import Crossing, Final, Histogram, Maximum, Mean, Minimum, Rms
     from armillary.ensembles.result import Batch
     from armillary.files.model.schema import model_schema as schema
-    from armillary.model.flexible.beam import Beam
-    from armillary.model.flexible.plate import Plate
-    from armillary.model.flexible.section import Section
+    from armillary.model.flexible.parts.beam import Beam
+    from armillary.model.flexible.parts.plate import Plate
+    from armillary.model.flexible.parts.section import Section
     from armillary.model.space.panels import panels
     from armillary.results import Run, load_run, plot
     from armillary.run_files.execute import run
@@ -117,7 +117,7 @@ if TYPE_CHECKING:
 # What most models do not need: its modules are imported when it is first asked for.
 _LATER = {
     "Batch": ("armillary.ensembles.result", "Batch"),
-    "Beam": ("armillary.model.flexible.beam", "Beam"),
+    "Beam": ("armillary.model.flexible.parts.beam", "Beam"),
     "Choice": ("armillary.studies.sampling", "Choice"),
     "Correlated": ("armillary.studies.sampling", "Correlated"),
     "Crossing": ("armillary.ensembles.metrics", "Crossing"),
@@ -131,10 +131,10 @@ _LATER = {
     "Mean": ("armillary.ensembles.metrics", "Mean"),
     "Minimum": ("armillary.ensembles.metrics", "Minimum"),
     "Normal": ("armillary.studies.sampling", "Normal"),
-    "Plate": ("armillary.model.flexible.plate", "Plate"),
+    "Plate": ("armillary.model.flexible.parts.plate", "Plate"),
     "Rms": ("armillary.ensembles.metrics", "Rms"),
     "Run": ("armillary.results", "Run"),
-    "Section": ("armillary.model.flexible.section", "Section"),
+    "Section": ("armillary.model.flexible.parts.section", "Section"),
     "Sensitivities": ("armillary.analysis.sensitivities", "Sensitivities"),
     "Study": ("armillary.studies", "Study"),
     "Triangular": ("armillary.studies.sampling", "Triangular"),

@@ -11,7 +11,7 @@ import pytest
 
 from armillary.algebra.calculus import derivative, evaluate
 from armillary.algebra.expression import symbol
-from armillary.algebra.foreign import ForeignFunction
+from armillary.algebra.user_functions.foreign import ForeignFunction
 from armillary.errors import ExpressionError
 
 SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)

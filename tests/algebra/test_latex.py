@@ -8,7 +8,7 @@ from armillary.algebra.expression import symbol
 from armillary.algebra.functions import BY_NAME
 from armillary.algebra.notation.latex import latex, name_latex
 from armillary.algebra.notation.parsing import parse
-from armillary.algebra.tables import Table
+from armillary.algebra.user_functions.tables import Table
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from armillary.algebra.calculus import evaluate, evaluate_all
 from armillary.algebra.expression import Expr, number, power, symbol
 from armillary.algebra.intermediate import judged, let
 from armillary.algebra.node import truncated
-from armillary.algebra.small import Truncation
+from armillary.algebra.smallness.truncation import Truncation
 from armillary.algebra.walk import Undimensioned, substitute
 
 S, R = symbol("s", smallness=1), symbol("r", smallness=1)

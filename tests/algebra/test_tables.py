@@ -11,8 +11,8 @@ from scipy.interpolate import PchipInterpolator, RegularGridInterpolator
 from armillary.algebra.calculus import derivative, evaluate
 from armillary.algebra.expression import number, symbol
 from armillary.algebra.notation.parsing import parse
-from armillary.algebra.tables import Table, Table2
 from armillary.algebra.units.dimension import FORCE, LENGTH, SPEED
+from armillary.algebra.user_functions.tables import Table, Table2
 from armillary.algebra.walk import substitute
 from armillary.errors import ExpressionError, UnitsError
 

@@ -23,8 +23,8 @@ from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.constraints.reduction import initial_configuration, reduce_system
 from armillary.mechanics.tree.loads import applied_loads
 from armillary.mechanics.tree.speed_rates import speed_rates
+from armillary.program.formalisms.tree import RATES
 from armillary.program.targets import targets
-from armillary.program.tree_equations import RATES
 from tests.mechanics import reference
 from tests.mechanics.random_trees import Case, build, tree_case
 from tests.mechanics.reference import GROUND, Array, State

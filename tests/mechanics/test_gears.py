@@ -14,7 +14,7 @@ import armillary as arm
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.walk import Undimensioned
 from armillary.model.unit_system import default_value
-from armillary.program.tree_equations import geared_tree
+from armillary.program.formalisms.tree import geared_tree
 
 
 def robot() -> arm.System:

@@ -24,7 +24,7 @@ from armillary.mechanics.formalisms.momentum.momentum import (
 )
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.tree import numeric
-from armillary.program.momentum import momentum_targets
+from armillary.program.formalisms.momentum import momentum_targets
 from armillary.runtime.models.compiled import CompiledModel
 from examples import (
     car,

@@ -8,7 +8,7 @@ import numpy as np
 
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
-from armillary.algebra.vectors import Vector
+from armillary.algebra.vectors.vectors import Vector
 from armillary.stages import System
 
 

@@ -19,7 +19,7 @@ from zlib import crc32
 from armillary.algebra.units.dimension import ONE, Dimension
 
 if TYPE_CHECKING:
-    from armillary.algebra.small import Truncation
+    from armillary.algebra.smallness.truncation import Truncation
 
 # What drops negligible terms as sums are made; None, always except in derivations with small variables.
 TRUNCATION: ContextVar[Truncation | None] = ContextVar("truncation", default=None)

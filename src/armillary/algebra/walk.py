@@ -15,7 +15,7 @@ from armillary.algebra.notation import printing
 from armillary.errors import ExpressionError, nearest
 
 if TYPE_CHECKING:
-    from armillary.algebra.small import Truncation
+    from armillary.algebra.smallness.truncation import Truncation
 
 
 def operands_first(roots: Iterable[Expr]) -> list[Expr]:

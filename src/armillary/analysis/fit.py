@@ -2,8 +2,8 @@
 
     minimise  Σ ρ(((model − data)/σ)²)   over the unknowns x, within their bounds
 
-with SciPy's trust-region reflective method and the exact derivatives of program/sensitivity.py. Where σ is
-not given, that of each column is estimated from its residuals, and the columns are weighed by it in turn
+with SciPy's trust-region reflective method and exact derivatives (program/sensitivities/equations.py). Where
+σ is not given, that of each column is estimated from its residuals, and the columns are weighed by it in turn
 until neither changes: the maximum of the likelihood of normal errors (Bard 1974, Nonlinear Parameter
 Estimation, chapter 4).
 """

@@ -11,8 +11,8 @@ import numpy as np
 
 from armillary.columns import aligned, counted
 from armillary.errors import ArmillaryError, nearest, require
-from armillary.program.directions import quotient
-from armillary.program.sensitivity import derivative_name
+from armillary.program.sensitivities.directions import quotient
+from armillary.program.sensitivities.equations import derivative_name
 from armillary.results import Run
 from armillary.results.units import label_units
 from armillary.runtime.models.sensitive import CompiledSensitiveModel

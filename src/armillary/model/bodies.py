@@ -6,10 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import ZERO, Expr, symbol
-from armillary.algebra.matrices import Matrix
-from armillary.algebra.triples import Triple
 from armillary.algebra.units.dimension import ONE, TIME, Dimension
-from armillary.algebra.vectors import Frame, Vector
+from armillary.algebra.vectors.matrices import Matrix
+from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.errors import ModelError
 from armillary.model.body import Body, Point
 from armillary.model.body_frames import build_frames

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.matrices import Matrix
-from armillary.algebra.triples import Triple
-from armillary.algebra.vectors import Frame, Vector
+from armillary.algebra.vectors.matrices import Matrix
+from armillary.algebra.vectors.triples import Triple
+from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.errors import ModelError, nearest
 from armillary.model.joints import Assembly, JointType
 from armillary.model.recording.verbs import NoForm, verb

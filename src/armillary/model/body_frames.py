@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from armillary.algebra.intermediate import measured
-from armillary.algebra.matrices import Matrix, matrix_product
-from armillary.algebra.scalars import is_zero
-from armillary.algebra.triples import Triple, combined
 from armillary.algebra.units.dimension import RATE, SPEED, Dimension
-from armillary.algebra.vectors import Frame, Vector, cross
+from armillary.algebra.vectors.matrices import Matrix, matrix_product
+from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.triples import Triple, combined
+from armillary.algebra.vectors.vectors import Frame, Vector, cross
 from armillary.model.joints import Drift, Flexed, Slide, Step, Tumble, Turn
 from armillary.model.joints.base import axis_rotation
 

@@ -13,7 +13,7 @@ from typing import Any
 from armillary.algebra.calculus import derivative, directional_derivatives
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.functions import named
-from armillary.algebra.vectors import Frame, Vector, ancestors, cross
+from armillary.algebra.vectors.vectors import Frame, Vector, ancestors, cross
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.model.body import Body, Point

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors import Vector
+from armillary.algebra.vectors.vectors import Vector
 from armillary.model.body import Body, Point
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from armillary.algebra.arguments import text
 from armillary.algebra.expression import UNIT, Expr, symbol
-from armillary.algebra.triples import Triple
 from armillary.algebra.units.dimension import TIME
+from armillary.algebra.vectors.triples import Triple
 from armillary.errors import ModelError
 from armillary.model import bodies
 from armillary.model.body import Body

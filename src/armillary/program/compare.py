@@ -6,7 +6,7 @@ from armillary.errors import ArmillaryError
 from armillary.model.system import Description
 from armillary.program.cost import Operations
 from armillary.program.derive import derive
-from armillary.program.formalisms import FORMALISMS
+from armillary.program.formalisms.registry import FORMALISMS
 
 
 class Costs(dict[str, Operations | str]):

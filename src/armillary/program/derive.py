@@ -12,9 +12,9 @@ from armillary.model.deduced_units import parameter_units
 from armillary.model.judgement import judgements
 from armillary.model.recording.snapshot import snapshot
 from armillary.model.system import Description
-from armillary.program.derivation import Clock, Derivation, derivation
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms import formalism_named
+from armillary.program.formalisms.derivation import Clock, Derivation, derivation
+from armillary.program.formalisms.registry import formalism_named
 
 
 def derive(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from armillary.algebra.neglected import NeglectedTerms
+from armillary.algebra.smallness.neglected import NeglectedTerms
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.model.system import Description
@@ -119,7 +119,7 @@ class DerivedEquations:
     @property
     def contributions(self) -> dict[str, Contribution]:
         """What each branch adds to the equations of its hub, by the branch's name; of back substitution."""
-        from armillary.program.contributions import contributions
+        from armillary.program.formalisms.contributions import contributions
 
         return contributions(self)
 

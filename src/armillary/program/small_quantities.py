@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from armillary.algebra.expression import ZERO, Expr
-from armillary.algebra.neglected import NeglectedTerms
 from armillary.algebra.node import truncated
-from armillary.algebra.small import Truncation
+from armillary.algebra.smallness.neglected import NeglectedTerms
+from armillary.algebra.smallness.truncation import Truncation
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.program.targets import Targets

@@ -231,7 +231,7 @@ def known_names(key: str) -> Iterable[str]:
 
         return METHODS
     if key == "formalism":
-        from armillary.program.formalisms import FORMALISMS
+        from armillary.program.formalisms.registry import FORMALISMS
 
         return ["auto", *FORMALISMS]
     return ()

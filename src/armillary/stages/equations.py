@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from armillary.program import equations as derived
-from armillary.program import free_speeds, momentum, redundant, sensitivity
+from armillary.program.formalisms import free_speeds, momentum, redundant
+from armillary.program.sensitivities import equations as sensitivity
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from armillary.errors import ArmillaryError
 from armillary.program import equations as derived
-from armillary.program import momentum, redundant, sensitivity
+from armillary.program.formalisms import momentum, redundant
+from armillary.program.sensitivities import equations as sensitivity
 from armillary.runtime.models import compiled, compiling, converted
 from armillary.runtime.models import redundant as redundant_models
 from armillary.runtime.models import sensitive as sensitive_models

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.matrices import Matrix
-from armillary.algebra.triples import Triple
+from armillary.algebra.vectors.matrices import Matrix
+from armillary.algebra.vectors.triples import Triple
 from armillary.mechanics.formalisms.jpl.equations import Assembled
 from armillary.mechanics.formalisms.jpl.vehicle import (
     Appendage,

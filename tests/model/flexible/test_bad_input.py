@@ -10,10 +10,10 @@ import pytest
 import scipy.sparse
 
 from armillary.errors import ModelError
-from armillary.model.flexible.beam import Beam
-from armillary.model.flexible.plate import Plate
+from armillary.model.flexible.parts.beam import Beam
+from armillary.model.flexible.parts.plate import Plate
+from armillary.model.flexible.parts.section import Section
 from armillary.model.flexible.reading import flexible_part
-from armillary.model.flexible.section import Section
 from tests.model.flexible.structures import beam_elements, chain
 
 PLACES = {"root": (0, 0, 0), "middle": (1, 0, 0), "tip": (2, 0, 0)}

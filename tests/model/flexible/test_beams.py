@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armillary.model.flexible.beam import Beam
 from armillary.model.flexible.part import FlexiblePart
+from armillary.model.flexible.parts.beam import Beam
+from armillary.model.flexible.parts.section import Section
 from armillary.model.flexible.reading import flexible_part
-from armillary.model.flexible.section import Section
 
 LENGTH, EI, MASS = 2.0, 3.0, 0.5
 

@@ -81,7 +81,7 @@ def helpers(code: str) -> str:
 
 
 def lookup_function(name: str, table: Any, printer: Printer, prefix: str = "static") -> str:
-    """A table as a function: bisection on each axis, then Horner's rule; see algebra/tables.py.
+    """A table as a function: bisection on each axis, then Horner's rule (algebra/user_functions/tables.py).
 
     ``prefix`` comes before the types of data and function.
     """

@@ -18,8 +18,8 @@ from armillary.export.text.printer import Printer
 from armillary.export.text.reference import Reference, example_parameters, reference, start_memory
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
-from armillary.program.free_speeds import DerivedFreeSpeedEquations
-from armillary.program.momentum import DerivedMomentumEquations
+from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations
+from armillary.program.formalisms.momentum import DerivedMomentumEquations
 from armillary.program.program import Program, Section
 from armillary.runtime.models.compiling import compile_equations
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.foreign import ForeignFunction
+from armillary.algebra.user_functions.foreign import ForeignFunction
 from armillary.errors import SimulationError
 from armillary.files.fmu.description import Fmu, FmuVariable
 from armillary.files.fmu.library import DISCARD, ERROR, OK, Library, load

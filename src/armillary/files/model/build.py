@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.tables import Table, Table2
 from armillary.algebra.units.units import parse_unit
+from armillary.algebra.user_functions.tables import Table, Table2
 from armillary.errors import ArmillaryError, ExpressionError, ModelError, UnitsError, nearest
 from armillary.files.model.arrays import array_of, flexible_options
 from armillary.files.model.documents import Document, FileError

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.model.flexible.beam import Beam
-from armillary.model.flexible.plate import Plate
-from armillary.model.flexible.section import Section
+from armillary.model.flexible.parts.beam import Beam
+from armillary.model.flexible.parts.plate import Plate
+from armillary.model.flexible.parts.section import Section
 from armillary.model.joints import Joint
 from armillary.model.joints.text_forms import JOINTS
 from armillary.model.kinds import NUMBER, NUMBERS, WORDS, Either, Kind, ListOf, ObjectForm, OneOf, TableOf

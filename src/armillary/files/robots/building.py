@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.matrices import SIX
+from armillary.algebra.vectors.matrices import SIX
 from armillary.errors import ModelError
 from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.rotations import is_identity, tidy

@@ -23,7 +23,7 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.scalars import times
+from armillary.algebra.vectors.scalars import times
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.partition import NOISE, partition, sizes_by_kind

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from armillary.algebra import functions as fn
-from armillary.algebra.scalars import plus, times
+from armillary.algebra.vectors.scalars import plus, times
 from armillary.mechanics.constraints.rows import ConstraintRow
 from armillary.mechanics.tree.loads import AppliedLoads
 from armillary.mechanics.tree.tree import Tree

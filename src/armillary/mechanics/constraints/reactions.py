@@ -14,9 +14,9 @@ from typing import Any
 
 from armillary.algebra.calculus import derivative
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.matrices import matrix_vector, transposed
-from armillary.algebra.scalars import minus, plus, times
-from armillary.algebra.triples import ZEROS, Triple
+from armillary.algebra.vectors.matrices import matrix_vector, transposed
+from armillary.algebra.vectors.scalars import minus, plus, times
+from armillary.algebra.vectors.triples import ZEROS, Triple
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.tree.build import build_tree

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.scalars import is_zero, plus, times
+from armillary.algebra.vectors.scalars import is_zero, plus, times
 from armillary.mechanics.tree.tree import Tree
 from armillary.mechanics.tree.uncouple import ImplicitEquations
 

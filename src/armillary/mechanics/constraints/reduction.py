@@ -11,7 +11,7 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr
-from armillary.algebra.scalars import plus, times
+from armillary.algebra.vectors.scalars import plus, times
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.assembly import GeometryLayout

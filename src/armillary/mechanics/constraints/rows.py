@@ -22,7 +22,7 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, total
-from armillary.algebra.scalars import is_zero, plus, times
+from armillary.algebra.vectors.scalars import is_zero, plus, times
 from armillary.algebra.walk import Undimensioned, substitute, symbols
 from armillary.model.motion import time_derivative
 from armillary.model.records import Constraint, Prescription

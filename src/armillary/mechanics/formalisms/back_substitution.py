@@ -33,8 +33,8 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.intermediate import Signed
-from armillary.algebra.scalars import minus, plus, times
-from armillary.algebra.triples import ZEROS, Triple, named
+from armillary.algebra.vectors.scalars import minus, plus, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, named
 from armillary.mechanics.formalisms.branches import Branch, branches
 from armillary.mechanics.formalisms.contribution import HUB, NOTHING, Contribution, contribution, hub_rows
 from armillary.mechanics.formalisms.modal_elimination import flexed_acceleration

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.matrices import Matrix, transposed
-from armillary.algebra.triples import AXES, ZEROS, Triple, scaled
+from armillary.algebra.vectors.matrices import Matrix, transposed
+from armillary.algebra.vectors.triples import AXES, ZEROS, Triple, scaled
 from armillary.mechanics.tree.articulated import Articulated, upper
 from armillary.mechanics.tree.uncouple import Eliminated
 

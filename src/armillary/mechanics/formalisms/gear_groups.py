@@ -19,8 +19,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.scalars import minus, plus, times
-from armillary.algebra.triples import ZEROS, Triple, named, scaled
+from armillary.algebra.vectors.scalars import minus, plus, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, named, scaled
 from armillary.mechanics.constraints.gears import Cluster, Gears
 from armillary.mechanics.formalisms.contribution import HUB, left_at_hub
 from armillary.mechanics.tree.articulated import Articulated

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.scalars import minus
+from armillary.algebra.vectors.scalars import minus
 from armillary.mechanics.tree.inertia_force import modal_forces, net_wrenches
 from armillary.mechanics.tree.loads import (
     AppliedLoads,

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.matrices import Matrix, named_matrix
-from armillary.algebra.scalars import combination, is_zero, minus, times
-from armillary.algebra.triples import Triple, add, combined, named, scaled
+from armillary.algebra.vectors.matrices import Matrix, named_matrix
+from armillary.algebra.vectors.scalars import combination, is_zero, minus, times
+from armillary.algebra.vectors.triples import Triple, add, combined, named, scaled
 from armillary.mechanics.tree.articulated import Articulated, upper
 from armillary.mechanics.tree.loads import Wrench, twist_dot
 from armillary.mechanics.tree.modal_equations import ModalEquations

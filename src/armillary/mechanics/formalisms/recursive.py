@@ -27,9 +27,9 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.intermediate import Signed
-from armillary.algebra.matrices import Matrix
-from armillary.algebra.scalars import is_zero, minus, plus, times, total
-from armillary.algebra.triples import ZEROS, Triple, named
+from armillary.algebra.vectors.matrices import Matrix
+from armillary.algebra.vectors.scalars import is_zero, minus, plus, times, total
+from armillary.algebra.vectors.triples import ZEROS, Triple, named
 from armillary.mechanics.constraints.gears import Gears
 from armillary.mechanics.formalisms.gear_groups import GearGroup
 from armillary.mechanics.formalisms.modal_elimination import (

@@ -18,7 +18,7 @@ import numpy as np
 
 from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import Expr
-from armillary.algebra.triples import unit
+from armillary.algebra.vectors.triples import unit
 from armillary.algebra.walk import symbols
 from armillary.mechanics.tree.tree import Link, Tree, deformed
 

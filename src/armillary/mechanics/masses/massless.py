@@ -18,7 +18,7 @@ import numpy as np
 
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.matrices import Matrix
+from armillary.algebra.vectors.matrices import Matrix
 from armillary.algebra.walk import Undimensioned, symbols
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.motion_sample import MotionSample

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.matrices import (
+from armillary.algebra.vectors.matrices import (
     Matrix,
     matrix_sum,
     matrix_vector,
@@ -27,8 +27,8 @@ from armillary.algebra.matrices import (
     skew,
     transposed,
 )
-from armillary.algebra.scalars import plus
-from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, named, scaled
+from armillary.algebra.vectors.scalars import plus
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled
 from armillary.mechanics.tree.loads import Wrench, wrench_at_parent
 from armillary.mechanics.tree.rigid_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree

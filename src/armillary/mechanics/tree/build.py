@@ -8,8 +8,8 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
-from armillary.algebra.matrices import IDENTITY, Matrix, matrix_product, matrix_sum, matrix_vector
-from armillary.algebra.triples import ZEROS, Triple, add, scaled, unit
+from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, matrix_sum, matrix_vector
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, scaled, unit
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.constant_rotations import coordinate_axis, rotated_back, rotation_towards
 from armillary.mechanics.tree.link_modes import link_modes

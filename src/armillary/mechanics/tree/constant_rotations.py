@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.matrices import Matrix, transposed
-from armillary.algebra.scalars import is_zero
-from armillary.algebra.triples import Triple, cross_triples, unit
+from armillary.algebra.vectors.matrices import Matrix, transposed
+from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.triples import Triple, cross_triples, unit
 from armillary.mechanics.tree.rotation import AxisRotation, MatrixRotation, RotationChain
 from armillary.model.joints.base import across
 

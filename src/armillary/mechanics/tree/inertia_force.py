@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.algebra.matrices import matrix_vector
-from armillary.algebra.scalars import is_zero, minus, plus, times, total
-from armillary.algebra.triples import Triple, add, cross_triples, negative, scaled, vanishes
+from armillary.algebra.vectors.matrices import matrix_vector
+from armillary.algebra.vectors.scalars import is_zero, minus, plus, times, total
+from armillary.algebra.vectors.triples import Triple, add, cross_triples, negative, scaled, vanishes
 from armillary.mechanics.tree.kinematics import Motion, motions
 from armillary.mechanics.tree.link_modes import modal_remainder, modal_wrench
 from armillary.mechanics.tree.loads import AppliedLoads, Wrench, wrench_sum

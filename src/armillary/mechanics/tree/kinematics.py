@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.matrices import Matrix, matrix_vector
-from armillary.algebra.scalars import minus, plus, times
-from armillary.algebra.triples import ZEROS, Triple, add, combined, cross_triples, named, scaled, unit
+from armillary.algebra.vectors.matrices import Matrix, matrix_vector
+from armillary.algebra.vectors.scalars import minus, plus, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, combined, cross_triples, named, scaled, unit
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree
 
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.matrices import matrix_vector
-from armillary.algebra.scalars import combination, minus, plus, sum_of_products, times
-from armillary.algebra.triples import Triple, add, combined, cross_triples, named, scaled
+from armillary.algebra.vectors.matrices import matrix_vector
+from armillary.algebra.vectors.scalars import combination, minus, plus, sum_of_products, times
+from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, named, scaled
 from armillary.model.flexible.attachment import Flexible
 from armillary.model.flexible.deformation import Deformation, deformation, weighted
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.matrices import matrix_vector
-from armillary.algebra.scalars import plus, sum_of_products, times
-from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, named, scaled
+from armillary.algebra.vectors.matrices import matrix_vector
+from armillary.algebra.vectors.scalars import plus, sum_of_products, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree
 from armillary.model import motion

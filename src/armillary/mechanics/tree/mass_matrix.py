@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.matrices import Matrix, matrix_sum, matrix_vector, named_symmetric
-from armillary.algebra.scalars import inner, plus
-from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, named, scaled, unit
+from armillary.algebra.vectors.matrices import Matrix, matrix_sum, matrix_vector, named_symmetric
+from armillary.algebra.vectors.scalars import inner, plus
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled, unit
 from armillary.mechanics.tree.loads import Wrench, component_along, twist_dot, wrench_at_parent
 from armillary.mechanics.tree.modal_equations import ModalEquations, couple_to_modes, modal_equations
 from armillary.mechanics.tree.rigid_inertia import moment_inertia, point_mass_inertia

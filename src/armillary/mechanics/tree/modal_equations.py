@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.scalars import minus, plus
-from armillary.algebra.triples import Triple, named
+from armillary.algebra.vectors.scalars import minus, plus
+from armillary.algebra.vectors.triples import Triple, named
 from armillary.mechanics.tree.loads import Wrench, twist_dot, wrench_at_parent, wrench_sum
 from armillary.mechanics.tree.tree import Freedom, Tree
 

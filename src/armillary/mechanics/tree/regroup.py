@@ -20,9 +20,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from armillary.algebra.matrices import Matrix, matrix_sum
-from armillary.algebra.scalars import is_zero, minus, plus, times
-from armillary.algebra.triples import ZEROS, Triple, add, scaled, unit
+from armillary.algebra.vectors.matrices import Matrix, matrix_sum
+from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, scaled, unit
 from armillary.mechanics.tree.rigid_inertia import moment_inertia, point_mass_inertia
 from armillary.mechanics.tree.rotation import NoRotation, Rotation, RotationChain
 from armillary.mechanics.tree.tree import Link, Tree, with_inertia

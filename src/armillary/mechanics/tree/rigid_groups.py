@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from armillary.algebra.matrices import (
+from armillary.algebra.vectors.matrices import (
     IDENTITY,
     ZERO_MATRIX,
     Matrix,
@@ -20,8 +20,8 @@ from armillary.algebra.matrices import (
     matrix_sum,
     scaled_matrix,
 )
-from armillary.algebra.scalars import is_zero, plus
-from armillary.algebra.triples import ZEROS, Triple, add, scaled
+from armillary.algebra.vectors.scalars import is_zero, plus
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, scaled
 from armillary.mechanics.tree.rigid_inertia import point_mass_inertia
 from armillary.mechanics.tree.rotation import MatrixRotation
 from armillary.mechanics.tree.tree import Placement

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.algebra.matrices import ZERO_MATRIX, Matrix
-from armillary.algebra.scalars import is_zero, minus, plus, times
-from armillary.algebra.triples import Triple, scaled
+from armillary.algebra.vectors.matrices import ZERO_MATRIX, Matrix
+from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
+from armillary.algebra.vectors.triples import Triple, scaled
 
 
 def point_mass_inertia(mass: Any, r: Triple) -> Matrix:

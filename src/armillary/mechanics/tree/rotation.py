@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.matrices import (
+from armillary.algebra.vectors.matrices import (
     Matrix,
     matrix_product,
     matrix_vector,
@@ -28,8 +28,8 @@ from armillary.algebra.matrices import (
     named_symmetric,
     transposed,
 )
-from armillary.algebra.scalars import minus, plus, times
-from armillary.algebra.triples import Triple
+from armillary.algebra.vectors.scalars import minus, plus, times
+from armillary.algebra.vectors.triples import Triple
 
 
 @dataclass(frozen=True, eq=False)

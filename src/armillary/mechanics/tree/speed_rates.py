@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.triples import Triple, add
+from armillary.algebra.vectors.triples import Triple, add
 from armillary.mechanics.tree.kinematics import drift_correction, relative_spin
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree
 

@@ -15,9 +15,9 @@ from typing import Any
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import settled
-from armillary.algebra.matrices import IDENTITY, Matrix, matrix_sum, matrix_vector
-from armillary.algebra.scalars import plus, times
-from armillary.algebra.triples import ZEROS, Triple, add
+from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_sum, matrix_vector
+from armillary.algebra.vectors.scalars import plus, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, add
 from armillary.mechanics.tree.link_modes import LinkModes
 from armillary.mechanics.tree.rotation import MatrixRotation, NoRotation, Rotation
 

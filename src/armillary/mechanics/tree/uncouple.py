@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.scalars import is_zero, minus, times
+from armillary.algebra.vectors.scalars import is_zero, minus, times
 from armillary.errors import ModelError
 
 ORDERS = ("leaves first", "fewest neighbours", "root first")

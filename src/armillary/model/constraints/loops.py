@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from armillary.algebra.expression import UNIT, Expr, as_expr
-from armillary.algebra.scalars import is_zero
-from armillary.algebra.triples import cross_triples
 from armillary.algebra.units.dimension import LENGTH
-from armillary.algebra.vectors import Vector, cross, dot
+from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.triples import cross_triples
+from armillary.algebra.vectors.vectors import Vector, cross, dot
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model import motion

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import ZERO, Expr, number, symbol
-from armillary.algebra.matrices import Matrix
 from armillary.algebra.units.dimension import LENGTH
-from armillary.algebra.vectors import Vector
+from armillary.algebra.vectors.matrices import Matrix
+from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies import make_acceleration, massless_body

@@ -15,9 +15,9 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
-from armillary.algebra.matrices import Matrix
-from armillary.algebra.scalars import combination, plus, times
-from armillary.algebra.triples import ZEROS, Triple, add, combined, named
+from armillary.algebra.vectors.matrices import Matrix
+from armillary.algebra.vectors.scalars import combination, plus, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, combined, named
 from armillary.model.flexible.part import FlexiblePart
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
 from armillary.algebra.intermediate import measured
-from armillary.algebra.matrices import Matrix, matrix_vector
-from armillary.algebra.scalars import combination, inner, plus, product
-from armillary.algebra.triples import Triple, add, combined, cross_triples
 from armillary.algebra.units.dimension import ENERGY, INERTIA, LENGTH, MASS, SPEED, Dimension
-from armillary.algebra.vectors import Vector
+from armillary.algebra.vectors.matrices import Matrix, matrix_vector
+from armillary.algebra.vectors.scalars import combination, inner, plus, product
+from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples
+from armillary.algebra.vectors.vectors import Vector
 from armillary.model.body import Body
 from armillary.model.flexible.deformation import Deformation, deformation
 

@@ -27,10 +27,10 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, number
 from armillary.algebra.intermediate import measured
-from armillary.algebra.matrices import IDENTITY, Matrix, matrix_vector, skew, transposed
-from armillary.algebra.scalars import is_zero, plus, sum_of_products, times
-from armillary.algebra.triples import Triple, add, combined, cross_triples, named, negative, scaled
 from armillary.algebra.units.dimension import LENGTH, ONE
+from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_vector, skew, transposed
+from armillary.algebra.vectors.scalars import is_zero, plus, sum_of_products, times
+from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, named, negative, scaled
 from armillary.model.flexible.part import Node
 from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.steps import Flexed

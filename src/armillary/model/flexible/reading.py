@@ -9,11 +9,11 @@ from typing import Any
 
 from armillary.errors import ModelError, nearest
 from armillary.model.flexible.checks import numbers, short
-from armillary.model.flexible.complex_given import from_complex_modes
-from armillary.model.flexible.given import from_coupling, from_integrals
-from armillary.model.flexible.matrices import from_matrices
-from armillary.model.flexible.nodes import from_nodes
 from armillary.model.flexible.part import FlexiblePart
+from armillary.model.flexible.parts.complex_given import from_complex_modes
+from armillary.model.flexible.parts.given import from_coupling, from_integrals
+from armillary.model.flexible.parts.matrices import from_matrices
+from armillary.model.flexible.parts.nodes import from_nodes
 
 # The option that tells a way from the others, the first that is given decides; what to call that way; and who
 # reads it. Everything that a way understands is a keyword of its reader.

@@ -11,10 +11,10 @@ from armillary.algebra import functions as fn
 from armillary.algebra.arguments import flag
 from armillary.algebra.call_record import records_arguments
 from armillary.algebra.expression import Expr, as_expr, number
-from armillary.algebra.matrices import Matrix, matrix_product, matrix_vector
-from armillary.algebra.scalars import is_zero, product
-from armillary.algebra.triples import Triple
 from armillary.algebra.units.dimension import LENGTH, ONE, RATE, SPEED, Dimension
+from armillary.algebra.vectors.matrices import Matrix, matrix_product, matrix_vector
+from armillary.algebra.vectors.scalars import is_zero, product
+from armillary.algebra.vectors.triples import Triple
 from armillary.errors import ModelError
 from armillary.model.joints.steps import Step
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import HALF, TWO, Expr, as_expr
-from armillary.algebra.matrices import Matrix, matrix_vector
-from armillary.algebra.scalars import product
 from armillary.algebra.units.dimension import ONE, RATE, SPEED
+from armillary.algebra.vectors.matrices import Matrix, matrix_vector
+from armillary.algebra.vectors.scalars import product
 from armillary.errors import ModelError
 from armillary.model.joints.base import (
     PLACES,

@@ -12,8 +12,8 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import several
 from armillary.algebra.expression import Expr
-from armillary.algebra.matrices import Matrix, matrix_vector
-from armillary.algebra.triples import Triple, cross_triples
+from armillary.algebra.vectors.matrices import Matrix, matrix_vector
+from armillary.algebra.vectors.triples import Triple, cross_triples
 from armillary.errors import ModelError
 from armillary.model.joints.base import (
     PLACES,

@@ -13,10 +13,10 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.intermediate import Signed
-from armillary.algebra.scalars import is_zero
-from armillary.algebra.triples import Triple, cross_triples
 from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, ONE, SPEED, TIME, Dimension
-from armillary.algebra.vectors import Vector, cross, dot
+from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.triples import Triple, cross_triples
+from armillary.algebra.vectors.vectors import Vector, cross, dot
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model import motion

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra import vectors as vec
 from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import Signed
 from armillary.algebra.units.dimension import ACCELERATION, FORCE, LENGTH, MOMENT, SPEED
+from armillary.algebra.vectors import vectors as vec
 from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Body, Point

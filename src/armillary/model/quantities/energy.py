@@ -11,11 +11,11 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import HALF, ZERO, Expr, as_expr, number
-from armillary.algebra.matrices import matrix_vector, transposed
-from armillary.algebra.scalars import plus, sum_of_products
-from armillary.algebra.triples import Triple, add, cross_triples
 from armillary.algebra.units.dimension import MASS
-from armillary.algebra.vectors import Frame, Vector, cross, direction_cosines
+from armillary.algebra.vectors.matrices import matrix_vector, transposed
+from armillary.algebra.vectors.scalars import plus, sum_of_products
+from armillary.algebra.vectors.triples import Triple, add, cross_triples
+from armillary.algebra.vectors.vectors import Frame, Vector, cross, direction_cosines
 from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Body, Point

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors import Vector
+from armillary.algebra.vectors.vectors import Vector
 from armillary.errors import ModelError
 from armillary.model.body import Body
 from armillary.model.quantities.variables import effort_symbol, reaction_symbols

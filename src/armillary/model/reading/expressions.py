@@ -15,7 +15,7 @@ from armillary.algebra.notation.parsing import parse
 from armillary.algebra.units.deduction import holds_bare_numbers
 from armillary.algebra.units.dimension import ONE, Dimension
 from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
-from armillary.algebra.vectors import Dyadic, Vector
+from armillary.algebra.vectors.vectors import Dyadic, Vector
 from armillary.algebra.walk import symbols
 from armillary.errors import ExpressionError, ModelError, UnitsError, nearest, shown
 from armillary.model.body import Body, Point

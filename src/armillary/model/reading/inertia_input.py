@@ -8,9 +8,9 @@ from typing import Any
 
 from armillary.algebra.arithmetic import plain_float
 from armillary.algebra.expression import ZERO, Expr, number
-from armillary.algebra.matrices import SIX, Matrix
 from armillary.algebra.units.dimension import INERTIA, MASS
 from armillary.algebra.units.units import parse_unit
+from armillary.algebra.vectors.matrices import SIX, Matrix
 from armillary.errors import ModelError
 
 Reader = Callable[[Any, Any], Expr]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.matrices import IDENTITY, Matrix, matrix_product, transposed
+from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, transposed
 from armillary.errors import ModelError
 from armillary.model.joints.base import check_sequence, plain, sequence_rotation
 

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from armillary.algebra import vectors as vec
 from armillary.algebra.expression import number
+from armillary.algebra.vectors import vectors as vec
 from armillary.errors import ModelError, shown
 from armillary.model import motion
 from armillary.model.loads import laws

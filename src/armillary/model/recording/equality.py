@@ -16,7 +16,7 @@ import numpy as np
 
 from armillary.algebra.calculus import evaluate
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors import Frame, Vector, ancestors
+from armillary.algebra.vectors.vectors import Frame, Vector, ancestors
 from armillary.algebra.walk import symbols
 from armillary.model.body import Body, Point
 from armillary.model.joints import JointType

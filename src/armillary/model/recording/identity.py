@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.vectors import Frame, Vector, ancestors
+from armillary.algebra.vectors.vectors import Frame, Vector, ancestors
 from armillary.algebra.walk import symbols
 from armillary.model.unit_system import UnitSystem
 

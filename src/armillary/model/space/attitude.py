@@ -16,8 +16,8 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.matrices import Matrix, matrix_product, transposed
-from armillary.algebra.vectors import direction_cosines
+from armillary.algebra.vectors.matrices import Matrix, matrix_product, transposed
+from armillary.algebra.vectors.vectors import direction_cosines
 from armillary.errors import ModelError, nearest, shown
 from armillary.model.body import Body
 from armillary.model.joints import Drift, Tumble

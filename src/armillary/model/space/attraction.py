@@ -13,10 +13,10 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.matrices import Matrix
-from armillary.algebra.scalars import inner, is_zero
-from armillary.algebra.triples import Triple, add, scaled
 from armillary.algebra.units.dimension import LENGTH, ONE, TIME
+from armillary.algebra.vectors.matrices import Matrix
+from armillary.algebra.vectors.scalars import inner, is_zero
+from armillary.algebra.vectors.triples import Triple, add, scaled
 from armillary.errors import ModelError, nearest
 from armillary.model import motion
 from armillary.model.body import Body, Point

@@ -15,9 +15,9 @@ from functools import reduce
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.matrices import Matrix, matrix_vector
-from armillary.algebra.scalars import inner, is_zero, plus, times
-from armillary.algebra.triples import Triple, add, cross_triples, named, scaled
+from armillary.algebra.vectors.matrices import Matrix, matrix_vector
+from armillary.algebra.vectors.scalars import inner, is_zero, plus, times
+from armillary.algebra.vectors.triples import Triple, add, cross_triples, named, scaled
 from armillary.errors import ModelError
 
 NOWHERE: Triple = (0, 0, 0)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra.expression import ZERO, Expr, as_expr
-from armillary.algebra.matrices import matrix_vector, transposed
-from armillary.algebra.scalars import is_zero
-from armillary.algebra.triples import Triple, add, scaled
 from armillary.algebra.units.dimension import LENGTH, SPEED
-from armillary.algebra.vectors import Frame, Vector, direction_cosines
+from armillary.algebra.vectors.matrices import matrix_vector, transposed
+from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.triples import Triple, add, scaled
+from armillary.algebra.vectors.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import substitute
 from armillary.errors import ModelError
 from armillary.model import motion

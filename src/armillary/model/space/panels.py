@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.matrices import matrix_vector
-from armillary.algebra.triples import Triple
 from armillary.algebra.units.dimension import LENGTH, MOMENT, ONE, TIME
+from armillary.algebra.vectors.matrices import matrix_vector
+from armillary.algebra.vectors.triples import Triple
 from armillary.errors import ModelError, nearest, shown
 from armillary.model.bodies import body
 from armillary.model.body import Body

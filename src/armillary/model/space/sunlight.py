@@ -20,7 +20,7 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr, number
 from armillary.algebra.units.dimension import FORCE, LENGTH, ONE
-from armillary.algebra.vectors import Vector, direction, dot
+from armillary.algebra.vectors.vectors import Vector, direction, dot
 from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Point

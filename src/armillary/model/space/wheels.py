@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from armillary.algebra.expression import HALF, Expr, as_expr
-from armillary.algebra.matrices import SIX
-from armillary.algebra.scalars import is_zero, sum_of_products
 from armillary.algebra.units.dimension import INERTIA, RATE
+from armillary.algebra.vectors.matrices import SIX
+from armillary.algebra.vectors.scalars import is_zero, sum_of_products
 from armillary.errors import ModelError, nearest
 from armillary.model.bodies import INERTIA as INERTIA_KIND
 from armillary.model.bodies import body

@@ -1,5 +1,5 @@
 """The layout of a redundant model's state, and of the work vector that its sections read; see
-program/redundant.py.
+program/formalisms/redundant.py.
 
     state   coordinates d, e of each part | joints' coordinates | speeds v, w of each part |
             the user's own states | accelerations | λ | rates of the user's own states

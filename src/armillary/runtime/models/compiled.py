@@ -249,7 +249,7 @@ class CompiledModel:
         self, to: Sequence[Any], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
     ) -> CompiledSensitiveModel:
         """The model with derivatives of its motion; see ``stages/model.py``, whose verb it is."""
-        from armillary.program.sensitivity import sensitive_equations
+        from armillary.program.sensitivities.equations import sensitive_equations
 
         names = tuple(map(str, several(to, "to=")))
         outputs = None if of is None else tuple(several(of, "of="))

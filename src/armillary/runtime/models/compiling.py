@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from armillary.program.equations import DerivedEquations
-from armillary.program.momentum import DerivedConvertedEquations, DerivedMomentumEquations
-from armillary.program.redundant import DerivedRedundantEquations
-from armillary.program.sensitivity import DerivedSensitiveEquations
+from armillary.program.formalisms.momentum import DerivedConvertedEquations, DerivedMomentumEquations
+from armillary.program.formalisms.redundant import DerivedRedundantEquations
+from armillary.program.sensitivities.equations import DerivedSensitiveEquations
 from armillary.runtime.models.compiled import CompiledModel, Compiler, machine_code
 from armillary.runtime.models.converted import CompiledConvertedModel, CompiledMomentumModel
 from armillary.runtime.models.redundant import CompiledRedundantModel

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from armillary.llvm.jit import Compiled
-from armillary.program.momentum import DerivedConvertedEquations, DerivedMomentumEquations
+from armillary.program.formalisms.momentum import DerivedConvertedEquations, DerivedMomentumEquations
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import initial_memory, vector

@@ -16,7 +16,7 @@ from armillary.errors import ArmillaryError, SimulationError
 from armillary.llvm.jit import Compiled
 from armillary.model.records import Event
 from armillary.program.derive import derive
-from armillary.program.redundant import EXACT, DerivedRedundantEquations
+from armillary.program.formalisms.redundant import EXACT, DerivedRedundantEquations
 from armillary.runtime.integrators import Stepping
 from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.settings import completed

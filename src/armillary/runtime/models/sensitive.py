@@ -2,7 +2,7 @@
 
 A state is [coordinates, speeds, states, S₁, S₂, …], one S = ∂[coordinates, speeds, states]/∂p, times the
 size of p, for every parameter or initial value p; ``outputs`` and runs have columns d(output)/d(p) in stated
-units. See program/sensitivity.py. Where a model without derivatives is wanted, ``base`` is one.
+units. See program/sensitivities/equations.py. Where a model without derivatives is wanted, ``base`` is one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from armillary.errors import ParameterError
 from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.unit_system import state_factor
-from armillary.program.sensitivity import (
+from armillary.program.sensitivities.equations import (
     DerivedSensitiveEquations,
     JumpCheck,
     jump_check,

@@ -13,7 +13,7 @@ from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ParameterError, nearest
-from armillary.program.redundant import EXACT
+from armillary.program.formalisms.redundant import EXACT
 from armillary.runtime.loop.redundant_layout import RIGID
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import state_number, vector

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.vectors import dot
+from armillary.algebra.vectors.vectors import dot
 from armillary.model.joints import Revolute
 from armillary.model.motion import position
 from armillary.stages import System

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.vectors import dot
+from armillary.algebra.vectors.vectors import dot
 from armillary.model.joints import Prismatic, Revolute
 from armillary.model.motion import angular_acceleration
 from armillary.stages import System

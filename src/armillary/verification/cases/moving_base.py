@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.vectors import dot
+from armillary.algebra.vectors.vectors import dot
 from armillary.model.body import Body
-from armillary.model.flexible.beam import Beam
+from armillary.model.flexible.parts.beam import Beam
 from armillary.model.joints import Gimbal
 from armillary.model.motion import position
 from armillary.stages import System

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.matrices import matrix_vector
-from armillary.algebra.scalars import minus, times
-from armillary.algebra.triples import Triple, add, cross_triples, negative
+from armillary.algebra.vectors.matrices import matrix_vector
+from armillary.algebra.vectors.scalars import minus, times
+from armillary.algebra.vectors.triples import Triple, add, cross_triples, negative
 from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, numbers
 from armillary.mechanics.formalisms.jpl.vehicle import Appendage, NodeLoad, Square
 from armillary.mechanics.tree.rigid_groups import Reader

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from armillary.algebra import functions as fn
-from armillary.algebra.matrices import (
+from armillary.algebra.vectors.matrices import (
     IDENTITY,
     Matrix,
     matrix_product,
@@ -24,8 +24,8 @@ from armillary.algebra.matrices import (
     skew_product,
     transposed,
 )
-from armillary.algebra.scalars import minus, times
-from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, named, scaled
+from armillary.algebra.vectors.scalars import minus, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled
 from armillary.mechanics.formalisms.jpl.vehicle import Hinge, Vehicle
 from armillary.model.joints.base import principal_rotation
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from armillary.algebra.matrices import Matrix, matrix_sum, scaled_matrix, skew_product
-from armillary.algebra.triples import ZEROS, Triple, add, scaled
+from armillary.algebra.vectors.matrices import Matrix, matrix_sum, scaled_matrix, skew_product
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, scaled
 from armillary.mechanics.formalisms.jpl.vehicle import Vehicle
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from armillary.algebra.matrices import (
+from armillary.algebra.vectors.matrices import (
     IDENTITY,
     ZERO_MATRIX,
     Matrix,
@@ -28,8 +28,16 @@ from armillary.algebra.matrices import (
     skew_product,
     transposed,
 )
-from armillary.algebra.scalars import inner, plus
-from armillary.algebra.triples import Triple, add, cross_triples, double_cross, named, negative, scaled
+from armillary.algebra.vectors.scalars import inner, plus
+from armillary.algebra.vectors.triples import (
+    Triple,
+    add,
+    cross_triples,
+    double_cross,
+    named,
+    negative,
+    scaled,
+)
 from armillary.mechanics.formalisms.jpl.attitude import Attitude
 from armillary.mechanics.formalisms.jpl.barycentres import Barycentres
 from armillary.mechanics.formalisms.jpl.vehicle import NodeLoad, Vehicle

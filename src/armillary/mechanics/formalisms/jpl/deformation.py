@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.matrices import (
+from armillary.algebra.vectors.matrices import (
     SIX,
     Matrix,
     matrix_product,
@@ -23,8 +23,8 @@ from armillary.algebra.matrices import (
     scaled_matrix,
     skew,
 )
-from armillary.algebra.scalars import inner, minus, times
-from armillary.algebra.triples import Triple, add, combined, cross_triples, named, negative, scaled
+from armillary.algebra.vectors.scalars import inner, minus, times
+from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, named, negative, scaled
 from armillary.mechanics.formalisms.jpl.modal import ModalColumns
 from armillary.mechanics.formalisms.jpl.vehicle import SpinningAppendage
 from armillary.mechanics.tree.rigid_inertia import moment_inertia

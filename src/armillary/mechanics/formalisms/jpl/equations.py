@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.scalars import minus, plus, times, total
-from armillary.algebra.triples import Triple
+from armillary.algebra.vectors.scalars import minus, plus, times, total
+from armillary.algebra.vectors.triples import Triple
 from armillary.mechanics.tree.uncouple import ImplicitEquations, uncouple
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from armillary.algebra import vectors as vec
-from armillary.algebra.matrices import matrix_vector
-from armillary.algebra.scalars import inner, plus
-from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, named, negative, scaled
+from armillary.algebra.vectors import vectors as vec
+from armillary.algebra.vectors.matrices import matrix_vector
+from armillary.algebra.vectors.scalars import inner, plus
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, negative, scaled
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, HingedGroups
 from armillary.mechanics.tree.loads import own_point

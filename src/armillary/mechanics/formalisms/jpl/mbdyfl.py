@@ -11,7 +11,7 @@ Source: Fleischer and Likins (1975), sections IV.A and IV.B, Appendix E.
 
 from __future__ import annotations
 
-from armillary.algebra.triples import ZEROS, scaled
+from armillary.algebra.vectors.triples import ZEROS, scaled
 from armillary.mechanics.formalisms.jpl import modal
 from armillary.mechanics.formalisms.jpl.attitude import attitude
 from armillary.mechanics.formalisms.jpl.barycentres import barycentres

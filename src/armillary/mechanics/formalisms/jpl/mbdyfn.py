@@ -22,9 +22,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from armillary.algebra.matrices import matrix_vector
-from armillary.algebra.scalars import inner, minus, plus, total
-from armillary.algebra.triples import ZEROS, Triple, add, combined, cross_triples, named, negative, scaled
+from armillary.algebra.vectors.matrices import matrix_vector
+from armillary.algebra.vectors.scalars import inner, minus, plus, total
+from armillary.algebra.vectors.triples import (
+    ZEROS,
+    Triple,
+    add,
+    combined,
+    cross_triples,
+    named,
+    negative,
+    scaled,
+)
 from armillary.mechanics.formalisms.jpl import modal
 from armillary.mechanics.formalisms.jpl.attitude import attitude
 from armillary.mechanics.formalisms.jpl.barycentres import barycentres

@@ -30,9 +30,9 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.matrices import matrix_sum, matrix_vector, named_matrix
-from armillary.algebra.scalars import inner, minus, plus, times, total
-from armillary.algebra.triples import (
+from armillary.algebra.vectors.matrices import matrix_sum, matrix_vector, named_matrix
+from armillary.algebra.vectors.scalars import inner, minus, plus, times, total
+from armillary.algebra.vectors.triples import (
     ZEROS,
     Triple,
     add,

@@ -12,9 +12,9 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
-from armillary.algebra.matrices import matrix_vector
-from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, double_cross, named, negative
-from armillary.algebra.vectors import direction_cosines
+from armillary.algebra.vectors.matrices import matrix_vector
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, double_cross, named, negative
+from armillary.algebra.vectors.vectors import direction_cosines
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.formalisms.jpl.appendages import appendage

@@ -17,9 +17,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from armillary.algebra.matrices import Matrix, matrix_sum
-from armillary.algebra.scalars import inner, minus, plus, times
-from armillary.algebra.triples import Triple, add, cross_triples, named, negative, scaled
+from armillary.algebra.vectors.matrices import Matrix, matrix_sum
+from armillary.algebra.vectors.scalars import inner, minus, plus, times
+from armillary.algebra.vectors.triples import Triple, add, cross_triples, named, negative, scaled
 from armillary.mechanics.formalisms.jpl.attitude import Attitude
 from armillary.mechanics.formalisms.jpl.vehicle import Rotor, Vehicle
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.triples import (
+from armillary.algebra.vectors.triples import (
     ZEROS,
     Triple,
     add,

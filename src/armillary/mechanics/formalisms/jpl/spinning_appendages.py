@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.matrices import Matrix, matrix_vector
-from armillary.algebra.scalars import inner
-from armillary.algebra.triples import add, negative
+from armillary.algebra.vectors.matrices import Matrix, matrix_vector
+from armillary.algebra.vectors.scalars import inner
+from armillary.algebra.vectors.triples import add, negative
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.appendages import Pairs, columns
 from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, numbers

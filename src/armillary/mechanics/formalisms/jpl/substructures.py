@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.matrices import (
+from armillary.algebra.vectors.matrices import (
     IDENTITY,
     Matrix,
     matrix_product,
@@ -24,9 +24,9 @@ from armillary.algebra.matrices import (
     scaled_matrix,
     transposed,
 )
-from armillary.algebra.scalars import inner, is_zero, minus, plus, times
-from armillary.algebra.triples import Triple, add, negative, scaled
-from armillary.algebra.vectors import Frame, Vector
+from armillary.algebra.vectors.scalars import inner, is_zero, minus, plus, times
+from armillary.algebra.vectors.triples import Triple, add, negative, scaled
+from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.jpl.rotors import along

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from armillary.algebra.matrices import IDENTITY, Matrix
-from armillary.algebra.scalars import total
-from armillary.algebra.triples import ZEROS, Triple
+from armillary.algebra.vectors.matrices import IDENTITY, Matrix
+from armillary.algebra.vectors.scalars import total
+from armillary.algebra.vectors.triples import ZEROS, Triple
 
 Modes = Sequence[Triple]  # one triple per mode: the columns of a 3 × N matrix
 Square = Sequence[Sequence[Any]]

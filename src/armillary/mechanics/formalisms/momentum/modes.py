@@ -23,9 +23,9 @@ from typing import Any
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.matrices import matrix_vector
-from armillary.algebra.scalars import combination, inner, minus, plus, times
-from armillary.algebra.triples import ZEROS, Triple, add, combined, cross_triples, named
+from armillary.algebra.vectors.matrices import matrix_vector
+from armillary.algebra.vectors.scalars import combination, inner, minus, plus, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, combined, cross_triples, named
 from armillary.mechanics.tree.loads import AppliedLoads, Wrench, components_along_modes, twist_dot
 from armillary.mechanics.tree.tree import Link, Tree
 

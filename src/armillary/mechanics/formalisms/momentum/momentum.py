@@ -27,8 +27,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.scalars import minus, plus, times
-from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, named, scaled
+from armillary.algebra.vectors.scalars import minus, plus, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled
 from armillary.mechanics.formalisms import recursive
 from armillary.mechanics.formalisms.momentum.modes import (
     Columns,

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.scalars import is_zero, sum_of_products
-from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, named, scaled, unit
+from armillary.algebra.vectors.scalars import is_zero, sum_of_products
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled, unit
 from armillary.mechanics.formalisms.momentum.momentum import Weight
 from armillary.mechanics.tree.loads import AppliedLoads, Wrench, component_along
 from armillary.mechanics.tree.tree import LINEAR, Tree

@@ -18,10 +18,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from armillary.algebra.expression import Expr, symbol
-from armillary.algebra.matrices import IDENTITY, Matrix, matrix_product, matrix_sum, matrix_vector, transposed
-from armillary.algebra.scalars import sum_of_products, times
-from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, named, scaled
-from armillary.algebra.vectors import Frame, Vector, direction_cosines
+from armillary.algebra.vectors.matrices import (
+    IDENTITY,
+    Matrix,
+    matrix_product,
+    matrix_sum,
+    matrix_vector,
+    transposed,
+)
+from armillary.algebra.vectors.scalars import sum_of_products, times
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled
+from armillary.algebra.vectors.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.redundant.modes import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.matrices import Matrix
-from armillary.algebra.scalars import inner
-from armillary.algebra.triples import Triple, add, scaled
-from armillary.algebra.vectors import direction_cosines
+from armillary.algebra.vectors.matrices import Matrix
+from armillary.algebra.vectors.scalars import inner
+from armillary.algebra.vectors.triples import Triple, add, scaled
+from armillary.algebra.vectors.vectors import direction_cosines
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies
 from armillary.mechanics.formalisms.redundant.joints import duals

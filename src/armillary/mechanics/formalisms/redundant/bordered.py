@@ -25,7 +25,7 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, total
-from armillary.algebra.scalars import is_zero, minus, plus, times
+from armillary.algebra.vectors.scalars import is_zero, minus, plus, times
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, AbsoluteBody, mass_block

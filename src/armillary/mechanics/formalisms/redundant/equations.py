@@ -25,7 +25,7 @@ import numpy as np
 from armillary.algebra import functions as fn
 from armillary.algebra.calculus import derivative, directional_derivatives, evaluate_all
 from armillary.algebra.expression import UNIT, ZERO, Expr, symbol
-from armillary.algebra.scalars import is_zero
+from armillary.algebra.vectors.scalars import is_zero
 from armillary.algebra.walk import Undimensioned, substitute, symbols, transform
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, absolute_bodies

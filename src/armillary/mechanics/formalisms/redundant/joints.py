@@ -27,9 +27,9 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.matrices import IDENTITY, Matrix, matrix_product, matrix_vector, transposed
-from armillary.algebra.scalars import inner, is_zero, minus, times
-from armillary.algebra.triples import AXES, ZEROS, Triple, add, cross_triples, named, scaled, unit
+from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, matrix_vector, transposed
+from armillary.algebra.vectors.scalars import inner, is_zero, minus, times
+from armillary.algebra.vectors.triples import AXES, ZEROS, Triple, add, cross_triples, named, scaled, unit
 from armillary.algebra.walk import substitute
 from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, AbsoluteBody
 from armillary.mechanics.formalisms.redundant.modes import NodeFrame

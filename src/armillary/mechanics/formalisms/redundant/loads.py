@@ -6,9 +6,9 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.matrices import matrix_vector, transposed
-from armillary.algebra.scalars import inner, minus, plus, sum_of_products
-from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, named, scaled
+from armillary.algebra.vectors.matrices import matrix_vector, transposed
+from armillary.algebra.vectors.scalars import inner, minus, plus, sum_of_products
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, named, scaled
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBodies, inertia_remainder
 from armillary.mechanics.formalisms.redundant.modes import node_load

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.matrices import Matrix, matrix_product, matrix_vector, transposed
-from armillary.algebra.scalars import inner, minus, plus, times
-from armillary.algebra.triples import Triple, add, combined, cross_triples, named
+from armillary.algebra.vectors.matrices import Matrix, matrix_product, matrix_vector, transposed
+from armillary.algebra.vectors.scalars import inner, minus, plus, times
+from armillary.algebra.vectors.triples import Triple, add, combined, cross_triples, named
 from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.link_modes import deformation_wrench
 from armillary.model.flexible.deformation import Deformation

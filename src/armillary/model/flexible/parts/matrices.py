@@ -10,10 +10,10 @@ from armillary.errors import ModelError
 from armillary.model.flexible.bases import Structure, reduce_structure
 from armillary.model.flexible.checks import node_places, node_records, positive, symmetric
 from armillary.model.flexible.eigenpairs import negative_row
-from armillary.model.flexible.files import read_matrix
 from armillary.model.flexible.integrals import MassTimes, modal_integrals
 from armillary.model.flexible.modal import modal_damping
 from armillary.model.flexible.part import Array, FlexiblePart, Lumps
+from armillary.model.flexible.parts.files import read_matrix
 from armillary.model.flexible.rounding import settle
 
 # Nodal stiffness is kept beside the modes up to this many freedoms, as a full matrix.

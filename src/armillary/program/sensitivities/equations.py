@@ -33,11 +33,11 @@ from armillary.errors import ArmillaryError, ExpressionError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.model.system import Description
 from armillary.model.unit_system import default_value
-from armillary.program.derivation import derivation
-from armillary.program.directions import Direction, directions, outputs_of, quotient
 from armillary.program.equations import DerivedEquations
-from armillary.program.jumps import JumpSearch
+from armillary.program.formalisms.derivation import derivation
 from armillary.program.sections import program_of
+from armillary.program.sensitivities.directions import Direction, directions, outputs_of, quotient
+from armillary.program.sensitivities.jumps import JumpSearch
 from armillary.program.targets import INTERNAL_EVENTS, Column, Targets
 
 

@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.neglected import NeglectedTerms
 from armillary.algebra.node import truncated
+from armillary.algebra.smallness.neglected import NeglectedTerms
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.gears import GearedTree, embed_gears
@@ -28,8 +28,8 @@ from armillary.mechanics.tree.tree import Tree
 from armillary.mechanics.tree.uncouple import uncouple
 from armillary.model.joints import Drift
 from armillary.model.system import Description
-from armillary.program.derivation import Clock, Derivation
 from armillary.program.equations import Considered, DerivedEquations
+from armillary.program.formalisms.derivation import Clock, Derivation
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.schedule import critical_path
 from armillary.program.small_quantities import (
@@ -42,7 +42,7 @@ from armillary.program.small_quantities import (
 from armillary.program.targets import Targets, targets
 
 if TYPE_CHECKING:
-    from armillary.program.free_speeds import Chosen
+    from armillary.program.formalisms.free_speeds import Chosen
 
 # A mass matrix costs about (number of speeds) × (mean depth of the tree); beyond this the recursion always
 # wins.
@@ -119,7 +119,7 @@ def derive_tree(d: Derivation, formalism: str) -> DerivedEquations:
     made: dict[str, Any] = {"judged": judged, "considered": tuple(considered)}
     kind: type[DerivedEquations] = DerivedEquations
     if best.chosen is not None:
-        from armillary.program.free_speeds import DerivedFreeSpeedEquations, described
+        from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations, described
 
         own, kind = described(system, best.chosen), DerivedFreeSpeedEquations
         reduction = best.chosen.reduction
@@ -141,13 +141,13 @@ def _choices(system: Description, reduction: Reduction, regrouped: bool) -> list
     steps = [step for body in system.bodies.values() for step in body.assembly.steps]
     if not any(isinstance(step, Drift) and step.chosen for step in steps):
         return []
-    from armillary.program.free_speeds import choices
+    from armillary.program.formalisms.free_speeds import choices
 
     return choices(system, reduction, regrouped=regrouped)
 
 
 def _chosen_candidate(name: str, system: Description, chosen: Chosen, clock: Clock) -> _Candidate:
-    from armillary.program.free_speeds import chosen_targets
+    from armillary.program.formalisms.free_speeds import chosen_targets
 
     reduction = chosen.reduction
     loads = applied_loads(system, reduction.tree, reduction.plain)

@@ -22,8 +22,8 @@ import numpy as np
 from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import ZERO, Expr
 from armillary.algebra.functions import sin
-from armillary.algebra.tables import Piecewise
 from armillary.algebra.tangents import tangents
+from armillary.algebra.user_functions.tables import Piecewise
 from armillary.algebra.walk import operands_first, symbols
 
 Evaluator = Callable[[Mapping[Any, Any]], Sequence[Any]]

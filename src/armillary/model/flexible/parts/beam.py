@@ -19,13 +19,13 @@ from armillary.model.flexible.checks import (
     positive,
     station_names,
 )
-from armillary.model.flexible.frames import local_axes, turned
 from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping
 from armillary.model.flexible.part import Array, FlexiblePart, Node
+from armillary.model.flexible.parts.frames import local_axes, turned
+from armillary.model.flexible.parts.section import Section
+from armillary.model.flexible.parts.waves import Wave, bending_waves, line_waves
 from armillary.model.flexible.rounding import settle, shortening_size
-from armillary.model.flexible.section import Section
-from armillary.model.flexible.waves import Wave, bending_waves, line_waves
 
 ENDS = ("clamped", "pinned", "free")
 MOTIONS = ("y", "z", "axial", "torsion")

@@ -23,9 +23,9 @@ from typing import Any
 from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
 from armillary.algebra.intermediate import settled
-from armillary.algebra.matrices import matrix_sum
-from armillary.algebra.scalars import is_zero
-from armillary.algebra.triples import ZEROS, Triple, add, cross_triples, scaled
+from armillary.algebra.vectors.matrices import matrix_sum
+from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.triples import ZEROS, Triple, add, cross_triples, scaled
 from armillary.algebra.walk import transform
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.tree.rigid_inertia import point_mass_inertia
@@ -33,7 +33,7 @@ from armillary.mechanics.tree.tree import LINEAR, Link, Tree
 from armillary.model.body import Body
 from armillary.model.joints import Drift
 from armillary.model.system import Description
-from armillary.program.momentum import DerivedConvertedEquations
+from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.program.targets import Stepping, Targets, targets
 
 

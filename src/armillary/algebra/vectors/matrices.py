@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.scalars import minus, plus, sum_of_products, times
-from armillary.algebra.triples import AXES, ZEROS, Triple, add, scaled
+from armillary.algebra.vectors.scalars import minus, plus, sum_of_products, times
+from armillary.algebra.vectors.triples import AXES, ZEROS, Triple, add, scaled
 
 Matrix = tuple[Triple, Triple, Triple]
 

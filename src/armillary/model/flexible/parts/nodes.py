@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.algebra.matrices import SIX
+from armillary.algebra.vectors.matrices import SIX
 from armillary.errors import ModelError
 from armillary.model.flexible.bases import Structure, reduce_structure
 from armillary.model.flexible.checks import (

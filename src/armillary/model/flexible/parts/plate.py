@@ -19,10 +19,10 @@ from armillary.model.flexible.checks import (
     station_names,
 )
 from armillary.model.flexible.eigenpairs import lowest_pairs
-from armillary.model.flexible.frames import local_axes, turned
 from armillary.model.flexible.integrals import lumped, modal_integrals
 from armillary.model.flexible.modal import modal_damping
 from armillary.model.flexible.part import Array, FlexiblePart, Node
+from armillary.model.flexible.parts.frames import local_axes, turned
 from armillary.model.flexible.rounding import settle
 
 # Power of x that holds the edge x = 0, and the rigid motions (lift, two tilts) that it leaves free.

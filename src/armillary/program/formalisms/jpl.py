@@ -18,8 +18,8 @@ from armillary.mechanics.constraints.reduction import Configuration, Reduction, 
 from armillary.mechanics.formalisms.jpl.rates import AppendageRates, appendage_rates
 from armillary.model.signals.states import state_rates
 from armillary.model.system import Description
-from armillary.program.derivation import Derivation
 from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.derivation import Derivation
 from armillary.program.targets import Column, Targets, targets
 
 

@@ -15,9 +15,9 @@ from typing import Any, Self
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, total
-from armillary.algebra.matrices import IDENTITY, Matrix, matrix_product, matrix_vector, transposed
-from armillary.algebra.scalars import is_zero, plus, product, sum_of_products
-from armillary.algebra.triples import AXES, Triple, cross_triples
+from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, matrix_vector, transposed
+from armillary.algebra.vectors.scalars import is_zero, plus, product, sum_of_products
+from armillary.algebra.vectors.triples import AXES, Triple, cross_triples
 from armillary.errors import ExpressionError, shown
 
 _FAR = 16  # frames between two that are far from each other

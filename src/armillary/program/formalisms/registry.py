@@ -9,9 +9,9 @@ from functools import partial
 from armillary.algebra.expression import Expr
 from armillary.errors import ModelError, nearest
 from armillary.model.system import Description
-from armillary.program.derivation import Derivation
 from armillary.program.equations import DerivedEquations
-from armillary.program.tree_equations import derive_tree
+from armillary.program.formalisms.derivation import Derivation
+from armillary.program.formalisms.tree import derive_tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,19 +52,19 @@ class Formalism:
 
 
 def _momentum(d: Derivation) -> DerivedEquations:
-    from armillary.program.momentum import derive_momentum
+    from armillary.program.formalisms.momentum import derive_momentum
 
     return derive_momentum(d)
 
 
 def _redundant(d: Derivation) -> DerivedEquations:
-    from armillary.program.redundant import derive_redundant
+    from armillary.program.formalisms.redundant import derive_redundant
 
     return derive_redundant(d)
 
 
 def _jpl(d: Derivation, formulation: str) -> DerivedEquations:
-    from armillary.program.jpl import derive_appendages
+    from armillary.program.formalisms.jpl import derive_appendages
 
     return derive_appendages(d, formulation)
 

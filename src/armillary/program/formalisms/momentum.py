@@ -16,9 +16,9 @@ from typing import Any
 
 from armillary.algebra.calculus import directional_derivatives, gradient
 from armillary.algebra.expression import UNIT, Expr, as_expr, symbol
-from armillary.algebra.scalars import minus, plus
-from armillary.algebra.triples import Triple
 from armillary.algebra.units.dimension import ENERGY
+from armillary.algebra.vectors.scalars import minus, plus
+from armillary.algebra.vectors.triples import Triple
 from armillary.algebra.walk import Undimensioned, transform
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system
@@ -41,8 +41,8 @@ from armillary.mechanics.tree.loads import Wrench, applied_loads
 from armillary.mechanics.tree.regroup import regroup
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.system import Description
-from armillary.program.derivation import Derivation
 from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.derivation import Derivation
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.targets import Column, Stepping, Targets, targets
 

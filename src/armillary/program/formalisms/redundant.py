@@ -28,8 +28,8 @@ from armillary.mechanics.formalisms.redundant.equations import Redundant, redund
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.signals.states import state_rates
 from armillary.model.system import Description
-from armillary.program.derivation import Derivation
 from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.derivation import Derivation
 from armillary.program.targets import Column, Stepping, Targets, columns, normalised
 
 # σ of the exact equations, in units of 1/(total mass): far above rounding, so that redundant constraints

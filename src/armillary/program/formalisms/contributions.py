@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from armillary.algebra.expression import as_expr
 from armillary.algebra.node import truncated
-from armillary.algebra.small import Truncation
+from armillary.algebra.smallness.truncation import Truncation
 from armillary.errors import ModelError
 from armillary.mechanics.formalisms.back_substitution import eliminate_branches
 from armillary.mechanics.formalisms.contribution import Contribution

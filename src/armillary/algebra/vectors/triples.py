@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from armillary.algebra import functions as fn
-from armillary.algebra.scalars import combination, is_zero, plus, sum_of_products, times
+from armillary.algebra.vectors.scalars import combination, is_zero, plus, sum_of_products, times
 
 Triple = tuple[Any, Any, Any]
 

@@ -1,0 +1,1 @@
+"""Functions that users bring: lookup tables and compiled functions."""

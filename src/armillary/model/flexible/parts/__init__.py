@@ -1,0 +1,1 @@
+"""Ways to describe a flexible part: beams, plates, nodes, matrices and modal integrals."""
