@@ -2,7 +2,7 @@
 
 Breaks and coefficients lie as ``algebra/user_functions/tables.py`` says; they become constant arrays beside
 the code. The interval of every lane is found together with the others: by bisection, in as many turns for
-every lane; in vectors, where the breaks are few, by counting those that a lane has passed: it gathers nothing.
+every lane; in vectors, where the breaks are few, by counting those that a lane has passed, without gathers.
 """
 
 from __future__ import annotations
