@@ -40,7 +40,7 @@ class Loop:
 def _written() -> str:
     """A digest of this version of the loop's own code: the content of its files."""
     package = Path(__file__).parents[2]
-    files = [*sorted((package / "runtime").rglob("*.py")), package / "llvm" / "builder.py"]
+    files = [file for folder in ("llvm", "runtime") for file in sorted((package / folder).rglob("*.py"))]
     return digest(*(file.read_text(encoding="utf-8") for file in files))
 
 
