@@ -1,11 +1,11 @@
 """The description of a mechanical system, in the user's words.
 
 Enters: names, numbers, text and expressions. Leaves: a ``System`` of bodies with joints, loads, memory and
-outputs, complete but not derived. Read ``system.py`` first, the core, then ``recording/verbs.py`` and
+outputs, complete but not derived. Read ``description.py`` first, the core, then ``recording/verbs.py`` and
 ``loads/forces.py``: verbs are functions over the core.
 """
 
 from armillary.model.body import Body, Point
-from armillary.model.system import Description
+from armillary.model.description import Description
 
 __all__ = ["Body", "Description", "Point"]

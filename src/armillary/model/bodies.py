@@ -24,7 +24,7 @@ from armillary.model.reading.references import constant_reader, find_body, tripl
 from armillary.model.recording.verbs import EntryForm, verb
 
 if TYPE_CHECKING:
-    from armillary.model.system import Description
+    from armillary.model.description import Description
 
 ORIENT = Either((MATRIX, Turned(EXPRESSION)))
 INERTIA = Either((EXPRESSION, TRIPLE, ListOf(EXPRESSION, 6), MATRIX))

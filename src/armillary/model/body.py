@@ -16,9 +16,9 @@ from armillary.model.joints import Assembly, JointType
 from armillary.model.recording.verbs import NoForm, verb
 
 if TYPE_CHECKING:
+    from armillary.model.description import Description
     from armillary.model.flexible.attachment import Flexible
     from armillary.model.flexible.part import FlexiblePart
-    from armillary.model.system import Description
 
 
 class NoSuchPartError(ModelError, AttributeError):

@@ -16,9 +16,9 @@ from armillary.algebra.units.dimension import (
     Dimension,
 )
 from armillary.algebra.units.units import parse_unit
+from armillary.model.description import Description
 from armillary.model.signals.states import rate_dimension
 from armillary.model.space.attraction import GRAVITATION
-from armillary.model.system import Description
 
 
 def parameter_units(system: Description) -> dict[str, str]:

@@ -15,7 +15,7 @@ from armillary.model.kinds import EXPRESSION
 from armillary.model.recording.verbs import ListForm, verb
 
 if TYPE_CHECKING:
-    from armillary.model.system import Description
+    from armillary.model.description import Description
 
 SMALL, LARGE = 1, -1
 _WORDS = {SMALL: "small", LARGE: "large"}

@@ -21,8 +21,8 @@ from armillary.algebra.units.dimension import FORCE, LENGTH, MOMENT, RATE, SPEED
 from armillary.algebra.walk import operands_first, symbols
 from armillary.model.body import Body
 from armillary.model.deduced_units import parameter_dimensions
+from armillary.model.description import Description
 from armillary.model.records import Load
-from armillary.model.system import Description
 
 _AXES = "xyz"
 _UNNAMED = ("origin", "com")  # points that every body has, described as what they are

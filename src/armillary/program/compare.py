@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armillary.errors import ArmillaryError
-from armillary.model.system import Description
+from armillary.model.description import Description
 from armillary.program.cost import Operations
 from armillary.program.derive import derive
 from armillary.program.formalisms.registry import FORMALISMS

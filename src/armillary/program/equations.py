@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from armillary.algebra.smallness.neglected import NeglectedTerms
 from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
-from armillary.model.system import Description
+from armillary.model.description import Description
 from armillary.program.cost import Operations
 from armillary.program.listing import listing, report
 from armillary.program.passes.sequence import Gain

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import Undimensioned, symbols
-from armillary.model.system import Description
+from armillary.model.description import Description
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.passes.sequence import Gain, improve
 from armillary.program.program import Program, section

@@ -15,9 +15,9 @@ from armillary.errors import ModelError
 from armillary.mechanics.constraints.reactions import placeholders, reaction_values
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.constraints.sizes import speed_kind
+from armillary.model.description import Description
 from armillary.model.records import Event
 from armillary.model.signals.states import state_rates
-from armillary.model.system import Description
 from armillary.model.unit_system import state_factor
 
 

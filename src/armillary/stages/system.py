@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from armillary.files.fmu import element
-from armillary.model import judgement
-from armillary.model import system as description
+from armillary.model import description, judgement
 from armillary.model.constraints import equations, given_motion, loops
 from armillary.model.loads import armature, contact, forces
 from armillary.model.quantities import energy, mass_properties, reactions

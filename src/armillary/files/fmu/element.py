@@ -22,13 +22,13 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.files.fmu import fmu as read_fmu
 from armillary.files.fmu.description import Fmu, FmuVariable
+from armillary.model.description import Description
 from armillary.model.kinds import EXPRESSION, FLAG, NUMBER, PATH, WORDS, ListOf, TableOf
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.names import check_new_name
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Event, Memory, Output
 from armillary.model.signals.memory import make_clock
-from armillary.model.system import Description
 from armillary.model.unit_system import UnitSystem
 
 

@@ -19,10 +19,10 @@ from armillary.files.model.arrays import array_of, flexible_options
 from armillary.files.model.documents import Document, FileError
 from armillary.files.model.sections import ADDED, SECTIONS, entry_form, verb_of
 from armillary.model.constraints.given_motion import start
+from armillary.model.description import Description
 from armillary.model.kinds import tuples
 from armillary.model.reading.expressions import parse_text
 from armillary.model.recording.verbs import VERBS, LaterForm, ListForm, PairForm, TableForm
-from armillary.model.system import Description
 from armillary.model.unit_system import state_factor
 
 _LATER = {v.form.section: tuple(v.form.arguments) for v in VERBS.values() if isinstance(v.form, LaterForm)}

@@ -14,7 +14,7 @@ from armillary.files.model.build import build
 from armillary.files.model.check import read_model
 from armillary.files.model.documents import FileError
 from armillary.files.model.includes import parts_of
-from armillary.model.system import SystemType
+from armillary.model.description import SystemType
 
 FORMATS = (".toml", ".urdf", ".xml")
 

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from armillary.errors import ModelError
 from armillary.files.model.load import load_text
 from armillary.files.model.save import save
-from armillary.model.system import Description, SystemType
+from armillary.model.description import Description, SystemType
 
 _MODEL = "model.toml"
 

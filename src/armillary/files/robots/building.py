@@ -24,10 +24,10 @@ from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.rotations import is_identity, tidy
 from armillary.files.robots.tree import BALL, FREE, HINGE, PLANE, SLIDE, Freedom, Link
 from armillary.model.body import Body, Point
+from armillary.model.description import Description
 from armillary.model.joints import Fixed, Free, JointType, Planar, Prismatic, Revolute, Spherical
 from armillary.model.loads.forces import gravity
 from armillary.model.reading.names import check_new_name
-from armillary.model.system import Description
 
 SINGLE = (HINGE, SLIDE)
 

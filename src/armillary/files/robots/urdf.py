@@ -32,8 +32,8 @@ from armillary.files.robots.tree import (
 )
 from armillary.files.robots.xml import Element, read_xml
 from armillary.model.constraints.equations import constrain
+from armillary.model.description import SystemType
 from armillary.model.signals import memory
-from armillary.model.system import SystemType
 
 KINDS = {
     "revolute": HINGE,

@@ -18,7 +18,7 @@ from armillary.errors import ModelError
 from armillary.mechanics.constraints.assembly import Geometry, GeometryLayout
 from armillary.mechanics.constraints.rows import ConstraintRow, speed_places
 from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
-from armillary.model.system import Description
+from armillary.model.description import Description
 from armillary.model.unit_system import default_value
 
 _AWAY = 0.2  # how far the further places are from the first, in radians and units of the SI

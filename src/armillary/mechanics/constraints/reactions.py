@@ -31,7 +31,7 @@ from armillary.mechanics.tree.loads import (
     load_wrenches,
 )
 from armillary.mechanics.tree.tree import Tree
-from armillary.model.system import Description
+from armillary.model.description import Description
 
 
 def placeholders(system: Description) -> set[Expr]:

@@ -23,9 +23,9 @@ from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.kinematics import corrections
 from armillary.mechanics.tree.regroup import regroup
 from armillary.mechanics.tree.tree import Tree
+from armillary.model.description import Description
 from armillary.model.joints import Drift
 from armillary.model.records import Prescription
-from armillary.model.system import Description
 
 
 @dataclass(frozen=True)

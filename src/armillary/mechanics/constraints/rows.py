@@ -24,9 +24,9 @@ from armillary.algebra.calculus import gradient
 from armillary.algebra.expression import ZERO, Expr, as_expr, total
 from armillary.algebra.vectors.scalars import is_zero, plus, times
 from armillary.algebra.walk import Undimensioned, substitute, symbols
+from armillary.model.description import Description
 from armillary.model.motion import time_derivative
 from armillary.model.records import Constraint, Prescription
-from armillary.model.system import Description
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from armillary.algebra.units.dimension import ONE, RATE, TIME, Dimension
 from armillary.mechanics.constraints.dependent_speeds import Evaluate
 from armillary.mechanics.constraints.partition import NOISE
 from armillary.mechanics.constraints.rows import ConstraintRow
-from armillary.model.system import Description
+from armillary.model.description import Description
 
 _LEAST = 1e-3  # of the size with the default parameters: with others it may vanish
 

@@ -29,7 +29,7 @@ from armillary.mechanics.masses.link_inertia import LinkInertias
 from armillary.mechanics.masses.mass_sweep import SINGULAR, Pivot, active, null_motion, sparse_basis, sweep
 from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.tree import LINEAR, MODAL, Link, Tree
-from armillary.model.system import Description
+from armillary.model.description import Description
 from armillary.model.unit_system import default_value
 
 _TIMES = (0.37, 1.13, 2.9)

@@ -28,7 +28,7 @@ from armillary.mechanics.masses.massless import (
     singular_mass_text,
     tree_masses,
 )
-from armillary.model.system import Description
+from armillary.model.description import Description
 from armillary.model.unit_system import default_value
 
 _AT_ONCE = 4096  # sets of values in one sweep

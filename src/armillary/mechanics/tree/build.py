@@ -33,12 +33,12 @@ from armillary.mechanics.tree.tree import (
     with_inertia,
 )
 from armillary.model.body import Body
+from armillary.model.description import Description
 from armillary.model.joints import Drift, Flexed, Slide, Tumble, Turn
 from armillary.model.joints.steps import Step
 from armillary.model.motion import time_derivative
 from armillary.model.records import Prescription
 from armillary.model.space.attraction import all_gravities
-from armillary.model.system import Description
 
 
 def build_tree(

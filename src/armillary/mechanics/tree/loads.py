@@ -19,9 +19,9 @@ from armillary.algebra.walk import Undimensioned
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Tree
 from armillary.model import motion
 from armillary.model.body import Body, Point
+from armillary.model.description import Description
 from armillary.model.records import Load
 from armillary.model.space.attraction import all_loads, modal_forces
-from armillary.model.system import Description
 
 Wrench = tuple[Triple, Triple]  # moment about the link's origin, force, in the link's axes
 

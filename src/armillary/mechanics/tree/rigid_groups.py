@@ -26,9 +26,9 @@ from armillary.mechanics.tree.rigid_inertia import point_mass_inertia
 from armillary.mechanics.tree.rotation import MatrixRotation
 from armillary.mechanics.tree.tree import Placement
 from armillary.model.body import Body
+from armillary.model.description import Description
 from armillary.model.flexible.attachment import Nodal
 from armillary.model.flexible.part import FlexiblePart
-from armillary.model.system import Description
 
 GROUND = -1
 

@@ -10,11 +10,11 @@ from armillary.algebra.units.units import is_quantity
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model import motion
+from armillary.model.description import Description
 from armillary.model.kinds import EXPRESSION, NAME
 from armillary.model.reading.references import find_speed
 from armillary.model.recording.verbs import ListForm, PairForm, verb
 from armillary.model.records import Prescription
-from armillary.model.system import Description
 from armillary.model.unit_system import state_factor
 
 

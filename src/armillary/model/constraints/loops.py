@@ -19,6 +19,7 @@ from armillary.errors import ModelError, nearest
 from armillary.model import motion
 from armillary.model.body import Body, Point
 from armillary.model.constraints.equations import add_constraint, constraint_name
+from armillary.model.description import Description
 from armillary.model.joints.base import UNIT_AXES, across
 from armillary.model.kinds import AXIS, EXPRESSION, NAME, POINT, VECTOR, Either, ListOf, choice
 from armillary.model.reading.references import (
@@ -30,7 +31,6 @@ from armillary.model.reading.references import (
 )
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Constraint, Load
-from armillary.model.system import Description
 
 _ROUNDING = 1e-12
 # Bodies to the ground beyond which a velocity is passed on along the chain. On a ring of 64 that saves two

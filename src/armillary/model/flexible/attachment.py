@@ -19,7 +19,7 @@ from armillary.model.flexible.part import FlexiblePart, Node
 from armillary.model.joints import Assembly, JointType, Maker
 
 if TYPE_CHECKING:
-    from armillary.model.system import Description
+    from armillary.model.description import Description
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,11 +17,11 @@ from typing import Any
 from armillary.algebra.expression import Expr
 from armillary.algebra.units.dimension import ENERGY
 from armillary.errors import ModelError
+from armillary.model.description import Description
 from armillary.model.joints import Drift
 from armillary.model.kinds import EXPRESSION
 from armillary.model.reading.references import constant_reader, find_speed
 from armillary.model.recording.verbs import PairForm, verb
-from armillary.model.system import Description
 
 
 @verb(PairForm("armature", EXPRESSION, "coordinate", "value"))

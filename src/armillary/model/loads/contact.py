@@ -21,6 +21,7 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
 from armillary.model import motion
 from armillary.model.body import Body, Point
+from armillary.model.description import Description
 from armillary.model.joints.base import UNIT_AXES, across
 from armillary.model.kinds import EXPRESSION, NAME, NUMBER, POINT, VECTOR, ListOf, expressions
 from armillary.model.loads.forces import add_load, force
@@ -37,7 +38,6 @@ from armillary.model.reading.references import (
 )
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Load
-from armillary.model.system import Description
 
 
 @verb(

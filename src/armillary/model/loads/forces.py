@@ -13,6 +13,7 @@ from armillary.algebra.vectors import vectors as vec
 from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Body, Point
+from armillary.model.description import Description
 from armillary.model.kinds import BODY, EXPRESSION, POINT, VECTOR, ListOf, Written
 from armillary.model.loads.line_force import line_variables
 from armillary.model.reading.expressions import parse_text
@@ -21,7 +22,6 @@ from armillary.model.reading.references import find_body, find_point, unit_direc
 from armillary.model.reading.text_functions import argument_range
 from armillary.model.recording.verbs import EntryForm, TableForm, verb
 from armillary.model.records import Gravity, Load
-from armillary.model.system import Description
 
 LAW = Written("an expression", x=LENGTH, v=SPEED)
 

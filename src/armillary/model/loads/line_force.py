@@ -19,7 +19,7 @@ from armillary.algebra.vectors.vectors import Vector
 from armillary.algebra.walk import substitute
 from armillary.model import motion
 from armillary.model.body import Point
-from armillary.model.system import Description
+from armillary.model.description import Description
 
 _WORD = re.compile(r"(?<![\w.`])(x0?|v)(?![\w.`])")
 

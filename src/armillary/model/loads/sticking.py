@@ -27,9 +27,9 @@ from typing import Any
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr
+from armillary.model.description import Description
 from armillary.model.signals.events import event
 from armillary.model.signals.memory import memory, update
-from armillary.model.system import Description
 
 OPEN, STICKS, SLIDES = 0, 1, 2  # values of the memory of the mode; open: not begun, or nothing presses
 

@@ -19,6 +19,7 @@ from armillary.algebra.vectors.vectors import Frame, Vector, cross, direction_co
 from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Body, Point
+from armillary.model.description import Description
 from armillary.model.flexible.energy import (
     first_moment,
     flexible_kinetic_energy,
@@ -36,7 +37,6 @@ from armillary.model.quantities.mass_properties import (
 from armillary.model.recording.verbs import quantity
 from armillary.model.space.attraction import attraction_energy
 from armillary.model.space.fields import total
-from armillary.model.system import Description
 
 
 @quantity(arguments=(0, 1))

@@ -15,9 +15,9 @@ from armillary.algebra.vectors.vectors import Frame, Vector
 from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Body, Point
+from armillary.model.description import Description
 from armillary.model.flexible.energy import first_moment
 from armillary.model.recording.verbs import quantity
-from armillary.model.system import Description
 
 
 @quantity()

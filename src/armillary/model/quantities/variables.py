@@ -9,7 +9,7 @@ from armillary.algebra.units.dimension import FORCE, MOMENT, RATE
 
 if TYPE_CHECKING:
     from armillary.model.body import Body
-    from armillary.model.system import Description
+    from armillary.model.description import Description
 
 
 def moving(system: Description) -> list[Expr]:

@@ -26,7 +26,7 @@ from armillary.model.reading.text_functions import MODEL_FUNCTIONS, giving_nodes
 from armillary.model.recording.verbs import NoForm, quantities_of, verb
 
 if TYPE_CHECKING:
-    from armillary.model.system import Description
+    from armillary.model.description import Description
 
 _EQUALS = re.compile(r"(?<![<>=!])=(?!=)")
 _PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")

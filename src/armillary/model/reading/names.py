@@ -18,7 +18,7 @@ from armillary.model.reading.text_functions import MODEL_FUNCTIONS, stated_argum
 from armillary.model.recording.verbs import NoForm, verb
 
 if TYPE_CHECKING:
-    from armillary.model.system import Description
+    from armillary.model.description import Description
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 

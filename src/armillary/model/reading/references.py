@@ -22,7 +22,7 @@ from armillary.model.reading.inertia_input import finite_number
 from armillary.model.unit_system import default_value
 
 if TYPE_CHECKING:
-    from armillary.model.system import Description
+    from armillary.model.description import Description
 
 
 def find_body(system: Description, body: Any, where: str) -> Body:

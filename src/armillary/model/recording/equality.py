@@ -19,8 +19,8 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.vectors.vectors import Frame, Vector, ancestors
 from armillary.algebra.walk import symbols
 from armillary.model.body import Body, Point
+from armillary.model.description import Description
 from armillary.model.joints import JointType
-from armillary.model.system import Description
 
 # Not compared: symbols that are made when they are first used, and what only the texts of a model name.
 _LEFT_OUT = ("reactions", "efforts", "accelerations", "functions", "definitions", "calls")

@@ -12,7 +12,7 @@ from armillary.algebra.walk import symbols
 from armillary.model.unit_system import UnitSystem
 
 if TYPE_CHECKING:
-    from armillary.model.system import Description
+    from armillary.model.description import Description
 
 
 class Identity:

@@ -18,7 +18,7 @@ from armillary.algebra.vectors.vectors import Vector
 from armillary.model.recording.identity import system_of
 
 if TYPE_CHECKING:
-    from armillary.model.system import Description
+    from armillary.model.description import Description
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -19,7 +19,7 @@ from armillary.model.flexible.attachment import Flexible
 from armillary.model.recording.recorder import Recorder
 
 if TYPE_CHECKING:
-    from armillary.model.system import Description
+    from armillary.model.description import Description
 
 _SHARED = (Expr, Vector, Frame, str, float, int, bool, type(None))
 _COPIED = (Body, Point, Flexible)  # held by others and changed in place

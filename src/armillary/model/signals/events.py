@@ -9,12 +9,12 @@ from armillary.algebra.arguments import flag, text
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import CONDITIONS
 from armillary.errors import ModelError
+from armillary.model.description import Description
 from armillary.model.kinds import COUNT, EXPRESSION, FLAG, NAME, WORDS, ListOf, TableOf
 from armillary.model.reading.expressions import refuse_equation
 from armillary.model.reading.references import find_speeds
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Event
-from armillary.model.system import Description
 
 
 @verb(

@@ -8,12 +8,12 @@ from typing import Any
 from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.algebra.units.dimension import ONE, TIME
 from armillary.errors import ModelError
+from armillary.model.description import Description
 from armillary.model.kinds import EXPRESSION, LABELLED, NUMBER
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
 from armillary.model.records import Event, Memory
 from armillary.model.signals.states import new_variable
-from armillary.model.system import Description
 
 
 @verb(

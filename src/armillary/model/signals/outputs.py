@@ -7,11 +7,11 @@ from typing import Any
 from armillary.algebra.arguments import text
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError
+from armillary.model.description import Description
 from armillary.model.kinds import EXPRESSION, LABELLED
 from armillary.model.reading.expressions import check_dimension
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Output
-from armillary.model.system import Description
 
 
 @verb(EntryForm("outputs", {"value": EXPRESSION, **LABELLED}, key="value", argument="expression"))

@@ -18,12 +18,12 @@ from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.units.dimension import TIME, Dimension
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ModelError, nearest
+from armillary.model.description import Description
 from armillary.model.kinds import EXPRESSION, LABELLED, NUMBER
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.reading.names import check_new_name
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
 from armillary.model.records import State
-from armillary.model.system import Description
 
 
 @verb(EntryForm("states", {"rate": EXPRESSION, "initial": NUMBER, **LABELLED}, needs=("rate",)))

@@ -20,6 +20,7 @@ from armillary.algebra.vectors.matrices import Matrix, matrix_product, transpose
 from armillary.algebra.vectors.vectors import direction_cosines
 from armillary.errors import ModelError, nearest, shown
 from armillary.model.body import Body
+from armillary.model.description import Description
 from armillary.model.joints import Drift, Tumble
 from armillary.model.joints.base import principal_rotation
 from armillary.model.joints.free import euler_parameters
@@ -27,7 +28,6 @@ from armillary.model.kinds import BODY, UNITS, WORDS
 from armillary.model.reading.references import find_body
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.signals.outputs import output
-from armillary.model.system import Description
 
 KINDS = ("quaternion", "mrp")
 

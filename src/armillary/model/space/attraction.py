@@ -20,6 +20,7 @@ from armillary.algebra.vectors.triples import Triple, add, scaled
 from armillary.errors import ModelError, nearest
 from armillary.model import motion
 from armillary.model.body import Body, Point
+from armillary.model.description import Description
 from armillary.model.flexible.energy import Central, central
 from armillary.model.joints import Free
 from armillary.model.kinds import EXPRESSION, FLAG, TRIPLE, VECTOR, WORDS, Either
@@ -44,7 +45,6 @@ from armillary.model.space.fields import (
     term,
     total,
 )
-from armillary.model.system import Description
 
 FIELDS = ("mass centre", "gradient", "bodies")
 GRAVITATION = LENGTH**3 / TIME**2

@@ -20,6 +20,7 @@ from armillary.algebra.walk import substitute
 from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Body
+from armillary.model.description import Description
 from armillary.model.joints import Drift, Flexed, Slide
 from armillary.model.joints.base import UNIT_AXES
 from armillary.model.kinds import NAME, TRIPLE
@@ -28,7 +29,6 @@ from armillary.model.reading.references import find_body, ground_place, known_va
 from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.space.attraction import Attractor, find_attractor
 from armillary.model.space.orbit import ORBIT, Orbit
-from armillary.model.system import Description
 
 _ALIKE = 1e-3  # relative: values of μ rounded to four digits agree
 

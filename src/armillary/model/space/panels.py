@@ -16,13 +16,13 @@ from armillary.errors import ModelError, nearest, shown
 from armillary.model.bodies import body
 from armillary.model.body import Body
 from armillary.model.constraints import given_motion
+from armillary.model.description import Description
 from armillary.model.joints import Revolute
 from armillary.model.loads.forces import moment
 from armillary.model.reading.orientation import orientation_matrix
 from armillary.model.reading.references import bounded_constant, constant_reader, find_body, unit_triple
 from armillary.model.recording.recorder import all_or_nothing
 from armillary.model.signals.events import event
-from armillary.model.system import Description
 
 _MOST = 10_000
 

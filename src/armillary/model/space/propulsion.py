@@ -13,6 +13,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.algebra.units.dimension import ACCELERATION, FORCE, ONE, TIME
 from armillary.errors import ModelError
+from armillary.model.description import Description
 from armillary.model.kinds import EXPRESSION, POINT, VECTOR, Either, ListOf
 from armillary.model.loads.forces import force
 from armillary.model.reading.names import check_new_name
@@ -27,7 +28,6 @@ from armillary.model.recording.verbs import EntryForm, verb
 from armillary.model.records import Memory
 from armillary.model.signals.events import event
 from armillary.model.signals.outputs import output
-from armillary.model.system import Description
 
 PULSES = Either((EXPRESSION, ListOf(ListOf(EXPRESSION, 2))))
 STANDARD_GRAVITY = 9.80665  # m/s², exactly, by the definition of specific impulse

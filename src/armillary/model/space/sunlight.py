@@ -24,6 +24,7 @@ from armillary.algebra.vectors.vectors import Vector, direction, dot
 from armillary.errors import ModelError
 from armillary.model import motion
 from armillary.model.body import Point
+from armillary.model.description import Description
 from armillary.model.kinds import EXPRESSION, FLAG, NAME, POINT, VECTOR, expressions
 from armillary.model.loads.forces import add_load
 from armillary.model.reading.names import check_new_name
@@ -34,7 +35,6 @@ from armillary.model.signals.events import event
 from armillary.model.signals.memory import memory
 from armillary.model.space.attraction import Attractor, find_attractor
 from armillary.model.space.fields import term, total
-from armillary.model.system import Description
 
 PRESSURE = 1361.0 / 299792458.0  # N/m² at one astronomical unit: solar constant of Kopp & Lean (2011) over c
 ASTRONOMICAL_UNIT = 149597870700.0  # m

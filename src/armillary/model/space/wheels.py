@@ -18,13 +18,13 @@ from armillary.model.bodies import body
 from armillary.model.body import Body
 from armillary.model.constraints.given_motion import prescribe, start
 from armillary.model.constraints.loops import AXES
+from armillary.model.description import Description
 from armillary.model.joints import Revolute
 from armillary.model.joints.base import UNIT_AXES
 from armillary.model.kinds import AXIS, BODY, EXPRESSION, TRIPLE, WORDS, Either, ListOf, expressions, tuples
 from armillary.model.loads.forces import moment
 from armillary.model.reading.references import bounded_constant, find_body, unit_triple
 from armillary.model.recording.verbs import EntryForm, verb
-from armillary.model.system import Description
 
 
 class GimbalAxes(Either):

@@ -13,7 +13,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.intermediate import own_intermediates
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.mechanics.masses.massless import MotionWithoutMass
-from armillary.model.system import Description
+from armillary.model.description import Description
 from armillary.program.cost import Operations
 from armillary.program.equations import DerivedEquations, Stage
 from armillary.program.sections import program_of

@@ -31,8 +31,8 @@ from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.tree.rigid_inertia import point_mass_inertia
 from armillary.mechanics.tree.tree import LINEAR, Link, Tree
 from armillary.model.body import Body
+from armillary.model.description import Description
 from armillary.model.joints import Drift
-from armillary.model.system import Description
 from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.program.targets import Stepping, Targets, targets
 

@@ -16,8 +16,8 @@ from armillary.algebra.walk import Undimensioned
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction, reduce_system
 from armillary.mechanics.formalisms.jpl.rates import AppendageRates, appendage_rates
+from armillary.model.description import Description
 from armillary.model.signals.states import state_rates
-from armillary.model.system import Description
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Derivation
 from armillary.program.targets import Column, Targets, targets

@@ -40,7 +40,7 @@ from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.loads import Wrench, applied_loads
 from armillary.mechanics.tree.regroup import regroup
 from armillary.mechanics.tree.tree import Tree
-from armillary.model.system import Description
+from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Derivation
 from armillary.program.passes import Constants, Graph, hoist

@@ -26,8 +26,8 @@ from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
 from armillary.mechanics.formalisms.redundant.equations import Redundant, redundant_equations
 from armillary.mechanics.tree.tree import Tree
+from armillary.model.description import Description
 from armillary.model.signals.states import state_rates
-from armillary.model.system import Description
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Derivation
 from armillary.program.targets import Column, Stepping, Targets, columns, normalised

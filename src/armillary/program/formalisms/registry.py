@@ -8,7 +8,7 @@ from functools import partial
 
 from armillary.algebra.expression import Expr
 from armillary.errors import ModelError, nearest
-from armillary.model.system import Description
+from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import Derivation
 from armillary.program.formalisms.tree import derive_tree

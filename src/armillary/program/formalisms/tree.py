@@ -26,8 +26,8 @@ from armillary.mechanics.tree.loads import AppliedLoads, applied_loads
 from armillary.mechanics.tree.speed_rates import speed_rates
 from armillary.mechanics.tree.tree import Tree
 from armillary.mechanics.tree.uncouple import uncouple
+from armillary.model.description import Description
 from armillary.model.joints import Drift
-from armillary.model.system import Description
 from armillary.program.equations import Considered, DerivedEquations
 from armillary.program.formalisms.derivation import Clock, Derivation
 from armillary.program.passes import Constants, Graph, hoist

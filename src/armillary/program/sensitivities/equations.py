@@ -31,7 +31,7 @@ from armillary.algebra.tangents import tangents
 from armillary.algebra.walk import symbols, transform
 from armillary.errors import ArmillaryError, ExpressionError
 from armillary.mechanics.constraints.reduction import Reduction
-from armillary.model.system import Description
+from armillary.model.description import Description
 from armillary.model.unit_system import default_value
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation

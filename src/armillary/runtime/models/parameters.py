@@ -19,7 +19,7 @@ from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
 from armillary.mechanics.masses.run_masses import RunMasses
 from armillary.model.body import Body
-from armillary.model.system import Description
+from armillary.model.description import Description
 from armillary.model.unit_system import UnitSystem
 from armillary.model.values import BadValueError, read_number
 from armillary.program.equations import DerivedEquations

@@ -22,8 +22,8 @@ from armillary.mechanics.tree.rigid_groups import GROUND, Reader
 from armillary.mechanics.tree.tree import Placement
 from armillary.model import motion
 from armillary.model.body import Body
+from armillary.model.description import Description
 from armillary.model.records import Load
-from armillary.model.system import Description
 
 
 @dataclass(eq=False)

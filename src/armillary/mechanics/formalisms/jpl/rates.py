@@ -28,9 +28,9 @@ from armillary.mechanics.formalisms.jpl.spinning_appendages import (
 from armillary.mechanics.formalisms.jpl.substructures import HingedGroup, HingedGroups, hinged_groups, reader
 from armillary.mechanics.formalisms.jpl.vehicle import Hinge, Rotor, Substructure, Vehicle
 from armillary.mechanics.tree.rigid_groups import Reader
+from armillary.model.description import Description
 from armillary.model.joints import Drift
 from armillary.model.motion import time_derivative
-from armillary.model.system import Description
 
 __all__ = ["FORMULATIONS", "AppendageRates", "appendage_rates"]
 

@@ -33,8 +33,8 @@ from armillary.mechanics.formalisms.jpl.rotors import along
 from armillary.mechanics.tree.rigid_groups import GROUND, Reader, RigidGroup, rigid_groups
 from armillary.mechanics.tree.tree import Placement
 from armillary.model.body import Body
+from armillary.model.description import Description
 from armillary.model.joints import Drift, Turn
-from armillary.model.system import Description
 
 
 def reader(plain: Undimensioned) -> Reader:

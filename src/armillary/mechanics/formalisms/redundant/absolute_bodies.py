@@ -41,10 +41,10 @@ from armillary.mechanics.formalisms.redundant.modes import (
 from armillary.mechanics.tree.rigid_groups import GROUND, RigidGroup, rigid_groups
 from armillary.mechanics.tree.tree import Placement
 from armillary.model.body import Body
+from armillary.model.description import Description
 from armillary.model.flexible.deformation import deformation
 from armillary.model.joints import Drift, Flexed, Slide, Tumble, Turn
 from armillary.model.joints.free import quaternion_rates, quaternion_rotation
-from armillary.model.system import Description
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from armillary.mechanics.formalisms.redundant.absolute_bodies import AbsoluteBod
 from armillary.mechanics.formalisms.redundant.joints import duals
 from armillary.mechanics.tree.rigid_groups import GROUND
 from armillary.model import motion
+from armillary.model.description import Description
 from armillary.model.joints.free import euler_parameters
-from armillary.model.system import Description
 
 
 def absolute_states(system: Description, parts: AbsoluteBodies, plain: Undimensioned) -> dict[Expr, Expr]:

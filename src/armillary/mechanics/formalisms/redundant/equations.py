@@ -38,7 +38,7 @@ from armillary.mechanics.formalisms.redundant.joints import (
     joint_speeds,
 )
 from armillary.mechanics.formalisms.redundant.loads import forces
-from armillary.model.system import Description
+from armillary.model.description import Description
 from armillary.model.unit_system import default_value
 
 

@@ -16,9 +16,9 @@ from armillary.mechanics.tree.loads import own_point
 from armillary.mechanics.tree.rigid_groups import GROUND
 from armillary.model import motion
 from armillary.model.body import Body
+from armillary.model.description import Description
 from armillary.model.records import Load
 from armillary.model.space.attraction import all_gravities, all_loads
-from armillary.model.system import Description
 
 
 def forces(
