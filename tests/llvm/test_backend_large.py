@@ -18,6 +18,7 @@ from armillary.llvm import sections as llvm
 from armillary.llvm.jit import Compiled
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.compiling import compile_equations
 from tests.mechanics import random_trees
 from tests.program.test_program_counts import everything
 
@@ -28,7 +29,8 @@ def compiled(
     monkeypatch.setattr(llvm, "PIECE", piece)
     text = llvm.llvm_text(equations.program)
     assert ("derivatives_1(" in text) == (len(equations.program.derivatives.nodes) > 2 * piece)
-    return CompiledModel(equations, Compiled(text if fused else re.sub(" contract", "", text)), 0.0)
+    code = Compiled(text if fused else re.sub(" contract", "", text))
+    return CompiledModel(equations, code, 0.0, compile_equations)
 
 
 @pytest.mark.parametrize(("seed", "piece"), [(11, 1), (11, 7), (9, 50)])
