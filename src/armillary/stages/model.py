@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from armillary.ensembles.metrics import Metrics
     from armillary.ensembles.result import Batch
     from armillary.settings import RunOptions
-    from armillary.stages.equations import Equations
+    from armillary.stages.equations import (
+        Equations,
+        FreeSpeedEquations,
+        MomentumEquations,
+        RedundantEquations,
+        SensitiveEquations,
+    )
 
 
 class Model(compiled.CompiledModel):
@@ -121,7 +127,7 @@ class ConvertedModel(Model, converted.CompiledConvertedModel):
     ``derivatives`` are their rates.
     """
 
-    equations: Any
+    equations: FreeSpeedEquations
 
 
 class MomentumModel(Model, converted.CompiledMomentumModel):
@@ -129,7 +135,7 @@ class MomentumModel(Model, converted.CompiledMomentumModel):
     their rates.
     """
 
-    equations: Any
+    equations: MomentumEquations
 
 
 class RedundantModel(Model, redundant_models.CompiledRedundantModel):
@@ -141,13 +147,13 @@ class RedundantModel(Model, redundant_models.CompiledRedundantModel):
     hand them on.
     """
 
-    equations: Any
+    equations: RedundantEquations
 
 
 class SensitiveModel(Model, sensitive_models.CompiledSensitiveModel):
     """One system's equations and their derivatives as machine code."""
 
-    equations: Any
+    equations: SensitiveEquations
 
 
 KINDS: compiling.ModelKinds = {

@@ -6,7 +6,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from armillary.algebra.expression import Expr
@@ -52,7 +52,7 @@ class Derivation:
     axes: str
     named: bool
     check: bool
-    clock: Clock = field(default_factory=Clock)
+    clock: Clock
 
     def finish(
         self,

@@ -44,7 +44,7 @@ class DerivedFreeSpeedEquations(DerivedConvertedEquations):
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A setting in which some speeds, by index, are functions of other states."""
+    """A reduction in which some speeds, by index, are functions of other states."""
 
     reduction: Reduction
     states: dict[int, Expr]

@@ -19,7 +19,6 @@ class Formalism:
     """A way to equations of motion: what it accepts and how it derives."""
 
     name: str
-    about: str
     equations: Callable[[Derivation], DerivedEquations]
     judgement: str = ""  # why it takes nothing that is declared small or large; "" where it does
     axes: bool = False  # whether angular momenta have axes to choose
@@ -69,37 +68,36 @@ def _jpl(d: Derivation, formulation: str) -> DerivedEquations:
     return derive_appendages(d, formulation)
 
 
-def _tree(name: str, about: str) -> Formalism:
-    return Formalism(name, about, partial(derive_tree, formalism=name))
+def _tree(name: str) -> Formalism:
+    return Formalism(name, partial(derive_tree, formalism=name))
 
 
-def _formulation(name: str, about: str) -> Formalism:
+def _formulation(name: str) -> Formalism:
     judgement = (
         f"formalism '{name}' drops what JPL's program drops, nothing else; use formalism='kane' or "
         "'recursive', or derive(small=False)"
     )
-    return Formalism(name, about, partial(_jpl, formulation=name), judgement, partial_modes=name == "mbdyfr")
+    return Formalism(name, partial(_jpl, formulation=name), judgement, partial_modes=name == "mbdyfr")
 
 
-AUTO = _tree("auto", "the cheapest of Kane's equations and the recursion")
+AUTO = _tree("auto")  # the cheapest of Kane's equations and the recursion
 FORMALISMS: dict[str, Formalism] = {
     f.name: f
     for f in (
-        _tree("kane", "Kane's equations with a mass matrix"),
-        _tree("recursive", "articulated bodies, joint by joint"),
-        _tree("back_substitution", "branches eliminated onto their hub"),
+        _tree("kane"),
+        _tree("recursive"),
+        _tree("back_substitution"),
         Formalism(
             "momentum",
-            "momenta in place of speeds as states",
             _momentum,
             "momenta as states keep all terms: a momentum is not as small as its speed; use formalism='kane' "
             "or 'recursive', or derive(small=False)",
             axes=True,
         ),
-        Formalism("redundant", "coordinates of all bodies, with multipliers for joints", _redundant),
-        _formulation("mbdyfr", "JPL's appendages on bodies that spin"),
-        _formulation("mbdyfn", "JPL's appendages on bodies that nominally do not rotate"),
-        _formulation("mbdyfl", "JPL's appendages, everything small"),
+        Formalism("redundant", _redundant),
+        _formulation("mbdyfr"),
+        _formulation("mbdyfn"),
+        _formulation("mbdyfl"),
     )
 }
 
