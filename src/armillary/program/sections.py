@@ -46,7 +46,7 @@ def program_of(
     corrections = hoisted("correct", wanted.corrections)
     geometry = hoisted("geometry", wanted.geometry)
     sizes = hoisted("sizes", wanted.sizes)
-    stepping = [improved(s.name, s.results, search=False)[0] for s in wanted.stepping]
+    stepping = [improved(s.name, s.results, search=s.search)[0] for s in wanted.stepping]
     everything = [
         *rates,
         *outputs,

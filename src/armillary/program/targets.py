@@ -38,6 +38,7 @@ class Stepping:
     name: str
     labels: tuple[str, ...]
     results: tuple[Expr, ...]
+    search: bool = False  # for what the results have in common
 
 
 @dataclass(frozen=True, repr=False)

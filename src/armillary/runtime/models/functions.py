@@ -1,0 +1,140 @@
+"""Further functions of a model as machine code: any expressions of its time, state, memory and parameters.
+
+Analyses need numbers beside the rates and outputs of runs: Jacobians, mass matrices, efforts, gaps of loops.
+They state these as expressions, and this module compiles them, to be evaluated at one place or at many.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.arguments import unsigned_zeros
+from armillary.algebra.expression import Expr
+from armillary.errors import ArmillaryError, ParameterError
+from armillary.llvm.jit import Compiled
+from armillary.llvm.rows import function_rows, precompute_rows
+from armillary.llvm.sections import llvm_text
+from armillary.program.cost import Operations
+from armillary.program.equations import DerivedEquations
+from armillary.program.functions import with_functions
+from armillary.runtime.models.parameters import parameter_table
+from armillary.runtime.start.initial import initial_memory
+
+_WHOLE, _REALS = ctypes.c_int64, ctypes.c_void_p
+_PLACE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_REALS] * 4)
+_ROWS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 5, *[_REALS] * 5)
+_CONSTANTS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 2, *[_REALS] * 2)
+
+
+class ModelFunctions:
+    """Named functions of time, state, memory, parameters and further inputs, as machine code.
+
+    ``functions`` holds the expressions of each, without dimensions and without dependent speeds or
+    accelerations; ``inputs`` are the symbols that they contain besides the state, in the order in which
+    numbers are given for them.
+    """
+
+    def __init__(
+        self,
+        equations: DerivedEquations,
+        functions: Mapping[str, Sequence[Expr]],
+        inputs: Sequence[Expr] = (),
+        *,
+        search: bool = True,
+    ) -> None:
+        self.equations = with_functions(equations, functions, inputs, search=search)
+        program = self.equations.program
+        self._table = parameter_table(self.equations)
+        text = "\n".join([llvm_text(program), precompute_rows(), *map(function_rows, functions)])
+        self._code = Compiled(text)
+        self._lengths = {s.name: len(s.results) for s in program.stepping}
+        self.operations: dict[str, Operations] = {s.name: s.operations for s in program.stepping}
+        self._count = len(program.constants)
+        self._default_constants: np.ndarray | None = None
+        self._places = {name: _PLACE(self._code.address(name)) for name in functions}
+        self._rows = {name: _ROWS(self._code.address(f"{name}_rows")) for name in functions}
+
+    def constants(self, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
+        """Precomputed constants for parameters in stated units; a row per run where any is an array."""
+        if not parameters and self._default_constants is not None:
+            return self._default_constants
+        many = {name: np.asarray(v) for name, v in (parameters or {}).items() if np.ndim(v) == 1}
+        first = {name: v[0] if name in many else v for name, v in (parameters or {}).items()}
+        values = self._table.inside(self._table.values(first))
+        lengths = {len(v) for v in many.values()}
+        if len(lengths) > 1:
+            raise ParameterError(f"parameters have {sorted(lengths)} values; give each as many, or one")
+        runs = lengths.pop() if lengths else 1
+        inside = np.tile(values, (runs, 1))
+        for name, given in many.items():
+            i = self._table.names.index(name)
+            inside[:, i] = np.array(given, dtype=float) * self._table.factors[i]
+        out = np.zeros((runs, max(self._count, 1)))
+        precompute = _CONSTANTS(self._code.address("precompute_rows"))
+        precompute(runs, inside.shape[1], out.shape[1], inside.ctypes.data, out.ctypes.data)
+        constants = out if many else out[0]
+        if not parameters:
+            constants.setflags(write=False)
+            self._default_constants = constants
+        return constants
+
+    def __call__(
+        self,
+        name: str,
+        t: float,
+        state: np.ndarray,
+        parameters: Mapping[str, Any] | None = None,
+        memory: np.ndarray | None = None,
+        inputs: Sequence[float] | np.ndarray = (),
+        constants: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """The results of a function at one place. ``constants``, where known, replace ``parameters``."""
+        numbers = self.constants(parameters) if constants is None else constants
+        y = np.concatenate([state, inputs]) if len(inputs) else np.ascontiguousarray(state, dtype=float)
+        out = np.empty(self._lengths[name])
+        stored = _padded(initial_memory(self.equations, None, t) if memory is None else memory)
+        self._places[name](t, y.ctypes.data, numbers.ctypes.data, stored.ctypes.data, out.ctypes.data)
+        return unsigned_zeros(out)
+
+    def rows(
+        self,
+        name: str,
+        t: float | np.ndarray,
+        states: np.ndarray,
+        parameters: Mapping[str, Any] | None = None,
+        memory: np.ndarray | None = None,
+        inputs: np.ndarray | None = None,
+        constants: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """The results of a function at many places, a row each, in one compiled loop.
+
+        Time, state, memory, inputs and parameters are those of all rows, or have a leading axis of rows.
+        """
+        numbers = self.constants(parameters) if constants is None else constants
+        start = initial_memory(self.equations, None, float(np.min(t, initial=0.0)))
+        stored = start if memory is None else np.asarray(memory, dtype=float)
+        times, states = np.asarray(t, dtype=float), np.asarray(states, dtype=float)
+        given = np.empty(0) if inputs is None else np.asarray(inputs, dtype=float)
+        counts = {len(a) for a, ndim in ((times, 1), *((a, 2) for a in (states, given, stored, numbers)))
+                  if a.ndim == ndim}  # fmt: skip
+        if len(counts) > 1:
+            raise ArmillaryError(f"arrays of {sorted(counts)} rows were given together; give each as many")
+        n = counts.pop() if counts else 1
+        if given.size:
+            parts = [np.broadcast_to(a, (n, a.shape[-1])) for a in (states, given)]
+            states = np.concatenate(parts, axis=1)
+        arrays = [np.ascontiguousarray(a) for a in (times, states, numbers, _padded(stored))]
+        strides = [1 if times.ndim else 0, *(a.shape[1] if a.ndim == 2 else 0 for a in arrays[1:])]
+        out = np.empty((n, self._lengths[name]))
+        places = [a.ctypes.data for a in (*arrays, out)]
+        self._rows[name](n, *strides, out.shape[1], *places)
+        return unsigned_zeros(out)
+
+
+def _padded(values: np.ndarray) -> np.ndarray:
+    """Never empty, so that it has an address."""
+    return np.ascontiguousarray(values, dtype=float) if values.size else np.zeros(1)
