@@ -1,4 +1,4 @@
-"""Rows of texts as lines whose columns stand in line, for every table that people read; and counts."""
+"""Rows of texts as tables that people read, in lines of text or as HTML; and counts."""
 
 from __future__ import annotations
 
@@ -27,3 +27,35 @@ def aligned(
 def counted(number: int, noun: str) -> str:
     """How many there are, in words: 1 event, 2 events."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+class Html(str):
+    """A text that is HTML already: a cell of `html_table` that is not escaped."""
+
+
+def html_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], sides: str = "", *, caption: str = ""
+) -> Html:
+    """An HTML table, for notebooks and pages; empty where there are no rows.
+
+    Every cell, heading and caption is escaped, unless it is `Html`; ``sides`` is that of `aligned`.
+    """
+    if not rows:
+        return Html("")
+    styles = [' style="text-align:right"' if side == ">" else "" for side in sides.ljust(len(header), "<")]
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        pairs = zip(cells, styles, strict=True)
+        return "<tr>" + "".join(f"<{tag}{style}>{html_text(cell)}</{tag}>" for cell, style in pairs) + "</tr>"
+
+    top = f"<caption>{html_text(caption)}</caption>" if caption else ""
+    head = f"<thead>{line('th', header)}</thead>" if any(header) else ""
+    body = "".join(line("td", row) for row in rows)
+    return Html(f"<table>{top}{head}<tbody>{body}</tbody></table>")
+
+
+def html_text(text: str) -> Html:
+    """A text as HTML, with its special characters escaped; `Html` as it is."""
+    from html import escape
+
+    return text if isinstance(text, Html) else Html(escape(text))

@@ -10,6 +10,7 @@ from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.notation.latex import latex, name_latex
 from armillary.algebra.notation.mathml import mathml, name_mathml
 from armillary.algebra.walk import transform
+from armillary.columns import html_table
 from armillary.program.listing import assigned_names
 from armillary.program.program import Section
 
@@ -99,9 +100,9 @@ def html_page(equations: DerivedEquations, sections: list[Section]) -> str:
         f"<h1>{escape(system.name)}</h1>",
         f"<p class=faint>{len(system.bodies)} bodies, {escape(equations.freedom)}; "
         f"formalism {escape(equations.formalism)}; derivatives: {escape(str(equations.operations))}</p>",
-        _html_table("Bodies", ["body", "parent", "joint", "coordinates"], bodies),
-        _html_table("Coordinates and speeds", ["name", "units", "meaning"], states),
-        _html_table("Parameters", ["name", "default", "units", "meaning"], parameters),
+        html_table(["body", "parent", "joint", "coordinates"], bodies, caption="Bodies"),
+        html_table(["name", "units", "meaning"], states, caption="Coordinates and speeds"),
+        html_table(["name", "default", "units", "meaning"], parameters, caption="Parameters"),
     ]
     for section in sections:
         parts.append(f"<h2>{escape(section.name)}</h2><p class=faint>{escape(str(section.operations))}</p>")
@@ -119,12 +120,3 @@ def html_page(equations: DerivedEquations, sections: list[Section]) -> str:
 {chr(10).join(parts)}
 </body></html>
 """
-
-
-def _html_table(caption: str, header: list[str], rows: list[list[str]]) -> str:
-    if not rows:
-        return ""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    top = f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
-    return f"<table>{top}<tbody>{body}</tbody></table>"

@@ -136,6 +136,12 @@ class Run:
     def __repr__(self) -> str:
         return _summary(self)
 
+    def _repr_html_(self) -> str:
+        """A table of outputs with small curves, minima and maxima, for notebooks."""
+        from armillary.results.notebook import run_html
+
+        return run_html(self)
+
     @property
     def initial(self) -> dict[str, float]:
         """The first value of every output."""
