@@ -85,6 +85,7 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (Sensitivity, "Made by `Study.sensitivity`.", ()),
     (armillary.Sensitivities, "Made by `Model.sensitivities`.", ()),
     (armillary.Fit, "Made by `fit`.", ()),
+    (armillary.Efforts, "Made by `Model.inverse`.", ()),
 )
 # Methods that other parts of the runtime call, and no user.
 INTERNAL = {

@@ -92,6 +92,7 @@ from armillary.version import VERSION
 if TYPE_CHECKING:
     from armillary.analysis.experiments import Experiment
     from armillary.analysis.fit import fit
+    from armillary.analysis.inverse.efforts import Efforts
     from armillary.analysis.outcome import Fit
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Crossing, Final, Histogram, Maximum, Mean, Minimum, Rms
@@ -122,6 +123,7 @@ _LATER = {
     "Correlated": ("armillary.studies.sampling", "Correlated"),
     "Crossing": ("armillary.ensembles.metrics", "Crossing"),
     "Design": ("armillary.studies.sampling", "Design"),
+    "Efforts": ("armillary.analysis.inverse.efforts", "Efforts"),
     "Experiment": ("armillary.analysis.experiments", "Experiment"),
     "Final": ("armillary.ensembles.metrics", "Final"),
     "Fit": ("armillary.analysis.outcome", "Fit"),
@@ -161,6 +163,7 @@ __all__ = [
     "Cylindrical",
     "Design",
     "Dyadic",
+    "Efforts",
     "Experiment",
     "Expr",
     "ExpressionError",

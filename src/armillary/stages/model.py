@@ -17,6 +17,7 @@ from armillary.settings import RunSettings
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from armillary.analysis.inverse.efforts import Efforts
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Metrics
     from armillary.ensembles.result import Batch
@@ -66,6 +67,29 @@ class Model(compiled.CompiledModel):
         from armillary.analysis.sensitivities import sensitivities
 
         return sensitivities(self, t_end, to, of, ignore_jumps, **how)
+
+    def inverse(
+        self,
+        q: Any,
+        u: Any = None,
+        udot: Any = None,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        t: Any = 0.0,
+        memory: Any = None,
+        states: Any = None,
+    ) -> Efforts:
+        """The efforts that give the speeds u the rates ``udot`` at coordinates q, besides all loads.
+
+        ``q``, ``u`` and ``udot`` are numbers in the order of ``coordinate_names`` and ``speed_names``, in the
+        model's own units, or values by name in stated units; left out, speeds and rates are zero. Arrays with
+        leading axes are many places, and so are arrays of ``t`` and ``parameters``. Efforts are by the
+        names of speeds: forces along translations, moments about rotations; those along prescribed and
+        locked speeds are among them. Under constraints they act along the independent speeds.
+        """
+        from armillary.analysis.inverse.inverse import inverse
+
+        return inverse(self, q, u, udot, parameters, t=t, memory=memory, states=states)
 
     def simulate_batch(
         self,

@@ -15,21 +15,14 @@ from typing import Any
 from armillary.algebra.calculus import derivative
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.vectors.matrices import matrix_vector, transposed
-from armillary.algebra.vectors.scalars import minus, plus, times
+from armillary.algebra.vectors.scalars import minus, times
 from armillary.algebra.vectors.triples import ZEROS, Triple
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.tree.build import build_tree
-from armillary.mechanics.tree.inertia_force import modal_remainders, net_wrenches
-from armillary.mechanics.tree.loads import (
-    AppliedLoads,
-    Wrench,
-    accumulated_wrenches,
-    applied_loads,
-    component_along,
-    components_along_modes,
-    load_wrenches,
-)
+from armillary.mechanics.tree.inertia_force import net_wrenches
+from armillary.mechanics.tree.inverse_dynamics import joint_efforts
+from armillary.mechanics.tree.loads import Wrench, accumulated_wrenches, applied_loads, load_wrenches
 from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description
 
@@ -53,40 +46,27 @@ def reaction_values(
     applied = applied_loads(system, tree, reduction.plain, whole=True)
     own = net_wrenches(tree, applied)
     passed = accumulated_wrenches(tree, own, "r")
-    tau = {
-        d.index: plus(component_along(d, *passed[i]), d.armature_effort)
-        for i, link in enumerate(tree.links)
-        for d in link.freedoms
-    }
-    tau |= _modal_efforts(tree, passed, applied)
-    forces = _constraint_forces(system, reduction, tau)
+    tau = joint_efforts(tree, applied, passed)
+    forces = constraint_forces(reduction, tau)
     values: dict[Expr, Any] = {c.force: forces.get(c.name, 0) for c in system.constraints.values()}
     for speed, stands_for in system.efforts.items():
-        values[stands_for] = _effort(system, reduction, tau, forces, speed)
+        values[stands_for] = held_effort(system, reduction, tau, forces, speed)
     if bodies:
         values |= _joint_wrenches(system, reduction, tree, own, forces, bodies)
     return {s: as_expr(values[s]) for s in wanted}
 
 
-def _modal_efforts(tree: Tree, passed: list[Wrench], applied: AppliedLoads) -> dict[int, Any]:
-    """What the modes' equations leave to constraints and given motion."""
-    tau = {k: minus(rest, applied.forces.get(k, 0)) for k, rest in modal_remainders(tree).items()}
-    for i in range(len(tree.links)):
-        for mode, value in components_along_modes(tree, i, passed[i]).items():
-            tau[mode] = plus(tau[mode], value)
-    return tau
-
-
-def _constraint_forces(system: Description, reduction: Reduction, tau: Mapping[int, Any]) -> dict[str, Any]:
+def constraint_forces(reduction: Reduction, tau: Mapping[int, Any]) -> dict[str, Any]:
     """λ by constraint; redundant ones have none: how they share the load is not determined."""
     elimination = reduction.elimination
     found = elimination.solve_transposed({d: tau[d] for d in elimination.factors})
     return {row.constraint.name: value for row, value in zip(elimination.kept, found, strict=True)}
 
 
-def _effort(
+def held_effort(
     system: Description, reduction: Reduction, tau: Mapping[int, Any], forces: Mapping[str, Any], speed: Expr
 ) -> Any:
+    """The effort along a prescribed or locked speed, with the forces of constraints by name."""
     if speed not in reduction.given:
         return 0  # free: nothing keeps it
     value = tau[system.speeds.index(speed)]

@@ -1,0 +1,139 @@
+"""The result of inverse dynamics: efforts by the names of speeds, with units."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.columns import aligned, counted
+from armillary.errors import ArmillaryError, nearest
+from armillary.results import Run
+from armillary.results.units import label_units
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+_SHOWN = 24  # efforts that a table lists
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Efforts:
+    """Efforts that a motion takes: a force along each translation, a moment about each rotation.
+
+        efforts["A.u1"]        a number, or an array where many places were given
+        efforts.values         all of them, along the last axis in the order of efforts.names
+        efforts.units["A.u1"]
+        dict(efforts)          numbers or arrays by name
+
+    They act besides all loads of the model. Those of ``prescribed`` speeds keep the given motion.
+    """
+
+    system: str
+    names: tuple[str, ...]
+    values: np.ndarray
+    units: Mapping[str, str]
+    prescribed: tuple[str, ...] = ()
+    time: np.ndarray | None = None  # of the rows of a run
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        self.values.setflags(write=False)
+
+    def keys(self) -> tuple[str, ...]:
+        """The names, so that ``dict(efforts)`` is possible."""
+        return self.names
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.names:
+            raise ArmillaryError(
+                f"efforts of '{self.system}' have no '{name}'{nearest(name, self.names)}; there are "
+                f"{', '.join(self.names)}"
+            )
+        found = self.values[..., self.names.index(name)]
+        return float(found) if found.ndim == 0 else found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.values, dtype=dtype)
+
+    # ------------------------------------------------------------ handed on
+
+    def as_run(self) -> Run:
+        """The efforts over time as columns ``effort(speed)`` of a run; rows without times count from 0."""
+        rows = self.values.reshape(-1, len(self.names))
+        names = tuple(f"effort({name})" for name in self.names)
+        return Run(
+            system=self.system,
+            time=np.arange(float(len(rows))) if self.time is None else self.time.copy(),
+            values=rows.copy(),
+            names=names,
+            units=dict(zip(names, (self.units[name] for name in self.names), strict=True)),
+            descriptions={f"effort({name})": self._about(name) for name in self.names},
+            info={"note": self.note} if self.note else {},
+            outputs=names,
+        )
+
+    def _about(self, name: str) -> str:
+        return f"effort that {'keeps' if name in self.prescribed else 'gives'} {name}"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """The efforts as a file of a run (.csv, .nc, .parquet, .erd), which ``load_run`` reads."""
+        self.as_run().save(path)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with a column per effort, indexed by time."""
+        return self.as_run().to_pandas()
+
+    def plot(
+        self,
+        *names: str,
+        path: str | os.PathLike[str] | None = None,
+        title: str | None = None,
+        show: bool = False,
+    ) -> Figure | None:
+        """A figure of efforts over time."""
+        chosen = [f"effort({name})" for name in names or self.names if self[name] is not None]
+        return self.as_run().plot(*chosen, path=path, title=title, show=show)
+
+    # ------------------------------------------------------------ shown
+
+    def _rows(self) -> list[list[str]]:
+        single = self.values.ndim == 1
+        rows = [["", "effort", ""] if single else ["", "least", "largest", "rms", ""]]
+        for name in self.names[:_SHOWN]:
+            column = np.atleast_1d(self[name])
+            if single:
+                numbers = [column[0]]
+            elif column.size:
+                numbers = [np.min(column), np.max(column), np.sqrt(np.mean(column**2))]
+            else:
+                numbers = [np.nan] * 3
+            kept = ", prescribed" if name in self.prescribed else ""
+            rows.append([name, *(f"{x:.6g}" for x in numbers), label_units(self.units[name]) + kept])
+        return rows
+
+    def _title(self) -> str:
+        places = "" if self.values.ndim == 1 else f" at {counted(int(self.values[..., 0].size), 'place')}"
+        return f"Efforts of '{self.system}'{places}:"
+
+    def _notes(self) -> list[str]:
+        more = len(self.names) - _SHOWN
+        notes = [f"and {counted(more, 'effort')} more"] if more > 0 else []
+        return [*notes, *([self.note] if self.note else [])]
+
+    def __repr__(self) -> str:
+        rows = self._rows()
+        lines = aligned(rows, "<" + ">" * (len(rows[0]) - 2) + "<")
+        return "\n".join([self._title(), *(f"  {line}" for line in [*lines, *self._notes()])])
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._rows()
+        cells = "".join(f"<th>{html.escape(c)}</th>" for c in head)
+        body = "".join(f"<tr>{''.join(f'<td>{html.escape(c)}</td>' for c in row)}</tr>" for row in rows)
+        notes = "".join(f"<p>{html.escape(n)}</p>" for n in self._notes())
+        return f"<p>{html.escape(self._title())}</p><table><tr>{cells}</tr>{body}</table>{notes}"

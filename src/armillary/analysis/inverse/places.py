@@ -1,0 +1,141 @@
+"""Places of a motion as a user gives them: coordinates, speeds and their rates, one of each or many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.expression import Expr
+from armillary.errors import ArmillaryError, ParameterError, nearest, shown
+from armillary.model.unit_system import state_factor
+from armillary.program.equations import DerivedEquations
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.start.initial import initial_memory, initial_states, vector
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Rows of times, states [q, u, own states], rates u̇ and memory; ``shape`` is that of their leading axes,
+    () for a single place.
+    """
+
+    t: np.ndarray
+    states: np.ndarray
+    rates: np.ndarray
+    memory: np.ndarray
+    shape: tuple[int, ...]
+
+
+def read_places(
+    model: CompiledModel,
+    equations: DerivedEquations,
+    q: Any,
+    u: Any,
+    udot: Any,
+    t: Any,
+    memory: Any,
+    states: Any,
+) -> Places:
+    """Places from arrays with any leading axes, or from values by name in stated units."""
+    symbols = {s.data.name: s for s in equations.system.initial}
+    if isinstance(q, Mapping) and equations.reduction.rows and not isinstance(u, np.ndarray | list | tuple):
+        q, u = _assembled(model, equations, q, u, t)
+    start = {s.data.name: float(value) for s, value in equations.system.initial.items()}
+    read = [
+        _values(q, equations.coordinates, start, symbols, "q", "coordinate"),
+        _values(u, equations.speeds, {}, symbols, "u", "speed"),
+        _values(udot, equations.speeds, {}, symbols, "udot", "speed"),
+        initial_states(equations, None)
+        if states is None
+        else _values(states, equations.states, {}, symbols, "states", "state"),
+        _stored(equations, memory, t),
+    ]
+    times = _numbers(t, "t")
+    try:
+        shape = np.broadcast_shapes(times.shape, *(a.shape[:-1] for a in read))
+    except ValueError:
+        words = ", ".join(f"{name} {a.shape}" for name, a in zip(("q", "u", "udot"), read, strict=False))
+        raise ArmillaryError(
+            f"inverse(): the leading axes of {words} do not fit together; give each as many rows, or one"
+        ) from None
+    count = math.prod(shape)
+    rows = [np.broadcast_to(a, (*shape, a.shape[-1])).reshape(count, a.shape[-1]) for a in read]
+    whole = np.concatenate([rows[0], rows[1], rows[3]], axis=1)
+    return Places(np.broadcast_to(times, shape).reshape(count), whole, rows[2], rows[4], shape)
+
+
+def _numbers(value: Any, what: str) -> np.ndarray:
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ArmillaryError(f"inverse(): {what} must be numbers, not {shown(value)}") from None
+
+
+def _values(
+    value: Any,
+    names: Sequence[str],
+    start: Mapping[str, float],
+    symbols: Mapping[str, Expr],
+    what: str,
+    noun: str,
+) -> np.ndarray:
+    """Values along the last axis, in the order of the names."""
+    if isinstance(value, Mapping):
+        return _by_name(value, names, start, symbols, what, noun)
+    if value is None:
+        return np.array([start.get(name, 0.0) for name in names])
+    found = _numbers(value, what)
+    if found.ndim == 0 or found.shape[-1] != len(names):
+        listed = f": {', '.join(names)}" if names else ""
+        raise ArmillaryError(
+            f"inverse(): {what} has the shape {found.shape}, but there are {len(names)} {noun}s{listed}"
+        )
+    return found
+
+
+def _by_name(
+    value: Mapping[Any, Any],
+    names: Sequence[str],
+    start: Mapping[str, float],
+    symbols: Mapping[str, Expr],
+    what: str,
+    noun: str,
+) -> np.ndarray:
+    given = {str(key): _numbers(x, f"{what}[{str(key)!r}]") for key, x in value.items()}
+    if unknown := [name for name in given if name not in names]:
+        raise ParameterError(
+            f"inverse(): {what} names '{unknown[0]}', which is no independent {noun}"
+            f"{nearest(unknown[0], names)}; there are {', '.join(names)}"
+        )
+    columns = [
+        given[name] * state_factor(symbols[name]) if name in given else np.array(start.get(name, 0.0))
+        for name in names
+    ]
+    return np.stack(np.broadcast_arrays(*columns), axis=-1)
+
+
+def _stored(equations: DerivedEquations, memory: Any, t: Any) -> np.ndarray:
+    if memory is None or isinstance(memory, Mapping):
+        return initial_memory(equations, memory, float(np.min(t)))
+    found = _numbers(memory, "memory")
+    length = len(equations.system.memories)
+    return found if found.ndim > 1 and found.shape[-1] == length else vector(memory, length, "memory")
+
+
+def _assembled(model: CompiledModel, equations: DerivedEquations, q: Any, u: Any, t: Any) -> tuple[Any, Any]:
+    """Coordinates that close the loops, near those that are named, and speeds that agree with them."""
+    named = {**q, **(u or {})}
+    if any(np.ndim(value) for value in named.values()):
+        raise ArmillaryError(
+            "inverse(): arrays by name leave open how loops are closed; give q as an array of all "
+            f"coordinates, {', '.join(equations.coordinates)}, e.g. from a run"
+        )
+    if equations.absolute or model.speed_names != equations.speeds:
+        raise ArmillaryError("inverse(): give q and u of this model as arrays of closed positions")
+    whole = model.state(named, t=float(t))
+    n = len(equations.coordinates)
+    return whole[:n], whole[n : n + len(equations.speeds)]
