@@ -65,6 +65,7 @@ class Node:
         "dimension",
         "kind",
         "order",
+        "rough",
         "smallness",
         "squares",
         "undeclared",
@@ -77,7 +78,8 @@ class Node:
     dimension: Dimension | None
     constant: bool  # a function of parameters alone
     digest: int  # structural hash, the same in every process
-    order: tuple[int, str, int]  # place in sorted sums and products
+    order: tuple[int, str, int, int]  # place in sorted sums and products
+    rough: int  # as ``digest``, from coefficients of nine digits
     squares: bool  # holds sin² or cos² of something as a factor
     unit: Dimension | None  # of the coefficient of a product, None where it is not known; ONE for all others
     undeclared: bool  # holds a symbol without a stated dimension
@@ -125,14 +127,17 @@ def intern(
         node.constant = data.role == "parameter"
         node.smallness = data.smallness
         node.undeclared = data.undeclared
-        node.digest = crc32(data.name.encode())
-        node.order = (ROLES.index(data.role), _natural(data.name), 0)
+        node.digest = node.rough = crc32(data.name.encode())
+        node.order = (ROLES.index(data.role), _natural(data.name), 0, 0)
     else:
         constant, undeclared = True, False
         judged: Any = smallness
         parts: list[Any] = [_KIND_ORDER[kind]]
+        exact = True
         for a in args:
-            parts.append(a.digest)
+            parts.append(a.rough)
+            if a.rough is not a.digest:
+                exact = False
             if not a.constant:
                 constant = False
             if a.undeclared:
@@ -140,11 +145,24 @@ def intern(
             if a.smallness:
                 judged = True
         node.smallness = 0 if not judged else _smallness(node) if smallness is None else smallness
-        parts.append(data if type(data) is tuple else _stable(data))
+        stable = data if type(data) is tuple else _stable(data)
+        rounded = stable
+        if kind == "product":
+            if type(data[0]) is float:
+                rounded = (_NINE_DIGITS[data[0]], data[1])
+        elif kind == "sum":
+            if type(data[0]) is float or float in map(type, data[1]):
+                rounded = (_nine_digits(data[0]), tuple([_nine_digits(c) for c in data[1]]))
+        elif kind == "number":
+            rounded = _nine_digits(data)
+        parts.append(rounded)
         node.constant = constant
         node.undeclared = undeclared
-        node.digest = hash(tuple(parts))
-        node.order = (parts[0], _readable_order(node) if kind == "call" else "~", node.digest)
+        node.rough = node.digest = hash(tuple(parts))
+        if not exact or rounded != stable:
+            node.digest = hash((parts[0], *[a.digest for a in args], stable))
+        readable = _readable_order(node) if kind == "call" else "~"
+        node.order = (parts[0], readable, node.rough, node.digest)
         if kind == "product" and 2 in data[1]:
             squared = [b for b, n in zip(args, data[1], strict=True) if n == 2 and b.kind == "call"]
             node.squares = any([b.data in ("sin", "cos") for b in squared])
@@ -183,6 +201,27 @@ def _stable(data: Any) -> Any:
     if isinstance(data, tuple | int | float):
         return data
     return getattr(data, "digest", 0) or crc32(str(getattr(data, "name", "")).encode())
+
+
+class _Rounding(dict[float, float]):
+    """Numbers rounded to nine digits, kept because the same coefficients come again and again.
+
+    The order of terms must not depend on the last bits of a coefficient: these are others with another
+    processor, LAPACK or Python (whose ``sum`` is compensated from 3.12 on).
+    """
+
+    def __missing__(self, value: float) -> float:
+        if len(self) > 100_000:
+            self.clear()
+        found = self[value] = float(f"{value:.9g}")
+        return found
+
+
+_NINE_DIGITS = _Rounding()
+
+
+def _nine_digits(value: Any) -> Any:
+    return _NINE_DIGITS[value] if type(value) is float else value
 
 
 def _readable_order(node: Node) -> str:
