@@ -1,5 +1,7 @@
 """The order of terms is the same whatever the last bits of coefficients are, and one for equal terms."""
 
+import itertools
+
 import armillary as arm
 from armillary.algebra.expression import symbol
 
@@ -8,7 +10,7 @@ NAMES = [symbol(f"x{i}") for i in range(12)]
 
 def _waves(relative):
     """sin(cᵢ xᵢ xᵢ₊₁ + cᵢ₊₃ …), whose order depends on the digests of their arguments alone."""
-    pairs = zip(NAMES, NAMES[1:], strict=False)
+    pairs = itertools.pairwise(NAMES)
     inner = [(0.1 * (i + 1) / 0.7) * (1 + relative) * a * b for i, (a, b) in enumerate(pairs)]
     return [arm.sin(a + b) for a, b in zip(inner, inner[3:], strict=False)]
 
