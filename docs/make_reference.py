@@ -84,6 +84,7 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (armillary.Design, "", ("kind", "seed", "runs", "names", "distributions")),
     (Sensitivity, "Made by `Study.sensitivity`.", ()),
     (armillary.Sensitivities, "Made by `Model.sensitivities`.", ()),
+    (armillary.Sweep, "Made by `Model.sweep`.", ()),
     (armillary.Fit, "Made by `fit`.", ()),
     (armillary.Efforts, "Made by `Model.inverse`.", ()),
 )

@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from armillary.analysis.experiments import Experiment
     from armillary.analysis.fit import fit
     from armillary.analysis.inverse.efforts import Efforts
+    from armillary.analysis.kinematics.result import Sweep, load_sweep
     from armillary.analysis.outcome import Fit
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Crossing, Final, Histogram, Maximum, Mean, Minimum, Rms
@@ -139,10 +140,12 @@ _LATER = {
     "Section": ("armillary.model.flexible.parts.section", "Section"),
     "Sensitivities": ("armillary.analysis.sensitivities", "Sensitivities"),
     "Study": ("armillary.studies", "Study"),
+    "Sweep": ("armillary.analysis.kinematics.result", "Sweep"),
     "Triangular": ("armillary.studies.sampling", "Triangular"),
     "Uniform": ("armillary.studies.sampling", "Uniform"),
     "fit": ("armillary.analysis.fit", "fit"),
     "load_run": ("armillary.results", "load_run"),
+    "load_sweep": ("armillary.analysis.kinematics.result", "load_sweep"),
     "open_study": ("armillary.studies", "open_study"),
     "panels": ("armillary.model.space.panels", "panels"),
     "plot": ("armillary.results", "plot"),
@@ -201,6 +204,7 @@ __all__ = [
     "Spherical",
     "StickSlip",
     "Study",
+    "Sweep",
     "System",
     "Table",
     "Table2",
@@ -238,6 +242,7 @@ __all__ = [
     "latex",
     "load",
     "load_run",
+    "load_sweep",
     "log",
     "magnitude",
     "max",

@@ -85,25 +85,28 @@ def to_xarray(record: Record) -> xarray.Dataset:
     Variables have the outputs' names, as far as NetCDF allows: '/' and control characters become '_'.
     """
     xr = require("xarray", extra="data", purpose="Labelled datasets")
-    labels = distinct(map(netcdf_label, record.names))
+    index = netcdf_label(record.over)
+    labels = distinct(map(netcdf_label, record.names), taken=(index,))
     units, descriptions = record.metadata["units"], record.metadata["descriptions"]
     variables = {}
     for column, (label, name) in enumerate(zip(labels, record.names, strict=True)):
         attributes = {"long_name": descriptions.get(name, name), "units": units.get(name, "")}
         # HDF5 texts end at a zero byte; the exact text is in the metadata.
         attributes = {key: text.replace("\0", "") for key, text in attributes.items()}
-        variables[label] = (TIME, record.values[:, column], attributes)
-    time = (TIME, record.time, {"long_name": "time", "units": "s"})
+        variables[label] = (index, record.values[:, column], attributes)
+    own = {"long_name": record.over, "units": "s" if record.over == TIME else units.get(record.over, "")}
     # Attributes are JSON: those of NetCDF cannot nest, nor distinguish an integer from an array of one.
     outer = {key: as_json(value) for key, value in record.metadata.items()}
     outer["names"] = as_json(dict(zip(labels, record.names, strict=True)))
-    return xr.Dataset(variables, coords={TIME: time}, attrs=outer)
+    if record.over != TIME:
+        outer["index"] = as_json({index: record.over})
+    return xr.Dataset(variables, coords={index: (index, record.time, own)}, attrs=outer)
 
 
 def to_pandas(record: Record) -> pandas.DataFrame:
     """A table with one column per output, indexed by time."""
     pd = require("pandas", extra="data", purpose="Tables")
-    index = pd.Index(record.time, name=TIME)
+    index = pd.Index(record.time, name=record.over)
     return pd.DataFrame(record.values, index=index, columns=list(record.names))
 
 
@@ -126,9 +129,9 @@ def _write_netcdf(path: Path, record: Record) -> None:
         }
     image = io.BytesIO()
     with h5netcdf.File(image, "w") as file:
-        file.dimensions = {TIME: samples}
+        file.dimensions = dict.fromkeys(dataset.dims, samples)
         for label, variable in dataset.variables.items():
-            made = file.create_variable(label, (TIME,), float, **packed)
+            made = file.create_variable(label, variable.dims, float, **packed)
             made[...] = variable.to_numpy()
             made.attrs.update(variable.attrs)
         file.attrs.update(dataset.attrs)
@@ -143,9 +146,10 @@ def _read_netcdf(path: Path) -> Record:
     with xr.open_dataset(path, engine="h5netcdf", decode_cf=False) as dataset:
         metadata = {key: json.loads(value) for key, value in dataset.attrs.items()}
         names = metadata.pop("names")
-        time = dataset[TIME].to_numpy()
+        ((label, index),) = metadata.pop("index", {TIME: TIME}).items()
+        time = dataset[label].to_numpy()
         columns = [dataset[label].to_numpy() for label in names]
-    return Record(tuple(names.values()), time, stack(columns, time), metadata)
+    return Record(tuple(names.values()), time, stack(columns, time), metadata, index)
 
 
 def _require_netcdf() -> None:
@@ -172,7 +176,8 @@ def _write_parquet(path: Path, record: Record) -> None:
     parquet = require("pyarrow.parquet", extra="data", purpose="Parquet files")
     columns = [pa.array(column) for column in (record.time, *record.values.T)]
     metadata = {"armillary": as_json(record.metadata | {"names": record.names})}
-    table = pa.Table.from_arrays(columns, names=[TIME, *distinct(record.names)], metadata=metadata)
+    labels = [record.over, *distinct(record.names, taken=(record.over,))]
+    table = pa.Table.from_arrays(columns, names=labels, metadata=metadata)
     # A dictionary of distinct values is of no use for samples of a motion.
     parquet.write_table(table, path, compression="zstd", use_dictionary=False)
 
@@ -183,7 +188,8 @@ def _read_parquet(path: Path) -> Record:
         table = parquet.read_table(file)
     metadata = json.loads((table.schema.metadata or {})[b"armillary"])
     time, *columns = (column.to_numpy() for column in table.columns)
-    return Record(tuple(metadata.pop("names")), time, stack(columns, time), metadata)
+    names = tuple(metadata.pop("names"))
+    return Record(names, time, stack(columns, time), metadata, table.column_names[0])
 
 
 # ------------------------------------------------------------------------------------------------------- CSV
@@ -205,7 +211,7 @@ def _write_csv(path: Path, record: Record) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         file.writelines(f"# {line}\n" for line in metadata_lines(record.metadata))
         file.write(f"# samples: {record.time.size}\n")
-        file.write(",".join([TIME, *map(_csv_cell, record.names)]) + "\n")
+        file.write(",".join(map(_csv_cell, [record.over, *record.names])) + "\n")
         for time, row in zip(record.time.tolist(), record.values, strict=True):
             file.write(",".join(map(repr, [time, *row.tolist()])) + "\n")
 
@@ -222,7 +228,7 @@ def _read_csv(path: Path) -> Record:
         table = np.loadtxt(file, delimiter=",", comments=None, ndmin=2) if shape[0] else np.empty(shape)
     if table.shape != shape:
         raise ValueError(f"rows and columns of samples are {table.shape}, expected {shape}")
-    return Record(tuple(names), table[:, 0], table[:, 1:], metadata)
+    return Record(tuple(names), table[:, 0], table[:, 1:], metadata, first)
 
 
 def _foreign_table(path: Path, first: str, names: list[str], rows: str) -> Record:

@@ -18,6 +18,7 @@ _LINE = re.compile(r'(\w+)(?: ("(?:[^"\\]|\\.)*"))?: (.*)')
 class Record(NamedTuple):
     """The content of a run's file: `values[:, i]` are the samples of `names[i]` at `time`.
 
+    What is not sampled over time has another quantity in its place, called `over`.
     `metadata` is a mapping of plain values (texts, numbers, and mappings or lists of them) that JSON writes
     and reads back exactly, because it prints floats with `repr`.
     """
@@ -26,6 +27,7 @@ class Record(NamedTuple):
     time: np.ndarray
     values: np.ndarray
     metadata: dict[str, Any]
+    over: str = TIME
 
 
 def metadata_lines(metadata: dict[str, Any], *, ascii_only: bool = False) -> Iterator[str]:

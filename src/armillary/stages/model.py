@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from armillary.analysis.inverse.efforts import Efforts
+    from armillary.analysis.kinematics.result import Sweep
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Metrics
     from armillary.ensembles.result import Batch
@@ -90,6 +91,37 @@ class Model(compiled.CompiledModel):
         from armillary.analysis.inverse.inverse import inverse
 
         return inverse(self, q, u, udot, parameters, t=t, memory=memory, states=states)
+
+    def sweep(
+        self,
+        driven: Mapping[str, Any],
+        outputs: Sequence[str] | None = None,
+        *,
+        speeds: Mapping[str, Any] | None = None,
+        accelerations: Mapping[str, Any] | None = None,
+        derivatives: bool = False,
+        grid: bool = False,
+        held: Sequence[str] | None = None,
+        start: Mapping[str, float] | Sequence[float] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        time: float = 0.0,
+    ) -> Sweep:
+        """Positions of the mechanism along a path, without its dynamics: loops closed, constraints kept.
+
+        ``driven`` has values of coordinates, of outputs of positions, or of "time": numbers, or arrays of one
+        length along a path, or with ``grid`` arrays of all combinations. ``outputs`` are those of the
+        description where they are left out. ``speeds`` and ``accelerations`` of what is driven give rates
+        in time of all outputs, as columns d(y)/dt and d²(y)/dt²; ``derivatives`` gives those by what is
+        driven. Coordinates that nothing drives are held where they start: those of ``held``, else those
+        that the driven quantities move least. ``start`` has initial values, as for ``simulate``; they decide
+        in what way loops are closed.
+        """
+        from armillary.analysis.kinematics.sweep import sweep
+
+        return sweep(
+            self, driven, outputs, speeds=speeds, accelerations=accelerations, derivatives=derivatives,
+            grid=grid, held=held, start=start, parameters=parameters, time=time,
+        )  # fmt: skip
 
     def simulate_batch(
         self,

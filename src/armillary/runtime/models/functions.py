@@ -58,6 +58,10 @@ class ModelFunctions:
         self._places = {name: _PLACE(self._code.address(name)) for name in functions}
         self._rows = {name: _ROWS(self._code.address(f"{name}_rows")) for name in functions}
 
+    def address(self, name: str) -> int:
+        """Address of a function (t, state and inputs, constants, memory, results), for compiled loops."""
+        return self._code.address(name)
+
     def constants(self, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
         """Precomputed constants for parameters in stated units; a row per run where any is an array."""
         if not parameters and self._default_constants is not None:

@@ -1,0 +1,357 @@
+"""The compiled loop that follows a mechanism from row to row, built once for all systems.
+
+For each row the conditions F(x) = 0 hold for the gaps of loops, for what is driven and for whatever else is
+asked. Unknown are small motions δ along the speeds and further unknowns: x += N δ with δ in terms of its
+sizes. Two methods, by the field ``descend``:
+
+    0   Newton's method from the position of another row, whose targets move to those of this row in steps.
+        A step is halved where its first move is longer than LIMIT or the moves do not shrink, so that a
+        branch is kept. Source: Deuflhard (2011), Newton Methods for Nonlinear Problems, section 5.1.
+    1   Damped least squares from the position of another row: (AᵀA + μ) δ = −Aᵀ F with A the derivatives of
+        F by δ. It ends in a solution or where F is as small as it can be.
+        Source: Marquardt (1963), SIAM J. Appl. Math. 11, 431–441.
+
+Both solve [A; √μ 1] δ = [−F; 0] by Householder's reflections, so redundant conditions and more unknowns than
+conditions need no case of their own: δ is the shortest. Rows of A are scaled to a largest element of one.
+
+This module imports llvmlite, so it is itself imported only where the code is not in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir
+
+from armillary.analysis.kinematics.follower_layout import ADDRESSES, FIELDS
+from armillary.llvm.builder import ADDRESS, NOTHING, REAL, WHOLE, Code, Value, Variable, Vector
+
+LIMIT = 0.5  # radians, or the same in terms of sizes, that one step may move anything
+SHRINK = 0.6  # of each move in terms of the last; one half at a double root, so that these are reached
+NEWTON, DESCENTS = 40, 300  # turns
+LEAST_STEP = 2.0**-16  # of the way from one row to another
+CLOSED, SETTLED, EXACT = 1e-9, 1e-7, 1e-15  # of F and of δ, where Newton's method ends
+LEAST_ROW = 1e-4  # of the largest row: where a row vanishes, its scale does not
+LEAST_DAMPING = 1e-20
+_SECTION = ir.FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
+
+
+class _Callee:
+    """An address called as a function of a known type; llvmlite itself only calls typed pointers."""
+
+    def __init__(self, address: Any) -> None:
+        self.type, self.function_type = ADDRESS, _SECTION
+        self.get_reference = address.get_reference
+
+
+class _Routine(Code):
+    """A function of the follower under construction: its first argument holds the fields of the layout."""
+
+    def __getitem__(self, field: str) -> Value:
+        place = self.builder.gep(
+            self.function.args[0], [self.whole(FIELDS[field]).raw], inbounds=True, source_etype=WHOLE
+        )
+        return Value(self, self.builder.load(place, typ=ADDRESS if field in ADDRESSES else WHOLE))
+
+    def vector(self, field: str, first: Value | None = None) -> Vector:
+        found = Vector(self, self[field].raw)
+        return found if first is None else Vector(self, found.at(first))
+
+    def index(self, field: str, i: Value) -> Value:
+        """An entry of a list of whole numbers."""
+        place = self.builder.gep(self[field].raw, [i.raw], inbounds=True, source_etype=WHOLE)
+        return Value(self, self.builder.load(place, typ=WHOLE))
+
+    def put_index(self, field: str, i: Value, value: Value) -> None:
+        place = self.builder.gep(self[field].raw, [i.raw], inbounds=True, source_etype=WHOLE)
+        self.builder.store(value.raw, place)
+
+    def sum(self, count: Value, term: Callable[[Value], Value]) -> Value:
+        found = Variable(self, self.real(0.0))
+        with self.each(count) as i:
+            found.set(found.get() + term(i))
+        return found.get()
+
+    def largest(self, count: Value, term: Callable[[Value], Value]) -> Value:
+        """The largest magnitude; NaN where one is no number."""
+        found = Variable(self, self.real(0.0))
+        with self.each(count) as i:
+            found.set(self.intrinsic("maximum", found.get(), self.magnitude(term(i))))
+        return found.get()
+
+    @contextmanager
+    def span(self, first: Value, end: Value) -> Iterator[Value]:
+        """A loop over first … end − 1."""
+        with self.each(end - first) as i:
+            yield i + first
+
+    def move(self, count: Value, source: Vector, target: Vector) -> None:
+        with self.each(count) as i:
+            target[i] = source[i]
+
+
+def _routine(module: ir.Module, name: str, result: Any, *arguments: Any) -> _Routine:
+    kind = ir.FunctionType(result, (ADDRESS, *arguments))
+    function = ir.Function(module, kind, f"armillary_{name}")
+    function.attributes.add("nounwind")
+    if name != "follow":
+        function.linkage = "internal"
+    return _Routine(function)
+
+
+def _call(f: _Routine, other: _Routine, *arguments: Value) -> Value:
+    raw = [f.function.args[0], *(a.raw for a in arguments)]
+    return Value(f, f.builder.call(other.function, raw))
+
+
+def follower_text() -> str:
+    """The LLVM text of ``armillary_follow(fields)``."""
+    module = ir.Module("follower")
+    evaluate = _emit_evaluate(module)
+    scale = _emit_scale(module)
+    solve = _emit_solve(module)
+    apply = _emit_apply(module)
+    newton = _emit_newton(module, evaluate, scale, solve, apply)
+    descend = _emit_descend(module, evaluate, scale, solve, apply)
+    _emit_follow(module, newton, descend)
+    return str(module)
+
+
+def _emit_evaluate(module: ir.Module) -> _Routine:
+    """`evaluate(t)`: F, A and N at the trial position."""
+    f = _routine(module, "evaluate", NOTHING, REAL)
+    out = f["out"].raw
+    f.builder.call(
+        _Callee(f["function"].raw),
+        [f.argument(1).raw, f["trial"].raw, f["constants"].raw, f["memory"].raw, out],
+    )
+    f.give()
+    return f
+
+
+def _emit_scale(module: ir.Module) -> _Routine:
+    """`scale()`: the weight of each row, one over its largest element; of gaps at least of 1e-4 of all."""
+    f = _routine(module, "scale", NOTHING)
+    rows, directions, entries = f["rows"], f["directions"], f["entries"]
+    weights, sizes, out = f.vector("weights"), f.vector("sizes"), f.vector("out")
+    with f.each(rows) as i:
+        weights[i] = 0.0
+    with f.each(entries) as k:
+        place = f.index("places", k)
+        row = Value(f, f.builder.sdiv(place.raw, directions.raw))
+        column = place - row * directions
+        weights[row] = f.most(weights[row], f.magnitude(out[rows + k] * sizes[column]))
+    most = Variable(f, f.real(0.0))
+    with f.each(rows) as i:
+        kind = f.index("stiff", i)
+        with f.when(kind.equals(1)):
+            most.set(f.most(most.get(), weights[i]))
+    with f.each(rows) as i:
+        kind = f.index("stiff", i)
+        least = f.choose(kind.equals(1), LEAST_ROW * most.get(), 0.0)
+        size = f.most(weights[i], least)
+        weights[i] = f.choose(size > 0.0, 1.0 / f.choose(size > 0.0, size, 1.0), 1.0)
+    f.give()
+    return f
+
+
+def _emit_solve(module: ir.Module) -> _Routine:
+    """`solve(√μ)`: the step δ, by reflections of [A; √μ 1 | −F; 0]; its largest element."""
+    f = _routine(module, "solve", REAL, REAL)
+    rows, n, entries = f["rows"], f["directions"], f["entries"]
+    matrix, weights, sizes = f.vector("matrix"), f.vector("weights"), f.vector("sizes")
+    out, step = f.vector("out"), f.vector("step")
+    stride, height = n + 1, rows + n
+    with f.each(height * stride) as i:
+        matrix[i] = 0.0
+    with f.each(entries) as k:
+        place = f.index("places", k)
+        row = Value(f, f.builder.sdiv(place.raw, n.raw))
+        column = place - row * n
+        matrix[row * stride + column] = weights[row] * out[rows + k] * sizes[column]
+    with f.each(rows) as i:
+        matrix[i * stride + n] = 0.0 - weights[i] * out[i]
+    with f.each(n) as j:
+        matrix[(rows + j) * stride + j] = f.argument(1)
+    with f.each(n) as k:
+        end = rows + k + 1  # below, the column is still empty
+        count = end - k
+        square = f.sum(count, lambda i: matrix[(i + k) * stride + k] * matrix[(i + k) * stride + k])
+        top = matrix[k * stride + k]
+        length = f.root(square)
+        alpha = f.choose(top > 0.0, 0.0 - length, length)
+        head = top - alpha
+        scale = alpha * head  # −½ vᵀv
+        with f.when(scale < 0.0):
+            matrix[k * stride + k] = head
+            with f.span(k + 1, stride) as j:
+                along = f.sum(count, lambda i: matrix[(i + k) * stride + k] * matrix[(i + k) * stride + j])
+                share = along / scale
+                with f.each(count) as i:
+                    place = (i + k) * stride
+                    matrix[place + j] = matrix[place + j] + share * matrix[place + k]
+            matrix[k * stride + k] = alpha
+    with f.each(n) as back:
+        k = n - 1 - back
+        known = f.sum(n - 1 - k, lambda i: matrix[k * stride + k + 1 + i] * step[k + 1 + i])
+        pivot = matrix[k * stride + k]
+        zero = pivot.equals(0.0)
+        step[k] = f.choose(zero, 0.0, (matrix[k * stride + n] - known) / f.choose(zero, 1.0, pivot))
+    f.give(f.largest(n, lambda i: step[i]))
+    return f
+
+
+def _emit_apply(module: ir.Module) -> _Routine:
+    """`apply(share)`: trial += N δ · share, with unit Euler parameters."""
+    f = _routine(module, "apply", NOTHING, REAL)
+    first = f["rows"] + f["entries"]
+    out, step, sizes, trial = f.vector("out"), f.vector("step"), f.vector("sizes"), f.vector("trial")
+    with f.each(f["motions"]) as k:
+        place, direction = f.index("moved", k), f.index("along", k)
+        trial[place] = trial[place] + f.argument(1) * out[first + k] * step[direction] * sizes[direction]
+    with f.each(f["quaternions"]) as k:
+        start = f.index("units", k)
+        e = [trial[start + i] for i in range(4)]
+        length = f.root(e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3])
+        for i in range(4):
+            trial[start + i] = e[i] / length
+    f.give()
+    return f
+
+
+def _off(f: _Routine) -> Value:
+    weights, out = f.vector("weights"), f.vector("out")
+    return f.largest(f["rows"], lambda i: weights[i] * out[i])
+
+
+def _emit_newton(
+    module: ir.Module, evaluate: _Routine, scale: _Routine, solve: _Routine, apply: _Routine
+) -> _Routine:
+    """`newton(t)`: 1 where the trial position was brought to F = 0 by moves that shrink."""
+    f = _routine(module, "newton", WHOLE, REAL)
+    t = f.argument(1)
+    turns, last = Variable(f, f.whole(0)), Variable(f, f.real(LIMIT / SHRINK))
+    found = Variable(f, f.whole(0))
+    with f.repeat() as loop:
+        _call(f, evaluate, t)
+        _call(f, scale)
+        off = _off(f)
+        length = _call(f, solve, f.real(1e-10))
+        exact = off <= EXACT
+        shrinks = length <= SHRINK * last.get()
+        with f.when(~(exact | shrinks)):  # false for NaN too
+            loop.leave()
+        _call(f, apply, f.real(1.0))
+        with f.when(exact | ((off <= CLOSED) & (length <= SETTLED))):
+            found.set(f.whole(1))
+            loop.leave()
+        last.set(f.most(length, EXACT))
+        turns.set(turns.get() + 1)
+        with f.when(turns.get() >= NEWTON):
+            loop.leave()
+    f.give(found.get())
+    return f
+
+
+def _emit_descend(
+    module: ir.Module, evaluate: _Routine, scale: _Routine, solve: _Routine, apply: _Routine
+) -> _Routine:
+    """`descend(t)`: the trial position moved to where Σ (w F)² is least; the largest w F there.
+
+    Rows marked as stiff weigh ``weight`` times as much as the others.
+    """
+    f = _routine(module, "descend", REAL, REAL)
+    t, width = f.argument(1), f["width"]
+    weights, out, trial, kept = f.vector("weights"), f.vector("out"), f.vector("trial"), f.vector("kept")
+    weight = f.vector("settings")[0]
+
+    def cost() -> Value:
+        return f.sum(f["rows"], lambda i: weights[i] * out[i] * weights[i] * out[i])
+
+    _call(f, evaluate, t)
+    _call(f, scale)
+    with f.each(f["rows"]) as i:
+        weights[i] = weights[i] * f.choose(f.index("stiff", i) > 0, weight, 1.0)
+    damping, least, turns = Variable(f, f.real(1e-3)), Variable(f, cost()), Variable(f, f.whole(0))
+    with f.repeat() as loop:
+        with f.when((turns.get() >= DESCENTS) | ~(least.get() > 0.0)):
+            loop.leave()
+        turns.set(turns.get() + 1)
+        length = _call(f, solve, f.root(damping.get()))
+        f.move(width, trial, kept)
+        _call(f, apply, f.least(1.0, LIMIT / f.most(length, LIMIT)))
+        _call(f, evaluate, t)
+        there = cost()
+        better = there < least.get()
+        with f.when(better):
+            least.set(there)
+            damping.set(f.most(damping.get() * 0.2, LEAST_DAMPING))
+        with f.when(~better):
+            f.move(width, kept, trial)
+            _call(f, evaluate, t)
+            damping.set(f.most(damping.get() * 4.0, 1e-12))
+        settled = f.choose(better, length, 1.0) <= 1e-13
+        with f.when(settled | (damping.get() > 1e12)):
+            loop.leave()
+    f.give(_off(f))
+    return f
+
+
+def _emit_follow(module: ir.Module, newton: _Routine, descend: _Routine) -> _Routine:
+    """`follow()`: a position for every row, each from that of the row it starts from."""
+    f = _routine(module, "follow", NOTHING)
+    width, targets, first = f["width"], f["targets"], f["first_target"]
+    trial, good, times = f.vector("trial"), f.vector("good"), f.vector("times")
+    with f.each(f["count"]) as row:
+        origin, here = f.index("sources", f.index("origins", row)), f["starts"] + row
+        f.move(width, f.vector("positions", origin * width), good)
+        report = f.vector("report", row * 2)
+        goal = f.vector("wanted", row * (targets + 1))
+        begin = f.vector("begin")
+        begin[0] = times[origin]
+        with f.each(targets) as k:
+            begin[k + 1] = good[first + k]
+        with f.when(f["descend"].equals(1)):
+            f.move(width, good, trial)
+            with f.each(targets) as k:
+                trial[first + k] = goal[k + 1]
+            off = _call(f, descend, goal[0])
+            report[1] = off
+            solved = Variable(f, f.whole(0))
+            with f.when(off <= 1e-5):
+                f.move(width, trial, good)
+                solved.set(_call(f, newton, goal[0]))
+                with f.when(solved.get().equals(0)):
+                    f.move(width, good, trial)
+            report[0] = f.choose(solved.get().equals(1), 1.0, 0.0)
+            f.move(width, trial, f.vector("positions", here * width))
+            times[here] = goal[0]
+        with f.when(f["descend"].equals(0)):
+            reached, share = Variable(f, f.real(0.0)), Variable(f, f.real(1.0))
+            with f.repeat() as loop:
+                s = f.least(reached.get() + share.get(), 1.0)
+                f.move(width, good, trial)
+                with f.each(targets) as k:
+                    whole = goal[k + 1] - begin[k + 1]
+                    trial[first + k] = f.choose(s < 1.0, begin[k + 1] + s * whole, goal[k + 1])
+                t = f.choose(s < 1.0, begin[0] + s * (goal[0] - begin[0]), goal[0])
+                done = _call(f, newton, t)
+                with f.when(done.equals(1)):
+                    f.move(width, trial, good)
+                    reached.set(s)
+                    times[here] = t
+                    share.set(2.0 * share.get())
+                with f.when(done.equals(0)):
+                    share.set(0.5 * share.get())
+                with f.when((reached.get() >= 1.0) | (share.get() < LEAST_STEP)):
+                    loop.leave()
+            with f.when(reached.get() < 1.0):
+                f.put_index("sources", here, origin)
+            with f.when(reached.get() <= 0.0):
+                times[here] = begin[0]
+            report[0], report[1] = reached.get(), 0.0
+            f.move(width, good, f.vector("positions", here * width))
+    f.give()
+    return f

@@ -1,0 +1,133 @@
+"""Speeds and accelerations of a mechanism along its path, and how near each position is to a singular one.
+
+    A u = ċ* − b        A u̇ = c̈* − γ
+
+at all rows at once, by singular values of A with its rows and columns in terms of their sizes. The smallest
+of them is the measure of a position: where it vanishes, the driven quantities do not decide the motion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from armillary.analysis.kinematics.mechanism import Numbers
+from armillary.errors import ArmillaryError
+
+SINGULAR = 1e-6  # smallest singular value, of rows of size one, at which a position counts as singular
+_WEAK = 1e-11
+_CONTRADICTED = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A mechanism at all its rows: its matrices and what follows from them."""
+
+    numbers: Numbers
+    times: np.ndarray
+    positions: np.ndarray
+
+    @cached_property
+    def _matrices(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.numbers.matrices(self.times, self.positions)
+
+    @cached_property
+    def _scaled(self) -> tuple[np.ndarray, np.ndarray]:
+        """A in terms of sizes, and the weights of its rows."""
+        A = self._matrices[0] * self.numbers.sizes
+        size = np.max(np.abs(A), axis=2, initial=0.0)
+        gaps = self.numbers.mechanism.gaps
+        size[:, :gaps] = np.maximum(
+            size[:, :gaps], 1e-4 * np.max(size[:, :gaps], axis=1, initial=0, keepdims=True)
+        )
+        weights = 1.0 / np.where(size > 0.0, size, 1.0)
+        return A * weights[:, :, None], weights
+
+    @cached_property
+    def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return np.linalg.svd(self._scaled[0], full_matrices=False)
+
+    @cached_property
+    def strength(self) -> np.ndarray:
+        """The smallest singular value of the rows of positions; 0 at a singular position."""
+        closing = self.numbers.mechanism.closing
+        A = self._scaled[0][:, :closing]
+        if not A.shape[1] or not A.shape[2]:
+            return np.ones(len(A))
+        return np.asarray(np.linalg.svd(A, compute_uv=False)[:, -1])
+
+    @cached_property
+    def orientation(self) -> np.ndarray:
+        """The sign of the determinant where A is square, else 0: it changes across a singular position."""
+        A = self._scaled[0][:, : self.numbers.mechanism.closing]
+        return np.linalg.slogdet(A)[0] if A.shape[1] == A.shape[2] and A.shape[1] else np.zeros(len(A))
+
+    @cached_property
+    def determinant(self) -> np.ndarray:
+        return np.linalg.det(self._scaled[0][:, : self.numbers.mechanism.closing])
+
+    def weakest(self, row: int) -> tuple[list[str], list[str]]:
+        """Names of the constraints and of the speeds that take part in the weakest motion of a row."""
+        m = self.numbers.mechanism
+        U, _, V = np.linalg.svd(self._scaled[0][row, : m.closing])
+        left, right = (
+            np.abs(U[:, m.closing - 1 if U.shape[0] <= V.shape[0] else V.shape[0] - 1]),
+            np.abs(V[-1]),
+        )
+        rows = [m.rows[i] for i in np.argsort(-left, kind="stable") if left[i] > 0.1 * left.max()]
+        constraints = [r.constraint.name for r in rows if r.constraint is not None]
+        order = np.argsort(-right, kind="stable")
+        speeds = [m.kinematics.speeds[j].data.name for j in order if right[j] > 0.1 * right.max()]
+        return constraints, speeds
+
+    def _solve(self, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The least solution, and what it leaves of each row in terms of its size."""
+        A, weights = self._scaled
+        U, lengths, V = self._parts
+        most = np.max(lengths, axis=1, initial=0.0, keepdims=True)
+        inverse = np.where(lengths > _WEAK * most, 1.0 / np.where(lengths > 0.0, lengths, 1.0), 0.0)
+        scaled = weights * right
+        y = np.einsum("rij,ri->rj", V, inverse * np.einsum("rij,ri->rj", U, scaled))
+        left = np.einsum("rij,rj->ri", A, y) - scaled
+        return y * self.numbers.sizes, left
+
+    def speeds(self, driven: np.ndarray, clock: float) -> np.ndarray:
+        """u of all rows; ``driven`` are the rates of the targets, a row each."""
+        m = self.numbers.mechanism
+        right = -clock * self._matrices[1]
+        right[:, m.gaps : m.closing] += driven
+        u, left = self._solve(right)
+        self._check(left, right)
+        return u
+
+    def accelerations(self, u: np.ndarray, driven: np.ndarray, clock: float) -> np.ndarray:
+        """u̇ of all rows, at speeds u."""
+        m = self.numbers.mechanism
+        moving = self.numbers.with_motion(self.positions, clock, u)
+        right = -self.numbers("bias", self.times, moving)
+        right[:, m.gaps : m.closing] += driven
+        return self._solve(right)[0]
+
+    def _check(self, left: np.ndarray, right: np.ndarray) -> None:
+        """An error where constraints of speeds contradict what is driven."""
+        m = self.numbers.mechanism
+        sound = self.strength > SINGULAR
+        scale = 1.0 + np.max(np.abs(self._scaled[1] * right), axis=1, initial=0.0)
+        off = np.abs(left[:, m.closing :]) / scale[:, None]
+        if off.size and np.max(off[sound], initial=0.0) > _CONTRADICTED:
+            row = m.rows[m.closing + int(np.argmax(np.max(off[sound], axis=0)))]
+            raise ArmillaryError(
+                f"constraint '{row.name}' ({row.about}) contradicts the speeds of what is driven; drive "
+                "quantities whose speeds agree with it, or leave out speeds= and derivatives="
+            )
+
+    def shown(self) -> np.ndarray:
+        """Outputs at rest."""
+        return self.numbers("shown", self.times, self.numbers.with_motion(self.positions, 0.0))
+
+    def moving(self, u: np.ndarray, a: np.ndarray, clock: float) -> tuple[np.ndarray, np.ndarray]:
+        """Outputs at speeds u, and their rates: the first of all, then the second of outputs of positions."""
+        moving = self.numbers.with_motion(self.positions, clock, u, a)
+        return self.numbers("shown", self.times, moving), self.numbers("rates", self.times, moving)

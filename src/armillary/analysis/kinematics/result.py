@@ -1,0 +1,266 @@
+"""A sweep as a value: columns with units, positions of note, tables, plots and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.analysis.kinematics.landmarks import Landmark, summary
+from armillary.columns import aligned, counted, html_table, html_text
+from armillary.errors import ArmillaryError, nearest, require
+from armillary.results import Run
+from armillary.results.files import read_record, to_pandas, to_xarray, write_record
+from armillary.results.notebook import sparkline
+from armillary.results.record import Record
+from armillary.results.units import label_units
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+    from matplotlib.figure import Figure
+
+_VERSION = 1
+_LINES = 12  # of a printed table
+_COLUMNS = 7
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sweep:
+    """Positions of a mechanism along a path or on a grid of driven quantities.
+
+        sweep["camber"]              its values, a number per row, in sweep.units["camber"]
+        sweep.found                  whether each row was reached; where it was not, outputs are NaN
+        sweep.landmarks              limits of reach, singular positions and turning points of outputs
+        sweep.initial(10)            the coordinates of a row, as initial= of simulate
+        sweep.save("sweep.csv")      and load_sweep("sweep.csv")
+
+    ``names`` are the columns: what is driven, the outputs, their derivatives, then the other coordinates.
+    ``held`` are coordinates that stay where they started because nothing drives them.
+    """
+
+    system: str
+    driven: tuple[str, ...]
+    outputs: tuple[str, ...]
+    names: tuple[str, ...]
+    values: np.ndarray
+    found: np.ndarray
+    units: Mapping[str, str] = field(default_factory=dict)
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    landmarks: tuple[Landmark, ...] = ()
+    held: Mapping[str, float] = field(default_factory=dict)
+    coordinates: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    parameter_units: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for array in (self.values, self.found):
+            array.setflags(write=False)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """The values of one column."""
+        if not isinstance(name, str) or name not in self.names:
+            raise ArmillaryError(
+                f"sweep of '{self.system}' has no column '{name}'{nearest(name, self.names)}"
+            )
+        return self.values[:, self.names.index(name)]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.values)
+
+    def grid(self, name: str) -> np.ndarray:
+        """A column in the shape of the grid, an axis for each driven quantity."""
+        return self[name].reshape(self.shape)
+
+    def initial(self, row: int) -> dict[str, float]:
+        """The coordinates of a row by name, to start a simulation or another sweep from."""
+        if not isinstance(row, int | np.integer) or not -len(self) <= row < len(self):
+            raise ArmillaryError(f"sweep of '{self.system}' has {len(self)} rows; there is no row {row}")
+        i = int(row)
+        if not self.found[i]:
+            raise ArmillaryError(f"row {row} of the sweep of '{self.system}' was not reached")
+        return {name: float(self[name][i]) for name in self.coordinates}
+
+    @property
+    def singular(self) -> tuple[Landmark, ...]:
+        """Positions at which the driven quantities do not decide the motion."""
+        return tuple(m for m in self.landmarks if m.kind == "singular")
+
+    @property
+    def limits(self) -> tuple[Landmark, ...]:
+        """Limits of reach: where rows begin that cannot be reached."""
+        return tuple(m for m in self.landmarks if m.kind == "limit of reach")
+
+    def turning_points(self, name: str) -> tuple[Landmark, ...]:
+        """Positions at which an output turns back along the path: its dead centres."""
+        self[name]  # raises an error for a wrong name
+        return tuple(m for m in self.landmarks if m.output == name)
+
+    # ------------------------------------------------------------ tables and pictures
+
+    def _heading(self) -> str:
+        over = ", ".join(f"{n} {_span(self[n])} {label_units(self.units[n])}".rstrip() for n in self.driven)
+        shape = f" ({' × '.join(map(str, self.shape))})" if len(self.shape) > 1 else ""
+        lost = len(self) - int(np.sum(self.found))
+        text = f"Sweep of '{self.system}' over {over}: {counted(len(self), 'row')}{shape}"
+        return text + (f", {lost} not reached" if lost else "")
+
+    def _notes(self) -> list[str]:
+        held = [f"{n} = {v:.6g} {label_units(self.units.get(n, ''))}".rstrip() for n, v in self.held.items()]
+        lines = [f"held: {', '.join(held)}"] if held else []
+        shown = [m for m in self.landmarks if m.kind != "turning point"]
+        lines += [str(m) for m in shown[:_LINES]]
+        if turning := [m for m in self.landmarks if m.kind == "turning point"]:
+            lines += [str(m) for m in turning[:4]]
+            lines += [f"and {summary(tuple(turning[4:]))} more"] if len(turning) > 4 else []
+        return lines
+
+    def _table(self) -> list[list[str]]:
+        names = [*self.driven, *(n for n in self.names if n not in self.driven)]
+        wanted = len(self.driven) + len(self.outputs)
+        names = names[: max(min(_COLUMNS, wanted), len(self.driven) + 1)]
+        rows = np.unique(np.linspace(0, len(self) - 1, min(_LINES, len(self))).round().astype(int))
+        head = [[n for n in names], [label_units(self.units[n]) for n in names]]
+        return head + [[f"{self[n][i]:.6g}" for n in names] for i in rows]
+
+    def __repr__(self) -> str:
+        rows = self._table()
+        table = [f"  {line}" for line in aligned(rows, ">" * len(rows[0]))]
+        return "\n".join([self._heading(), *table, *(f"  {line}" for line in self._notes())])
+
+    def _repr_html_(self) -> str:
+        """A heading and a table of columns with small curves, for notebooks."""
+        index = np.arange(len(self), dtype=float)
+        rows = []
+        for n in self.names:
+            known = self[n][np.isfinite(self[n])]
+            extremes = [f"{x:.6g}" for x in (known.min(), known.max())] if known.size else ["", ""]
+            rows.append([n, sparkline(index, self[n]), *extremes, label_units(self.units[n])])
+        notes = "".join(f"<li>{html_text(line)}</li>" for line in self._notes())
+        table = html_table(["", "", "minimum", "maximum", "units"], rows, "<<>><")
+        return f"<p>{html_text(self._heading())}</p>{table}" + (f"<ul>{notes}</ul>" if notes else "")
+
+    def as_run(self) -> Run:
+        """The same as a run, over the number of the row; for plots and comparisons."""
+        return Run(
+            self.system,
+            np.arange(len(self), dtype=float),
+            self.values,
+            self.names,
+            units=self.units,
+            descriptions=self.descriptions,
+            parameters=self.parameters,
+            parameter_units=self.parameter_units,
+            outputs=self.outputs,
+        )
+
+    def plot(
+        self,
+        *names: str,
+        x: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        title: str | None = None,
+        show: bool = False,
+    ) -> Figure | None:
+        """A figure of columns over the first driven quantity, or over column ``x``; without names, of the
+        outputs. With ``path`` it is saved as PNG, SVG, PDF or HTML.
+        """
+        return self.as_run().plot(*names, x=x or self.driven[0], path=path, title=title, show=show)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with a column each, indexed by what is driven."""
+        if len(self.shape) == 1:
+            return to_pandas(self._record())
+        pd = require("pandas", extra="data", purpose="Tables")
+        index = pd.MultiIndex.from_arrays([self[n] for n in self.driven], names=list(self.driven))
+        rest = [n for n in self.names if n not in self.driven]
+        return pd.DataFrame({n: self[n] for n in rest}, index=index)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """A dataset over what is driven; of a grid, with an axis for each."""
+        if len(self.shape) == 1:
+            return to_xarray(self._record())
+        xr = require("xarray", extra="data", purpose="Labelled datasets")
+
+        def attributes(n: str) -> dict[str, str]:
+            return {"long_name": self.descriptions.get(n, n), "units": self.units[n]}
+
+        coordinates = {}
+        for k, n in enumerate(self.driven):
+            first = tuple(slice(None) if i == k else 0 for i in range(len(self.shape)))
+            coordinates[n] = (n, self.grid(n)[first], attributes(n))
+        rest = [n for n in self.names if n not in self.driven]
+        variables = {n: (list(self.driven), self.grid(n), attributes(n)) for n in rest}
+        return xr.Dataset(variables, coords=coordinates, attrs={"system": self.system})
+
+    # ------------------------------------------------------------ files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """A file that `load_sweep` reads back: .csv, .nc (NetCDF) or .parquet."""
+        write_record(path, self._record())
+
+    def _record(self) -> Record:
+        metadata: dict[str, Any] = {
+            "armillary_sweep": _VERSION,
+            "system": self.system,
+            "driven": list(self.driven),
+            "outputs": list(self.outputs),
+            "coordinates": list(self.coordinates),
+            "shape": list(self.shape),
+            "lost": np.flatnonzero(~self.found).tolist(),
+            "held": dict(self.held),
+            "landmarks": [{**asdict(m), "at": dict(m.at)} for m in self.landmarks],
+            "units": {n: u for n, u in self.units.items() if u},
+            "descriptions": {n: d for n, d in self.descriptions.items() if d},
+            "parameters": dict(self.parameters),
+            "parameter_units": {n: u for n, u in self.parameter_units.items() if u},
+            "info": {},
+        }
+        return Record(self.names[1:], self.values[:, 0], self.values[:, 1:], metadata, self.names[0])
+
+
+def load_sweep(path: str | os.PathLike[str]) -> Sweep:
+    """The sweep in a file that `Sweep.save` wrote."""
+    record = read_record(path)
+    m = record.metadata
+    if m.get("armillary_sweep") != _VERSION:
+        raise ArmillaryError(f"'{path}' is not a sweep that this Armillary wrote; load_run reads runs")
+    names = (record.over, *record.names)
+    found = np.ones(len(record.time), dtype=bool)
+    found[m["lost"]] = False
+    marks = (
+        Landmark(**{**mark, "constraints": tuple(mark["constraints"]), "speeds": tuple(mark["speeds"])})
+        for mark in m["landmarks"]
+    )
+    return Sweep(
+        m["system"],
+        tuple(m["driven"]),
+        tuple(m["outputs"]),
+        names,
+        np.column_stack([record.time, record.values]),
+        found,
+        units={n: m["units"].get(n, "") for n in {*names, *m["units"]}},
+        descriptions={n: m["descriptions"].get(n, "") for n in names},
+        landmarks=tuple(marks),
+        held=m.get("held", {}),
+        coordinates=tuple(m["coordinates"]),
+        shape=tuple(m["shape"]),
+        parameters=m["parameters"],
+        parameter_units={n: m["parameter_units"].get(n, "") for n in m["parameters"]},
+    )
+
+
+def _span(values: np.ndarray) -> str:
+    low, high = values[0], values[-1]
+    return f"{low:.6g} to {high:.6g}"

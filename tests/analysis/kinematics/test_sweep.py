@@ -1,0 +1,222 @@
+"""Positions, speeds and accelerations of mechanisms along paths, against closed forms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanisms import CRANK, LINKS, ROD, UNIT, arm_2r, four_bar, four_bar_system, slider_crank
+
+import armillary as arm
+
+TURN = np.linspace(0.1, 2 * np.pi + 0.1, 73)
+
+
+def slider_position(q: np.ndarray) -> np.ndarray:
+    """x = r cos q + √(l² − r² sin² q)."""
+    return CRANK * np.cos(q) + np.sqrt(ROD**2 - (CRANK * np.sin(q)) ** 2)
+
+
+def slider_rates(q: np.ndarray, u: float, a: float) -> tuple[np.ndarray, np.ndarray]:
+    """ẋ and ẍ of the same, with w = √(l² − r² sin² q)."""
+    r, s, c = CRANK, np.sin(q), np.cos(q)
+    w = np.sqrt(ROD**2 - (r * s) ** 2)
+    slope = -r * s - r**2 * s * c / w
+    bend = -r * c - r**2 * (c**2 - s**2) / w - r**4 * s**2 * c**2 / w**3
+    return slope * u, slope * a + bend * u**2
+
+
+def test_a_four_bar_satisfies_freudensteins_equation_all_the_way_round() -> None:
+    """Freudenstein (1955): R1 cos θ4 − R2 cos θ2 + R3 = cos(θ2 − θ4)."""
+    a, b, c, d = LINKS
+    swept = four_bar().sweep({"crank.q1": np.linspace(0, 2 * np.pi, 361)})
+    crank, rocker = swept["crank.q1"], swept["rocker.q1"]
+    r3 = (a**2 - b**2 + c**2 + d**2) / (2 * a * c)
+    assert swept.found.all()
+    gap = d / a * np.cos(rocker) - d / c * np.cos(crank) + r3 - np.cos(crank - rocker)
+    assert np.max(np.abs(gap)) < 1e-13
+    assert rocker[-1] == pytest.approx(rocker[0], abs=1e-12)  # the same branch after one turn
+    assert swept["rocker angle"] == pytest.approx(np.degrees(rocker), rel=1e-14)
+
+
+def test_a_slider_crank_has_the_positions_speeds_and_accelerations_of_the_closed_form() -> None:
+    rates = {"speeds": {"crank.q1": 3.0}, "accelerations": {"crank.q1": -2.0}}
+    swept = slider_crank().sweep({"crank.q1": TURN}, **rates)
+    speed, acceleration = slider_rates(TURN, 3.0, -2.0)
+    assert swept["slider.q1"] == pytest.approx(slider_position(TURN), rel=1e-13)
+    assert swept["stroke"] == pytest.approx(1e3 * slider_position(TURN), rel=1e-13)
+    assert swept["speed"] == pytest.approx(speed, abs=1e-12)
+    assert swept["d(stroke)/dt"] == pytest.approx(1e3 * speed, abs=1e-9)
+    assert swept["d²(stroke)/dt²"] == pytest.approx(1e3 * acceleration, abs=1e-8)
+    assert swept["d(speed)/dt"] == pytest.approx(acceleration, abs=1e-11)
+    assert "d²(speed)/dt²" not in swept  # it would need third derivatives
+    assert swept.units["d²(stroke)/dt²"] == "mm/s^2"
+
+
+def test_derivatives_by_the_driven_coordinate_are_those_at_unit_speed() -> None:
+    swept = slider_crank().sweep({"crank.q1": TURN}, ["stroke"], derivatives=True)
+    first, second = slider_rates(TURN, 1.0, 0.0)
+    assert swept["d(slider.q1)/d(crank.q1)"] == pytest.approx(first, abs=1e-12)
+    assert swept["d²(slider.q1)/d(crank.q1)²"] == pytest.approx(second, abs=1e-11)
+    assert swept.units["d(stroke)/d(crank.q1)"] == "mm/rad"
+
+
+def test_dead_centres_are_turning_points_of_the_slider() -> None:
+    swept = slider_crank().sweep({"crank.q1": TURN}, ["stroke"])
+    inner, outer = swept.turning_points("stroke")
+    assert inner.at["crank.q1"] == pytest.approx(np.pi, abs=1e-9)
+    assert outer.at["crank.q1"] == pytest.approx(2 * np.pi, abs=1e-9)
+    assert (inner.value, outer.value) == pytest.approx((1e3 * (ROD - CRANK), 1e3 * (ROD + CRANK)), rel=1e-12)
+
+
+def test_a_turning_point_on_a_row_is_found_once() -> None:
+    swept = slider_crank().sweep({"crank.q1": np.pi / 8 * np.arange(1, 12)}, ["stroke"])
+    (mark,) = swept.turning_points("stroke")
+    assert mark.at["crank.q1"] == pytest.approx(np.pi, abs=1e-9)
+
+
+def test_a_driven_slider_ends_where_crank_and_rod_are_in_line() -> None:
+    swept = slider_crank().sweep({"slider.q1": np.linspace(1.0, 1.3, 14)})
+    assert swept.found.tolist() == (swept["slider.q1"] < CRANK + ROD).tolist()
+    assert np.isnan(swept["crank.q1"][-1])
+    (limit,) = swept.limits
+    assert limit.at["slider.q1"] == pytest.approx(CRANK + ROD, rel=1e-9)
+    assert set(limit.speeds) == {"crank.u1", "rod.u1"}
+    assert limit.constraints == ("loop1 along ground.x",)
+
+
+def test_a_row_on_a_singular_position_is_named() -> None:
+    swept = slider_crank().sweep({"slider.q1": [1.1, 1.15, CRANK + ROD]})
+    (mark,) = swept.singular
+    assert mark.row == 2
+    assert set(mark.speeds) == {"crank.u1", "rod.u1"}
+
+
+def test_a_path_that_comes_back_into_reach_goes_on() -> None:
+    swept = slider_crank().sweep({"slider.q1": [1.1, 1.3, 1.0]}, start={"crank.q1": 0.5})
+    assert swept.found.tolist() == [True, False, True]
+    assert slider_position(swept["crank.q1"][2]) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_coarse_paths_keep_their_branch() -> None:
+    fine = four_bar().sweep({"crank.q1": np.linspace(0, 2 * np.pi, 361)})
+    coarse = four_bar().sweep({"crank.q1": np.linspace(0, 2 * np.pi, 4)})
+    assert coarse["rocker.q1"] == pytest.approx(fine["rocker.q1"][::120], abs=1e-12)
+
+
+def test_outputs_can_be_driven() -> None:
+    swept = four_bar().sweep({"height": [0.35, 0.4, 0.45]}, derivatives=True)
+    again = four_bar().sweep({"crank.q1": swept["crank.q1"]}, start=swept.initial(0), derivatives=True)
+    assert again["height"] == pytest.approx([0.35, 0.4, 0.45], rel=1e-13)
+    assert swept["d(crank.q1)/d(height)"] == pytest.approx(1 / again["d(height)/d(crank.q1)"], rel=1e-10)
+
+
+def test_grids_have_all_combinations_with_derivatives_by_each() -> None:
+    first, second = np.linspace(-1, 1, 5), np.linspace(0.2, 2, 4)
+    swept = arm_2r().sweep({"upper.q1": first, "lower.q1": second}, ["x"], grid=True, derivatives=True)
+    q1, q2 = np.meshgrid(first, second, indexing="ij")
+    assert swept.shape == (5, 4)
+    assert swept.grid("x") == pytest.approx(np.cos(q1) + 0.7 * np.cos(q1 + q2), abs=1e-14)
+    assert swept.grid("d(x)/d(lower.q1)") == pytest.approx(-0.7 * np.sin(q1 + q2), abs=1e-13)
+    assert swept.to_xarray()["x"].dims == ("upper.q1", "lower.q1")
+    assert swept.to_pandas()["x"].loc[(-1.0, 2.0)] == swept["x"][3]
+
+
+def test_coordinates_that_nothing_drives_are_held() -> None:
+    swept = arm_2r().sweep({"upper.q1": [0.0, 1.0]}, start={"lower.q1": 0.25})
+    assert swept.held == {"lower.q1": 0.25}
+    driven = arm_2r().sweep({"x": [1.2, 1.3]}, held=["upper.q1"])
+    assert driven.held == {"upper.q1": pytest.approx(0.4)}
+    assert np.cos(0.4) + 0.7 * np.cos(0.4 + driven["lower.q1"]) == pytest.approx([1.2, 1.3], rel=1e-13)
+
+
+def test_time_moves_what_is_prescribed() -> None:
+    s = arm.System("driven")
+    wheel = s.body("wheel", joint=arm.Revolute("z"), mass=1, inertia=UNIT)
+    s.prescribe(wheel.q1, "2*t")
+    s.output("x", arm.dot(arm.position(wheel.point((0.5, 0, 0))), s.ground.x), units="m")
+    s.body("other", joint=arm.Revolute("z"), mass=1, inertia=UNIT)
+    t = np.linspace(0, 1, 5)
+    model = s.derive().compile()
+    swept = model.sweep({"time": t}, ["x"])
+    assert swept["x"] == pytest.approx(0.5 * np.cos(2 * t), abs=1e-15)
+    assert swept["d²(x)/dt²"] == pytest.approx(-2.0 * np.cos(2 * t), abs=1e-14)
+    with pytest.raises(arm.ArmillaryError, match="no free coordinate moves it"):
+        model.sweep({"x": [0.1]})
+
+
+def test_ball_joints_follow_their_closed_form_with_unit_euler_parameters() -> None:
+    """A rod of 1 m on a ball joint between a crank about x and a slider along x:
+    |(1 + x, 0.2, 0) − (0, 0.3 cos q, 0.3 sin q)| = 1.
+    """
+    s = arm.System("spatial slider-crank")
+    crank = s.body("crank", joint=arm.Revolute("x"), mass=1, inertia=UNIT)
+    slider = s.body("slider", joint=arm.Prismatic("x"), at=(1, 0, 0), mass=1, inertia=UNIT)
+    rod = s.body("rod", crank, arm.Spherical(), at=(0, 0.3, 0), mass=1, inertia=UNIT)
+    s.close_loop(rod.point((1.0, 0, 0)), slider.point((0, 0.2, 0)))
+    s.output("across", arm.dot(rod.x, s.ground.y))
+    q = np.linspace(0, 2 * np.pi, 25)
+    swept = s.derive().compile().sweep({"crank.q1": q}, speeds={"crank.q1": 1.0})
+    x = np.sqrt(1 - (0.2 - 0.3 * np.cos(q)) ** 2 - (0.3 * np.sin(q)) ** 2) - 1
+    assert swept.found.all()
+    assert len(swept.held) == 1  # the rod may spin about its own axis
+    assert swept["slider.q1"] == pytest.approx(x, abs=1e-13)
+    assert swept["d(slider.q1)/dt"] == pytest.approx(-0.06 * np.sin(q) / (1 + x), abs=1e-12)
+    assert swept["across"] == pytest.approx(0.2 - 0.3 * np.cos(q), abs=1e-13)
+    assert sum(swept[f"rod.q{i}"] ** 2 for i in range(1, 5)) == pytest.approx(np.ones(25), rel=1e-14)
+
+
+def test_models_in_redundant_coordinates_give_the_same() -> None:
+    other = four_bar_system().derive("redundant").compile()
+    expected = four_bar().sweep({"crank.q1": [0.5, 1.0]})["rocker.q1"]
+    assert other.sweep({"crank.q1": [0.5, 1.0]})["rocker.q1"] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("driven", "how", "words"),
+    [
+        ({"crnk.q1": [1]}, {}, "did you mean 'crank.q1'"),
+        ({"crank.q1": [1], "rocker.q1": [1]}, {}, "1 degree of freedom"),
+        ({"crank.q1": []}, {}, "one row of numbers"),
+        ({"crank.q1": ["a"]}, {}, "neither a number"),
+        ({"crank.q1": [1, float("nan")]}, {}, "not a finite number"),
+        ({}, {}, "names nothing"),
+        ({"crank.u1": [1]}, {}, "depends on"),
+        ({"crank.q1": [1, 2]}, {"speeds": {"rocker.q1": 1}}, "is not driven"),
+        ({"crank.q1": [1, 2]}, {"speeds": {"crank.q1": [1, 2, 3]}}, "2 rows"),
+        ({"crank.q1": [1]}, {"outputs": ["hight"]}, "did you mean 'height'"),
+        ({"crank.q1": [1]}, {"held": ["rocker.q1"]}, "leaves 0 free"),
+    ],
+)
+def test_wrong_sweeps_are_refused_by_a_sentence(driven: Any, how: dict[str, Any], words: str) -> None:
+    with pytest.raises(arm.ArmillaryError, match=words):
+        four_bar().sweep(driven, **how)
+
+
+def test_different_lengths_are_refused() -> None:
+    with pytest.raises(arm.ArmillaryError, match="different lengths"):
+        arm_2r().sweep({"upper.q1": [1, 2], "lower.q1": [1, 2, 3]})
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".nc", ".parquet"])
+def test_files_give_the_sweep_back(tmp_path: Path, suffix: str) -> None:
+    swept = slider_crank().sweep({"slider.q1": np.linspace(1.0, 1.3, 7)}, ["stroke"])
+    swept.save(tmp_path / f"sweep{suffix}")
+    again = arm.load_sweep(tmp_path / f"sweep{suffix}")
+    assert again.names == swept.names and again.units == swept.units
+    assert np.array_equal(again.values, swept.values, equal_nan=True)
+    assert again.landmarks == swept.landmarks and again.held == swept.held
+    assert again.found.tolist() == swept.found.tolist()
+    assert repr(again) == repr(swept)
+
+
+def test_sweeps_print_and_plot(tmp_path: Path) -> None:
+    swept = slider_crank().sweep({"slider.q1": np.linspace(1.0, 1.3, 7)}, ["stroke"])
+    text = repr(swept)
+    assert text.startswith("Sweep of 'slider-crank' over slider.q1 1 to 1.3 m: 7 rows, 2 not reached")
+    assert "limit of reach at slider.q1 = 1.2" in text
+    assert "<svg" in swept._repr_html_()
+    swept.plot("crank.q1", path=tmp_path / "sweep.svg")
+    assert (tmp_path / "sweep.svg").stat().st_size > 1000
