@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
+import re
 import time
 import warnings
 from collections.abc import Sequence
@@ -19,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import armillary as arm
+from armillary.files.robots.angles import multiple_spelled
 from benchmarks.build import HERE, NATIVE, NotAvailable, cached, compile_cached, run
 from benchmarks.candidate import (
     OPTIMISED,
@@ -73,18 +76,36 @@ def measure_robots(environment: Environment, effort: Effort, *, quick: bool = Fa
     return records
 
 
+def _spelled(path: Path) -> Path:
+    """A copy of a URDF file in which angles that spell a multiple of π/12 are that multiple, as for us."""
+
+    def exact(match: re.Match[str]) -> str:
+        words = match[2].split()
+        multiples = [multiple_spelled(word) for word in words]
+        given = [w if k is None else repr(k * math.pi / 12) for w, k in zip(words, multiples, strict=True)]
+        return f"{match[1]}{' '.join(given)}{match[3]}"
+
+    text = path.read_text(encoding="utf-8", errors="replace")
+    content = re.sub(r"(\brpy\s*=\s*[\"'])([^\"']*)([\"'])", exact, text)
+    return cached(
+        f"{path.stem}.urdf", [content], lambda file: {"written": file.write_text(content, encoding="utf-8")}
+    ).path
+
+
 def _measured(peer: str, path: Path, environment: Environment, effort: Effort) -> dict[str, Any]:
     script = HERE / "peers" / "robots_script.py"
+    original = path
+    path = _spelled(path) if peer == "pinocchio" else path
     try:
         answer = run([environment.python, script, peer, path, "1"])
     except NotAvailable:
-        _loaded(peer, path).derive()  # what Armillary refuses too has its words
+        _loaded(peer, original).derive()  # what Armillary refuses too has its words
         raise
     told = json.loads(answer[answer.index("{") :])
     if not told["nv"]:
         return {"speeds": 0}
     theirs = _native_peer(peer, path, told, environment)
-    ours, error = _ours(peer, path, told)
+    ours, error = _ours(peer, original, told)
     record: dict[str, Any] = {"speeds": told["nv"], "error": error}
     timings = time_interleaved([ours, theirs], effort)
     assert ours.operations is not None

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import ModelError
+from armillary.files.robots.angles import read_angles, snapped_angles
 from armillary.files.robots.building import SINGLE, Builder, add_gravity, listed
 from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.joint_loads import finish_joints, load_joint, units_of
@@ -173,7 +174,9 @@ def _origin(element: Element) -> tuple[np.ndarray, np.ndarray]:
     origin = element.only("origin")
     if origin is None:
         return np.zeros(3), np.eye(3)
-    return np.array(origin.numbers("xyz", 3, [0, 0, 0])), roll_pitch_yaw(origin.numbers("rpy", 3, [0, 0, 0]))
+    return np.array(origin.numbers("xyz", 3, [0, 0, 0])), roll_pitch_yaw(
+        read_angles(origin, "rpy", 3, [0.0] * 3)
+    )
 
 
 def _inertial(link: Element) -> Inertial:
@@ -279,4 +282,5 @@ def _notes(builder: Builder, root: Element, joints: Mapping[str, Element]) -> No
     friction = [n for n, j in joints.items() for e in j.all("dynamics") if e.number("friction", 0.0)]
     if friction:
         note(f"dry friction of joints is left out (System.brake makes it): {listed(friction)}")
+    builder.record.remark(snapped_angles(root))
     note_left_out(builder.record, root, NO_EFFECT)

@@ -33,6 +33,7 @@ class Element:
         "read",
         "remarks",
         "second",
+        "snapped",
         "tag",
         "taken",
         "words",
@@ -48,6 +49,7 @@ class Element:
         self.read: set[str] = set()
         self.taken = False
         self.second = False  # beside another of its kind, where there should be one
+        self.snapped: list[tuple[str, str, int]] = []  # angles taken as k π/12: attribute, text, k
         self.remarks: list[str] = []  # of a root: how its file deviates from XML
 
     # ------------------------------------------------------------ errors

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from armillary.files.robots.angles import snapped_angles
 from armillary.files.robots.building import Builder, add_gravity
 from armillary.files.robots.import_notes import Imported
 from armillary.files.robots.joint_loads import finish_joints
@@ -77,6 +78,7 @@ def load_mjcf(
         )
     if tree.touching > 1:
         record.note(f"contact is left out: {tree.touching} shapes could touch (System.contact makes some)")
+    record.remark(snapped_angles(root))
     note_left_out(record, root, NO_EFFECT)
     record.warn(strict=strict)
     return system

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from armillary.files.robots import rotations
+from armillary.files.robots.angles import read_angles
 from armillary.files.robots.xml import Element, read_xml
 
 ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
@@ -104,9 +105,10 @@ class Settings:
             return np.eye(3)
         key = given[0]
         size = {"quat": 4, "axisangle": 4, "euler": 3, "xyaxes": 6, "zaxis": 3}[key]
-        values = element.numbers(key, size)
         if key == "euler":
+            values = read_angles(element, key, 3) if self.angle == 1.0 else element.numbers(key, 3)
             return rotations.euler([v * self.angle for v in values], self.sequence)
+        values = element.numbers(key, size)
         direction = values[:3] if key != "quat" else values
         if np.linalg.norm(direction) < 1e-12:
             element.fail(f"{key} of length zero has no direction")
