@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from armillary.analysis.inverse.efforts import Efforts
     from armillary.analysis.kinematics.result import Sweep
+    from armillary.analysis.linear.linear_model import LinearModel
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Metrics
     from armillary.ensembles.result import Batch
@@ -122,6 +123,24 @@ class Model(compiled.CompiledModel):
             self, driven, outputs, speeds=speeds, accelerations=accelerations, derivatives=derivatives,
             grid=grid, held=held, start=start, parameters=parameters, time=time,
         )  # fmt: skip
+
+    def linearize(
+        self,
+        at: Any = None,
+        inputs: Sequence[str] = (),
+        outputs: Sequence[str] = (),
+        parameters: Mapping[str, Any] | None = None,
+    ) -> LinearModel:
+        """The linear model of small changes about an operating point: exact A, B, C and D.
+
+        ``at`` is None for the start of runs, values by name, a state, an operating point or (run, time); a
+        list of these or arrays of values give many, with a leading axis. ``inputs`` are names of parameters,
+        inputs and memories, ``outputs`` those of outputs. States are the independent ones: loops stay
+        closed, Euler parameters become three rotations, memories are held.
+        """
+        from armillary.analysis.linear.linear_model import linearize
+
+        return linearize(self, at, inputs, outputs, parameters)
 
     def simulate_batch(
         self,

@@ -1,0 +1,146 @@
+"""A, B, C and D of a model as compiled functions of time, state, memory and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from armillary.algebra.expression import Expr
+from armillary.program.cost import Operations
+from armillary.program.equations import DerivedEquations
+from armillary.program.linearization.form import LinearForm, linear_form
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.functions import ModelFunctions
+
+
+class Matrices(NamedTuple):
+    """δẋ = A δx + B δv, δy = C δx + D δv; with a leading axis where there are many points."""
+
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+    D: np.ndarray
+
+
+class Linearization:
+    """The linearised equations of a model in the model's own units (SI unless stated), at any of its places.
+
+        jacobians = Linearization(model.equations, inputs=["F"], outputs=["tip"])
+        A, B, C, D = jacobians.at(t, state)
+        A, B, C, D = jacobians.rows(t, states, parameters={"k": array})      one compiled loop
+
+    ``form`` holds the variables and the expressions. Only elements that are neither zero nor a number are
+    computed, all in one function.
+    """
+
+    def __init__(
+        self, equations: DerivedEquations, inputs: Sequence[str] = (), outputs: Sequence[str] = ()
+    ) -> None:
+        self.equations = equations
+        self.form: LinearForm = linear_form(equations, inputs, outputs)
+        named = (("A", self.form.A), ("B", self.form.B), ("C", self.form.C), ("D", self.form.D))
+        self._matrices = _Filled({name: (self.form.shapes[name], entries) for name, entries in named})
+
+    @cached_property
+    def _functions(self) -> ModelFunctions:
+        return ModelFunctions(self.equations, {"matrices": self._matrices.computed})
+
+    @cached_property
+    def _basis(self) -> tuple[_Filled, ModelFunctions]:
+        shape = (len(self.equations.targets.integrated), len(self.form.states))
+        filled = _Filled({"basis": (shape, self.form.basis)})
+        return filled, ModelFunctions(self.equations, {"basis": filled.computed}, search=False)
+
+    @property
+    def operations(self) -> Operations:
+        """Operations of one evaluation of all four matrices."""
+        return self._functions.operations["matrices"]
+
+    def constants(self, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
+        """Precomputed constants, to be handed to many calls with the same parameters."""
+        return self._functions.constants(parameters)
+
+    def at(
+        self,
+        t: float,
+        state: np.ndarray,
+        parameters: Mapping[str, Any] | None = None,
+        memory: np.ndarray | None = None,
+        constants: np.ndarray | None = None,
+    ) -> Matrices:
+        """The matrices at one state; ``constants``, where known, replace ``parameters``."""
+        numbers = self._functions("matrices", t, state, parameters, memory, constants=constants)
+        return Matrices(*self._matrices(numbers[None, :], first=True))
+
+    def rows(
+        self,
+        t: float | np.ndarray,
+        states: np.ndarray,
+        parameters: Mapping[str, Any] | None = None,
+        memory: np.ndarray | None = None,
+        constants: np.ndarray | None = None,
+    ) -> Matrices:
+        """The matrices at many states, with a leading axis. Time, state, memory and parameters are those of
+        all points, or have a leading axis.
+        """
+        numbers = self._functions.rows("matrices", t, states, parameters, memory, constants=constants)
+        return Matrices(*self._matrices(numbers))
+
+    def basis(
+        self,
+        t: float | np.ndarray,
+        states: np.ndarray,
+        parameters: Mapping[str, Any] | None = None,
+        memory: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """∂y/∂x of the model's whole state y by the independent variables x, with a leading axis of rows."""
+        filled, functions = self._basis
+        (found,) = filled(functions.rows("basis", t, states, parameters, memory))
+        return found
+
+
+class _Filled:
+    """Matrices whose elements are zero, numbers, or computed."""
+
+    def __init__(
+        self, matrices: Mapping[str, tuple[tuple[int, int], Mapping[tuple[int, int], Expr]]]
+    ) -> None:
+        self.computed: list[Expr] = []
+        self._plans = []
+        for shape, entries in matrices.values():
+            fixed = np.zeros(shape)
+            places, columns = [], []
+            for place, x in entries.items():
+                if x.kind == "number":
+                    fixed[place] = float(x.data)
+                else:
+                    places.append(place)
+                    columns.append(len(self.computed))
+                    self.computed.append(x)
+            rows, cols = np.array(places, dtype=int).reshape(-1, 2).T
+            self._plans.append((fixed, rows, cols, np.array(columns, dtype=int)))
+
+    def __call__(self, numbers: np.ndarray, *, first: bool = False) -> list[np.ndarray]:
+        found = []
+        for fixed, rows, cols, columns in self._plans:
+            matrix = np.empty((len(numbers), *fixed.shape))
+            matrix[:] = fixed
+            matrix[:, rows, cols] = numbers[:, columns]
+            found.append(matrix[0] if first else matrix)
+        return found
+
+
+_KNOWN: WeakKeyDictionary[CompiledModel, dict[Any, Linearization]] = WeakKeyDictionary()
+
+
+def linearization(model: CompiledModel, inputs: Sequence[str], outputs: Sequence[str]) -> Linearization:
+    """The linearised equations of a model with these inputs and outputs, compiled once."""
+    known = _KNOWN.setdefault(model, {})
+    key = (tuple(inputs), tuple(outputs))
+    if key not in known:
+        known[key] = Linearization(model.equations, *key)
+    return known[key]

@@ -1,0 +1,267 @@
+"""Operating points as users give them: values by name, a state, an operating point, a time of a run; or many.
+
+at=None                         where runs start
+at={"A.q1": 0.1, "F": 3}        coordinates, speeds, states, inputs, memories and parameters by name; t
+at=state                        as model.derivatives takes it
+at=op                           anything with .state, and .parameters, .inputs, .memory, .time where known
+at=(run, 2.5)                   a time of a run, between samples on straight lines
+at=[…], arrays of values        many of them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.arguments import real, table
+from armillary.errors import ArmillaryError, ParameterError, nearest, shown
+from armillary.model.unit_system import state_factor
+from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.momentum import DerivedConvertedEquations
+from armillary.results import Run
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.models.parameters import check_physical
+from armillary.runtime.start.initial import initial_memory, vector
+
+
+@dataclass(frozen=True, eq=False)
+class OperatingPoints:
+    """One place of a model's motion, or several: ``states`` and ``memory`` have a row for each.
+
+    ``parameters`` are in stated units, each one number for all or an array with one for each.
+    """
+
+    t: np.ndarray
+    states: np.ndarray
+    memory: np.ndarray
+    parameters: Mapping[str, Any]
+    single: bool
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def parameters_of(self, i: int) -> dict[str, Any]:
+        """The parameters of one of the points."""
+        return {name: value[i] if np.ndim(value) else value for name, value in self.parameters.items()}
+
+
+def operating_points(
+    model: CompiledModel, at: Any = None, parameters: Mapping[str, Any] | None = None
+) -> OperatingPoints:
+    """Operating points of a model. ``parameters`` replace what an operating point or a run brings along."""
+    given = table(parameters, "parameters=", ParameterError)
+    lengths = _lengths(given, "parameter")
+    if _is_many(at):
+        points = [
+            _one(model, single, given if not lengths else _pick(given, i)) for i, single in enumerate(at)
+        ]
+        return _stacked(model, points)
+    if isinstance(at, tuple) and len(at) == 2 and isinstance(at[0], Run) and np.ndim(at[1]) == 1:
+        return _stacked(model, [_one(model, (at[0], t), given) for t in at[1]])
+    if isinstance(at, np.ndarray) and at.ndim == 2:
+        return _states(model, at, given)
+    if isinstance(at, Mapping):
+        lengths |= _lengths(at, "value")
+    if not lengths:
+        return _one(model, at, given)
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"'{name}' has {n}" for name, n in lengths.items())
+        raise ParameterError(f"arrays of one length are needed for several operating points: {told}")
+    return _arrays(model, at, given, next(iter(lengths.values())))
+
+
+def _is_many(at: Any) -> bool:
+    """Whether ``at`` is a list of operating points, rather than one."""
+    if isinstance(at, str) or not isinstance(at, Sequence) or not len(at):
+        return False
+    return not isinstance(at[0], Run) and not all(np.ndim(x) == 0 and not _is_point(x) for x in at)
+
+
+def _is_point(x: Any) -> bool:
+    return x is None or isinstance(x, Mapping) or hasattr(x, "state")
+
+
+def _lengths(values: Mapping[str, Any], what: str) -> dict[str, int]:
+    found = {}
+    for name, value in values.items():
+        if np.ndim(value) > 1:
+            raise ParameterError(f"{what} '{name}' must be a number or a row of numbers, not {shown(value)}")
+        if np.ndim(value) == 1:
+            found[str(name)] = len(value)
+    return found
+
+
+def _pick(values: Mapping[str, Any], i: int) -> dict[str, Any]:
+    return {name: value[i] if np.ndim(value) else value for name, value in values.items()}
+
+
+# ---------------------------------------------------------------------------------------- one point
+
+
+def _one(model: CompiledModel, at: Any, given: Mapping[str, Any]) -> OperatingPoints:
+    if isinstance(at, tuple) and len(at) == 2 and isinstance(at[0], Run):
+        return _of_run(model, *at, given)
+    if at is None or isinstance(at, Mapping):
+        return _named(model, table(at, "at="), given)
+    if hasattr(at, "state"):
+        return _of_point(model, at, given)
+    state = vector(at, len(model.equations.program.state), "state at which to linearise")
+    memory = initial_memory(model.equations, None, 0.0)
+    return _checked(model, 0.0, state, memory, given)
+
+
+def _named(model: CompiledModel, values: Mapping[str, Any], given: Mapping[str, Any]) -> OperatingPoints:
+    system = model.equations.system
+    moving, stored, chosen = _sorted(model.equations, values)
+    t = real(values.get("t", 0.0), "the time t of an operating point")
+    parameters = {**chosen, **given}
+    instance = Instance(model, parameters)
+    check_physical(system, model._table, model._table.values(parameters))
+    place = model.place_at_start(instance, moving, t, initial_memory(model.equations, stored, t))
+    state = instance.packed(place)
+    return OperatingPoints(np.array([t]), state[None, :], place.memory[None, :], parameters, True)
+
+
+def _sorted(
+    equations: DerivedEquations, values: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Values of the motion, of memories and of parameters, apart."""
+    system = equations.system
+    moving, stored, chosen = {}, {}, {}
+    names = [s.data.name for s in system.moving()]
+    for name, value in values.items():
+        if name == "t":
+            continue
+        if name in system.parameters:
+            chosen[name] = value
+        elif name in system.memories:
+            stored[name] = value
+        elif name in names:
+            moving[name] = value
+        else:
+            known = [*names, *system.memories, *system.parameters, "t"]
+            raise ParameterError(
+                f"at=: '{system.name}' has no coordinate, speed, state, input, memory or parameter "
+                f"'{name}'{nearest(name, known)}"
+            )
+    return moving, stored, chosen
+
+
+def _of_point(model: CompiledModel, at: Any, given: Mapping[str, Any]) -> OperatingPoints:
+    """That of an object with a state."""
+    state = vector(at.state, len(model.equations.program.state), "state of an operating point")
+    brought = dict(getattr(at, "parameters", None) or {})
+    stored: dict[str, Any] = {}
+    inputs = getattr(at, "inputs", None)
+    for name, value in inputs.items() if isinstance(inputs, Mapping) else ():
+        (stored if name in model.equations.system.memories else brought)[name] = value
+    t = real(getattr(at, "time", 0.0), "the time of an operating point")
+    memory = initial_memory(model.equations, stored, t)
+    if (own := getattr(at, "memory", None)) is not None and not isinstance(own, Mapping):
+        memory = vector(own, len(memory), "memory of an operating point")
+    return _checked(model, t, state, memory, {**brought, **given})
+
+
+def _of_run(model: CompiledModel, run: Run, time: Any, given: Mapping[str, Any]) -> OperatingPoints:
+    """That at a time of a run."""
+    t = real(time, "the time of a run at which to linearise")
+    equations = model.equations
+    system, places = equations.system, [*equations.coordinates, *equations.speeds, *equations.states]
+    missing = [name for name in places if name not in run]
+    if missing:
+        raise ArmillaryError(
+            f"the run of '{run.system}' has no '{missing[0]}', so its state is not known; linearise "
+            f"'{system.name}' along one of its own runs"
+        )
+    values = {name: float(run.interpolate(t, name)) for name in places}
+    stored = {name: float(run.interpolate(t, name)) for name in system.memories if name in run}
+    brought = {name: v for name, v in run.parameters.items() if name in system.parameters}
+    return _named(model, {**values, **stored, "t": t}, {**brought, **given})
+
+
+def _checked(
+    model: CompiledModel, t: float, state: np.ndarray, memory: np.ndarray, given: Mapping[str, Any]
+) -> OperatingPoints:
+    """One whole state, which must satisfy the constraints."""
+    instance = Instance(model, given)
+    check_physical(model.equations.system, model._table, model._table.values(given))
+    instance.check(instance.place(t, state, memory))
+    return OperatingPoints(np.array([t]), state[None, :], memory[None, :], dict(given), True)
+
+
+# ---------------------------------------------------------------------------------------- many points
+
+
+def _stacked(model: CompiledModel, points: Sequence[OperatingPoints]) -> OperatingPoints:
+    names = dict.fromkeys(name for p in points for name in p.parameters)
+    defaults = model.parameters
+    parameters = {
+        name: np.array([float(p.parameters.get(name, defaults[name])) for p in points]) for name in names
+    }
+    return OperatingPoints(
+        np.concatenate([p.t for p in points]),
+        np.concatenate([p.states for p in points]),
+        np.concatenate([p.memory for p in points]),
+        parameters,
+        False,
+    )
+
+
+def _states(model: CompiledModel, states: np.ndarray, given: Mapping[str, Any]) -> OperatingPoints:
+    """Whole states, a row each."""
+    length = len(model.equations.program.state)
+    if states.shape[1] != length:
+        raise ArmillaryError(
+            f"states at which to linearise have {length} numbers each, not {states.shape[1]}"
+        )
+    y = np.array(states, dtype=float)
+    if model.equations.reduction.rows:
+        return _stacked(model, [_one(model, y[i], _pick(given, i)) for i in range(len(y))])
+    memory = np.tile(initial_memory(model.equations, None, 0.0), (len(y), 1))
+    return OperatingPoints(np.zeros(len(y)), y, memory, dict(given), False)
+
+
+def _arrays(model: CompiledModel, at: Any, given: Mapping[str, Any], count: int) -> OperatingPoints:
+    """Values by name of which some are arrays."""
+    if not (at is None or isinstance(at, Mapping)):
+        base = _one(model, at, _pick(given, 0))
+        return replace(_repeated(base, count), parameters={**base.parameters, **given})
+    values = table(at, "at=")
+    equations = model.equations
+    plain = not (
+        equations.reduction.rows
+        or equations.program.quaternions
+        or isinstance(equations, DerivedConvertedEquations)
+        or any(m.start is not None for m in equations.system.memories.values())
+    )
+    if not plain:
+        return _stacked(model, [_named(model, _pick(values, i), _pick(given, i)) for i in range(count)])
+    moving, stored, chosen = _sorted(equations, values)
+    points = _repeated(_named(model, _pick(values, 0), _pick(given, 0)), count)
+    described = {s.data.name: s for s in equations.system.moving()}
+    places = [s.data.name for s in equations.targets.integrated]
+    for name, value in moving.items():
+        if np.ndim(value):
+            points.states[:, places.index(name)] = np.asarray(value, float) * state_factor(described[name])
+    for name, value in stored.items():
+        if np.ndim(value):
+            memory = equations.system.memories[name]
+            place = list(equations.system.memories).index(name)
+            points.memory[:, place] = np.asarray(value, float) * memory.factor
+    times = values.get("t", 0.0)
+    t = np.asarray(times, float) if np.ndim(times) else points.t
+    return replace(points, t=t, parameters={**chosen, **given})
+
+
+def _repeated(point: OperatingPoints, count: int) -> OperatingPoints:
+    return OperatingPoints(
+        np.repeat(point.t, count),
+        np.repeat(point.states, count, axis=0),
+        np.repeat(point.memory, count, axis=0),
+        point.parameters,
+        False,
+    )

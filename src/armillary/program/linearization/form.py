@@ -1,0 +1,243 @@
+"""A, B, C and D of linearised equations, as expressions of time, state, memory and parameters.
+
+    δẋ = A δx + B δv          δy = C δx + D δv
+
+x are the independent positions, the independent speeds (or momenta) and the user's own states; v are
+parameters, inputs and memories; y are outputs. Each column is a tangent of the rates and of the outputs along
+one direction in which the loops stay closed and Euler parameters unit, so it is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
+from armillary.algebra.tangents import tangents
+from armillary.algebra.walk import transform
+from armillary.errors import ArmillaryError, ExpressionError, ParameterError, nearest
+from armillary.model.unit_system import state_factor
+from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.derivation import derivation
+from armillary.program.formalisms.free_speeds import DerivedFreeSpeedEquations
+from armillary.program.linearization.positions import Loops, Position, closed_loops, positions
+from armillary.program.sensitivities.directions import directions, outputs_of
+from armillary.program.targets import Column
+
+Element = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A state, input or output of a linear model; ``factor`` leads from its units to the model's own."""
+
+    name: str
+    units: str
+    factor: float
+    about: str
+    role: str  # "coordinate", "rotation", "speed", "momentum", "state", "input", "output"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearForm:
+    """Linearised equations; matrices hold the elements that are not zero wherever they are taken."""
+
+    states: tuple[Variable, ...]
+    inputs: tuple[Variable, ...]
+    outputs: tuple[Variable, ...]
+    A: Mapping[Element, Expr]
+    B: Mapping[Element, Expr]
+    C: Mapping[Element, Expr]
+    D: Mapping[Element, Expr]
+    basis: Mapping[Element, Expr]  # ∂y/∂x: of the model's whole state by the independent one
+    dependent: tuple[str, ...] = ()  # positions that follow the others in closed loops
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, int]]:
+        """Rows and columns of each matrix."""
+        n, m, p = len(self.states), len(self.inputs), len(self.outputs)
+        return {"A": (n, n), "B": (n, m), "C": (p, n), "D": (p, m)}
+
+
+def linear_form(equations: DerivedEquations, inputs: Sequence[str], outputs: Sequence[str]) -> LinearForm:
+    """The linearised equations with inputs and outputs by name; unknown names are errors."""
+    _check(equations)
+    asked = _inputs(equations, inputs)
+    named = outputs_of(equations, tuple(outputs))
+    by_name = {c.name: c for c in equations.targets.columns}
+    columns = [by_name[name] for name in named]
+    try:
+        with derivation():
+            return _Linearised(equations, [v for v, _ in asked], [s for _, s in asked], columns).form()
+    except ExpressionError as error:
+        raise ArmillaryError(f"'{equations.system.name}' cannot be linearised: {error}") from error
+
+
+def _check(equations: DerivedEquations) -> None:
+    if equations.absolute:
+        raise ArmillaryError(
+            f"'{equations.system.name}' was derived in redundant coordinates, in which it has no independent "
+            "states; derive it with formalism='kane' or 'recursive' to linearise it"
+        )
+
+
+def _inputs(equations: DerivedEquations, names: Sequence[str]) -> list[tuple[Variable, Expr]]:
+    """Parameters, inputs and memories by name, with their symbols."""
+    system = equations.system
+    memories = [name for name, m in system.memories.items() if m.period is None and not m.hidden]
+    known = [*system.parameters, *memories]
+    moving = {s.data.name for s in system.moving()}
+    for name in names:
+        if name in moving:
+            raise ParameterError(
+                f"'{name}' is a variable of the motion, not an input; inputs are parameters, memories and "
+                "what s.input(…) declares. To drive a coordinate from outside, give its joint a moment or "
+                "force with the magnitude s.input('name')"
+            )
+        if name not in known:
+            hint = nearest(name, known)
+            raise ParameterError(f"there is no parameter, input or memory '{name}'{hint}")
+    found = directions(equations, names) if names else ()
+    about = {name: node.data.about for name, node in system.parameters.items()}
+    about |= {name: system.memories[name].about for name in memories}
+    return [(Variable(d.name, d.units, d.factor, about[d.name], "input"), d.symbol) for d in found]
+
+
+@dataclass(frozen=True, eq=False)
+class _Moves:
+    """One direction: changes of positions by place, and of all symbols that move."""
+
+    positions: Mapping[int, Expr]
+    symbols: Mapping[Expr, Expr]
+
+
+@dataclass(frozen=True, eq=False)
+class _Linearised:
+    """The parts of a linear form."""
+
+    equations: DerivedEquations
+    inputs: Sequence[Variable]
+    symbols: Sequence[Expr]
+    columns: Sequence[Column]
+    positions: list[Position] = field(init=False)
+    loops: Loops = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "positions", positions(self.equations))
+        object.__setattr__(self, "loops", closed_loops(self.equations, self.positions))
+
+    def form(self) -> LinearForm:
+        """All elements that are not zero."""
+        n, t = len(self.states), self.equations.targets
+        A, B, C, D, basis = ({} for _ in range(5))  # type: ignore[var-annotated]
+        for j, moves in enumerate([*self._along_states(), *self._along_inputs()]):
+            rates, outputs = self._column(moves)
+            upper, lower, k = (A, C, j) if j < n else (B, D, j - n)
+            upper |= {(i, k): x for i, x in enumerate(rates) if x is not ZERO}
+            lower |= {(i, k): x for i, x in enumerate(outputs) if x is not ZERO}
+            if j < n:
+                places = enumerate(t.integrated)
+                basis |= {(i, k): moves.symbols[s] for i, s in places if s in moves.symbols}
+        basis = {place: x for place, x in basis.items() if x is not ZERO}
+        shown = tuple(Variable(c.name, c.units, 1.0, c.about, "output") for c in self.columns)
+        dependent = tuple(self.positions[d].name for d in self.loops.dependent)
+        return LinearForm(self.states, tuple(self.inputs), shown, A, B, C, D, basis, dependent)
+
+    @cached_property
+    def independent(self) -> list[int]:
+        """Places of the positions that are states."""
+        return [k for k in range(len(self.positions)) if k not in self.loops.dependent]
+
+    @cached_property
+    def _speeds(self) -> tuple[Expr, ...]:
+        """The states after the positions, as symbols: speeds of the description, or momenta."""
+        t = self.equations.targets
+        if isinstance(self.equations, DerivedFreeSpeedEquations):
+            return t.inputs
+        return t.speeds
+
+    @cached_property
+    def states(self) -> tuple[Variable, ...]:
+        """The independent variables of the linear model."""
+        found = [self.positions[k] for k in self.independent]
+        states = [
+            Variable(p.name, p.units, p.factor, p.about, "coordinate" if p.axis is None else "rotation")
+            for p in found
+        ]
+        described = {s.data.name: s for s in self.equations.system.moving()}
+        for s in (*self._speeds, *self.equations.targets.states):
+            own = described.get(s.data.name, s)
+            role = "momentum" if own.data.role == "variable" else own.data.role
+            about = own.data.about
+            states.append(Variable(s.data.name, own.data.units or "", state_factor(own), about, role))
+        return tuple(states)
+
+    # ------------------------------------------------------------ directions
+
+    def _along_states(self) -> list[_Moves]:
+        t = self.equations.targets
+        found = []
+        for k in self.independent:
+            moved: dict[int, Expr] = {k: UNIT}
+            for d, factors in self.loops.dependent.items():
+                if k in factors:
+                    moved[d] = as_expr(factors[k])
+            found.append(self._moves(moved, {}))
+        found += [self._moves({}, {u: UNIT}) for u in self._speeds]
+        return [*found, *(self._moves({}, {z: UNIT}) for z in t.states)]
+
+    def _along_inputs(self) -> list[_Moves]:
+        return [self._moves(self.loops.moved_by({s: UNIT}), {s: UNIT}) for s in self.symbols]
+
+    def _moves(self, moved: Mapping[int, Expr], others: Mapping[Expr, Expr]) -> _Moves:
+        symbols: dict[Expr, Expr] = dict(others)
+        for k, amount in moved.items():
+            for q, change in self.positions[k].moving.items():
+                symbols[q] = symbols.get(q, ZERO) + amount * change
+        if isinstance(self.equations, DerivedFreeSpeedEquations):
+            symbols = self._converted(symbols)
+        return _Moves(moved, symbols)
+
+    def _converted(self, symbols: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+        """The same with changes of the program's states in place of those of the description's speeds."""
+        t, plain = self.equations.targets, self.equations.reduction.plain
+        described = {u.data.name: plain(u) for u in self.equations.system.speeds}
+        states = next(s for s in t.stepping if s.name == "momenta").results
+        changes = tangents(states, symbols)
+        changes = transform(changes, {s: described[s.data.name] for s in t.inputs}.get)
+        own = {s: x for s, x in symbols.items() if s not in t.inputs}
+        return own | dict(zip(t.speeds, changes, strict=True))
+
+    # ------------------------------------------------------------ elements
+
+    @cached_property
+    def _rates(self) -> list[Expr]:
+        """Rates of the states."""
+        t = self.equations.targets
+        count = len(t.coordinates)
+        speeds = t.rates[count : count + len(t.speeds)]
+        if isinstance(self.equations, DerivedFreeSpeedEquations):
+            speeds = next(s for s in t.stepping if s.name == "accelerations").results
+        own = t.rates[count + len(t.speeds) :]
+        return [*(self.positions[k].rate for k in self.independent), *speeds, *own]
+
+    def _column(self, moves: _Moves) -> tuple[list[Expr], list[Expr]]:
+        """Derivatives of the rates and of the outputs along a direction."""
+        found = tangents([*self._rates, *(c.expression for c in self.columns)], moves.symbols)
+        rates, outputs = found[: len(self._rates)], found[len(self._rates) :]
+        for i, k in enumerate(self.independent):
+            rates[i] = rates[i] + self._turned(k, moves)
+        return rates, outputs
+
+    def _turned(self, k: int, moves: _Moves) -> Expr:
+        """The k-th position's element of θ × ω, where it is a rotation."""
+        axis = self.positions[k].axis
+        if axis is None:
+            return ZERO
+        start, i = axis
+        three = {p.axis[1]: (p, j) for j, p in enumerate(self.positions) if p.axis and p.axis[0] == start}
+        theta = [moves.positions.get(three[a][1], ZERO) for a in range(3)]
+        w = [three[a][0].rate for a in range(3)]
+        a, b = (i + 1) % 3, (i + 2) % 3
+        return theta[a] * w[b] - theta[b] * w[a]
