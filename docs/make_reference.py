@@ -87,6 +87,7 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (armillary.Sweep, "Made by `Model.sweep`.", ()),
     (armillary.Fit, "Made by `fit`.", ()),
     (armillary.Efforts, "Made by `Model.inverse`.", ()),
+    (armillary.OperatingPoint, "Made by `Model.trim` and `Model.equilibrium`.", ()),
 )
 # Methods that other parts of the runtime call, and no user.
 INTERNAL = {

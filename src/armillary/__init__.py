@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from armillary.analysis.fit import fit
     from armillary.analysis.inverse.efforts import Efforts
     from armillary.analysis.kinematics.result import Sweep, load_sweep
+    from armillary.analysis.operating.point import OperatingPoint
     from armillary.analysis.outcome import Fit
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Crossing, Final, Histogram, Maximum, Mean, Minimum, Rms
@@ -134,6 +135,7 @@ _LATER = {
     "Mean": ("armillary.ensembles.metrics", "Mean"),
     "Minimum": ("armillary.ensembles.metrics", "Minimum"),
     "Normal": ("armillary.studies.sampling", "Normal"),
+    "OperatingPoint": ("armillary.analysis.operating.point", "OperatingPoint"),
     "Plate": ("armillary.model.flexible.parts.plate", "Plate"),
     "Rms": ("armillary.ensembles.metrics", "Rms"),
     "Run": ("armillary.results", "Run"),
@@ -188,6 +190,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "Normal",
+    "OperatingPoint",
     "Orbit",
     "ParameterError",
     "Planar",

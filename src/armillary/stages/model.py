@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from armillary.analysis.inverse.efforts import Efforts
     from armillary.analysis.kinematics.result import Sweep
     from armillary.analysis.linear.linear_model import LinearModel
+    from armillary.analysis.operating.point import OperatingPoint
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Metrics
     from armillary.ensembles.result import Batch
@@ -141,6 +142,66 @@ class Model(compiled.CompiledModel):
         from armillary.analysis.linear.linear_model import linearize
 
         return linearize(self, at, inputs, outputs, parameters)
+
+    # ------------------------------------------------------------ operating points
+
+    def trim(
+        self,
+        fixed: Mapping[str, Any] | None = None,
+        free: Sequence[str] | None = None,
+        rates: Mapping[str, Any] | None = None,
+        *,
+        inputs: Sequence[str] | Mapping[str, Any] = (),
+        outputs: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        bounds: Mapping[str, Any] | None = None,
+        starts: Any = None,
+        settle: bool = False,
+        memory: Mapping[str, Any] | None = None,
+        t: float = 0.0,
+    ) -> OperatingPoint:
+        """A steady motion: a state whose rates are given, zero where they are not, and the inputs that hold
+        it.
+
+        ``fixed`` are values of states, ``free`` the states to find (left out: all that are not fixed),
+        ``rates`` the rates of states other than zero (None: any rate), ``inputs`` the parameters or inputs to
+        find, ``outputs`` values of outputs that must be met, ``bounds`` pairs (low, high) by name. Cyclic
+        coordinates, which no rate depends on, stay at their start, and their rates are conditions only if
+        given. ``starts`` are values by name from which to start; a list of these, or a number of scattered
+        starts, may give several ``solutions``. With ``settle`` the search begins where a heavily damped
+        motion of the coordinates from the start comes to rest, which is stable; without it, what is found may
+        be unstable. Loops are closed and Euler parameters unit at the solution.
+        """
+        from armillary.analysis.operating.trim import trim
+
+        return trim(
+            self, fixed=fixed, free=free, rates=rates, inputs=inputs, outputs=outputs, parameters=parameters,
+            bounds=bounds, starts=starts, settle=settle, memory=memory, t=t,
+        )  # fmt: skip
+
+    def equilibrium(
+        self,
+        fixed: Mapping[str, Any] | None = None,
+        free: Sequence[str] | None = None,
+        *,
+        inputs: Sequence[str] | Mapping[str, Any] = (),
+        outputs: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        bounds: Mapping[str, Any] | None = None,
+        starts: Any = None,
+        settle: bool = False,
+        memory: Mapping[str, Any] | None = None,
+        t: float = 0.0,
+    ) -> OperatingPoint:
+        """A state of rest: all rates are zero, those of cyclic coordinates too; otherwise as ``trim``."""
+        from armillary.analysis.operating.trim import trim
+
+        return trim(
+            self, at_rest=True, settle=settle, fixed=fixed, free=free, inputs=inputs, outputs=outputs,
+            parameters=parameters, bounds=bounds, starts=starts, memory=memory, t=t,
+        )  # fmt: skip
+
+    # ------------------------------------------------------------ batches
 
     def simulate_batch(
         self,

@@ -1,0 +1,96 @@
+"""A solution of the conditions as an operating point: names, units, residuals, stability and notes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armillary.analysis.operating.newton import Root
+from armillary.analysis.operating.point import OperatingPoint
+from armillary.analysis.operating.problem import Problem
+from armillary.analysis.operating.stability import stability_of
+from armillary.analysis.operating.wording import listed
+from armillary.runtime.models.instance import Instance
+
+
+def operating_point(made: Problem, x: np.ndarray, root: Root) -> OperatingPoint:
+    """A solution with its names, units, residuals and stability."""
+    request, found = made.request, made.conditions
+    c, C = made.values.values(x), made.values.jacobian(x)
+    n, quantities = len(found.states), request.quantities
+    unknown = {found.names[j] for j in made.unknown}
+    roles = {name: "cyclic" if i in made.cyclic else "held" for i, name in enumerate(found.states)}
+    roles |= dict.fromkeys(request.fixed, "fixed") | dict.fromkeys(unknown & set(roles), "found")
+    inside = dict(zip(found.names, x.tolist(), strict=True))
+    shown = {name: inside[name] / quantities[name].factor for name in found.names}
+    given = dict(request.parameters)
+    memory = {}
+    for name in request.inputs:
+        if quantities[name].kind == "parameter":
+            given[name] = shown[name]
+        else:
+            memory[name] = shown[name]
+    units = [made.units(int(i)) for i in made.rows]
+    labels = made.labels
+    left = [(c[i] - made.wanted[i]) / factor + 0.0 for i, (factor, _) in zip(made.rows, units, strict=True)]
+    want = [made.wanted[i] / factor for i, (factor, _) in zip(made.rows, units, strict=True)]
+    stored = request.memory.copy()
+    memories = list(found.equations.system.memories)
+    stored[[memories.index(name) for name in memory]] = [inside[name] for name in memory]
+    outputs = Instance(request.model, given).outputs(request.t, x[:n], stored)
+    return OperatingPoint(
+        system=found.equations.system.name,
+        t=request.t,
+        state=x[:n].copy(),
+        initial={name: shown[name] for name in found.states},
+        units={name: q.units for name, q in quantities.items()},
+        roles=roles,
+        inputs={name: shown[name] for name in request.inputs},
+        parameters=given,
+        memory=memory,
+        outputs=dict(zip(request.model.output_names, outputs.tolist(), strict=True)),
+        rates={name: c[i] / quantities[name].factor for i, name in enumerate(found.states)},
+        wanted=dict(zip(labels, want, strict=True)),
+        residuals=dict(zip(labels, left, strict=True)),
+        condition_units=dict(zip(labels, [text for _, text in units], strict=True)),
+        error=root.error,
+        steps=root.steps,
+        stability=stability_of(made.values, c, C),
+        notes=_notes(made, C, root),
+        problem=made,
+    )
+
+
+def _notes(made: Problem, C: np.ndarray, root: Root) -> tuple[str, ...]:
+    """What a reader of the point should know."""
+    notes = []
+    if made.undecided:
+        notes.append(f"nothing decides {listed(made.undecided)}, held at the start")
+    open_ones = _open(made, C)
+    if open_ones:
+        notes.append(
+            f"the conditions do not decide {listed(open_ones)} to first order: this is the solution nearest "
+            "to the start"
+        )
+    for name, at_bound in zip(made.names, root.held, strict=True):
+        if at_bound:
+            notes.append(f"'{name}' is at its bound")
+    if made.conditions.depends_on_time:
+        notes.append(f"the conditions depend on time; they hold at t = {made.request.t:g} s")
+    if made.conditions.memories:
+        notes.append(f"held as they are at the start: {listed(made.conditions.memories)}")
+    return tuple(notes)
+
+
+def _open(made: Problem, C: np.ndarray) -> tuple[str, ...]:
+    """Unknowns along directions that the conditions leave open."""
+    if not len(made.unknown):
+        return ()
+    A = C[np.ix_(made.rows, made.unknown)]
+    sizes = np.max(np.abs(A), axis=0)
+    A = A / np.where(sizes > 0, sizes, 1.0)
+    rows = np.max(np.abs(A), axis=1)
+    A = A / np.where(rows > 0, rows, 1.0)[:, None]
+    _, d, Vt = np.linalg.svd(A)
+    open_ = Vt[int(np.sum(d > 1e-9 * (d[0] if d.size else 1.0))) :]
+    part = np.max(np.abs(open_), axis=0, initial=0.0)
+    return tuple(name for name, share in zip(made.names, part, strict=True) if share > 1e-3)

@@ -1,0 +1,250 @@
+"""The equations of one operating point: which states and inputs are unknown, and which conditions hold.
+
+Unknowns are the states that are neither fixed nor cyclic, and the inputs that are looked for. Conditions are
+the rates of all states but the cyclic ones (of these only where they are given), the gaps of loops, the
+lengths of Euler parameters and the prescribed outputs, less those that no unknown changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from armillary.analysis.operating.conditions import Conditions, ConditionValues, conditions
+from armillary.analysis.operating.newton import Equations
+from armillary.analysis.operating.request import Request
+from armillary.analysis.operating.wording import listed, rate_units
+from armillary.columns import counted
+from armillary.errors import ArmillaryError
+from armillary.mechanics.constraints.assembly import ScatterNumbers
+from armillary.mechanics.constraints.sizes import speed_kind, unit_sizes
+
+_SAMPLES, _NEAR = 6, 0.3  # places near a start, and how far they lie, in sizes, to find sizes of conditions
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Unknown columns and conditions by row, over the compiled conditions of a model."""
+
+    request: Request
+    conditions: Conditions
+    values: ConditionValues
+    cyclic: frozenset[int]
+    unknown: np.ndarray  # columns
+    rows: np.ndarray
+    wanted: np.ndarray  # of all rows
+    undecided: tuple[str, ...] = ()  # states that no condition depends on, besides cyclic coordinates
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The unknowns."""
+        return tuple(self.conditions.names[j] for j in self.unknown)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The conditions."""
+        return tuple(self.conditions.labels[i] for i in self.rows)
+
+    def units(self, row: int) -> tuple[float, str]:
+        """The factor of a condition's units to those of the model, and their text."""
+        found = self.conditions
+        if row < len(found.states):
+            q = self.request.quantities[found.states[row]]
+            return q.factor, rate_units(q.units)
+        if row >= found.shown.start:
+            name = found.labels[row]
+            return 1.0, next(c.units for c in found.equations.targets.columns if c.name == name)
+        return 1.0, ""
+
+    def shown(self, row: int, value: float) -> str:
+        """A value of a condition with its units."""
+        factor, units = self.units(row)
+        return f"{value / factor:.6g}{f' {units}' if units else ''}"
+
+    def remedy(self, row: int) -> str:
+        """What to do about a condition that cannot be met."""
+        if row >= len(self.conditions.states):
+            return "free more states, or look for inputs=[…] that change it"
+        name = self.conditions.states[row]
+        rates = "" if self.request.at_rest else f"give rates={{'{name}': …}} (None for any), or "
+        return f"{rates}look for inputs=[…] that change it"
+
+    def equations(self, x: np.ndarray) -> Equations:
+        """The conditions as functions of the unknowns, the other columns as in x."""
+        rows, unknown, wanted = self.rows, self.unknown, self.wanted[self.rows]
+        whole, both = x.copy(), np.ix_(rows, unknown)
+
+        def residual(z: np.ndarray) -> np.ndarray:
+            whole[unknown] = z
+            return self.values.values(whole)[rows] - wanted
+
+        def jacobian(z: np.ndarray) -> np.ndarray:
+            whole[unknown] = z
+            return self.values.jacobian(whole)[both]
+
+        sizes, weights = self._sizes(x)
+        low, high = self._bounds
+        return Equations(residual, jacobian, sizes[unknown], weights[rows], low, high)
+
+    @cached_property
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        none = (-np.inf, np.inf)
+        pairs = np.array([self.request.bounds.get(name, none) for name in self.names]).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+    @cached_property
+    def _units(self) -> np.ndarray:
+        """A unit of the SI for each column, in the model's units."""
+        system = self.conditions.equations.system
+        kinds = unit_sizes(system)
+        own = {s.data.name: s for s in system.moving()}
+        found = []
+        for name in self.conditions.names:
+            s = own.get(name)
+            kind = None if s is None else speed_kind(s) if s.data.role == "speed" else s.dimension
+            found.append(float(kinds.get(kind, 1.0)))
+        return np.array(found)
+
+    def _sizes(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes of all columns, and one over those of all rows.
+
+        The size of a state is a unit of the SI, or its start if that is larger; that of a condition is what
+        moving the states by their sizes changes it by, the median of a few places near the start; that of
+        an input, what changes a condition by its size.
+        """
+        n = len(self.conditions.states)
+        angles = np.array([q.kind == "coordinate" for q in self.request.quantities.values()][:n])
+        sizes = np.maximum(self._units, np.abs(x))
+        sizes[:n] = np.where(angles & (self._units[:n] == 1.0), np.minimum(sizes[:n], 1.0), sizes[:n])
+        chance = ScatterNumbers()
+        moved = np.zeros(len(x), dtype=bool)
+        moved[self.unknown] = True
+        places = np.tile(x, (_SAMPLES + 1, 1))
+        for k in range(_SAMPLES):
+            places[k + 1, moved] += sizes[moved] * chance.spread(_NEAR, int(moved.sum()))
+        _, slopes = self.values.many(places)
+        slopes = np.where(np.isfinite(slopes), np.abs(slopes), 0.0)
+        changes = np.sum(slopes[:, :, :n] * sizes[:n], axis=2)
+        rows = np.median(changes, axis=0)  # near singular places some are far too large
+        rows = np.where(rows > 0, rows, np.max(changes, axis=0))
+        for j in range(n, len(x)):
+            effect = np.max(slopes[:, :, j], axis=0)
+            if not effect[self.rows].any():
+                raise _idle_input(self, self.conditions.names[j])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                enough = np.where((effect > 0) & (rows > 0), rows / effect, np.inf)
+            least = float(np.min(enough, initial=np.inf))
+            sizes[j] = max(abs(x[j]), least if np.isfinite(least) else 1.0)
+            rows = np.maximum(rows, np.where(rows > 0, 0.0, effect * sizes[j]))
+        return sizes, 1.0 / np.where(rows > 0, rows, 1.0)
+
+
+def problem(request: Request, start: np.ndarray) -> Problem:
+    """The equations that a request means; ``start`` has values for what stays fixed."""
+    found = conditions(request.model, tuple(request.outputs), tuple(request.inputs))
+    n = len(found.states)
+    place = {name: i for i, name in enumerate(found.states)}
+    shown = range(found.shown.start, found.shown.stop)
+    still = request.at_rest and found.at_rest
+    moving = found.coordinates if still else 0  # rates of coordinates are zero at rest, whatever they are
+    given = {place[name] for name, rate in request.rates.items() if rate is not None}
+    dropped = {place[name] for name, rate in request.rates.items() if rate is None}
+    rates = given | (set(range(moving, n)) - dropped if request.at_rest else set())
+    held = found.cyclic({*shown, *rates})
+    unknown = _unknown(request, found, held, still)
+    rows = sorted(rates if request.at_rest else {i for i in range(n) if i not in held} - dropped | given)
+    rows += range(n, n + len(found.gaps))
+    lengths = zip(
+        found.equations.targets.quaternions, range(n + len(found.gaps), found.closed.stop), strict=True
+    )
+    rows += [row for first, row in lengths if first not in held]
+    rows += shown
+    wanted = np.zeros(len(found.labels))
+    for name, rate in request.rates.items():
+        wanted[place[name]] = 0.0 if rate is None else rate
+    wanted[found.shown] = list(request.outputs.values())
+    values = found.instance(request.t, request.parameters, request.memory)
+    made = Problem(
+        request, found, values, held, np.array(unknown, dtype=int), np.array(rows, dtype=int), wanted
+    )
+    made = _without_idle(made)
+    return _counted(_without_constant(made, start))
+
+
+def _unknown(request: Request, found: Conditions, held: frozenset[int], still: bool) -> list[int]:
+    """Columns of the unknowns."""
+    n, speeds = len(found.states), range(found.speeds.start, found.speeds.stop)
+    for name in request.free or ():
+        i = found.states.index(name)
+        if i in held:
+            raise ArmillaryError(
+                f"'{name}' is cyclic: no rate, gap or output that is asked for depends on it, so it cannot "
+                "be found; leave it out of free=, or give its value with fixed="
+            )
+    chosen = [
+        i
+        for i, name in enumerate(found.states)
+        if i not in held
+        and name not in request.fixed
+        and (request.free is None or name in request.free)
+        and not (still and i in speeds)
+    ]
+    return [*chosen, *range(n, len(found.names))]
+
+
+def _without_idle(made: Problem) -> Problem:
+    """The problem without unknown states that no condition contains; such an input is an error."""
+    acts = made.conditions.depends[np.ix_(made.rows, made.unknown)].any(axis=0)
+    idle = [made.conditions.names[j] for j in made.unknown[~acts]]
+    for name in idle:
+        if name in made.request.inputs:
+            raise _idle_input(made, name)
+    return replace(made, unknown=made.unknown[acts], undecided=tuple(idle))
+
+
+def _idle_input(made: Problem, name: str) -> ArmillaryError:
+    return ArmillaryError(
+        f"input '{name}' acts on none of the conditions of this operating point of "
+        f"'{made.conditions.equations.system.name}'; leave it out of inputs="
+    )
+
+
+def _without_constant(made: Problem, start: np.ndarray) -> Problem:
+    """The problem without conditions that no unknown changes, which must hold already."""
+    depends = made.conditions.depends[np.ix_(made.rows, made.unknown)].any(axis=1)
+    if depends.all():
+        return made
+    here = made.values.values(start)
+    for i in made.rows[~depends]:
+        off = here[i] - made.wanted[i]
+        if not abs(off) <= 1e-9 * (1.0 + abs(made.wanted[i])):
+            value, want = made.shown(i, here[i]), made.shown(i, made.wanted[i])
+            raise ArmillaryError(
+                f"'{made.conditions.equations.system.name}' has no such operating point: "
+                f"{made.conditions.labels[i]} is {value}, not {want}, whatever the unknowns are "
+                f"({listed(made.names)}); {made.remedy(i)}"
+            )
+    return replace(made, rows=made.rows[depends])
+
+
+def _counted(made: Problem) -> Problem:
+    """The problem, if there are enough conditions for its unknowns."""
+    request, n = made.request, len(made.conditions.states)
+    states = {*range(n)} - made.cyclic - {j for j in made.unknown.tolist() if j < n}
+    decided = [j for j in states if made.conditions.names[j] not in made.undecided]
+    if request.at_rest and made.conditions.at_rest:
+        speeds = range(made.conditions.speeds.start, made.conditions.speeds.stop)
+        decided = [j for j in decided if j not in speeds]
+    # Without inputs, what the conditions leave open is a symmetry, and the solution nearest to the start is
+    # taken.
+    more = min(len(made.unknown) - len(made.rows), len(request.inputs) - len(decided) - len(request.outputs))
+    if more > 0:
+        raise ArmillaryError(
+            f"this operating point of '{made.conditions.equations.system.name}' has "
+            f"{counted(len(made.unknown), 'unknown')} ({listed(made.names)}) and only "
+            f"{counted(len(made.rows), 'condition')} ({listed(made.labels)}): give {more} more, by fixed=, "
+            "rates= or outputs=, or look for fewer inputs"
+        )
+    return made

@@ -1,0 +1,82 @@
+"""Stability of an operating point: eigenvalues of the motion near it, on its independent states.
+
+Cyclic coordinates are left out. With T an orthonormal basis of the motions that keep loops closed and Euler
+parameters unit (the null space of the rows of their derivatives), and F = ∂ẏ/∂y,
+
+    A = Tᵀ F T
+
+which is exact where the coordinates outside T rest, as they do at an operating point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from armillary.analysis.operating.conditions import ConditionValues
+from armillary.columns import counted
+
+_ON_AXIS = 1e-7  # real part, as a part of the largest eigenvalue, that rounding may give
+_EPSILON = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Stability:
+    """Eigenvalues on the independent states, and how many grow, decay or do neither."""
+
+    eigenvalues: np.ndarray  # largest real part first
+    growing: int
+    neutral: int
+
+    @property
+    def stable(self) -> bool:
+        """Whether nothing grows."""
+        return self.growing == 0
+
+    def __str__(self) -> str:
+        count = len(self.eigenvalues)
+        if not count:
+            return "no independent states"
+        if self.growing:
+            time = 1.0 / float(self.eigenvalues[0].real)
+            return (
+                f"unstable: {self.growing} of {counted(count, 'eigenvalue')} "
+                f"{'grow' if self.growing > 1 else 'grows'}, the fastest with time constant {time:.4g} s"
+            )
+        if self.neutral:
+            return (
+                f"marginally stable: {self.neutral} of {counted(count, 'eigenvalue')} on the imaginary axis, "
+                "none grows"
+            )
+        time = -1.0 / float(self.eigenvalues[0].real)
+        return f"asymptotically stable: the slowest eigenvalue decays with time constant {time:.4g} s"
+
+
+def stability(values: ConditionValues, x: np.ndarray) -> Stability | None:
+    """Stability at x; None where other states than cyclic ones move, so that nothing is steady."""
+    return stability_of(values, values.values(x), values.jacobian(x))
+
+
+def stability_of(values: ConditionValues, c: np.ndarray, C: np.ndarray) -> Stability | None:
+    """Stability from the conditions and their derivatives."""
+    found = values.of
+    kept = found.lasting
+    rates = c[kept]
+    if not np.all(np.isfinite(C)) or not np.max(np.abs(rates), initial=0.0) <= 1e-6:
+        return None
+    F = C[np.ix_(kept, kept)]
+    held = C[found.closed][:, kept]
+    held = held[np.any(held != 0.0, axis=1)]
+    if held.size:
+        _, d, Vt = np.linalg.svd(held)
+        T = Vt[int(np.sum(d > 1e-9 * d[0])) :].T
+        F = T.T @ F @ T
+    if not F.size:
+        return Stability(np.zeros(0, dtype=complex), 0, 0)
+    roots = np.linalg.eigvals(F).astype(complex)
+    roots = roots[np.lexsort((-roots.imag, -roots.real))]
+    size = float(np.max(np.abs(roots)))
+    limit = max(_ON_AXIS * size, 3.0 * float(np.sqrt(_EPSILON * np.max(np.abs(F)))))
+    growing = int(np.sum(roots.real > limit))
+    return Stability(roots, growing, int(np.sum(np.abs(roots.real) <= limit)))

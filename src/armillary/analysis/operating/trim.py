@@ -1,0 +1,169 @@
+"""Operating points of a model: from a request to a solution, or to a sentence that says why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from armillary.analysis.operating.newton import Root, newton
+from armillary.analysis.operating.outcome import operating_point
+from armillary.analysis.operating.point import OperatingPoint
+from armillary.analysis.operating.problem import Problem, problem
+from armillary.analysis.operating.request import Request, read_request
+from armillary.analysis.operating.starts import damped_rest, rough_starts, scattered
+from armillary.analysis.operating.wording import listed
+from armillary.columns import counted
+from armillary.errors import ArmillaryError, ParameterError
+from armillary.program.derive import derive
+from armillary.program.formalisms.momentum import DerivedConvertedEquations
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.start.initial import initial_states, initial_values
+
+if TYPE_CHECKING:
+    from armillary.runtime.models.compiled import CompiledModel
+
+_SAME = 1e-6  # of the size of an unknown: solutions that are nearer than this are one
+_ALL_ROUND = 3.2  # how far scattered starts lie from the first, in sizes: angles all round
+_named: WeakKeyDictionary[CompiledModel, CompiledModel] = WeakKeyDictionary()
+
+
+def trim(model: CompiledModel, **asked: Any) -> OperatingPoint:
+    """The operating point that a request means; see ``Model.trim`` in ``stages/model.py``."""
+    named = with_named_speeds(model)
+    request = read_request(named, **asked)
+    given = request.parameters | _inputs_in_units(request)
+    instance = Instance(request.model, given)
+    firsts = [_start(request, instance, start) for start in request.starts]
+    made = problem(request, firsts[0])
+    if request.scattered > 1:
+        firsts += scattered(made, firsts[0], [_ALL_ROUND] * (request.scattered - 1))
+    if request.settle:
+        firsts = [_settled(made, x) for x in firsts]
+    tried = [(x, _solved(made, x, thorough=len(firsts) == 1)) for x in firsts]
+    roots = [(x, root) for x, root in tried if root.met]
+    if not roots:
+        raise ArmillaryError(_why_not(made, min((root for _, root in tried), key=lambda root: root.error)))
+    points = [operating_point(made, _whole(made, x, root.x), root) for x, root in _distinct(roots)]
+    if named is not model.base:  # the same state as the model itself takes it
+        points = [replace(op, state=model.state(op, op.parameters, op.t)) for op in points]
+    return replace(points[0], others=tuple(points[1:]))
+
+
+def with_named_speeds(model: CompiledModel) -> CompiledModel:
+    """The model, or one of the same system whose states are the coordinates and speeds of the description."""
+    model = model.base
+    if not model.equations.absolute and not isinstance(model.equations, DerivedConvertedEquations):
+        return model
+    if model not in _named:
+        equations = model.equations
+        found = derive(equations.system, "auto", named=True, configuration=equations.configuration)
+        _named[model] = model._compiler(found)
+    return _named[model]
+
+
+def _inputs_in_units(request: Request) -> dict[str, float]:
+    """Inputs that are parameters, in stated units."""
+    return {
+        name: value / request.quantities[name].factor
+        for name, value in request.inputs.items()
+        if request.quantities[name].kind == "parameter"
+    }
+
+
+def _start(request: Request, instance: Instance, start: Mapping[str, Any]) -> np.ndarray:
+    """x = [state, inputs] from values by name, loops closed where they can be."""
+    own: dict[str, Any] = {name: value for name, value in start.items() if name not in request.inputs}
+    own |= {name: value / request.quantities[name].factor for name, value in request.fixed.items()}
+    model = request.model
+    try:
+        place = model.place_at_start(instance, own, request.t, request.memory)
+        state = instance.packed(place)
+    except ParameterError:
+        if not model.equations.reduction.rows:
+            raise
+        q, u, _ = initial_values(model.equations, own)
+        speeds = dict(zip((s.data.name for s in model.equations.system.speeds), u, strict=True))
+        state = np.concatenate(
+            [q, [speeds[name] for name in model.speed_names], initial_states(model.equations, own)]
+        )
+    inputs = [
+        request.inputs[name] if name not in start else start[name] * request.quantities[name].factor
+        for name in request.inputs
+    ]
+    return np.concatenate([state, np.array(inputs, dtype=float)])
+
+
+def _settled(made: Problem, x: np.ndarray) -> np.ndarray:
+    """Where the damped motion from a start comes to rest."""
+    found = damped_rest(made, x)
+    if found is None:
+        raise ArmillaryError(
+            "settle= is for operating points whose unknowns are coordinates and their speeds alone, and "
+            "whose motion stays finite; leave it out, and give starts= near the solution"
+        )
+    return found
+
+
+def _whole(made: Problem, x: np.ndarray, unknowns: np.ndarray) -> np.ndarray:
+    whole = x.copy()
+    whole[made.unknown] = unknowns
+    return whole
+
+
+def _solved(made: Problem, x: np.ndarray, *, thorough: bool) -> Root:
+    """The root from a start, or the place nearest to one that was met."""
+    best = newton(made.equations(x), x[made.unknown])
+    if best.met or not thorough:
+        return best
+    for start in rough_starts(made, x):
+        root = newton(made.equations(start), start[made.unknown])
+        if root.met:
+            return root
+        best = min(best, root, key=lambda found: found.error)
+    return best
+
+
+def _distinct(roots: list[tuple[np.ndarray, Root]]) -> list[tuple[np.ndarray, Root]]:
+    """Solutions that differ, in the order in which they were found."""
+    kept: list[tuple[np.ndarray, Root]] = []
+    for x, root in roots:
+        size = np.maximum(np.abs(root.x), 1.0)
+        if all(np.max(np.abs(root.x - other.x) / size, initial=0.0) > _SAME for _, other in kept):
+            kept.append((x, root))
+    return kept
+
+
+def _why_not(made: Problem, root: Root) -> str:
+    """Why there is no solution: the conditions that are left, the most violated first."""
+    name = made.conditions.equations.system.name
+    if not np.isfinite(root.error):
+        return (
+            f"the conditions of an operating point of '{name}' are not finite numbers at the start; give "
+            "another with starts={'name': value}"
+        )
+    off = np.abs(root.relative)
+    order = [int(k) for k in np.argsort(-off) if off[k] > 1e-3 * np.max(off)][:3]
+    lines = []
+    for k in order:
+        i = int(made.rows[k])
+        value, want = made.shown(i, root.residual[k] + made.wanted[i]), made.shown(i, made.wanted[i])
+        lines.append(f"\n  {made.conditions.labels[i]} is {value}, wanted {want}")
+    worst = int(made.rows[order[0]])
+    more = len(made.rows) - len(made.unknown)
+    count = (
+        f"; {counted(len(made.rows), 'condition')} for {counted(len(made.unknown), 'unknown')} "
+        f"({listed(made.names)})"
+        if more > 0
+        else ""
+    )
+    held = [n for n, at in zip(made.names, root.held, strict=True) if at]
+    bound = f", with {listed(held)} at a bound" if held else ""
+    wider = ", widen bounds=" if held else ""
+    return (
+        f"no operating point of '{name}' was found{count}. Nearest to one{bound}, what cannot be met is"
+        f"{''.join(lines)}\n{made.remedy(worst)}{wider}, or start elsewhere with starts="
+    )

@@ -1,0 +1,193 @@
+"""Operating points against closed forms, for rest and for steady motion."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import armillary as arm
+from armillary.stages.model import Model
+from armillary.verification.cases.mechanisms import governor
+from examples import integral_control, rolling_disc
+from tests.analysis.operating.systems import G, column, hoop, parallelogram, pendulum, top
+
+TIGHT: dict[str, Any] = {"rel": 1e-12, "abs": 1e-13}  # a few roundings of numbers of order one
+
+
+def test_the_moment_that_holds_a_pendulum() -> None:
+    """torque = m g l sin θ; angles in degrees."""
+    op = pendulum().equilibrium(fixed={"bob.q1": 30}, inputs=["torque"])
+    assert op.inputs["torque"] == pytest.approx(2 * G * 0.5 * 0.5, **TIGHT)
+    assert op["bob.q1"] == pytest.approx(30.0, **TIGHT) and op.roles["bob.q1"] == "fixed"
+    assert op.parameters == {"torque": op.inputs["torque"]}
+    assert op.stable and op.residual < 1e-10
+    here = pendulum().derivatives(0.0, op.state, op.parameters)
+    assert np.max(np.abs(here)) < 1e-13
+
+
+def test_an_output_is_prescribed() -> None:
+    """The bob is 0.3 m below the pivot where cos θ = 0.6; the height is stated in mm."""
+    op = pendulum().equilibrium(outputs={"height": "-0.3 m"}, inputs=["torque"], starts={"bob.q1": 10})
+    assert math.cos(math.radians(op["bob.q1"])) == pytest.approx(0.6, **TIGHT)
+    assert op.outputs["height"] == pytest.approx(-300.0, **TIGHT)
+
+
+def test_all_equilibria_of_a_pendulum_and_their_stability() -> None:
+    found = pendulum().equilibrium(starts=12).solutions
+    turns = {round(op["bob.q1"], 9) % 360.0: op.stable for op in found}
+    assert turns == {0.0: True, 180.0: False}
+    w2, c = G / 0.5, 0.3 / (2 * 0.25)
+    up = next(op for op in found if not op.stable)
+    assert up.eigenvalues[0].real == pytest.approx(-c / 2 + math.sqrt(c * c / 4 + w2), rel=1e-12)
+
+
+def test_settling_finds_a_stable_equilibrium() -> None:
+    assert pendulum().equilibrium(starts={"bob.q1": 175}).stable is False
+    rested = pendulum().equilibrium(starts={"bob.q1": 175}, settle=True)
+    assert rested.stable and rested["bob.q1"] == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("formalism", ["momentum", "redundant", "recursive"])
+def test_every_formalism_has_the_same_operating_points(formalism: str) -> None:
+    model = pendulum(formalism)
+    op = model.equilibrium(fixed={"bob.q1": 30}, inputs=["torque"])
+    assert op.inputs["torque"] == pytest.approx(G / 2, **TIGHT)
+    run = model.simulate(0.2, initial=op, parameters=op.parameters, step=0.01, method=None)
+    assert run["bob.q1"][-1] == pytest.approx(30.0, rel=1e-9)
+    assert len(op.state) == len(model.state())
+
+
+def test_a_buckled_column() -> None:
+    """k θ = m g l sin θ beyond m g l = k; upright it is unstable there."""
+    bent = column().equilibrium(parameters={"m": 4}, starts={"rod.q1": 0.5}, settle=True)
+    angle = brentq(lambda q: 20.0 * q - 4 * G * math.sin(q), 0.1, 3.0, xtol=1e-15, rtol=1e-15)
+    assert bent["rod.q1"] == pytest.approx(angle, rel=1e-12) and bent.stable
+    upright = column().equilibrium(parameters={"m": 4})
+    assert upright["rod.q1"] == 0.0 and upright.stable is False
+
+
+def test_a_bead_on_a_turning_hoop() -> None:
+    """cos θ = g/(Ω² R); the hoop's angle is cyclic, and turns."""
+    op = hoop().trim(parameters={"W": 8.0}, starts={"bead.q1": 1.0})
+    assert math.cos(op["bead.q1"]) == pytest.approx(G / (64 * 0.4), rel=1e-12)
+    assert op.cyclic == {"ring.q1": 8.0} and op.stable
+
+
+def test_steady_precession_of_a_top() -> None:
+    """A cos θ Ω² − C ω₃ Ω + m g l = 0 about the pivot, with ω₃ = spin + Ω cos θ (Goldstein, section 5.7)."""
+    tilt, spin = 0.5, 200.0
+    across, along, weight = 4e-4 + 0.5 * 0.06**2, 6e-4, 0.5 * G * 0.06
+    slow, fast = np.sort(np.roots([(along - across) * math.cos(tilt), along * spin, -weight]))
+    for root, start in ((slow, 1.0), (fast, 100.0)):
+        op = top().trim(fixed={"top.q2": tilt}, rates={"top.q3": spin}, starts={"top.u1": start})
+        assert op.cyclic["top.q1"] == pytest.approx(root, rel=1e-10)
+        assert op.cyclic["top.q3"] == pytest.approx(spin, rel=1e-14)
+        assert set(op.cyclic) == {"top.q1", "top.q3"} and op.stable
+
+
+@cache
+def disc() -> Model:
+    return rolling_disc.system().derive().compile()
+
+
+def test_a_disc_rolls_in_a_circle() -> None:
+    """Spin by the balance of moments about the contact point; and a run stays there."""
+    op = disc().trim(fixed={"lean.q1": 0.3, "heading.u3": -2.0}, starts={"disc.u1": 5.0})
+    assert op["disc.u1"] == pytest.approx(rolling_disc.steady_spin(0.3, -2.0), rel=1e-12)
+    assert set(op.cyclic) == {"heading.q1", "heading.q2", "heading.q3", "disc.q1"}
+    run = disc().simulate(2.0, initial=op, sample=0.1)
+    assert np.max(np.abs(run["lean.q1"] - 0.3)) < 1e-9
+
+
+def test_a_dependent_speed_is_prescribed() -> None:
+    """heading.u1 = R spin follows from rolling."""
+    op = disc().trim(fixed={"lean.q1": 0.3, "heading.u1": 1.0}, starts={"heading.u3": -2.0, "disc.u1": 8.0})
+    assert op["disc.u1"] == pytest.approx(10.0, rel=1e-12)
+    assert rolling_disc.steady_spin(0.3, op["heading.u3"]) == pytest.approx(10.0, rel=1e-11)
+
+
+def test_an_upright_disc_is_steady_at_any_speed() -> None:
+    op = disc().trim(fixed={"lean.q1": 0.0, "heading.u3": 0.0}, starts={"disc.u1": 30.0})
+    assert op["disc.u1"] == 30.0 and op.stable
+    assert any("disc.u1" in note for note in op.notes)
+
+
+def test_a_circular_orbit() -> None:
+    """φ̇² r³ = μ, in polar coordinates and kilometres of a real orbit."""
+    s = arm.System("orbit")
+    mu = 3.986004418e14
+    turn = s.body("turn", joint=arm.Revolute("z"), mass=0, inertia=0)
+    craft = s.body("craft", turn, arm.Prismatic("x"), mass=1000, inertia=0)
+    s.force("gravity", f"-{mu}*1000/craft.q1^2", turn.x, at=craft.com)
+    op = s.derive().compile().trim(fixed={"craft.q1": 7e6}, starts={"turn.u1": 1e-4})
+    assert op["turn.u1"] == pytest.approx(math.sqrt(mu / 7e6**3), rel=1e-12)
+    assert op.cyclic["turn.q1"] == op["turn.u1"] and op["craft.u1"] == 0.0
+    assert op.stable  # marginally: epicycles at the orbital rate
+    assert abs(op.eigenvalues.imag).max() == pytest.approx(op["turn.u1"], rel=1e-9)
+
+
+def test_a_loop_at_rest() -> None:
+    """−k θ = m g a cos θ of a parallelogram, whose coupler keeps level."""
+    op = parallelogram().equilibrium()
+    angle = brentq(lambda q: 12.0 * q + 2 * G * 0.3 * math.cos(q), -1.5, 0.0, xtol=1e-15, rtol=1e-15)
+    assert op["left.q1"] == pytest.approx(angle, rel=1e-12)
+    assert op["coupler.q1"] == pytest.approx(-angle, rel=1e-12)
+    assert op["right.q1"] == pytest.approx(angle, rel=1e-12)
+    w2 = (12.0 - 2 * G * 0.3 * math.sin(angle)) / (2 * 0.3**2)
+    assert len(op.eigenvalues) == 2  # of one freedom, whatever the number of coordinates
+    assert abs(op.eigenvalues[0]) == pytest.approx(math.sqrt(w2), rel=1e-10)
+
+
+def test_a_governor_turns_steadily() -> None:
+    """cos θ = (1 + M/m) g/(L Ω²) for two balls with links of one length."""
+    model = governor().derive().compile()
+    op = model.trim(parameters={"W": 12.0}, settle=True)
+    assert op["left.q1"] == pytest.approx(math.acos(2.5 * 9.81 / (0.3 * 144)), rel=1e-9)
+    assert op.cyclic == {"spindle.q1": 12.0} and op.stable
+
+
+def test_an_integral_controller_holds_its_target() -> None:
+    """States of the user's own: the motor carries the weight, the integral what the gain does not."""
+    op = integral_control.system().derive().compile().equilibrium()
+    weight = (2 * 0.4 + 3 * 0.8) * 9.81 * math.cos(math.radians(30))
+    assert op["beam.q1"] == pytest.approx(math.radians(30), **TIGHT)
+    assert op["motor"] == pytest.approx(weight, rel=1e-12)
+    assert op["error"] == pytest.approx(weight / 300, rel=1e-12) and op.stable
+
+
+def test_euler_parameters_at_rest() -> None:
+    """A body on a ball joint hangs down from wherever it starts; about the vertical nothing decides."""
+    s = arm.System("bell")
+    bell = s.body("bell", joint=arm.Spherical(), com=(0, 0, -0.4), mass=3, inertia=(0.1, 0.1, 0.05))
+    s.gravity(G, -s.ground.z)
+    s.output("cosine", arm.dot(bell.z, s.ground.z))
+    model = s.derive().compile()
+    op = model.equilibrium(starts={"bell.q1": 0.8, "bell.q2": 0.4, "bell.q3": -0.2}, settle=True)
+    assert op.outputs["cosine"] == pytest.approx(1.0, abs=1e-14)
+    assert sum(op[f"bell.q{i}"] ** 2 for i in range(1, 5)) == pytest.approx(1.0, **TIGHT)
+    assert len(op.eigenvalues) == 6 and op.stable
+
+
+def test_points_start_runs_and_batches() -> None:
+    op = pendulum().equilibrium(fixed={"bob.q1": 30}, inputs=["torque"])
+    run = pendulum().simulate(1.0, initial=op, parameters=op.parameters, sample=0.5)
+    assert np.allclose(run["bob.q1"], 30.0, rtol=1e-10, atol=0)
+    torques = {"torque": np.array([op.inputs["torque"], 0.0])}
+    batch = pendulum().simulate_batch(
+        1.0, step=0.01, initial=op, parameters=torques, metrics=["final(bob.q1)"]
+    )
+    final = batch["final(bob.q1)"]
+    assert final[0] == pytest.approx(30.0, rel=1e-9) and abs(final[1]) < 29
+
+
+def test_the_table_names_what_was_fixed_and_found() -> None:
+    op = disc().trim(fixed={"lean.q1": 0.3, "heading.u3": -2.0}, starts={"disc.u1": 5.0})
+    text = str(op)
+    for words in ("marginally stable", "fixed", "found", "cyclic, rate", "rate of lean.u1", "rad/s2"):
+        assert words in text
+    assert "<table>" in op._repr_html_() and "rate of lean.u1" in op._repr_html_()
