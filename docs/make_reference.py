@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import armillary
+from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
 from armillary.mechanics.formalisms.contribution import Contribution
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.cost import Operations
@@ -34,6 +35,7 @@ GROUPS = {
     "armillary.model.body": "Description",
     "armillary.model.joints": "Joints",
     "armillary.model.motion": "Motion of points and bodies",
+    "armillary.model.quantities.jacobian": "Motion of points and bodies",
     "armillary.model.loads.laws": "Contact and friction",
     "armillary.model.flexible": "Flexible parts",
     "armillary.model.space": "Spacecraft",
@@ -67,6 +69,8 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (Equations, "Made by `System.derive`.", ()),
     (MomentumEquations, 'Made by `System.derive("momentum")`; all that `Equations` has, and:', ()),
     (Contribution, "Found in `Equations.contributions`.", ()),
+    (ExpressionMatrix, "Found in `Equations.mass_matrix` and `Equations.input_map`; made by `jacobian`.", ()),
+    (ExpressionVector, "Found in `Equations.forcing` and its parts.", ()),
     (Operations, "Found in `Equations.operations`.", ()),
     (
         Model,

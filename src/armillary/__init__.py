@@ -103,6 +103,7 @@ if TYPE_CHECKING:
     from armillary.model.flexible.parts.beam import Beam
     from armillary.model.flexible.parts.plate import Plate
     from armillary.model.flexible.parts.section import Section
+    from armillary.model.quantities.jacobian import jacobian
     from armillary.model.space.panels import panels
     from armillary.results import Run, load_run, plot
     from armillary.run_files.execute import run
@@ -146,6 +147,7 @@ _LATER = {
     "Triangular": ("armillary.studies.sampling", "Triangular"),
     "Uniform": ("armillary.studies.sampling", "Uniform"),
     "fit": ("armillary.analysis.fit", "fit"),
+    "jacobian": ("armillary.model.quantities.jacobian", "jacobian"),
     "load_run": ("armillary.results", "load_run"),
     "load_sweep": ("armillary.analysis.kinematics.result", "load_sweep"),
     "open_study": ("armillary.studies", "open_study"),
@@ -242,6 +244,7 @@ __all__ = [
     "fmu",
     "friction_force",
     "hypot",
+    "jacobian",
     "latex",
     "load",
     "load_run",

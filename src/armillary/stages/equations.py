@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 from armillary.program import equations as derived
 from armillary.program.formalisms import free_speeds, momentum, redundant
 from armillary.program.sensitivities import equations as sensitivity
+from armillary.stages.pieces import EquationPieces
 
 if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
     from armillary.stages.model import ConvertedModel, Model, MomentumModel, RedundantModel, SensitiveModel
 
 
-class Equations(derived.DerivedEquations):
+class Equations(EquationPieces, derived.DerivedEquations):
     """The derived equations of a system, as a program."""
 
     def compile(self, backend: str = "llvm") -> Model:

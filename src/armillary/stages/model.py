@@ -13,6 +13,7 @@ from armillary.runtime.models import compiled, compiling, converted
 from armillary.runtime.models import redundant as redundant_models
 from armillary.runtime.models import sensitive as sensitive_models
 from armillary.settings import RunSettings
+from armillary.stages.pieces import ModelPieces
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     )
 
 
-class Model(compiled.CompiledModel):
+class Model(ModelPieces, compiled.CompiledModel):
     """One system's equations as machine code, freed with this object."""
 
     equations: Equations

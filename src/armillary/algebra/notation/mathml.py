@@ -79,9 +79,9 @@ class _MathMl(Notation):
 _MATHML = _MathMl()
 
 
-def mathml(expression: Any) -> str:
-    """The inside of a ``<math>`` element."""
-    return _MATHML.typeset(expression)
+def mathml(expression: Any, limit: int | None = None) -> str:
+    """The inside of a ``<math>`` element; empty if longer than ``limit`` characters."""
+    return _MATHML.typeset(expression, limit)
 
 
 def name_mathml(name: str) -> str:

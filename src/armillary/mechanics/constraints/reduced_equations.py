@@ -28,7 +28,6 @@ def reduced_equations(
     independent = [k for k in sorted(equations.force) if k not in factors]
     columns = _products(equations, factors, independent)
     matrix: dict[tuple[int, int], Any] = {}
-    force: dict[int, Any] = {}
     for position, r in enumerate(independent):
         mine = [(d, a[r]) for d, a in factors.items() if not is_zero(a.get(r, 0))]
         for s in independent[position:]:
@@ -37,11 +36,20 @@ def reduced_equations(
                 value = plus(value, times(a, columns[d].get(s, 0)))
             if not is_zero(value):
                 matrix[r, s] = fn.named(value, f"R_{r + 1}_{s + 1}")
-        value = equations.force[r]
-        for d, a in mine:
-            value = plus(value, times(a, equations.force[d]))
-        force[r] = fn.named(value, f"g_{r + 1}")
-    return ImplicitEquations(matrix, force, equations.names)
+    return ImplicitEquations(matrix, reduced_forces(equations.force, factors), equations.names)
+
+
+def reduced_forces(force: Mapping[int, Any], factors: Mapping[int, Mapping[int, Any]]) -> dict[int, Any]:
+    """Aᵀ f: generalised forces of the independent speeds."""
+    if not factors:
+        return dict(force)
+    found: dict[int, Any] = {}
+    for r in (k for k in sorted(force) if k not in factors):
+        value = force[r]
+        for d, a in factors.items():
+            value = plus(value, times(a.get(r, 0), force[d]))
+        found[r] = fn.named(value, f"g_{r + 1}")
+    return found
 
 
 def dependent_rates(

@@ -98,12 +98,7 @@ def reduce_system(system: Description, plain: Undimensioned, configuration: Conf
     dependents = {system.speeds[d]: value for d, value in elimination.speeds(independent).items()}
     plain = plain.knowing({u: _expression(value) for u, value in dependents.items()})
     tree = build_tree(system, plain, given=given, split_free_bodies=split)
-    gained = corrections(tree)
-    right = remainders(system, elimination.kept, plain, given)
-    for i, row in enumerate(elimination.kept):
-        for j, a in row.coefficients.items():
-            right[i] = plus(right[i], times(a, gained.get(j, 0)))
-    right = [fn.named(g, f"gamma_{i + 1}") for i, g in enumerate(right)]
+    right = acceleration_remainders(system, tree, elimination, plain, given)
     free = tree
     tree = tree.with_dependent_rates(elimination.solve(right, "c"))
     quality = reduce(fn.minimum, elimination.qualities) if elimination.qualities else None
@@ -124,6 +119,22 @@ def reduce_system(system: Description, plain: Undimensioned, configuration: Conf
         pivots=tuple(elimination.pivots),
         sizes=motion_sizes(system, found, sample),
     )
+
+
+def acceleration_remainders(
+    system: Description,
+    tree: Tree,
+    elimination: Elimination,
+    plain: Undimensioned,
+    given: Mapping[Expr, Prescription],
+) -> list[Any]:
+    """γ of the kept rows, for the unknowns of a tree's equations: Σ J x + γ = 0."""
+    gained = corrections(tree)
+    right = remainders(system, elimination.kept, plain, given)
+    for i, row in enumerate(elimination.kept):
+        for j, a in row.coefficients.items():
+            right[i] = plus(right[i], times(a, gained.get(j, 0)))
+    return [fn.named(g, f"gamma_{i + 1}") for i, g in enumerate(right)]
 
 
 def with_given(

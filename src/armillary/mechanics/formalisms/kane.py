@@ -31,12 +31,12 @@ from armillary.mechanics.tree.uncouple import ImplicitEquations
 def implicit_equations(tree: Tree, applied: AppliedLoads) -> ImplicitEquations:
     """Mass matrix and force array of a tree under loads."""
     matrix = mass_matrix(tree)
-    force = _force_array(tree, applied)
+    force = force_array(tree, applied)
     names = {d.index: d.name for link in tree.links for d in link.degrees if not d.prescribed}
     return ImplicitEquations(matrix, force, names)
 
 
-def _force_array(tree: Tree, applied: AppliedLoads) -> dict[int, Any]:
+def force_array(tree: Tree, applied: AppliedLoads) -> dict[int, Any]:
     """f_r: applied generalised forces less the inertia forces of the acceleration remainders."""
     passed = accumulated_wrenches(tree, net_wrenches(tree, applied))
     force = modal_forces(tree, applied)

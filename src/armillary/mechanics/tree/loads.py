@@ -8,7 +8,7 @@ wrenches of their links, where the recursions pass anyway.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,10 +45,21 @@ def applied_loads(
     system: Description, tree: Tree, plain: Undimensioned | None = None, *, whole: bool = False
 ) -> AppliedLoads:
     """All loads of a system on its tree; ``whole`` as wrenches on every body that they touch."""
+    plain = plain or Undimensioned()
+    found = loads_on_tree(all_loads(system), tree, plain, whole=whole)
+    for speed, value in modal_forces(system).items():
+        index = system.speeds.index(speed)
+        found.forces[index] = plus(found.forces.get(index, 0), plain(value))
+    return found
+
+
+def loads_on_tree(
+    loads: Iterable[Load], tree: Tree, plain: Undimensioned, *, whole: bool = False
+) -> AppliedLoads:
+    """Some loads on a tree."""
     wrenches: dict[int, Wrench] = {}
     forces: dict[int, Any] = {}
-    plain = plain or Undimensioned()
-    for load in all_loads(system):
+    for load in loads:
         first = _end(load, load.body, tree, 1, plain)
         if load.reaction_body is None or tree.placements[load.reaction_body.name].link < 0:
             _add_wrench(wrenches, *first)
@@ -59,9 +70,6 @@ def applied_loads(
         else:
             _add_wrench(wrenches, *first)
             _add_wrench(wrenches, *second)
-    for speed, value in modal_forces(system).items():
-        index = system.speeds.index(speed)
-        forces[index] = plus(forces.get(index, 0), plain(value))
     return AppliedLoads(wrenches, forces)
 
 

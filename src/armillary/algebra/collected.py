@@ -1,0 +1,268 @@
+"""Expressions written out as in a textbook: multiplied out, with the fewest products of sines and cosines.
+
+An expression becomes a polynomial, Σ c Π a^n, whose atoms a are symbols, sines and cosines of single angles
+and whatever else cannot be multiplied out. Of three ways to write it the one with the fewest factors is kept:
+
+    sin² x = 1 − cos² x,     cos² x = 1 − sin² x,
+    or products as sums,     cos x cos y = ½ cos(x + y) + ½ cos(x − y)
+
+and its terms are collected by their sines and cosines. For small systems: many terms are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import product
+
+from armillary.algebra import functions as fn
+from armillary.algebra.expression import ZERO, Expr, number, power, total
+from armillary.algebra.walk import operands_first, product_of, rebuild
+
+Monomial = frozenset[tuple[Expr, float]]
+Polynomial = dict[Monomial, float]
+
+_ONE: Monomial = frozenset()
+_NOISE = 1e-13  # of the largest coefficient of a polynomial: what is left of terms that cancel
+MOST_TERMS = 120
+
+
+class TooLong(Exception):
+    """A polynomial of too many terms to be read."""
+
+
+def collected(roots: Iterable[Expr]) -> list[Expr] | None:
+    """The roots written out, each in the shortest way; None where one has too many terms to be read."""
+    try:
+        return [_shortest(p) for p in _polynomials(list(roots))]
+    except TooLong:
+        return None
+
+
+def _shortest(p: Polynomial) -> Expr:
+    ways = [_without_squares(p, "sin"), _without_squares(p, "cos"), _as_sums(p)]
+    return _grouped(min(ways, key=_length))
+
+
+def _length(p: Polynomial) -> tuple[int, int]:
+    return len(p), sum(len(m) for m in p)
+
+
+# ------------------------------------------------------------------------ from expressions to polynomials
+
+
+def _polynomials(roots: list[Expr]) -> list[Polynomial]:
+    found: dict[Expr, Polynomial] = {}
+    for node in operands_first(roots):
+        found[node] = _polynomial(node, found)
+    return [found[root] for root in roots]
+
+
+def _polynomial(node: Expr, known: Mapping[Expr, Polynomial]) -> Polynomial:
+    if node.kind == "number":
+        return {_ONE: float(node.data)} if node.data else {}
+    if node.kind == "let":
+        return known[node.args[0]]
+    if node.kind == "sum":
+        constant, coefficients = node.data
+        result: Polynomial = {_ONE: float(constant)} if constant else {}
+        for c, argument in zip(coefficients, node.args, strict=True):
+            _add(result, known[argument], c)
+        return _clean(result)
+    if node.kind == "product":
+        coefficient, exponents = node.data
+        result = {_ONE: float(coefficient)}
+        for argument, n in zip(node.args, exponents, strict=True):
+            result = _multiplied(result, _power(known[argument], argument, n))
+        return result
+    if node.kind == "call" and node.data in ("sin", "cos"):
+        return _of_sum(node.data, node.args[0])
+    if node.kind == "call":
+        return _atom(rebuild(node, [_grouped(known[a]) for a in node.args]))
+    return _atom(node)
+
+
+def _power(p: Polynomial, base: Expr, n: float) -> Polynomial:
+    if n == int(n) and n > 0:
+        result = p
+        for _ in range(int(n) - 1):
+            result = _multiplied(result, p)
+        return result
+    if len(p) == 1:
+        ((monomial, c),) = p.items()
+        if c > 0 and n == int(n):
+            return {frozenset((atom, m * n) for atom, m in monomial): c**n}
+    return _atom(_grouped(p), n)
+
+
+def _atom(node: Expr, n: float = 1) -> Polynomial:
+    if node.kind == "number":
+        return {_ONE: float(power(node, n).data)}
+    return {frozenset([(node, n)]): 1.0}
+
+
+def _of_sum(function: str, angle: Expr) -> Polynomial:
+    """sin or cos of c + Σ n x with whole numbers n, in sines and cosines of the x: parts of Π e^(i n x)."""
+    constant, parts = _angles(angle)
+    if not all(n == int(n) and abs(n) <= 4 for n in parts.values()):
+        constant, parts = 0.0, {angle: 1}
+    cosine: Polynomial = {_ONE: float(fn.cos(number(constant)).data)}
+    sine: Polynomial = {_ONE: float(fn.sin(number(constant)).data)} if constant else {}
+    for x, n in parts.items():
+        c, s = _atom(fn.cos(x)), _atom(fn.sin(x))
+        if n < 0:
+            s = {m: -k for m, k in s.items()}
+        for _ in range(int(abs(n))):
+            turned = _sum(_multiplied(cosine, c), _multiplied(sine, s), -1)
+            cosine, sine = turned, _sum(_multiplied(sine, c), _multiplied(cosine, s))
+    return cosine if function == "cos" else sine
+
+
+def _angles(angle: Expr) -> tuple[float, dict[Expr, float]]:
+    """(c, {x: n}) of an angle c + Σ n x."""
+    if angle.kind == "let":
+        return _angles(angle.args[0])
+    if angle.kind == "sum":
+        constant, coefficients = angle.data
+        return constant, dict(zip(angle.args, coefficients, strict=True))
+    if angle.kind == "product" and angle.data[1] == (1,):
+        return 0.0, {angle.args[0]: angle.data[0]}
+    return 0.0, {angle: 1}
+
+
+def _add(into: Polynomial, p: Polynomial, factor: float = 1.0) -> None:
+    for monomial, c in p.items():
+        into[monomial] = into.get(monomial, 0.0) + factor * c
+
+
+def _sum(p: Polynomial, q: Polynomial, factor: float = 1.0) -> Polynomial:
+    result = dict(p)
+    _add(result, q, factor)
+    return _clean(result)
+
+
+def _multiplied(p: Polynomial, q: Polynomial) -> Polynomial:
+    if len(p) * len(q) > MOST_TERMS**2:
+        raise TooLong
+    result: Polynomial = {}
+    for (a, x), (b, y) in product(p.items(), q.items()):
+        monomial = _times(a, b)
+        result[monomial] = result.get(monomial, 0.0) + x * y
+    return _clean(result)
+
+
+def _times(a: Monomial, b: Monomial) -> Monomial:
+    if not a or not b:
+        return a or b
+    powers = dict(a)
+    for atom, n in b:
+        powers[atom] = powers.get(atom, 0) + n
+    return frozenset((atom, n) for atom, n in powers.items() if n)
+
+
+def _clean(p: Polynomial) -> Polynomial:
+    if len(p) > 20 * MOST_TERMS:
+        raise TooLong
+    least = _NOISE * max(map(abs, p.values()), default=0.0)
+    return {monomial: c for monomial, c in p.items() if abs(c) > least}
+
+
+# ------------------------------------------------------------------------------ sines and cosines
+
+
+def _is_trig(atom: Expr) -> bool:
+    return atom.kind == "call" and atom.data in ("sin", "cos")
+
+
+def _without_squares(p: Polynomial, function: str) -> Polynomial:
+    """With every square of the function replaced by 1 − the other's square."""
+    other = fn.cos if function == "sin" else fn.sin
+    result = p
+    while True:
+        found: Polynomial = {}
+        changed = False
+        for monomial, c in result.items():
+            high = [(a, n) for a, n in monomial if a.kind == "call" and a.data == function and n >= 2]
+            if not high:
+                found[monomial] = found.get(monomial, 0.0) + c
+                continue
+            changed = True
+            atom, n = high[0]
+            rest = _times(monomial - {(atom, n)}, frozenset([(atom, n - 2)]) if n > 2 else _ONE)
+            found[rest] = found.get(rest, 0.0) + c
+            less = _times(rest, frozenset([(other(atom.args[0]), 2)]))
+            found[less] = found.get(less, 0.0) - c
+        result = _clean(found)
+        if not changed:
+            return result
+
+
+def _as_sums(p: Polynomial) -> Polynomial:
+    """With every product of sines and cosines as a sum of single ones, of sums of angles."""
+    result: Polynomial = {}
+    for monomial, c in p.items():
+        trig = [(a, int(n)) for a, n in monomial if _is_trig(a) and n == int(n) and n > 0]
+        rest = frozenset((a, n) for a, n in monomial if (a, n) not in trig)
+        waves: dict[tuple[str, frozenset[tuple[Expr, float]]], float] = {("cos", frozenset()): 1.0}
+        for atom, n in sorted(trig, key=lambda pair: str(pair[0])):
+            for _ in range(n):
+                waves = _modulated(waves, atom)
+        for (function, angles), k in waves.items():
+            if not angles:
+                if function == "cos":
+                    result[rest] = result.get(rest, 0.0) + c * k
+                continue
+            sign, angle = _signed_angle(angles)
+            node = fn.cos(angle) if function == "cos" else fn.sin(angle)
+            whole = _times(rest, frozenset([(node, 1)]))
+            result[whole] = result.get(whole, 0.0) + c * k * (sign if function == "sin" else 1)
+    return _clean(result)
+
+
+def _modulated(
+    waves: Mapping[tuple[str, frozenset[tuple[Expr, float]]], float], atom: Expr
+) -> dict[tuple[str, frozenset[tuple[Expr, float]]], float]:
+    """Waves times sin x or cos x.
+
+    cos A cos x = ½ cos(A+x) + ½ cos(A−x)        sin A cos x = ½ sin(A+x) + ½ sin(A−x)
+    cos A sin x = ½ sin(A+x) − ½ sin(A−x)        sin A sin x = ½ cos(A−x) − ½ cos(A+x)
+    """
+    result: dict[tuple[str, frozenset[tuple[Expr, float]]], float] = {}
+    by_sine = atom.data == "sin"
+    for (function, angles), k in waves.items():
+        new = {"cos": "sin", "sin": "cos"}[function] if by_sine else function
+        for direction in (1, -1):
+            sign = 1.0
+            if by_sine:
+                sign = direction if function == "cos" else -direction
+            moved = dict(angles)
+            x = atom.args[0]
+            moved[x] = moved.get(x, 0) + direction
+            key = new, frozenset((a, n) for a, n in moved.items() if n)
+            result[key] = result.get(key, 0.0) + 0.5 * k * sign
+    return result
+
+
+def _signed_angle(angles: frozenset[tuple[Expr, float]]) -> tuple[float, Expr]:
+    """(sign, angle) with the first angle by name positive."""
+    ordered = sorted(angles, key=lambda pair: str(pair[0]))
+    sign = 1.0 if ordered[0][1] > 0 else -1.0
+    return sign, total([(sign * n, x) for x, n in ordered])
+
+
+# ------------------------------------------------------------------------------ back to expressions
+
+
+def _grouped(p: Polynomial) -> Expr:
+    """Terms with the same sines and cosines together."""
+    if len(p) > MOST_TERMS:
+        raise TooLong
+    groups: dict[Monomial, list[tuple[float, Expr]]] = {}
+    for monomial, c in p.items():
+        trig = frozenset((a, n) for a, n in monomial if _is_trig(a))
+        groups.setdefault(trig, []).append((c, _product(monomial - trig)))
+    return total([(1, total(terms) * _product(trig)) for trig, terms in groups.items()]) if p else ZERO
+
+
+def _product(monomial: Monomial) -> Expr:
+    ordered = sorted(monomial, key=lambda pair: str(pair[0]))
+    return product_of([number(1), *(power(atom, n) for atom, n in ordered)])

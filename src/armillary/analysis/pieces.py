@@ -1,0 +1,128 @@
+"""The pieces of the equations of motion as compiled functions of time, coordinates and speeds.
+
+Each function is compiled when it is first called. Coordinates, speeds and states are those of Kane's
+equations, in the model's own units, whatever the states of the formalism: one place each, or rows of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from armillary.algebra.arguments import reals
+from armillary.algebra.expression import Expr
+from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
+from armillary.errors import ArmillaryError
+from armillary.model.quantities import energy, mass_properties
+from armillary.program.equations import DerivedEquations
+from armillary.program.pieces.pieces import Pieces, kane_states
+from armillary.runtime.models.functions import ModelFunctions
+from armillary.runtime.start.initial import initial_states
+
+# What a description gives as expressions: energies, and vectors along the ground's axes.
+QUANTITIES: dict[str, Callable[..., Any]] = {
+    "kinetic_energy": energy.kinetic_energy,
+    "potential_energy": energy.potential_energy,
+    "strain_energy": energy.strain_energy,
+    "total_energy": energy.total_energy,
+    "momentum": energy.momentum,
+    "angular_momentum": energy.angular_momentum,
+    "mass_centre": mass_properties.mass_centre,
+}
+
+
+class Place(NamedTuple):
+    """Where pieces are evaluated: one place, or arrays with a leading axis."""
+
+    t: Any
+    q: Any
+    u: Any = None  # at rest where left out
+    parameters: Mapping[str, Any] | None = None
+    memory: Any = None
+    states: Any = None  # of the user's own; their initial values where left out
+
+
+class PieceFunctions:
+    """Functions of the pieces of one model's equations, compiled one by one."""
+
+    def __init__(self, equations: DerivedEquations, pieces: Pieces) -> None:
+        self.pieces = pieces
+        self._base = kane_states(equations, pieces)
+        self._functions: dict[Any, tuple[ModelFunctions, tuple[int, ...]]] = {}
+
+    def matrix(self, name: str, at: Place) -> np.ndarray:
+        """A piece that is a vector or matrix, by its name among those of the equations."""
+        return self._values(name, lambda: _flat(getattr(self.pieces, name)), at)
+
+    def jacobian(self, of: Any, axes: Any, at: Place) -> np.ndarray:
+        """The Jacobian of a point or body."""
+        return self._values((of, axes), lambda: _flat(self.pieces.jacobian(of, axes)), at)
+
+    def loads(self, at: Place) -> dict[str, np.ndarray]:
+        """Generalised forces of each load by name."""
+        forces = self.pieces.load_forces
+        shape = (len(forces), len(self.pieces.speeds))
+        rows = self._values("loads", lambda: ([e for v in forces.values() for e in v], shape), at)
+        return {name: rows[..., i, :] for i, name in enumerate(forces)}
+
+    def quantity(self, name: str, at: Place) -> Any:
+        """An energy, or a vector along the ground's axes, of ``QUANTITIES``."""
+
+        def made() -> tuple[list[Expr], tuple[int, ...]]:
+            parts = self.pieces.quantity(QUANTITIES[name](self.pieces.system))
+            return parts, (3,) if len(parts) == 3 else ()
+
+        found = self._values(name, made, at)
+        return found if found.ndim else float(found)
+
+    def _values(
+        self, key: Any, made: Callable[[], tuple[list[Expr], tuple[int, ...]]], at: Place
+    ) -> np.ndarray:
+        if key not in self._functions:
+            expressions, shape = made()
+            self._functions[key] = ModelFunctions(self._base, {"piece": expressions}), shape
+        compiled, shape = self._functions[key]
+        state, memory = self._state(at), self._memory(at)
+        times, given = reals(at.t, "t"), (at.parameters or {}).values()
+        several = (times.ndim, *(np.ndim(v) for v in given))
+        if state.ndim > 1 or any(several) or (memory is not None and memory.ndim > 1):
+            found = compiled.rows("piece", times, state, at.parameters, memory=memory)
+        else:
+            found = compiled("piece", float(times), state, at.parameters, memory=memory)
+        return found.reshape((*found.shape[:-1], *shape))
+
+    def _memory(self, at: Place) -> np.ndarray | None:
+        if at.memory is None:
+            return None
+        return _rows(at.memory, len(self._base.targets.memory), "memories")
+
+    def _state(self, at: Place) -> np.ndarray:
+        targets = self._base.targets
+        q = _rows(at.q, len(targets.coordinates), "coordinates")
+        u = np.zeros(len(targets.speeds)) if at.u is None else _rows(at.u, len(targets.speeds), "speeds")
+        z = initial_states(self._base, None) if at.states is None else at.states
+        parts = [q, u, _rows(z, len(targets.states), "states")]
+        counts = {len(part) for part in parts if part.ndim == 2}
+        if len(counts) > 1:
+            raise ArmillaryError(f"arrays of {sorted(counts)} rows were given together; give each as many")
+        shape = (counts.pop(),) if counts else ()
+        return np.concatenate([np.broadcast_to(x, (*shape, x.shape[-1])) for x in parts], axis=-1)
+
+
+def _rows(values: Any, length: int, what: str) -> np.ndarray:
+    """So many numbers, or rows of them."""
+    found = reals(values, what)
+    if found.ndim not in (1, 2) or found.shape[-1] != length:
+        raise ArmillaryError(
+            f"{length} {what} are needed, or rows of so many, not an array of shape {found.shape}"
+        )
+    return found
+
+
+def _flat(array: ExpressionVector | ExpressionMatrix) -> tuple[list[Expr], tuple[int, ...]]:
+    """All elements in order, and the shape."""
+    if isinstance(array, ExpressionVector):
+        return list(array), (len(array),)
+    return [e for row in array for e in row], array.shape

@@ -1,0 +1,225 @@
+"""The verbs of equations and models that give the equations of motion in pieces, M u̇ = f."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
+    from armillary.analysis.pieces import PieceFunctions, Place
+    from armillary.model.body import Body, Point
+    from armillary.program.equations import DerivedEquations
+    from armillary.program.pieces.pieces import Pieces
+
+
+class EquationPieces:
+    """Pieces of derived equations as expressions, with names of rows: those of the independent speeds."""
+
+    @cached_property
+    def _pieces(self) -> Pieces:
+        from armillary.program.pieces.pieces import pieces_of
+
+        return pieces_of(cast("DerivedEquations", self))
+
+    @property
+    def mass_matrix(self) -> ExpressionMatrix:
+        """M of Kane's equations in the independent speeds, M u̇ = f, whatever the formalism."""
+        return self._pieces.mass_matrix
+
+    @property
+    def forcing(self) -> ExpressionVector:
+        """f of M u̇ = f: −c + g + elastic forces + Σ forces of loads."""
+        return self._pieces.forcing
+
+    @property
+    def coriolis(self) -> ExpressionVector:
+        """c of M u̇ + c = Q: terms of velocities, and of given accelerations."""
+        return self._pieces.coriolis
+
+    @property
+    def gravity_forces(self) -> ExpressionVector:
+        """g, generalised forces of gravity that acts uniformly on all bodies."""
+        return self._pieces.gravity_forces
+
+    @property
+    def elastic_forces(self) -> ExpressionVector:
+        """Generalised forces of stiffness and damping of flexible bodies."""
+        return self._pieces.elastic_forces
+
+    @property
+    def load_forces(self) -> dict[str, ExpressionVector]:
+        """Generalised forces of each load by its name."""
+        return self._pieces.load_forces
+
+    @property
+    def input_map(self) -> ExpressionMatrix:
+        """B of f = f₀ + B w for the declared inputs w (``s.input``), which must enter linearly."""
+        return self._pieces.input_map
+
+    def jacobian(self, of: Point | Body | str, axes: Body | str | None = None) -> ExpressionMatrix:
+        """The Jacobian of a point's velocity by the independent speeds, along the axes of the ground or of
+        ``axes``; of a body that of its origin, then that of its angular velocity.
+        """
+        return self._pieces.jacobian(of, axes)
+
+
+class ModelPieces:
+    """Pieces of a model's equations as compiled functions.
+
+    All take one place or rows of them: t, coordinates q and independent speeds u by the names of the pieces
+    (``model.equations.mass_matrix.rows``), in the model's own units; ``parameters`` may be arrays. Memory and
+    ``states`` of the user's own that are left out have their initial values.
+    """
+
+    @cached_property
+    def _piece_functions(self) -> PieceFunctions:
+        from armillary.analysis.pieces import PieceFunctions
+
+        equations: Any = self.equations  # type: ignore[attr-defined]
+        return PieceFunctions(equations, equations._pieces)
+
+    def mass_matrix(
+        self,
+        t: Any,
+        q: Any,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        memory: Any = None,
+        states: Any = None,
+    ) -> np.ndarray:
+        """M of M u̇ = f."""
+        return self._piece_functions.matrix("mass_matrix", _place(t, q, None, parameters, memory, states))
+
+    def forcing(
+        self,
+        t: Any,
+        q: Any,
+        u: Any,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        memory: Any = None,
+        states: Any = None,
+    ) -> np.ndarray:
+        """f of M u̇ = f."""
+        return self._piece_functions.matrix("forcing", _place(t, q, u, parameters, memory, states))
+
+    def coriolis(
+        self,
+        t: Any,
+        q: Any,
+        u: Any,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        memory: Any = None,
+        states: Any = None,
+    ) -> np.ndarray:
+        """c of M u̇ + c = Q: terms of velocities, and of given accelerations."""
+        return self._piece_functions.matrix("coriolis", _place(t, q, u, parameters, memory, states))
+
+    def gravity_forces(
+        self,
+        t: Any,
+        q: Any,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        memory: Any = None,
+        states: Any = None,
+    ) -> np.ndarray:
+        """Generalised forces of gravity that acts uniformly on all bodies."""
+        return self._piece_functions.matrix("gravity_forces", _place(t, q, None, parameters, memory, states))
+
+    def elastic_forces(
+        self,
+        t: Any,
+        q: Any,
+        u: Any,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        memory: Any = None,
+        states: Any = None,
+    ) -> np.ndarray:
+        """Generalised forces of stiffness and damping of flexible bodies."""
+        return self._piece_functions.matrix("elastic_forces", _place(t, q, u, parameters, memory, states))
+
+    def load_forces(
+        self,
+        t: Any,
+        q: Any,
+        u: Any,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        memory: Any = None,
+        states: Any = None,
+    ) -> dict[str, np.ndarray]:
+        """Generalised forces of each load by its name."""
+        return self._piece_functions.loads(_place(t, q, u, parameters, memory, states))
+
+    def input_map(
+        self,
+        t: Any,
+        q: Any,
+        u: Any = None,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        memory: Any = None,
+        states: Any = None,
+    ) -> np.ndarray:
+        """B of f = f₀ + B w for the declared inputs w."""
+        return self._piece_functions.matrix("input_map", _place(t, q, u, parameters, memory, states))
+
+    def jacobian(
+        self,
+        of: Point | Body | str,
+        t: Any,
+        q: Any,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        axes: Body | str | None = None,
+    ) -> np.ndarray:
+        """The Jacobian of a point or body by the independent speeds; see ``Equations.jacobian``."""
+        return self._piece_functions.jacobian(of, axes, _place(t, q, None, parameters))
+
+    def kinetic_energy(self, t: Any, q: Any, u: Any, parameters: Mapping[str, Any] | None = None) -> Any:
+        """Kinetic energy of all bodies."""
+        return self._piece_functions.quantity("kinetic_energy", _place(t, q, u, parameters))
+
+    def potential_energy(self, t: Any, q: Any, parameters: Mapping[str, Any] | None = None) -> Any:
+        """Potential energy of gravity."""
+        return self._piece_functions.quantity("potential_energy", _place(t, q, None, parameters))
+
+    def strain_energy(self, t: Any, q: Any, parameters: Mapping[str, Any] | None = None) -> Any:
+        """Strain energy of flexible bodies."""
+        return self._piece_functions.quantity("strain_energy", _place(t, q, None, parameters))
+
+    def total_energy(self, t: Any, q: Any, u: Any, parameters: Mapping[str, Any] | None = None) -> Any:
+        """The sum of kinetic, potential and strain energy."""
+        return self._piece_functions.quantity("total_energy", _place(t, q, u, parameters))
+
+    def momentum(self, t: Any, q: Any, u: Any, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
+        """Linear momentum, along the ground's axes."""
+        found = self._piece_functions.quantity("momentum", _place(t, q, u, parameters))
+        return cast("np.ndarray", found)
+
+    def angular_momentum(
+        self, t: Any, q: Any, u: Any, parameters: Mapping[str, Any] | None = None
+    ) -> np.ndarray:
+        """Angular momentum about the ground's origin, along the ground's axes."""
+        return cast(
+            "np.ndarray", self._piece_functions.quantity("angular_momentum", _place(t, q, u, parameters))
+        )
+
+    def mass_centre(self, t: Any, q: Any, parameters: Mapping[str, Any] | None = None) -> np.ndarray:
+        """Place of the mass centre of all bodies, along the ground's axes."""
+        return cast(
+            "np.ndarray", self._piece_functions.quantity("mass_centre", _place(t, q, None, parameters))
+        )
+
+
+def _place(*where: Any) -> Place:
+    from armillary.analysis.pieces import Place
+
+    return Place(*where)
