@@ -53,6 +53,7 @@ GROUPS = {
     "armillary.files.robots": "Models and runs in files",
     "armillary.files.fmu": "Models and runs in files",
     "armillary.run_files": "Models and runs in files",
+    "armillary.runtime.inputs": "Inputs over time",
     "armillary.results": "Results",
     "armillary.analysis": "Sensitivities and fits",
     "armillary.ensembles": "Ensembles",
@@ -98,7 +99,7 @@ INTERNAL = {
     "place_at_start", "inside", "ends_a_leg", "run_functions", "run_with", "second_half",
     "mass_centre_starts",
     "all_gravities", "all_loads", "modal_forces", "composites", "felt", "further_states", "along", "in_mode",
-    "start_tail", "refused", "may_refuse",
+    "start_tail", "refused", "may_refuse", "driven", "driven_inputs",
 }  # fmt: skip
 EXAMPLES_HEAD = """# Examples
 

@@ -107,6 +107,7 @@ if TYPE_CHECKING:
     from armillary.model.space.panels import panels
     from armillary.results import Run, load_run, plot
     from armillary.run_files.execute import run
+    from armillary.runtime.inputs.signal import Signal
     from armillary.studies import Study, open_study
     from armillary.studies.sampling import (
         Choice,
@@ -142,6 +143,7 @@ _LATER = {
     "Run": ("armillary.results", "Run"),
     "Section": ("armillary.model.flexible.parts.section", "Section"),
     "Sensitivities": ("armillary.analysis.sensitivities", "Sensitivities"),
+    "Signal": ("armillary.runtime.inputs.signal", "Signal"),
     "Study": ("armillary.studies", "Study"),
     "Sweep": ("armillary.analysis.kinematics.result", "Sweep"),
     "Triangular": ("armillary.studies.sampling", "Triangular"),
@@ -204,6 +206,7 @@ __all__ = [
     "Run",
     "Section",
     "Sensitivities",
+    "Signal",
     "SimulationError",
     "SmoothFriction",
     "Spherical",

@@ -220,6 +220,7 @@ class RunOptions(StepOptions, total=False):
     initial: Mapping[str, float] | Sequence[float] | None
     parameters: Mapping[str, Any] | None
     memory: Mapping[str, float] | None
+    inputs: Any
     t0: float
     sample: float | Sequence[float] | None
     progress: bool | Callable[[float], None]

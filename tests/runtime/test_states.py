@@ -302,7 +302,7 @@ def made(words) -> None:
         (lambda s, b: s.parameter("z"), ModelError, "parameter 'z': the name is taken by a state already"),
         (lambda s, b: s.state("y", initial=np.inf), ModelError, "initial value of state 'y'"),
         (lambda s, b: s.constrain("b.q1 - z"), ModelError, "holds a state with a rate of its own"),
-        (lambda s, b: s.prescribe("b.q1", "z"), ModelError, "may depend on time and parameters only"),
+        (lambda s, b: s.prescribe("b.q1", "z"), ModelError, "may depend on time, parameters and inputs only"),
         (lambda s, b: s.output("z", 1), ModelError, "every run has a column of that name"),
     ],
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import os
+import re
 from collections.abc import Callable, Sequence
 from functools import cache as once
 from typing import Any, NamedTuple
@@ -18,14 +19,19 @@ LIBRARY_FUNCTIONS = (
 )
 
 _ready = False
+_ADDRESS = re.compile(r"inttoptr \(?i64 \d")
+
+
+def holds_addresses(text: str) -> bool:
+    """Whether code holds the address of something outside, which is another one in the next process."""
+    return "inttoptr" in text and _ADDRESS.search(text) is not None
 
 
 class Compiled:
     """Functions of one module, by name; freed with this object."""
 
     def __init__(self, text: str, *, level: int = 2, vectorise: bool = False) -> None:
-        # The address of a foreign function is another one in the next process.
-        name = "" if "inttoptr" in text else f"program {level} {vectorise} {text}"
+        name = "" if holds_addresses(text) else f"program {level} {vectorise} {text}"
         self._engine = engine(name, lambda: [text], level, Passes(1, straight=vectorise))
 
     def address(self, name: str) -> int:

@@ -16,10 +16,19 @@ from armillary.algebra.functions import cos, sin
 from armillary.llvm import vector_math
 from armillary.llvm.instructions import Instructions, Operand, ValueTypes, real
 from armillary.llvm.lookup import lookup_function
+from armillary.llvm.signals import signal_function
 from armillary.llvm.trigonometry import sine_cosine_function
 from armillary.program.program import Section
 
 Place = tuple[str, int]  # an array and the place in it
+
+
+@dataclass(frozen=True)
+class Driven:
+    """The place of an input over time: the place in the memory that holds the address of its data."""
+
+    index: int
+
 
 GROUP = 4  # angles taken together: with 8, vectors of 512 bits slowed a chain of eight by 40 %
 
@@ -129,11 +138,21 @@ class Writer(Instructions):
             found = self.number(float(node.data))
         elif node in self.places:
             place = self.places[node]
-            found = place if isinstance(place, str) else self.load(*place)
+            if isinstance(place, Driven):
+                found = self.driven(place.index)
+            else:
+                found = place if isinstance(place, str) else self.load(*place)
         else:
             found = self.load("work", self.crossing[node])
         self.values[node] = found
         return found
+
+    def driven(self, index: int) -> str:
+        """An input over time: its memory holds the address of its data."""
+        lanes = self.module.lanes
+        self.module.need("signal", lambda: signal_function(lanes))
+        name, place = "signal" if lanes == 1 else "signals", self.load("memory", index)
+        return self.emit(f"call {self.real} @{name}({self.real} %t, {self.real} {place})")
 
     def load(self, array: str, index: int) -> str:
         return self.emit(f"load {self.real}, ptr {self.element(array, index)}, align 8")
@@ -149,9 +168,16 @@ class Writer(Instructions):
 
     def results(self, section: Section, outs: Sequence[Place], only: Sequence[int] | None = None) -> None:
         chosen = range(len(section.results)) if only is None else only
-        values = [(self.value(section.results[i]), outs[i]) for i in chosen]
+        values = [(self.result(section, i), outs[i]) for i in chosen]
         for value, place in values:
             self.store(value, *place)
+
+    def result(self, section: Section, i: int) -> str:
+        """The value of a result. Sections that renew the memory keep the address of an input's data."""
+        place = self.places.get(section.results[i])
+        if isinstance(place, Driven) and section.name.startswith(("update", "fire")):
+            return self.load("memory", place.index)
+        return self.value(section.results[i])
 
     # ---------------------------------------------------------------- nodes
 

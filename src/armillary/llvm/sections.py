@@ -14,7 +14,7 @@ from typing import Any
 
 from armillary.algebra.expression import UNIT, Expr
 from armillary.llvm.instructions import real
-from armillary.llvm.node_writer import Module, Place, Writer
+from armillary.llvm.node_writer import Driven, Module, Place, Writer
 from armillary.program.program import Program, Section
 from armillary.program.schedule import arrivals
 
@@ -76,6 +76,7 @@ def _places(program: Program) -> dict[Expr, Any]:
     places |= {s: ("state", i) for i, s in enumerate(program.state)}
     places |= {s: ("constants", i) for i, s in enumerate(program.constants)}
     places |= {s: ("memory", i) for i, s in enumerate(program.memory)}
+    places |= {s: Driven(program.memory.index(s)) for s in program.driven}
     return places
 
 

@@ -66,6 +66,7 @@ class Description:
         self.speeds: list[Expr] = []
         self.initial: dict[Expr, float] = {}
         self.rates: dict[Expr, Expr] = {self.time: UNIT}
+        self.input_rates: dict[Expr, Memory] = {}  # of inputs; memories once a time derivative holds them
         self.accelerations: dict[Expr, Expr] = {}
         self.ground = bodies.make_ground(self)
         register_ground(self.ground.frame, self)

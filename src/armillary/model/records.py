@@ -66,6 +66,8 @@ class Memory:
     input: bool = False  # a signal from outside, which nothing in the model renews
     factor: float = 1.0  # from the stated units to the model's
     hidden: bool = False  # the handle of something outside: no column of a run
+    interpolation: str = "linear"  # of data that drive an input
+    rate_of: str = ""  # the input of which this one is the rate
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,6 +71,7 @@ class Program:
     speed_sizes: tuple[Expr, ...] = ()  # likewise of all speeds that ``geometry`` holds
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
     stepping: tuple[Section, ...] = ()  # what integrators of redundant coordinates call
+    driven: tuple[Expr, ...] = ()  # inputs over time: their memory holds the addresses of their data
 
     def sections(self) -> tuple[Section, ...]:
         """All sections, in the order in which they are met."""

@@ -11,7 +11,7 @@ import numpy as np
 from armillary.ensembles.engines.engine import Engine, Outcome
 from armillary.ensembles.plan import FINISHED, NOT_RUN, TOO_MANY_STEPS, Plan
 from armillary.ensembles.starts import Starts
-from armillary.llvm.jit import LIBRARY_FUNCTIONS, Passes, engine, features
+from armillary.llvm.jit import LIBRARY_FUNCTIONS, Passes, engine, features, holds_addresses
 
 if TYPE_CHECKING:
     from armillary.ensembles.engines.lanes_frame import LaneFrame
@@ -44,7 +44,7 @@ def _machine_code(texts: tuple[str, str]) -> Any:
             elif function.name != "runs":
                 function.linkage = "internal"
 
-    name = "" if "inttoptr" in texts[1] else f"lanes {texts[0]} {texts[1]}"
+    name = "" if holds_addresses(texts[1]) else f"lanes {texts[0]} {texts[1]}"
     # No pass looks for vectors: all is vectors already.
     return engine(name, lambda: texts, 2, Passes(2, loops=False), adjust)
 

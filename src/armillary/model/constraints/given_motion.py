@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from armillary.algebra.expression import as_expr
+from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.units.units import is_quantity
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError, nearest
@@ -43,16 +43,19 @@ def start(system: Description, values: Mapping[Any, Any]) -> None:
 
 @verb(PairForm("prescribe", EXPRESSION, "variable", "value"))
 def prescribe(system: Description, variable: Any, value: Any) -> None:
-    """A coordinate or a speed as a given function of time and parameters: its equation disappears."""
+    """A coordinate or a speed as a given function of time, parameters and inputs: its equation disappears."""
     node = system.expression(variable, "prescribe")
     coordinate = node if node in system.coordinates else None
     speed = find_speed(system, node, "prescribe")
     noun = "coordinate" if coordinate is not None else "speed"
     given = system.expression(value, f"prescribed {noun} '{node}'", node.dimension)
-    moving = [s for s in symbols(given) if s.data.role not in ("parameter", "time")]
+    moving = [
+        s for s in symbols(given) if s.data.role not in ("parameter", "time") and not _is_input(system, s)
+    ]
     if moving:
         raise ModelError(
-            f"prescribed {noun} '{node}' may depend on time and parameters only, not on '{moving[0]}'; "
+            f"prescribed {noun} '{node}' may depend on time, parameters and inputs only, not on "
+            f"'{moving[0]}'; "
             "for a motion that follows the state give the joint an actuator: "
             f"moment() or force() with a law such as '-k*({node} - target)'"
         )
@@ -62,9 +65,15 @@ def prescribe(system: Description, variable: Any, value: Any) -> None:
     if speed in system.prescriptions or speed in system.locked:
         raise ModelError(f"speed '{speed}' is prescribed or locked already")
     rate = as_expr(motion.time_derivative(given)) if coordinate is not None else given
+    motion.time_derivative(rate)  # rates of inputs that the derivation needs are inputs from now on
     system.prescriptions[speed] = Prescription(
         speed, rate, coordinate, given if coordinate is not None else None
     )
+
+
+def _is_input(system: Description, symbol: Expr) -> bool:
+    found = system.memories.get(symbol.data.name)
+    return found is not None and found.symbol is symbol and found.input
 
 
 @verb(ListForm("lock", NAME, "variables"))

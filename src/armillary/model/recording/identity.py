@@ -41,7 +41,10 @@ class Identity:
         """The time derivative of a symbol; None for a constant."""
         for holder in (self.system, *self._snapshots):
             if holder is not None and symbol in holder.rates:
-                return holder.rates[symbol]
+                rate = holder.rates[symbol]
+                if rate in holder.input_rates:
+                    holder.memories.setdefault(rate.name, holder.input_rates[rate])
+                return rate
         return None
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from armillary.algebra.arguments import one_of
 from armillary.algebra.expression import ZERO, Expr, number, symbol
 from armillary.algebra.units.dimension import ONE, TIME
 from armillary.errors import ModelError
 from armillary.model.description import Description
-from armillary.model.kinds import EXPRESSION, LABELLED, NUMBER
+from armillary.model.kinds import EXPRESSION, LABELLED, NUMBER, choice
 from armillary.model.reading.inertia_input import finite_number
 from armillary.model.recording.verbs import EntryForm, LaterForm, verb
 from armillary.model.records import Event, Memory
-from armillary.model.signals.states import new_variable
+from armillary.model.signals.states import new_variable, rate_dimension
+
+INTERPOLATIONS = ("hold", "linear", "smooth", "cubic")  # of data that drive an input
 
 
 @verb(
@@ -44,15 +47,53 @@ def memory(
     return node
 
 
-@verb(EntryForm("inputs", {"default": NUMBER, **LABELLED}))
+@verb(EntryForm("inputs", {"default": NUMBER, "interpolation": choice(*INTERPOLATIONS), **LABELLED}))
 def input(
-    system: Description, name: str, default: float = 0.0, *, units: str | None = None, about: str = ""
+    system: Description,
+    name: str,
+    default: float = 0.0,
+    *,
+    units: str | None = None,
+    about: str = "",
+    interpolation: str = "linear",
 ) -> Expr:
-    """A signal from outside: constant in a run by itself unless ``memory=`` sets it, an input of an FMU,
-    an argument of exported code. It is a memory that nothing in the model renews."""
+    """A signal from outside: ``simulate(inputs={name: (t, y)})`` drives it by data over time. Without them it
+    is constant, ``default`` or what ``memory=`` sets; it is an input of an FMU and an argument of exported
+    code.
+
+    ``interpolation`` joins the data where they do not say themselves: "hold", "linear", "smooth" (cubics that
+    never overshoot) or "cubic" (a spline with continuous second derivative). The rate of an input,
+    ``arm.time_derivative(road)``, is a further input, ``"road rate"``, which the same data drive.
+    """
+    one_of(interpolation, INTERPOLATIONS, f"input '{name}': interpolation=", ModelError)
     node = memory(system, name, default, units=units, about=about)
-    system.memories[name] = replace(system.memories[name], input=True)
+    record = replace(system.memories[name], input=True, interpolation=interpolation)
+    system.memories[name] = record
+    _declare_rates(system, record)
     return node
+
+
+def _declare_rates(system: Description, source: Memory) -> None:
+    """The first two rates of an input. They become inputs themselves where a time derivative needs them."""
+    for _ in range(2):
+        of = source.symbol
+        units = f"{of.data.units}/s" if of.data.units else ""
+        node = symbol(
+            f"{of.name} rate",
+            "memory",
+            dimension=rate_dimension(of),
+            owner=system.identity,
+            units=units,
+            about=f"rate of {of.name}",
+            undeclared=of.dimension is None,
+        )
+        record = Memory(
+            node, 0.0, None, node.data.about, input=True, factor=source.factor, rate_of=of.name,
+            interpolation=source.interpolation,
+        )  # fmt: skip
+        system.rates[of] = node
+        system.input_rates[node] = source = record
+    system.rates[source.symbol] = ZERO
 
 
 @verb(LaterForm("memory", "memory", update="expression", every="every"))

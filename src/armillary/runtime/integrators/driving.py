@@ -46,6 +46,7 @@ class CompiledRun:
         memory: np.ndarray,
         constants: np.ndarray,
         stepping: Stepping | None = None,
+        stops: np.ndarray | None = None,
     ) -> None:
         from armillary.runtime.loop.machine_code import compiled_loop  # llvmlite is slow to import
 
@@ -65,12 +66,14 @@ class CompiledRun:
             normalise=bool(functions.normalise),
             dense=inside,
             scheme=stepping.scheme if stepping else None,
+            stops=stops is not None,
         )
         self._loop = compiled_loop(self.shape, functions.ir)
         self._offsets, length = self.shape.layout()
         self._workspace = np.zeros(max(length, 1))
         self._functions = functions  # with their owner, as long as their addresses are in use
         self._constants = constants
+        self._stops = np.append([] if stops is None else stops, inf)
         self._samples = samples
         self._times = np.empty(0)
         self._rows = np.empty((0, functions.n_outputs))
@@ -95,7 +98,7 @@ class CompiledRun:
             h=min(step or 0.0, settings.max_step), t_old=settings.t0, error_old=1e-4,
             shortest=inf, phase=Phase.ARRIVED, failed=-1, failed_event=-1, at_grid=1, restart=1,
             choose_step=step is None,
-            every_step=samples.every_step, constants=constants.ctypes.data,
+            every_step=samples.every_step, constants=constants.ctypes.data, stops=self._stops.ctypes.data,
         )  # fmt: skip
         for name in FUNCTIONS:
             setattr(self.control, name, getattr(functions, name))

@@ -24,12 +24,14 @@ def integrate(
     constants: Any = (),
     progress: Callable[[float], None] | None = None,
     stepping: Stepping | None = None,
+    stops: np.ndarray | None = None,
 ) -> Integration:
     """The motion with some settings (see `completed`).
 
     Without ``sample`` there is a row at the end of every step. ``max_steps`` counts rejected steps too.
     ``progress`` is called about ten times a second with the time reached; ``stepping`` is for redundant
-    coordinates, whose methods are "staggered" and "projected".
+    coordinates, whose methods are "staggered" and "projected"; ``stops`` are the times at which inputs jump,
+    which no step leads across.
 
     A last step that does not fit is shortened. Memory is updated at the start of every step. A row shows the
     state and memory as the next step begins with them, so at an event the ones after it. Divergence and
@@ -44,8 +46,9 @@ def integrate(
         "constants": np.ascontiguousarray(constants, dtype=float),
     }
     if settings.integrator.tableau is None:
-        return integrate_with_scipy(functions, settings, **start, progress=progress)
-    return drive(CompiledRun(functions, settings, **start, stepping=stepping), settings.max_steps, progress)
+        return integrate_with_scipy(functions, settings, **start, progress=progress, stops=stops)
+    run = CompiledRun(functions, settings, **start, stepping=stepping, stops=stops)
+    return drive(run, settings.max_steps, progress)
 
 
 def _vector(name: str, values: Any, length: int) -> np.ndarray:

@@ -23,6 +23,7 @@ from armillary.runtime.integrators.records import Functions, Integration, Status
 from armillary.runtime.integrators.sampling import SampleTimes, most_rows
 from armillary.runtime.integrators.scipy_events import Events
 from armillary.runtime.integrators.settings import IntegrationSettings
+from armillary.runtime.loop.stops import before_stop
 
 SECONDS_BETWEEN_REPORTS = 0.1
 
@@ -184,6 +185,7 @@ def integrate_with_scipy(
     memory: np.ndarray,
     constants: np.ndarray,
     progress: Callable[[float], None] | None,
+    stops: np.ndarray | None = None,
 ) -> Integration:
     """The motion by one of SciPy's solvers; arguments as for `integrate`. Rejected steps are not known."""
     import scipy.integrate
@@ -193,6 +195,7 @@ def integrate_with_scipy(
     model = _Model(functions, constants)
     run = _Run(model, _Rows(model, settings.samples), settings.t0, t_end, state, memory)
     method: Any = None
+    ahead = [] if stops is None else [float(x) for x in stops if settings.t0 < x < t_end]
     first = settings.step  # the step to begin with: a change of memory alone keeps the last one's size
     shown = time.monotonic()
     try:
@@ -204,12 +207,15 @@ def integrate_with_scipy(
                 run.status = "too many rows" if run.rows.full else "too many steps"
                 break
             if begin:
+                end = before_stop(run.t, ahead[0]) if ahead else t_end
                 method = solver(
-                    lambda t, y: model.derivatives(t, y, run.memory), run.t, run.state, t_end,
+                    lambda t, y: model.derivatives(t, y, run.memory), run.t, run.state, end,
                     **tolerances, max_step=settings.max_step,
-                    first_step=min(first, t_end - run.t) if first else None,
+                    first_step=min(first, end - run.t) if first else None,
                 )  # fmt: skip
             run.step(method)
+            if ahead and not run.status and run.t >= before_stop(run.t, ahead[0]):
+                run.t, run.restart = ahead.pop(0), True
             first = None if run.restart else getattr(method, "h_abs", method.step_size)
             if run.status in ("diverged", "step too small") or (run.status and not run.fired):
                 break

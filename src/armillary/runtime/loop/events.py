@@ -157,7 +157,7 @@ def emit_cut(
             f.copy(shape.states, f.vector("point"), f.vector("state"))
         f["t"] = t_event
         if not shape.adaptive:
-            f["index"] = f["index"] - 1
+            f["index"] = f["index"] - f["at_grid"]  # 0 where the step led to a stop before the grid point
             f["at_grid"] = 0
     f["near"] = near
     f["blind"] = 0.0

@@ -60,6 +60,7 @@ WHOLES = (
     "after_rejection", "prepared", "pending",
     "steps", "rejected", "evaluations",
     "budget",  # steps this call may still try
+    "stop_index",  # the next of the times at which inputs jump
     "every_step",  # rows at the ends of steps, times written here, instead of at given times
     "filled", "capacity", "logged", "log_capacity",
 )  # fmt: skip
@@ -70,7 +71,7 @@ EVENT_VECTORS = (
     "last", "gap", "longest", "streak", "stuck", "returning",  # see accumulation.py
 )  # fmt: skip
 FUNCTIONS = ("derivatives", "outputs", "events", "update", "fire", "normalise", "solve", "residuals")
-ADDRESSES = ("constants", "times", "rows", "log", *FUNCTIONS)
+ADDRESSES = ("constants", "times", "rows", "log", "stops", *FUNCTIONS)
 
 FIELDS = {name: place for place, name in enumerate((*REALS, *WHOLES, *ADDRESSES))}
 
@@ -99,6 +100,7 @@ class LoopShape:
     normalise: bool
     dense: bool
     scheme: Scheme | None = None  # of redundant coordinates
+    stops: bool = False  # whether inputs over time jump: no step leads across such a time
 
     @property
     def adaptive(self) -> bool:

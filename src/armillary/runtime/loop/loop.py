@@ -29,6 +29,7 @@ from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.layout import LoopShape, Phase, Reason
 from armillary.runtime.loop.projected import emit_begin
 from armillary.runtime.loop.steps import emit_adaptive_step, emit_first_step, emit_fixed_step, first_nonfinite
+from armillary.runtime.loop.stops import pass_stops
 
 
 def emit_loop(shape: LoopShape, linked: bool = False) -> LoopModule:
@@ -115,6 +116,8 @@ def _emit_settle(program: LoopModule) -> LoopFunction:
     first_step = emit_first_step(program) if shape.adaptive else None
     begin = emit_begin(program) if shape.scheme else None
     f = program.function("settle")
+    if shape.stops:
+        pass_stops(f)
     if shape.events:
         fire_pending(f)
     with f.when(f["status"].equals(Reason.RUNNING) & (f["t"] >= f["t_end"])):

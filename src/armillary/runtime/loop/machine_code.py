@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from armillary.llvm.cache import digest
-from armillary.llvm.jit import Passes, chosen, engine, quick
+from armillary.llvm.jit import Passes, chosen, engine, holds_addresses, quick
 from armillary.runtime.loop.layout import Control, LoopShape, Reason
 
 
@@ -26,7 +26,7 @@ class Loop:
             return [*made, model] if model else made
 
         vectors = _vectorised(shape)
-        name = "" if "inttoptr" in model else f"loop {_written()} {shape!r} {model}"
+        name = "" if holds_addresses(model) else f"loop {_written()} {shape!r} {model}"
         self._engine = engine(name, texts, 3, Passes(3, loops=vectors, straight=vectors))
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), ctypes.c_void_p)
         self.address: int = self._engine.get_function_address("armillary_drive")

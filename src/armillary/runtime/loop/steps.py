@@ -20,6 +20,7 @@ from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.layout import SNAP, Phase, Reason
 from armillary.runtime.loop.projected import emit_projection
 from armillary.runtime.loop.staggered import emit_staggered
+from armillary.runtime.loop.stops import Reached, stopped_fixed_step, stopped_step
 
 
 def emit_fixed_step(program: LoopModule, scan: LoopFunction | None) -> LoopFunction:
@@ -37,6 +38,8 @@ def emit_fixed_step(program: LoopModule, scan: LoopFunction | None) -> LoopFunct
     target = f.choose(target > f["t_end"] - SNAP * step, f["t_end"], target)
     h = target - t
     h = f.choose(f.magnitude(h - step) <= 4.0 * EPSILON * f.magnitude(target), step, h)
+    reached = stopped_fixed_step(f, target, h) if program.shape.stops else Reached(h, target, target)
+    h, target = reached.h, reached.t
     if advance:
         f.internal(advance, t, h)
     else:
@@ -50,9 +53,12 @@ def emit_fixed_step(program: LoopModule, scan: LoopFunction | None) -> LoopFunct
         f["status"] = Reason.DIVERGED
         f["failed"] = first_nonfinite(f, trial)
         f.give()
-    f["index"] = f["index"] + 1
     f["at_grid"] = 1
-    _accept(f, target, h, scan)
+    if reached.stop is not None:
+        with f.when(reached.stop):
+            f["at_grid"] = 0
+    f["index"] = f["index"] + f["at_grid"]
+    _accept(f, reached, scan)
     f.give()
     return f
 
@@ -73,14 +79,14 @@ def _snapped(f: LoopFunction, x: Value, to: Value, within: Value) -> Value:
     return f.choose(f.magnitude(x - to) <= within, to, x)
 
 
-def _accept(f: LoopFunction, t_new: Value, h: Value, scan: LoopFunction | None) -> None:
+def _accept(f: LoopFunction, reached: Reached, scan: LoopFunction | None) -> None:
     """The trial state becomes the state.
 
     It is normalised first. A derivative kₛ that the error estimate already needed is kept although it belongs
     to the state before that: the two differ by a local error, O(hᵖ⁺¹), so the next step by O(hᵖ⁺²), and the
     order p stays. Recomputing it would cost one evaluation in seven for nothing.
     """
-    shape = f.shape
+    shape, t_new, h = f.shape, reached.t, reached.h
     state = f.vector("state")
     if shape.dense:
         f.copy(shape.states, state, f.vector("base"))
@@ -89,7 +95,7 @@ def _accept(f: LoopFunction, t_new: Value, h: Value, scan: LoopFunction | None) 
     if shape.dense:
         f.copy(shape.states, state, f.vector("end"))
         if not shape.tableau.end_enters_error:
-            f.derivatives(t_new, state, f.vector(f"k{shape.tableau.stages}"))
+            f.derivatives(reached.before, state, f.vector(f"k{shape.tableau.stages}"))
         _straighten(f, h)
     f["t_old"] = f["t"]
     f["t"] = t_new
@@ -119,14 +125,16 @@ def emit_adaptive_step(program: LoopModule, scan: LoopFunction | None) -> LoopFu
     blame = emit_blame(program)
     f = program.function("step")
     tableau = program.shape.tableau
-    t, h = f["t"], f["h"]
-    with f.when(~(h > 16.0 * EPSILON * f.magnitude(t))):
+    t, wanted = f["t"], f["h"]
+    with f.when(~(wanted > 16.0 * EPSILON * f.magnitude(t))):
         f.internal(blame)
         f.give()
-    h, t_new = last_step(f, t, h)
+    h, t_new = last_step(f, t, wanted)
+    reached = stopped_step(f, h, t_new) if program.shape.stops else Reached(h, t_new, t_new)
+    h = reached.h
     stages(f, t, h)
     if tableau.end_enters_error:
-        f.derivatives(t_new, f.vector("trial"), f.vector(f"k{tableau.stages}"))
+        f.derivatives(reached.before, f.vector("trial"), f.vector(f"k{tableau.stages}"))
     error = error_norm(f, h)
     grown = grown_error(f, error)
     with f.when(~(error <= 1.0)):
@@ -134,10 +142,13 @@ def emit_adaptive_step(program: LoopModule, scan: LoopFunction | None) -> LoopFu
         f["after_rejection"] = 1
         f["h"] = shorter_step(f, h, error, grown)
         f.give()
-    f["h"] = next_step(f, h, grown)
+    following = next_step(f, h, grown)
+    if reached.stop is not None:  # a step that a stop shortened shows nothing of the steps after it
+        following = f.choose(reached.stop, f.most(following, wanted), following)
+    f["h"] = following
     f["error_old"] = f.most(error, 1e-4)
     f["after_rejection"] = 0
-    _accept(f, t_new, h, scan)
+    _accept(f, reached, scan)
     f.give()
     return f
 

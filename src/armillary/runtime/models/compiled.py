@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from armillary.algebra.arguments import several
+from armillary.algebra.arguments import several, table
 from armillary.errors import ArmillaryError, ParameterError, SimulationError, nearest
 from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import llvm_text
@@ -22,6 +22,8 @@ from armillary.model.records import Event
 from armillary.program.derive import derive
 from armillary.program.equations import NOT_PICKLED, DerivedEquations
 from armillary.program.targets import INTERNAL_EVENTS
+from armillary.runtime.inputs.blocks import DrivenInputs, driven_inputs
+from armillary.runtime.inputs.reading import read_inputs
 from armillary.runtime.integrators import Functions, Integration
 from armillary.runtime.integrators.settings import completed
 from armillary.runtime.models.configurations import Configurations, changes_configuration
@@ -189,9 +191,10 @@ class CompiledModel:
     def in_configuration(self, configuration: Configuration) -> CompiledModel:
         """The same system's model in another configuration."""
         equations = self.equations
-        return self._compiler(
-            derive(equations.system, equations.formalism, configuration=configuration, **equations.options)
+        found = derive(
+            equations.system, equations.formalism, configuration=configuration, **equations.options
         )
+        return self._compiler(driven_equations(found) if equations.program.driven else found)
 
     def _state_vector(self, state: Any) -> np.ndarray:
         return vector(state, len(self.equations.program.state), "state")
@@ -270,6 +273,7 @@ class CompiledModel:
         initial: Mapping[str, float] | Sequence[float] | None = None,
         parameters: Mapping[str, Any] | None = None,
         memory: Mapping[str, float] | None = None,
+        inputs: Any = None,
         t0: float = 0.0,
         sample: float | Sequence[float] | None = None,
         rtol: float = 1e-9,
@@ -287,15 +291,16 @@ class CompiledModel:
         themselves; left out, fixed steps give a row each and adaptive methods a thousand; more than 4 GiB of
         rows are refused. ``progress`` shows a line on a terminal when a run takes long, or calls a function
         with the time reached. ``on_start`` is a function that sees all parameters, initial values and memory
-        by name, in their stated units, and may return other initial values.
+        by name, in their stated units, and may return other initial values. ``inputs`` drive inputs of the
+        model over time: points {"name": (t, y)}, an ``arm.Signal``, a function of time, a data frame, a file.
 
         A run that diverges, or an event of which comes faster and faster without end, raises a
         SimulationError whose ``run`` holds the data so far; Ctrl-C returns what was computed.
         """
         settings = RunSettings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
         return self.run_with(
-            settings, parameters=parameters, initial=initial, memory=memory, progress=progress,
-            on_start=on_start,
+            settings, parameters=parameters, initial=initial, memory=memory, inputs=inputs,
+            progress=progress, on_start=on_start,
         )  # fmt: skip
 
     def run_with(
@@ -305,6 +310,7 @@ class CompiledModel:
         parameters: Mapping[str, Any] | None = None,
         initial: Mapping[str, float] | Sequence[float] | None = None,
         memory: Mapping[str, float] | None = None,
+        inputs: Any = None,
         progress: bool | Callable[[float], None] = False,
         on_start: OnStart | None = None,
     ) -> Run:
@@ -315,16 +321,22 @@ class CompiledModel:
         check_physical(self.equations.system, self._table, values)
         if parameters and (why := self.refused(self.inside(parameters))):
             raise ParameterError(with_these(why))
-        instance = Instance(self, parameters)
+        instance, model = Instance(self, parameters), self
         initial, memory = values_from_hook(self, on_start, values, initial, memory, t0)
-        start = self.place_at_start(instance, initial, t0, initial_memory(self.equations, memory, t0))
+        stored = initial_memory(self.equations, memory, t0)
+        driven = self.driven_inputs(inputs, memory, given)
+        start = self.place_at_start(instance, initial, t0, driven.at(t0, stored) if driven else stored)
+        if driven is not None:
+            model = self.driven
+            instance = Instance(model, parameters, driven)
+            start = replace(start, memory=driven.addressed(start.memory))
         if settings.sample is None and adaptive and settings.t_end > t0:
             settings = replace(settings, sample=(settings.t_end - t0) / _SAMPLES)
         inside = replace(settings, atol=self.tolerances(settings.atol))
         with progress_line(progress, t0, settings.t_end) as report:
             if self._changes_mode:
                 configurations = Configurations(
-                    self._configuration_models, self.equations.configuration, parameters
+                    model._configuration_models, self.equations.configuration, parameters, driven
                 )
                 legs = LegRunner(configurations, start, inside, report).run()
             else:
@@ -338,6 +350,29 @@ class CompiledModel:
             raise SimulationError(f"{legs.failure}; the data so far are in the error's .run", run)
         raise_for(result, run, legs.instance, adaptive)
         return run
+
+    def driven_inputs(
+        self, inputs: Any, memory: Mapping[str, Any] | None, settings: RunSettings
+    ) -> DrivenInputs | None:
+        """Inputs over time; None where there are none."""
+        if inputs is None or (isinstance(inputs, Mapping) and not inputs):
+            return None
+        system = self.equations.system
+        signals = read_inputs(system, inputs, settings)
+        for name in table(memory, "memory=", ParameterError):
+            if name in signals:
+                raise ParameterError(f"'{name}' has a value in memory= and data in inputs=; give one of both")
+        for name, signal in signals.items():
+            if signal.runs is not None:
+                raise ParameterError(
+                    f"input '{name}' has data for {signal.runs} runs, and this is one run; give a row of them"
+                )
+        return driven_inputs(system, signals)
+
+    @cached_property
+    def driven(self) -> CompiledModel:
+        """The same model with code that reads its inputs from data over time, compiled at its first use."""
+        return self._compiler(driven_equations(self.equations))
 
     def tolerances(self, atol: float | Sequence[float]) -> float | Sequence[float]:
         """Tolerances of all states, from those of coordinates and speeds."""
@@ -422,6 +457,13 @@ class CompiledModel:
 
     def __repr__(self) -> str:
         return f"CompiledModel({self.equations.system.name!r}, {self.formalism}, {self.equations.operations})"
+
+
+def driven_equations(equations: DerivedEquations) -> DerivedEquations:
+    """Equations whose program reads all inputs from data over time."""
+    memories = equations.system.memories.values()
+    symbols = [s for s, m in zip(equations.program.memory, memories, strict=False) if m.input]
+    return replace(equations, program=replace(equations.program, driven=tuple(symbols)))
 
 
 @cache

@@ -22,6 +22,7 @@ from armillary.mechanics.tree.tree import numeric
 from armillary.model.records import Event
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets import POOR_PIVOT
+from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.place import Place
 
@@ -41,15 +42,16 @@ class Configurations:
         models: dict[Configuration, CompiledModel],
         first: Configuration,
         parameters: Mapping[str, Any] | None,
+        inputs: DrivenInputs | None = None,
     ) -> None:
-        self.first, self.parameters = first, parameters
+        self.first, self.parameters, self.inputs = first, parameters, inputs
         self._models = models
 
     def __getitem__(self, configuration: Configuration) -> Instance:
         """The program of a configuration, derived and compiled at its first use."""
         if configuration not in self._models:
             self._models[configuration] = self._models[self.first].in_configuration(configuration)
-        return Instance(self._models[configuration], self.parameters)
+        return Instance(self._models[configuration], self.parameters, self.inputs)
 
     def dependents(self, configuration: Configuration) -> set[str]:
         """Names of the speeds that a configuration gives up."""

@@ -20,6 +20,7 @@ from armillary.mechanics.constraints.assembly import Geometry
 from armillary.model.unit_system import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, LOST_RANK, POOR_PIVOT
+from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.start.assembly import check_redundant, close_loops, consistent_speeds
 from armillary.runtime.start.place import Place
 
@@ -39,6 +40,7 @@ class Instance:
 
     model: CompiledModel
     parameters: Mapping[str, Any] | None = None
+    inputs: DrivenInputs | None = None  # over time, where the memory holds the addresses of their data
 
     @property
     def equations(self) -> DerivedEquations:
@@ -148,6 +150,7 @@ class Instance:
         values |= dict(zip(self.model.state_names, place.states.tolist(), strict=True))
         own = place.memory[: len(system.memories)]  # derivatives of memories, where there are some, follow
         values |= dict(zip(system.memories, own.tolist(), strict=True))
+        values |= self.inputs.values(place.t) if self.inputs is not None else {}
         return values | {system.time.data.name: place.t}
 
     # ------------------------------------------------------------ constraints

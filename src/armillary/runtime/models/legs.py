@@ -88,6 +88,7 @@ def _integrated(
     instance: Instance, place: Place, settings: IntegrationSettings, report: Report
 ) -> Integration:
     """The motion of one program from a place."""
+    inputs, adaptive = instance.inputs, settings.integrator.adaptive
     return integrate(
         instance.model.run_functions(),
         settings,
@@ -95,6 +96,7 @@ def _integrated(
         memory=place.memory,
         constants=instance.constants,
         progress=report,
+        stops=inputs.stops(settings.t0, settings.t_end, adaptive) if inputs is not None else None,
     )
 
 

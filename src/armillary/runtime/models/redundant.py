@@ -176,6 +176,7 @@ class CompiledRedundantModel(CompiledModel):
         initial: Initial = None,
         parameters: Mapping[str, Any] | None = None,
         memory: Mapping[str, float] | None = None,
+        inputs: Any = None,
         t0: float = 0.0,
         sample: float | Sequence[float] | None = None,
         epsilon: float | None = None,
@@ -195,8 +196,8 @@ class CompiledRedundantModel(CompiledModel):
         """
         settings = RunSettings(t_end, t0, step, method, sample, max_steps=max_steps)
         return self.run_with(
-            settings, parameters=parameters, initial=initial, memory=memory, epsilon=epsilon, passes=passes,
-            translation=translation, progress=progress, on_start=on_start,
+            settings, parameters=parameters, initial=initial, memory=memory, inputs=inputs, epsilon=epsilon,
+            passes=passes, translation=translation, progress=progress, on_start=on_start,
         )  # fmt: skip
 
     def run_with(
@@ -206,6 +207,7 @@ class CompiledRedundantModel(CompiledModel):
         parameters: Mapping[str, Any] | None = None,
         initial: Initial = None,
         memory: Mapping[str, float] | None = None,
+        inputs: Any = None,
         epsilon: float | None = None,
         passes: int = 1,
         translation: str = "implicit",
@@ -227,6 +229,9 @@ class CompiledRedundantModel(CompiledModel):
             raise ArmillaryError(f"epsilon={epsilon!r} is not a positive number")
         initial, memory = values_from_hook(self, on_start, values, initial, memory, t0)
         stored = initial_memory(self.equations, memory, t0)
+        model: CompiledModel = self
+        driven = self.driven_inputs(inputs, memory, given)
+        stored = driven.at(t0, stored) if driven is not None else stored
         y = Start(self, parameters, t0, stored).state(initial)
         how: dict[str, Any] = {"method": method, "step": settings.step or 0.0}
         if method == "staggered":
@@ -234,21 +239,26 @@ class CompiledRedundantModel(CompiledModel):
         elif self.equations.system.constraints:
             dependent = self.dependent_constraints(y, parameters, t0)
             how |= {"dependent constraints": "; ".join(dependent)} if dependent else {}
+        stops = None
+        if driven is not None:
+            model, stored = self.driven, driven.addressed(stored)
+            stops = driven.stops(t0, settings.t_end, adaptive=False)
         scheme = self._scheme(method, passes, translation == "implicit")
         with progress_line(progress, t0, settings.t_end) as report:
             result = integrate(
-                self.run_functions(),
+                model.run_functions(),
                 settings,
                 state=y,
                 memory=stored,
                 constants=self.constants(parameters),
                 progress=report,
                 stepping=Stepping(scheme, slip, EXACT / mass),
+                stops=stops,
             )
         watched = self.equations.targets.watched
         events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
         start = Place(t0, y, np.empty(0), stored)
-        instance = Instance(self, parameters)
+        instance = Instance(model, parameters, driven)
         result, weakness = sound_part(instance, result, adaptive=False)
         run = self._run(result, values, how, RunLegs(instance, [result], events), start)
         if weakness:

@@ -26,7 +26,7 @@ from armillary.program.sensitivities.equations import (
     jump_check,
     sensitive_equations,
 )
-from armillary.runtime.models.compiled import CompiledModel, Compiler
+from armillary.runtime.models.compiled import CompiledModel, Compiler, driven_equations
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.derivatives import Along, StartDerivatives
 from armillary.runtime.start.initial import initial_memory, vector
@@ -69,6 +69,11 @@ class CompiledSensitiveModel(CompiledModel):
         states = starts.seeded([*self.coordinate_names, *self.speed_names, *self.state_names])
         return states.ravel(), self._extended(np.empty(0), starts.seeded(starts.memories))
 
+    @cached_property
+    def driven(self) -> CompiledModel:
+        """The same model, whose inputs are read from data over time."""
+        return self._compiler(driven_equations(self.equations), base=self.base.driven)
+
     def with_sensitivities(
         self, to: Sequence[Any], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
     ) -> CompiledSensitiveModel:
@@ -110,7 +115,7 @@ class CompiledSensitiveModel(CompiledModel):
         return self.base.second_half(self._plain(instance), t, q, u, memory)
 
     def _plain(self, instance: Instance) -> Instance:
-        return Instance(self.base, instance.parameters)
+        return Instance(self.base, instance.parameters, instance.inputs)
 
     def _call(
         self, name: str, length: int, t: float, y: np.ndarray, parameters: Any, memory: Any

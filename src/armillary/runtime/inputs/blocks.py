@@ -1,0 +1,113 @@
+"""The data of a run's inputs as compiled code reads them, and the times at which they jump.
+
+The layout of a block is that of `llvm/signals.py`. The memory of every input holds the address of its block,
+as a number: addresses are below 2⁵³. Inputs without data are constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from armillary.llvm.signals import HEAD
+from armillary.model.description import Description
+from armillary.runtime.inputs.signal import Pieces, Signal
+
+_EVEN = 1e-9  # by which breaks may differ from even spacing, relative to it: they are looked at anyway
+_APART = 64 * 2.0**-52  # stops closer than this, relative to the time, are one
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Numbers at one address per run, or at one address for all."""
+
+    breaks: np.ndarray
+    numbers: np.ndarray  # (runs or 1, HEAD + coefficients)
+
+    @classmethod
+    def of(cls, pieces: Pieces) -> Block:
+        breaks = np.ascontiguousarray(pieces.breaks)
+        c = pieces.coefficients
+        rows = c.reshape(-1, c.shape[-2] * c.shape[-1])
+        spacing = (breaks[-1] - breaks[0]) / max(len(breaks) - 1, 1)
+        even = len(breaks) > 1 and np.allclose(np.diff(breaks), spacing, rtol=0.0, atol=_EVEN * spacing)
+        head = [float(breaks.ctypes.data), len(breaks), 1.0 / spacing if even else 0.0, c.shape[-1]]
+        numbers = np.empty((len(rows), HEAD + rows.shape[1]))
+        numbers[:, :HEAD], numbers[:, HEAD:] = head, rows
+        return cls(breaks, numbers)
+
+    def addresses(self) -> np.ndarray:
+        """Of all runs, as numbers."""
+        first, stride = self.numbers.ctypes.data, self.numbers.strides[0]
+        return np.array([float(first + i * stride) for i in range(len(self.numbers))])
+
+
+@dataclass(frozen=True, eq=False)
+class DrivenInputs:
+    """The inputs of a model over time: pieces in the model's own units, by name, for all its inputs that have
+    data.
+    """
+
+    system: Description
+    pieces: Mapping[str, Pieces]
+    blocks: dict[str, Block] = field(default_factory=dict)
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Where inputs are in the memory."""
+        return {name: i for i, (name, m) in enumerate(self.system.memories.items()) if m.input}
+
+    def values(self, t: float, run: int = 0) -> dict[str, float]:
+        """Values at a time, in the model's own units."""
+        found = {}
+        for name, pieces in self.pieces.items():
+            value = pieces(t)
+            found[name] = float(value[run] if value.ndim else value)
+        return found
+
+    def at(self, t: float, memory: np.ndarray, run: int = 0) -> np.ndarray:
+        """Memory with the values at a time."""
+        memory = memory.copy()
+        for name, value in self.values(t, run).items():
+            memory[self.places[name]] = value
+        return memory
+
+    def addressed(self, memory: np.ndarray) -> np.ndarray:
+        """Memory (numbers, or numbers × runs) with the addresses of data in place of the values of inputs."""
+        memory = memory.copy()
+        for name, i in self.places.items():
+            if name not in self.blocks:
+                held = np.repeat(memory[i, ..., None, None], 2, axis=-2)
+                self.blocks[name] = Block.of(self.pieces.get(name) or Pieces(np.zeros(1), held))
+            found = self.blocks[name].addresses()
+            memory[i] = found[0] if memory.ndim == 1 or len(found) == 1 else found
+        return memory
+
+    def stops(self, t0: float, t_end: float, adaptive: bool) -> np.ndarray | None:
+        """Times between the ends of a run at which some input jumps; for adaptive methods also those at which
+        one has a kink, for their orders hold between such times only. None where there are none.
+        """
+        found = [p.jumps() for p in self.pieces.values()]
+        found += [p.derivative().jumps() for p in self.pieces.values() if adaptive]
+        times = np.unique(np.concatenate([np.empty(0), *found]))
+        times = times[(times > t0) & (times < t_end)]
+        near = _APART * max(abs(t0), abs(t_end))
+        times = times[np.diff(times, prepend=-np.inf) > near]
+        times = times[(times > t0 + near) & (times < t_end - near)]
+        return times if len(times) else None
+
+
+def driven_inputs(system: Description, signals: Mapping[str, Signal]) -> DrivenInputs:
+    """Signals in the model's own units, with the rates of inputs that the model uses."""
+    from armillary.runtime.inputs.reading import factor
+
+    pieces: dict[str, Pieces] = {}
+    for name, memory in system.memories.items():
+        if name in signals:
+            signal = signals[name]
+            pieces[name] = signal.pieces(memory.interpolation).scaled(factor(system, memory, signal))
+        elif memory.rate_of in pieces:
+            pieces[name] = pieces[memory.rate_of].derivative()
+    return DrivenInputs(system, pieces)

@@ -1,0 +1,180 @@
+"""What a user gives as ``inputs=``, as signals by name.
+
+{"road": (t, y)}                 points; y in the input's stated units
+{"road": arm.Signal(t, y, …)}    points with units and interpolation of their own
+{"road": lambda t: …}            a function, sampled beforehand and joined by a cubic spline
+{"road": 0.1}                    a constant, or a text with units
+{"road": series}                 a pandas Series or xarray DataArray over time
+frame, dataset, "road.csv"       columns named after inputs: DataFrame, Dataset, file of separated values
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.arguments import reals, table
+from armillary.algebra.units.units import is_quantity, magnitude_in_si, parse_unit
+from armillary.errors import ParameterError, UnitsError, nearest, shown
+from armillary.model.description import Description
+from armillary.model.records import Memory
+from armillary.runtime.inputs.signal import Signal, time_scale
+from armillary.runtime.models.parameters import plain_number, text_number
+from armillary.settings import RunSettings
+
+_TIMES = ("t", "time")  # names of columns that hold the time
+_INTERVALS = 10_000  # in which a function is sampled over a run without fixed steps
+
+
+def read_inputs(system: Description, inputs: Any, settings: RunSettings) -> dict[str, Signal]:
+    """Signals by the names of inputs; an error names what is no input and what is no signal."""
+    known = [name for name, m in system.memories.items() if m.input]
+    if not known:
+        raise ParameterError(
+            f"'{system.name}' has no inputs that inputs= could drive; declare one with s.input(name, …)"
+        )
+    found: dict[str, Signal] = {}
+    for name, value in _by_name(inputs, known).items():
+        if name not in known:
+            raise ParameterError(f"inputs=: there is no input '{name}'{_hint(system, name, known)}")
+        found[name] = _signal(system, name, value, settings)
+    return found
+
+
+def _hint(system: Description, name: str, known: list[str]) -> str:
+    if name in system.parameters:
+        return "; it is a parameter, which is constant in a run: declare an input with s.input in its place"
+    if name in system.memories:
+        return "; it is a memory, which the model itself renews"
+    return nearest(name, known) or f"; there is {', '.join(known)}"
+
+
+def factor(system: Description, memory: Memory, signal: Signal) -> float:
+    """What the values of a signal are multiplied with to enter the model."""
+    if signal.units is None:
+        return memory.factor
+    unit, wanted = parse_unit(signal.units), memory.symbol.dimension
+    if wanted is not None and unit.dimension is not wanted:
+        raise UnitsError(
+            f"input '{memory.symbol}' has dimension [{wanted}], but its data are in {signal.units}, "
+            f"[{unit.dimension}]"
+        )
+    return system.units.factor(unit)
+
+
+# ------------------------------------------------------------------------------------------- all inputs
+
+
+def _by_name(inputs: Any, known: list[str]) -> dict[str, Any]:
+    if isinstance(inputs, str | os.PathLike):
+        return _file(inputs, known)
+    if hasattr(inputs, "data_vars"):  # an xarray Dataset
+        return {str(name): inputs[name] for name in inputs.data_vars}
+    if hasattr(inputs, "columns") and hasattr(inputs, "index"):  # a pandas DataFrame
+        return _frame(inputs)
+    return table(inputs, "inputs=", ParameterError)
+
+
+def _file(path: Any, known: list[str]) -> dict[str, Any]:
+    """The columns of a file that are named after inputs; its first column, or that called t or time, is the
+    time.
+    """
+    from armillary.algebra.units.csv_columns import read_columns
+
+    columns = read_columns(path)
+    time = next((h for h in columns.headings if h in _TIMES), 1)
+    named = [h for h in columns.headings if h in known]
+    if not named:
+        there = ", ".join(repr(h) for h in columns.headings if h) or "no headings"
+        raise ParameterError(
+            f"file '{columns.path}' has no column named after an input ({', '.join(known)}): it has {there}"
+        )
+    return {name: Signal.from_csv(path, time, name) for name in named}
+
+
+def _frame(frame: Any) -> dict[str, Any]:
+    """Columns of a data frame over its column "t" or "time", or over its index."""
+    time = next((name for name in _TIMES if name in frame.columns), None)
+    t = frame.index if time is None else frame[time]
+    return {str(name): (np.asarray(t), frame[name].to_numpy()) for name in frame.columns if name != time}
+
+
+# -------------------------------------------------------------------------------------------- one input
+
+
+def _signal(system: Description, name: str, value: Any, settings: RunSettings) -> Signal:
+    memory = system.memories[name]
+    if isinstance(value, Signal):
+        return value
+    if isinstance(value, tuple | list) and len(value) == 2 and np.ndim(value[0]) == 1:
+        return _points(system, name, memory, *value)
+    if callable(value) and not hasattr(value, "coords"):
+        return _sampled(name, value, settings)
+    if hasattr(value, "coords") and hasattr(value, "dims"):  # an xarray DataArray
+        return _data_array(name, value)
+    if hasattr(value, "index") and hasattr(value, "to_numpy"):  # a pandas Series
+        return Signal(np.asarray(value.index), value.to_numpy(), name=name)
+    if isinstance(value, str | os.PathLike) and str(value).lower().endswith((".csv", ".txt", ".tsv")):
+        return Signal.from_csv(value)
+    where = f"input '{name}'"
+    if isinstance(value, str):
+        units = memory.symbol.data.units or ""
+        return _constant(text_number(value, where, units, system.units, memory.symbol.dimension), name)
+    if is_quantity(value) or np.ndim(value) == 0:
+        try:
+            number = plain_number(value, where, system.units, memory.symbol.dimension)
+        except ParameterError:
+            raise ParameterError(_advice(name, value)) from None
+        return _constant(number / memory.factor if is_quantity(value) else number, name)
+    raise ParameterError(_advice(name, value))
+
+
+def _advice(name: str, value: Any) -> str:
+    return (
+        f"input '{name}' needs data over time: points (t, y), an arm.Signal, a function of time, a pandas "
+        f"Series, an xarray DataArray, a file or a number, not {shown(value)}"
+    )
+
+
+def _constant(number: float, name: str) -> Signal:
+    return Signal([0.0], [number], name=name)
+
+
+def _points(system: Description, name: str, memory: Memory, t: Any, y: Any) -> Signal:
+    if is_quantity(t):
+        t = magnitude_in_si(t)[0]
+    if is_quantity(y):
+        y, dimension = magnitude_in_si(y)
+        wanted = memory.symbol.dimension
+        if wanted is not None and dimension is not wanted:
+            raise UnitsError(f"input '{name}' has dimension [{wanted}], but its data have [{dimension}]")
+        y = np.asarray(y) / system.units.scale(dimension) / memory.factor
+    return Signal(t, y, name=name)
+
+
+def _sampled(name: str, function: Any, settings: RunSettings) -> Signal:
+    length = settings.t_end - settings.t0
+    if length <= 0.0:
+        return _constant(float(reals(function(settings.t0), f"input '{name}'", ParameterError)), name)
+    every = length / _INTERVALS
+    if settings.step is not None and length / settings.step < 1e6:
+        every = min(every, settings.step / 2)  # the stages of Runge–Kutta methods of fixed step meet these
+    return Signal.sampled(function, settings.t_end, every=every, t0=settings.t0)
+
+
+def _data_array(name: str, array: Any) -> Signal:
+    """Values over the one dimension called t or time, or over the last; a dimension before it counts runs."""
+    dims = [str(d) for d in array.dims]
+    time = next((d for d in dims if d in _TIMES), dims[-1] if dims else "")
+    if not dims or len(dims) > 2 or time not in array.coords:
+        raise ParameterError(f"input '{name}': a DataArray needs a coordinate of time, and has {dims}")
+    moved = array.transpose(..., time)
+    scale = time_scale(str(array.coords[time].attrs.get("units", "")), f"the time of input '{name}'")
+    return Signal(
+        scale * np.asarray(array.coords[time].values, dtype=float),
+        moved.values,
+        units=array.attrs.get("units") or None,
+        name=name,
+    )

@@ -1,0 +1,234 @@
+"""Signals: values at instants of time, and the way from one to the next.
+
+    hold      yᵢ from tᵢ to tᵢ₊₁
+    linear    straight lines
+    smooth    cubics with continuous slope that never overshoot (PCHIP, Fritsch and Carlson 1980)
+    cubic     the cubic spline with continuous curvature ("not a knot", de Boor 1978)
+
+Before the first instant a signal has its first value, after the last its last.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.algebra.arguments import one_of, real, reals, text
+from armillary.algebra.units.units import parse_unit
+from armillary.errors import ParameterError, shown
+from armillary.model.signals.memory import INTERPOLATIONS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MOST_POINTS = 1e7  # of a sampled function
+_ROUNDING = 1e-12  # of the largest value: what two pieces may differ by where they meet
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """A piecewise polynomial in the form of `llvm/signals.py`: coefficients (…, pieces, m) of powers of the
+    time since the break where a piece begins, lowest first; one piece more than there are breaks.
+    """
+
+    breaks: np.ndarray
+    coefficients: np.ndarray
+
+    def derivative(self) -> Pieces:
+        """The rate."""
+        powers = np.arange(1.0, self.coefficients.shape[-1])
+        if not len(powers):
+            return Pieces(self.breaks, np.zeros_like(self.coefficients))
+        return Pieces(self.breaks, self.coefficients[..., 1:] * powers)
+
+    def scaled(self, factor: float) -> Pieces:
+        return Pieces(self.breaks, factor * self.coefficients)
+
+    def __call__(self, t: Any) -> np.ndarray:
+        """Values at times, which are the last axis."""
+        t = np.asarray(t, dtype=float)
+        piece = np.searchsorted(self.breaks, t, side="right")
+        s = t - self.breaks[np.maximum(piece - 1, 0)]
+        value = np.zeros(())
+        for k in reversed(range(self.coefficients.shape[-1])):
+            value = value * s + self.coefficients[..., piece, k]
+        return np.asarray(value)
+
+    def jumps(self) -> np.ndarray:
+        """Breaks at which the value jumps in some run."""
+        c, h = self.coefficients, np.diff(self.breaks, prepend=self.breaks[0])
+        end = np.sum(c[..., :-1, :] * h[:, None] ** np.arange(c.shape[-1]), axis=-1)
+        found = np.abs(end - c[..., 1:, 0]) > _ROUNDING * np.max(np.abs(c[..., 0]))
+        return self.breaks[np.any(found.reshape(-1, found.shape[-1]), axis=0)]
+
+
+class Signal:
+    """Values over time: of one run, shape (instants,), or of many, (runs, instants).
+
+    ``units`` are those of the values, by default those that the input states; ``interpolation`` is "hold",
+    "linear", "smooth" or "cubic", by default that of the input.
+    """
+
+    def __init__(
+        self, t: Any, y: Any, *, interpolation: str | None = None, units: str | None = None, name: str = ""
+    ) -> None:
+        self.name = text(name, "the name of a signal", ParameterError)
+        called = f"signal '{name}'" if name else "a signal"
+        self.time, self.values = _points(called, t, y)
+        if interpolation is not None:
+            one_of(interpolation, INTERPOLATIONS, f"{called}: interpolation=", ParameterError)
+        if units is not None:
+            parse_unit(text(units, f"the units of {called}", ParameterError))
+        self.interpolation, self.units = interpolation, units
+
+    @classmethod
+    def from_csv(
+        cls,
+        path: str | os.PathLike[str],
+        time: str | int = 1,
+        value: str | int = 2,
+        *,
+        interpolation: str | None = None,
+        units: str | None = None,
+    ) -> Signal:
+        """Two columns of a file, each by its heading or its number from 1.
+
+        Units are those given, else those in the heading, "road [mm]"; the time may have them too, "t [ms]".
+        """
+        from armillary.algebra.units.csv_columns import read_columns
+
+        found = read_columns(path)
+        at, of = found.place(time), found.place(value)
+        return cls(
+            found.values[:, at] * time_scale(found.units[at], f"the time in '{found.path}'"),
+            found.values[:, of],
+            interpolation=interpolation,
+            units=units or found.units[of] or None,
+            name=found.headings[of] or found.path.stem,
+        )
+
+    @classmethod
+    def sampled(
+        cls,
+        function: Callable[[Any], Any],
+        t_end: float,
+        *,
+        every: float,
+        t0: float = 0.0,
+        interpolation: str = "cubic",
+        units: str | None = None,
+    ) -> Signal:
+        """A function of time (of NumPy arrays, or of numbers), evaluated ``every`` so many seconds."""
+        t0, t_end, every = (
+            real(v, w, ParameterError) for v, w in ((t0, "t0"), (t_end, "t_end"), (every, "every"))
+        )
+        count = (t_end - t0) / every if every > 0 else np.inf
+        if not 0 < count <= _MOST_POINTS:
+            raise ParameterError(
+                f"a function cannot be sampled every {every} s from {t0} to {t_end}: that would be "
+                f"{count:g} intervals"
+            )
+        t = np.linspace(t0, t_end, round(np.ceil(count - 1e-9)) + 1)
+        return cls(t, _evaluated(function, t), interpolation=interpolation, units=units)
+
+    @property
+    def runs(self) -> int | None:
+        """For how many runs there are values; None: the same for any."""
+        return len(self.values) if self.values.ndim == 2 else None
+
+    def pieces(self, interpolation: str | None = None) -> Pieces:
+        """The piecewise polynomial, in the signal's own units."""
+        how = self.interpolation or interpolation or "linear"
+        t, y = self.time, self.values
+        if len(t) == 1 or how == "hold":
+            inner = y[..., :-1, None]
+        elif how == "linear":
+            inner = np.stack([y[..., :-1], np.diff(y) / np.diff(t)], axis=-1)
+        else:
+            from scipy.interpolate import CubicSpline, PchipInterpolator
+
+            made = (PchipInterpolator if how == "smooth" else CubicSpline)(t, y, axis=-1)
+            inner = np.moveaxis(made.c[::-1], [0, 1], [-1, -2])
+        ends = np.zeros((*y.shape[:-1], len(t) + 1, inner.shape[-1]))
+        ends[..., 1:-1, :] = inner
+        ends[..., 0, 0], ends[..., -1, 0] = y[..., 0], y[..., -1]
+        # The last instant belongs to the piece before it: rates are zero after it, not at it.
+        return Pieces(t if how == "hold" else np.append(t[:-1], np.nextafter(t[-1], np.inf)), ends)
+
+    def __call__(self, t: Any) -> np.ndarray:
+        """Values at times, in the signal's own units; linear between instants unless stated otherwise."""
+        return self.pieces()(t)
+
+    def plot(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
+        """The values over time, also into a file."""
+        from armillary.results.plots.figure import drawn, literal
+
+        with drawn((8.0, 3.0), path, show=show) as figure:
+            ax = figure.subplots()
+            how = "steps-post" if self.interpolation == "hold" else "default"
+            ax.plot(self.time, self.values.T, drawstyle=how)
+            ax.set_xlabel("time (s)")
+            ax.set_ylabel(literal(f"{self.name or 'signal'}{f' ({self.units})' if self.units else ''}"))
+        return figure
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __repr__(self) -> str:
+        runs = f"{self.runs} runs × " if self.runs else ""
+        how = f", {self.interpolation}" if self.interpolation else ""
+        units = f" {self.units}" if self.units else ""
+        called = f"{self.name!r}, " if self.name else ""
+        low, high = float(np.min(self.values)), float(np.max(self.values))
+        span = f"t = {self.time[0]:g} … {self.time[-1]:g} s, {low:.4g} … {high:.4g}{units}"
+        return f"Signal({called}{runs}{len(self)} instants, {span}{how})"
+
+
+def time_scale(units: str, where: str) -> float:
+    """Seconds in a unit of time; none stated: seconds."""
+    if not units:
+        return 1.0
+    unit = parse_unit(units)
+    if unit.dimension is not parse_unit("s").dimension:
+        raise ParameterError(f"{where} is in [{units}], which is not a unit of time")
+    return float(unit.scale)
+
+
+def _evaluated(function: Callable[[Any], Any], t: np.ndarray) -> np.ndarray:
+    """A function at all times: of the array if it takes one, else of each number."""
+    try:
+        found = np.asarray(function(t), dtype=float)
+        if found.shape == t.shape:
+            return found
+    except Exception:  # a function of numbers: `if t > 1:`, math.sin(t)
+        pass
+    return reals([function(float(x)) for x in t], "the values of a function of time", ParameterError)
+
+
+def _points(called: str, t: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    time = np.array(reals(t, f"the times of {called}", ParameterError), ndmin=1)
+    values = np.array(reals(y, f"the values of {called}", ParameterError), ndmin=1)
+    if time.ndim != 1 or not len(time):
+        raise ParameterError(f"{called} needs its times in one row, not shape {time.shape}")
+    if values.ndim > 2 or values.shape[-1] != len(time):
+        raise ParameterError(
+            f"{called} has {len(time)} instants but values of shape {values.shape}; give one value per "
+            "instant, or a row of them per run"
+        )
+    for what, array in (("time", time), ("value", values)):
+        if not np.all(np.isfinite(array)):
+            place = np.argwhere(~np.isfinite(array))[0]
+            raise ParameterError(f"{called}: {what} number {int(place[-1])} is not finite")
+    falls = np.flatnonzero(np.diff(time) <= 0)
+    if len(falls):
+        i = int(falls[0])
+        raise ParameterError(
+            f"{called}: times must increase, but {shown(float(time[i]))} is followed by {float(time[i + 1])}"
+        )
+    time.setflags(write=False)
+    values.setflags(write=False)
+    return time, values
