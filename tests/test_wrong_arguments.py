@@ -38,6 +38,7 @@ def described() -> arm.System:
     s.gravity(9.81, -s.ground.y)
     s.moment("tau", "-k*b.q1", s.ground.z, on=b)
     s.memory("m", 0.0)
+    s.input("u")
     s.output("x", "sin(b.q1)")
     return s
 
@@ -195,6 +196,12 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "small terms": lambda a, v: described().derive(small=v),
     "keep": lambda a, v: described().derive(keep=v),
     "from_csv": lambda a, v: arm.Table.from_csv(v),
+    "Signal": lambda a, v: arm.Signal(v, v),
+    "interpolation": lambda a, v: arm.Signal([0], [0], interpolation=v),
+    "interpolation of an input": lambda a, v: described().input("w", interpolation=v),
+    "sampled": lambda a, v: arm.Signal.sampled(v, 1.0, every=0.5),
+    "inputs of a run": lambda a, v: a.model.simulate(0.1, step=0.05, inputs=v),
+    "data of an input": lambda a, v: a.model.simulate(0.1, step=0.05, inputs={"u": v}),
     **{name: _function(name) for name in _OF_NUMBERS.split()},
     **{name: _function_of_two(name) for name in _OF_TWO_NUMBERS.split()},
     **{f"{name} with an expression": _function_with_q(name) for name in _OF_TWO_NUMBERS.split()},
@@ -311,7 +318,7 @@ RIGHT = {
         "outputs; batch metrics; batch runs; batch threads; derivatives parameters; units; body parent; "
         "body joint; body orient; body inertia; reaction; what an event sets; what an event locks; units "
         "of an output; kinetic_energy; what on_start gives; on_start of many; units of a state; what an "
-        "event unlocks; arity"
+        "event unlocks; arity; interpolation; inputs of a run"
     ),
     "None, an array": "simulate initial; batch initial",
     "minus one": "simulate t0; batch t0; direction of an event",
@@ -349,7 +356,9 @@ RIGHT = {
         "armature; stiffness of a stop; capacity of a brake; attractor; inertia of a wheel; "
         "solar_pressure; SmoothFriction; StickSlip"
     ),
-    "a function": "function",
+    "a function": "function; sampled",
+    "a fraction, minus one, a function": "data of an input",
+    "a list, a fraction, minus one, an array": "Signal",
     "a list, an array": "Choice",
 }
 ALLOWED = {call: values for values, calls in RIGHT.items() for call in calls.split("; ")}

@@ -22,6 +22,7 @@ from armillary.ensembles.result import Batch, batch_of
 from armillary.ensembles.starts import Starts
 from armillary.ensembles.weak_runs import mark_weak_runs
 from armillary.errors import ArmillaryError
+from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.progress import report_line, time_left
 from armillary.settings import RunSettings
 
@@ -79,7 +80,8 @@ class Prepared:
     ) -> Batch:
         """Runs with these values; what differs between them must be what differed at the preparation."""
         known = self.plan.starts
-        starts = Starts(self.plan.model, parameters, initial, memory, runs, self.plan.settings.t0, known)
+        t0, inputs = self.plan.settings.t0, known.given_inputs
+        starts = Starts(self.plan.model, parameters, initial, memory, runs, t0, known, inputs)
         if set(starts.varying) != set(known.varying):
             raise ArmillaryError(
                 f"prepared for runs that differ in {', '.join(known.varying) or 'no parameter'}, "
@@ -95,6 +97,8 @@ class Prepared:
         outcome = _make_all(plan, self.engine, count, progress)
         if self.engine.leaves_runs:
             _make_left_over(self.plan, outcome, starts, halted=bool(np.any(outcome.status == NOT_RUN)))
+        if starts.inputs is not None:
+            _show_inputs(starts.inputs, outcome)
         if not self.engine.judges_runs and not np.any(outcome.status == NOT_RUN):
             mark_weak_runs(plan, outcome)
         info = {
@@ -107,6 +111,16 @@ class Prepared:
             **self.engine.info,
         }
         return batch_of(plan, outcome, info)
+
+
+def _show_inputs(inputs: DrivenInputs, outcome: Outcome) -> None:
+    """The values of inputs in the last memory, in place of the addresses of their data."""
+    for name, place in inputs.places.items():
+        for t in np.unique(outcome.t_stop):
+            here = outcome.t_stop == t
+            value = inputs.pieces[name](t)
+            outcome.memory[place, here] = value[here] if value.ndim else value
+        outcome.memory[place, np.isnan(outcome.t_stop)] = np.nan
 
 
 def _make_left_over(plan: Plan, outcome: Outcome, starts: Starts, halted: bool) -> None:

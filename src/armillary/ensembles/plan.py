@@ -59,6 +59,13 @@ class Plan:
     grid: np.ndarray | None
     steps: np.ndarray | None
     row_at: np.ndarray | None
+    code: CompiledModel  # whose functions make the runs: that of the model, or what reads inputs over time
+
+    @property
+    def stops(self) -> np.ndarray | None:
+        """Times at which the inputs of some run jump."""
+        inputs, s = self.starts.inputs, self.settings
+        return inputs.stops(s.t0, s.t_end, s.integrator.adaptive) if inputs is not None else None
 
     @property
     def runs(self) -> int:

@@ -35,6 +35,7 @@ def plan(
     parameters: Any = None,
     initial: Any = None,
     memory: Any = None,
+    inputs: Any = None,
     watch: float | None = None,
     outputs: Sequence[str] | None = None,
     metrics: Metrics | None = None,
@@ -52,7 +53,9 @@ def plan(
         if name in history:
             raise ArmillaryError(f"metric '{name}' has the name of an output whose history is kept")
     columns = tuple(dict.fromkeys([*history, *(m.output for m in asked.values())]))
-    starts = Starts(model, parameters, initial, memory, runs, t0)
+    driven = model.driven_inputs(inputs, memory, given, many=True)
+    starts = Starts(model, parameters, initial, memory, runs, t0, inputs=driven)
+    code = model if driven is None else model.driven
     _check_names(asked, starts)
     if fixed and (t_end - t0) / fixed > _MOST_STEPS:
         raise ArmillaryError(
@@ -69,7 +72,7 @@ def plan(
     grid, steps, row_at = _grid(t0, t_end, fixed, times) if fixed else (None, None, None)
     return Plan(
         model=model,
-        program=_restricted(model.equations.program, model.output_names, columns),
+        program=_restricted(code.equations.program, model.output_names, columns),
         columns=columns,
         settings=settings,
         times=times,
@@ -81,6 +84,7 @@ def plan(
         grid=grid,
         steps=steps,
         row_at=row_at,
+        code=code,
     )
 
 

@@ -29,6 +29,7 @@ from armillary.ensembles.start_values import (
 from armillary.errors import ArmillaryError, ParameterError, nearest
 from armillary.model.space.initial_motion import mass_centre_starts
 from armillary.model.unit_system import state_factor
+from armillary.runtime.inputs.blocks import DrivenInputs
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import (
@@ -58,6 +59,7 @@ class Starts:
         runs: int | None,
         t0: float,
         like: Starts | None = None,
+        inputs: DrivenInputs | None = None,
     ) -> None:
         """``like``: other starts of the same model, from which what does not differ is taken."""
         self.model, self.t0 = model, t0
@@ -69,6 +71,7 @@ class Starts:
         self._memory = values_by_name("memory", memory)
         self._given = {"parameters": self._parameters, "initial": self._initial, "memory": self._memory}
         self.columns = self._columns()  # inside the model's units
+        self.given_inputs = inputs  # over time, those with data
         self.runs = run_count(self._lengths(), runs)
         self.unable = np.zeros(self.runs, dtype=bool)  # which these are
         self._check()
@@ -129,11 +132,13 @@ class Starts:
 
     def _lengths(self) -> dict[str, int]:
         kinds = {"parameters": "parameter", "initial": "initial value", "memory": "memory"}
-        return {
+        found = {
             f"{kinds[kind]} '{name}'": len(column)
             for kind, columns in self.columns.items()
             for name, column in columns.items()
         }
+        signals = self.given_inputs.signals if self.given_inputs is not None else {}
+        return found | {f"input '{name}'": s.runs for name, s in signals.items() if s.runs is not None}
 
     def shared(self, kind: str) -> dict[str, Any]:
         """What is the same in all runs, as it was given."""
@@ -152,9 +157,10 @@ class Starts:
         def of(value: Any) -> Any:
             return value[i] if differs(value) else value
 
-        return {
+        values: dict[str, Any] = {
             kind: {name: of(value) for name, value in found.items()} for kind, found in self._given.items()
         }
+        return values | ({} if self.given_inputs is None else {"inputs": self.given_inputs.of_run(i)})
 
     def _check(self) -> None:
         """Errors of the values themselves, before any run: missing, impossible, unknown."""
@@ -231,7 +237,16 @@ class Starts:
             parameters[table.names.index(name)] = column[i0:i1]
         state, memory = self._start_states(i0, i1)
         state[:, self.unable[i0:i1]] = np.nan  # whatever runs on it ends at once
-        return parameters, state, memory
+        return parameters, state, memory if self.inputs is None else self.inputs.addressed(memory, i0)
+
+    @cached_property
+    def inputs(self) -> DrivenInputs | None:
+        """Inputs over time; those without data are held where the start of each run has them."""
+        return (
+            None
+            if self.given_inputs is None
+            else self.given_inputs.complete(self._given_memory(0, self.runs))
+        )
 
     @cached_property
     def _inside(self) -> np.ndarray:
@@ -257,6 +272,7 @@ class Starts:
         given = self.single(i)
         instance = Instance(self.model, given["parameters"])
         stored = initial_memory(self.model.equations, given["memory"], self.t0)
+        stored = stored if self.given_inputs is None else self.given_inputs.at(self.t0, stored, i)
         place = self.model.place_at_start(instance, given["initial"], self.t0, stored)
         return instance.packed(place), place.memory
 
@@ -282,6 +298,8 @@ class Starts:
     def _start_alike(self) -> bool:
         """Whether all runs start at the same place: nothing that differs between them enters there."""
         if self.columns["initial"] or self.columns["memory"]:
+            return False
+        if self.given_inputs is not None and any(s.runs for s in self.given_inputs.signals.values()):
             return False
         equations, kind = self.model.equations, type(self.model)
         if kind.place_at_start is not CompiledModel.place_at_start:
@@ -315,12 +333,18 @@ class Starts:
             four = state[first : first + 4]
             if any(names[first + k] in self.columns["initial"] for k in range(4)):
                 self._make_unit(four, names[first], i0)
-        memory = np.empty((len(equations.system.memories), n))
+        memory = self._given_memory(i0, i1)
+        tails = [np.tile(tail[:, None], (1, n)) for tail in self.model.start_tail or ()]
+        return np.vstack([state, tails[0]]), np.vstack([memory, tails[1]])
+
+    def _given_memory(self, i0: int, i1: int) -> np.ndarray:
+        """Memory of runs i0 … i1 − 1 as it is given or described, a column per run."""
+        equations = self.model.equations
+        memory = np.empty((len(equations.system.memories), i1 - i0))
         memory[:] = initial_memory(equations, self.shared("memory"), self.t0)[:, None]
         for name, column in self.columns["memory"].items():
             memory[list(equations.system.memories).index(name)] = column[i0:i1]
-        tails = [np.tile(tail[:, None], (1, n)) for tail in self.model.start_tail or ()]
-        return np.vstack([state, tails[0]]), np.vstack([memory, tails[1]])
+        return memory
 
     @cached_property
     def _first_initial(self) -> dict[str, Any]:

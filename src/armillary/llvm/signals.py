@@ -8,7 +8,8 @@ The data belong to a run, not to the code: the memory of an input holds the addr
 
 Piece 0 lies before the first break, piece i begins at break i. b is the break where a piece begins, the first
 one for piece 0. Where the breaks are evenly spaced, the piece is computed and corrected by its neighbours,
-else it is found by bisection. `runtime/inputs/blocks.py` makes the blocks.
+else it is found by bisection. A lane without a run has no address.
+`runtime/inputs/blocks.py` makes the blocks.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ _SCALAR = f"""\
 declare double @llvm.maxnum.f64(double, double) nounwind
 declare double @llvm.minnum.f64(double, double) nounwind
 define internal double @signal(double %t, double %place) noinline nounwind {{
+check:
+  %there = fcmp ogt double %place, 0.0
+  br i1 %there, label %entry, label %idle
+idle:
+  ret double 0.0
 entry:
   %address = fptoui double %place to i64
   %data = inttoptr i64 %address to ptr

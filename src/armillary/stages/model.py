@@ -213,6 +213,7 @@ class Model(ModelPieces, compiled.CompiledModel):
         parameters: Mapping[str, Any] | None = None,
         initial: Mapping[str, Any] | Any = None,
         memory: Mapping[str, Any] | None = None,
+        inputs: Any = None,
         t0: float = 0.0,
         sample: float | Sequence[float] | None = None,
         watch: float | None = None,
@@ -232,7 +233,8 @@ class Model(ModelPieces, compiled.CompiledModel):
         """Many runs from ``t0`` to ``t_end`` at once.
 
         ``parameters``, ``initial`` and ``memory`` hold numbers or texts with units, shared by all runs, and
-        arrays of them, one per run; ``initial`` may also be whole states, a row per run. ``metrics`` are
+        arrays of them, one per run; ``initial`` may also be whole states, a row per run. ``inputs`` drive
+        inputs over time, with values of shape (instants,) or (runs, instants). ``metrics`` are
         reduced on the fly, by name: "final(x)", "minimum(x)", "maximum(x)", "mean(x)", "rms(x)", "crossing(x,
         level, rising)", "histogram(x, low, high, bins)" of outputs x. They see every fixed step, or 1000
         intervals of an adaptive method; ``watch`` is another time between two looks. ``outputs`` are those
@@ -253,8 +255,8 @@ class Model(ModelPieces, compiled.CompiledModel):
             )
         settings = RunSettings(t_end, t0, step, method, sample, rtol, atol, max_step, max_steps)
         return simulate_batch(
-            self, settings, parameters=parameters, initial=initial, memory=memory, watch=watch,
-            outputs=outputs, metrics=metrics, runs=runs, threads=threads, device=device,
+            self, settings, parameters=parameters, initial=initial, memory=memory, inputs=inputs,
+            watch=watch, outputs=outputs, metrics=metrics, runs=runs, threads=threads, device=device,
             precision=precision, progress=progress,
         )  # fmt: skip
 

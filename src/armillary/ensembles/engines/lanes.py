@@ -24,7 +24,7 @@ def _refusal(plan: Plan) -> str:
         return f"method '{plan.method.name}' has no Runge-Kutta tableau"
     if program.fire or program.events.results or program.corrected:
         return f"'{program.name}' has events or corrections"
-    return ""
+    return "inputs jump" if plan.stops is not None else ""
 
 
 @cache

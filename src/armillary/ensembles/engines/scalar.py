@@ -37,7 +37,7 @@ class Scalar(Engine):
         from armillary.ensembles.engines.scalar_loop import ARGUMENTS, scalar_modules
 
         super().__init__(plan)
-        model, program = plan.model, plan.program
+        model, program = plan.code, plan.program
         functions = model.run_functions()
         if program is not model.equations.program:
             self._code = Compiled(llvm_text(program))
@@ -57,6 +57,7 @@ class Scalar(Engine):
             state=np.zeros(functions.n_states),
             memory=np.zeros(functions.n_memory),
             constants=np.zeros(size),
+            stops=plan.stops,
         )
         self._drive = compiled_loop(self._first.shape, functions.ir)
         loop, metrics = scalar_modules(plan, self._first.shape, LEFT_OVER)

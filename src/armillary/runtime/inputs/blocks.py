@@ -7,7 +7,8 @@ as a number: addresses are below 2⁵³. Inputs without data are constant.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -38,34 +39,34 @@ class Block:
         numbers[:, :HEAD], numbers[:, HEAD:] = head, rows
         return cls(breaks, numbers)
 
+    @cached_property
     def addresses(self) -> np.ndarray:
         """Of all runs, as numbers."""
         first, stride = self.numbers.ctypes.data, self.numbers.strides[0]
-        return np.array([float(first + i * stride) for i in range(len(self.numbers))])
+        return float(first) + stride * np.arange(len(self.numbers), dtype=float)
 
 
 @dataclass(frozen=True, eq=False)
 class DrivenInputs:
-    """The inputs of a model over time: pieces in the model's own units, by name, for all its inputs that have
-    data.
-    """
+    """Inputs of a model over time: what was given, and pieces in the model's own units, by name."""
 
     system: Description
+    signals: Mapping[str, Signal]
     pieces: Mapping[str, Pieces]
-    blocks: dict[str, Block] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def places(self) -> dict[str, int]:
         """Where inputs are in the memory."""
         return {name: i for i, (name, m) in enumerate(self.system.memories.items()) if m.input}
 
+    @cached_property
+    def blocks(self) -> dict[str, Block]:
+        return {name: Block.of(pieces) for name, pieces in self.pieces.items()}
+
     def values(self, t: float, run: int = 0) -> dict[str, float]:
         """Values at a time, in the model's own units."""
-        found = {}
-        for name, pieces in self.pieces.items():
-            value = pieces(t)
-            found[name] = float(value[run] if value.ndim else value)
-        return found
+        found = {name: pieces(t) for name, pieces in self.pieces.items()}
+        return {name: float(value[run] if value.ndim else value) for name, value in found.items()}
 
     def at(self, t: float, memory: np.ndarray, run: int = 0) -> np.ndarray:
         """Memory with the values at a time."""
@@ -74,16 +75,30 @@ class DrivenInputs:
             memory[self.places[name]] = value
         return memory
 
-    def addressed(self, memory: np.ndarray) -> np.ndarray:
-        """Memory (numbers, or numbers × runs) with the addresses of data in place of the values of inputs."""
+    def complete(self, memory: np.ndarray) -> DrivenInputs:
+        """With those that have no data held where a memory (numbers, or numbers × runs) has them."""
+        held = {
+            name: Pieces(np.zeros(1), np.repeat(memory[i, ..., None, None], 2, axis=-2))
+            for name, i in self.places.items()
+            if name not in self.pieces
+        }
+        return DrivenInputs(self.system, self.signals, {**self.pieces, **held})
+
+    def addressed(self, memory: np.ndarray, first: int = 0) -> np.ndarray:
+        """Memory (numbers, or numbers × runs from the ``first`` on) with the addresses of data in place of
+        the values of inputs.
+        """
         memory = memory.copy()
         for name, i in self.places.items():
-            if name not in self.blocks:
-                held = np.repeat(memory[i, ..., None, None], 2, axis=-2)
-                self.blocks[name] = Block.of(self.pieces.get(name) or Pieces(np.zeros(1), held))
-            found = self.blocks[name].addresses()
-            memory[i] = found[0] if memory.ndim == 1 or len(found) == 1 else found
+            found = self.blocks[name].addresses
+            if len(found) > 1:
+                found = found[first : first + (memory.shape[1] if memory.ndim == 2 else 1)]
+            memory[i] = found if memory.ndim == 2 else found[0]
         return memory
+
+    def of_run(self, i: int) -> dict[str, Signal]:
+        """The signals of one run."""
+        return {name: signal.of_run(i) for name, signal in self.signals.items()}
 
     def stops(self, t0: float, t_end: float, adaptive: bool) -> np.ndarray | None:
         """Times between the ends of a run at which some input jumps; for adaptive methods also those at which
@@ -110,4 +125,4 @@ def driven_inputs(system: Description, signals: Mapping[str, Signal]) -> DrivenI
             pieces[name] = signal.pieces(memory.interpolation).scaled(factor(system, memory, signal))
         elif memory.rate_of in pieces:
             pieces[name] = pieces[memory.rate_of].derivative()
-    return DrivenInputs(system, pieces)
+    return DrivenInputs(system, signals, pieces)

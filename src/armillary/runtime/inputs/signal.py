@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.algebra.arguments import function as a_function
 from armillary.algebra.arguments import one_of, real, reals, text
 from armillary.algebra.units.units import parse_unit
 from armillary.errors import ParameterError, shown
@@ -123,6 +124,7 @@ class Signal:
         units: str | None = None,
     ) -> Signal:
         """A function of time (of NumPy arrays, or of numbers), evaluated ``every`` so many seconds."""
+        a_function(function, "the function of time", ParameterError)
         t0, t_end, every = (
             real(v, w, ParameterError) for v, w in ((t0, "t0"), (t_end, "t_end"), (every, "every"))
         )
@@ -139,6 +141,13 @@ class Signal:
     def runs(self) -> int | None:
         """For how many runs there are values; None: the same for any."""
         return len(self.values) if self.values.ndim == 2 else None
+
+    def of_run(self, i: int) -> Signal:
+        """The signal of one run."""
+        if self.runs is None:
+            return self
+        how, units = self.interpolation, self.units
+        return Signal(self.time, self.values[i], interpolation=how, units=units, name=self.name)
 
     def pieces(self, interpolation: str | None = None) -> Pieces:
         """The piecewise polynomial, in the signal's own units."""

@@ -328,6 +328,7 @@ class CompiledModel:
         start = self.place_at_start(instance, initial, t0, driven.at(t0, stored) if driven else stored)
         if driven is not None:
             model = self.driven
+            driven = driven.complete(start.memory)
             instance = Instance(model, parameters, driven)
             start = replace(start, memory=driven.addressed(start.memory))
         if settings.sample is None and adaptive and settings.t_end > t0:
@@ -352,9 +353,9 @@ class CompiledModel:
         return run
 
     def driven_inputs(
-        self, inputs: Any, memory: Mapping[str, Any] | None, settings: RunSettings
+        self, inputs: Any, memory: Mapping[str, Any] | None, settings: RunSettings, many: bool = False
     ) -> DrivenInputs | None:
-        """Inputs over time; None where there are none."""
+        """Inputs over time, of one run or of ``many``; None where there are none."""
         if inputs is None or (isinstance(inputs, Mapping) and not inputs):
             return None
         system = self.equations.system
@@ -363,7 +364,7 @@ class CompiledModel:
             if name in signals:
                 raise ParameterError(f"'{name}' has a value in memory= and data in inputs=; give one of both")
         for name, signal in signals.items():
-            if signal.runs is not None:
+            if signal.runs is not None and not many:
                 raise ParameterError(
                     f"input '{name}' has data for {signal.runs} runs, and this is one run; give a row of them"
                 )

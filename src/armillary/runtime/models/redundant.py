@@ -241,6 +241,7 @@ class CompiledRedundantModel(CompiledModel):
             how |= {"dependent constraints": "; ".join(dependent)} if dependent else {}
         stops = None
         if driven is not None:
+            driven = driven.complete(stored)
             model, stored = self.driven, driven.addressed(stored)
             stops = driven.stops(t0, settings.t_end, adaptive=False)
         scheme = self._scheme(method, passes, translation == "implicit")

@@ -54,6 +54,8 @@ class Gpu(Engine):
             return f"'{program.name}' has the event '{handled[0]}'"
         if len(program.events.results) > _MOST_EVENTS:
             return f"'{program.name}' has more than {_MOST_EVENTS} constraints to watch"
+        if plan.program.driven:
+            return "inputs over time are not read on GPUs"
         if method.redundant or plan.model.equations.absolute:
             return f"'{program.name}' is in redundant coordinates"
         if plan.row_at is None:

@@ -1,0 +1,89 @@
+"""Inputs over time in batches: every engine makes the runs that single runs are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.errors import ArmillaryError
+
+RUNS, T_END = 11, 1.0
+TIMES = np.linspace(-0.1, 1.2, 40)
+DATA = np.random.default_rng(3).normal(size=(RUNS, 40))
+STIFFNESS = np.linspace(50.0, 90.0, RUNS)
+
+
+def made(rate: bool, event: bool = False) -> arm.CompiledModel:
+    s = arm.System("mass on a road")
+    s.parameter("k", 60.0, units="N/m")
+    road = s.input("road", units="mm")
+    s.input("push", 1.5, units="N")
+    b = s.body("b", joint=arm.Prismatic("z"), mass=1, inertia=0)
+    damping = b.u1 - arm.time_derivative(road) if rate else b.u1
+    s.force("spring", s.expression("-k*(b.q1 - road) + push") - 2 * damping, s.ground.z, at=b.com)
+    if event:
+        s.event("low", "b.q1 + 0.02", direction=-1, set={"b.u1": "-b.u1"})
+    return s.derive().compile()
+
+
+@pytest.fixture(scope="module")
+def plain() -> arm.CompiledModel:
+    return made(rate=False)
+
+
+def check(model: arm.CompiledModel, engine: str, signal: Any, **how: Any) -> None:
+    """A batch against single runs; push differs from run to run as a memory."""
+    push = np.linspace(0.0, 2.0, RUNS)
+    batch = model.simulate_batch(
+        T_END, parameters={"k": STIFFNESS}, memory={"push": push}, inputs={"road": signal}, sample=0.25,
+        progress=False, **how,
+    )  # fmt: skip
+    assert batch.info["engine"].startswith(engine), batch.info["engine"]
+    assert list(batch.status) == ["finished"] * RUNS
+    for i in (0, 4, RUNS - 1):
+        own = signal.of_run(i)
+        run = model.simulate(
+            T_END, parameters={"k": STIFFNESS[i]}, memory={"push": push[i]}, inputs={"road": own},
+            sample=0.25, **how,
+        )  # fmt: skip
+        for name in ("b.q1", "road", "push"):
+            np.testing.assert_allclose(batch[name][i], run[name], rtol=1e-9, atol=1e-12)
+    place = list(model.equations.system.memories).index("road")
+    np.testing.assert_allclose(
+        batch.final_memory[:, place], 1e-3 * np.broadcast_to(signal(T_END), RUNS), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("values", [DATA, DATA[0]], ids=["per run", "shared"])
+@pytest.mark.parametrize("how", ["linear", "cubic"])
+def test_lanes_of_fixed_steps(plain: arm.CompiledModel, values: np.ndarray, how: str) -> None:
+    check(plain, "lanes", arm.Signal(TIMES, values, interpolation=how), step=0.01)
+
+
+def test_lanes_of_adaptive_steps(plain: arm.CompiledModel) -> None:
+    check(plain, "lanes", arm.Signal(TIMES, DATA, interpolation="smooth"), method="dopri5")
+
+
+@pytest.mark.parametrize("how", [{"step": 0.01}, {"method": "dop853"}])
+def test_jumps_in_compiled_runs_one_after_another(plain: arm.CompiledModel, how: Any) -> None:
+    check(plain, "scalar", arm.Signal(TIMES, DATA, interpolation="hold"), **how)
+
+
+def test_single_runs_of_scipy(plain: arm.CompiledModel) -> None:
+    check(plain, "singly", arm.Signal(TIMES, DATA, interpolation="linear"), method="scipy:RK45")
+
+
+def test_rates_and_events() -> None:
+    check(made(rate=True), "scalar", arm.Signal(TIMES, DATA, interpolation="linear"), step=0.01)
+    check(made(rate=False, event=True), "scalar", arm.Signal(TIMES, 5 * DATA), method="dopri5")
+
+
+def test_a_wrong_number_of_rows_and_a_gpu_are_refused(plain: arm.CompiledModel) -> None:
+    signal = arm.Signal(TIMES, DATA)
+    with pytest.raises(ArmillaryError, match="input 'road' has 11; there must be one per run"):
+        plain.simulate_batch(1.0, step=0.01, parameters={"k": [1.0, 2.0]}, inputs={"road": signal})
+    with pytest.raises(ArmillaryError, match="not read on GPUs"):
+        plain.simulate_batch(1.0, step=0.01, inputs={"road": signal}, device="gpu")
