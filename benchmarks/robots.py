@@ -172,28 +172,37 @@ def _ours(peer: str, path: Path, told: dict[str, Any]) -> tuple[Native, float]:
 
 def _native_peer(peer: str, path: Path, told: dict[str, Any], environment: Environment) -> Native:
     if peer == "pinocchio":
-        environment.need("pin", "cmeel-eigen")
-        wheel = f"-DPINOCCHIO_WHEEL={environment.packages['pin']}"
-        flags = ("-std=c++17", *OPTIMISED, "-DNDEBUG", *BOOST, *include_flags(environment), wheel)
-        built = compile_cached("robot_pinocchio.so", NATIVE / "robot_pinocchio.cpp", flags)
-        source = cached("robot.txt", [told["text"]], lambda file: {"written": file.write_text(told["text"])})
-        file = source.path
-    else:
-        environment.need("mujoco")
-        folder = environment.site / "mujoco"
-        libraries = sorted(folder.glob("libmujoco.*"))
-        if not libraries:
-            raise NotAvailable("the mujoco wheel holds no libmujoco")
-        flags = ("-std=c++17", *OPTIMISED, f"-isystem{folder / 'include'}")
-        link = (str(libraries[0]), f"-Wl,-rpath,{folder}")
-        built = compile_cached("robot_mujoco.so", NATIVE / "robot_mujoco.cpp", flags, link=link)
-        file = path
-    shared = ctypes.CDLL(str(built.path))
+        return pinocchio_robot(told, environment)
+    environment.need("mujoco")
+    folder = environment.site / "mujoco"
+    libraries = sorted(folder.glob("libmujoco.*"))
+    if not libraries:
+        raise NotAvailable("the mujoco wheel holds no libmujoco")
+    flags = ("-std=c++17", *OPTIMISED, f"-isystem{folder / 'include'}")
+    link = (str(libraries[0]), f"-Wl,-rpath,{folder}")
+    built = compile_cached("robot_mujoco.so", NATIVE / "robot_mujoco.cpp", flags, link=link)
+    return peer_robot(peer, built.path, path, told)
+
+
+def pinocchio_robot(told: dict[str, Any], environment: Environment, *macros: str) -> Native:
+    """A robot by Pinocchio, compiled with these macros."""
+    environment.need("pin", "cmeel-eigen")
+    wheel = f"-DPINOCCHIO_WHEEL={environment.packages['pin']}"
+    flags = ("-std=c++17", *OPTIMISED, "-DNDEBUG", *BOOST, *include_flags(environment), wheel, *macros)
+    built = compile_cached("robot_pinocchio.so", NATIVE / "robot_pinocchio.cpp", flags)
+    source = cached("robot.txt", [told["text"]], lambda file: {"written": file.write_text(told["text"])})
+    return peer_robot("pinocchio", built.path, source.path, told)
+
+
+def peer_robot(peer: str, library: Path, file: Path, told: dict[str, Any]) -> Native:
+    """A robot of a compiled peer with its states, and what is given besides: efforts (zero), or rates."""
+    shared = ctypes.CDLL(str(library))
     shared.create.restype = ctypes.c_void_p
-    shared.create.argtypes = (ctypes.c_char_p, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
+    shared.create.argtypes = (ctypes.c_char_p, ctypes.c_long, *[ctypes.c_void_p] * 3)
     shared.failure.restype = ctypes.c_char_p
     q, v = np.array(told["q"]), np.array(told["v"])
-    this = shared.create(str(file).encode(), len(q), pointer(q), pointer(v))
+    given = np.array(told["given"]) if "given" in told else np.zeros_like(v)
+    this = shared.create(str(file).encode(), len(q), pointer(q), pointer(v), pointer(given))
     if not this:
         raise NotAvailable(shared.failure().decode()[:160])
     return Native(
@@ -201,7 +210,7 @@ def _native_peer(peer: str, path: Path, told: dict[str, Any], environment: Envir
         loop=address(shared.loop),
         accelerations=address(shared.accelerations),
         self=this,
-        keep=(shared, q, v),
+        keep=(shared, q, v, given),
     )
 
 

@@ -29,7 +29,7 @@ static std::string failure_text;
 extern "C" {
 const char* failure() { return failure_text.c_str(); }
 
-void* create(const char* file, long states, const double* q, const double* v) {
+void* create(const char* file, long states, const double* q, const double* v, const double*) {
   char error[1000] = "";
   mjModel* model = mj_loadXML(file, nullptr, error, sizeof error);
   if (!model) {

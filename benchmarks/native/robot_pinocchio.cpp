@@ -1,9 +1,14 @@
-// A robot by Pinocchio's articulated-body algorithm, compiled for this processor. The file has one line per joint:
+// A robot by Pinocchio's articulated-body algorithm, or with -DRNEA by its recursive Newton-Euler algorithm, compiled for
+// this processor; `create` then takes rates of the speeds in place of efforts. The file has one line per joint:
 // kind, parent, axis, place (rotation by rows, translation), mass, mass centre, inertia by rows; and the gravity first.
 #include <pinocchio/fwd.hpp>
 #include <pinocchio/multibody.hpp>
 #include <pinocchio/multibody/joint.hpp>
+#ifdef RNEA
+#include <pinocchio/algorithm/rnea.hpp>
+#else
 #include <pinocchio/algorithm/aba.hpp>
+#endif
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -46,9 +51,12 @@ static JointModel joint_of(const std::string& kind, const Three& axis) {
 struct Robot {
   Model model;
   Data data;
-  std::vector<Vec> q, v;
-  Vec effort;
-  const Vec& evaluate(int k) { return aba(model, data, q[k], v[k], effort, Convention::LOCAL); }
+  std::vector<Vec> q, v, given;
+#ifdef RNEA
+  const Vec& evaluate(int k) { return rnea(model, data, q[k], v[k], given[k]); }
+#else
+  const Vec& evaluate(int k) { return aba(model, data, q[k], v[k], given[k], Convention::LOCAL); }
+#endif
 };
 
 static std::string failure_text;
@@ -56,7 +64,7 @@ static std::string failure_text;
 extern "C" {
 const char* failure() { return failure_text.c_str(); }
 
-void* create(const char* path, long states, const double* q, const double* v) {
+void* create(const char* path, long states, const double* q, const double* v, const double* given) {
   try {
     Robot* robot = new Robot;
     std::ifstream file(path);
@@ -76,10 +84,10 @@ void* create(const char* path, long states, const double* q, const double* v) {
       robot->model.appendBodyToJoint(joint, Inertia(mass, com, inertia), SE3::Identity());
     }
     robot->data = Data(robot->model);
-    robot->effort = Vec::Zero(robot->model.nv);
     for (long k = 0; k < states; k++) {
       robot->q.push_back(Eigen::Map<const Vec>(q + k * robot->model.nq, robot->model.nq));
       robot->v.push_back(Eigen::Map<const Vec>(v + k * robot->model.nv, robot->model.nv));
+      robot->given.push_back(Eigen::Map<const Vec>(given + k * robot->model.nv, robot->model.nv));
     }
     return robot;
   } catch (const std::exception& error) {

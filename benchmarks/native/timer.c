@@ -75,6 +75,15 @@ double derivatives_chain(void* self, long evaluations)
 }
 ACCELERATIONS(derivatives_accelerations, Derivatives, derivatives_evaluate)
 
+/* Armillary's inverse dynamics: a state is followed by the rates of its speeds, nq + nv numbers in all; nv efforts. */
+static inline const double* efforts_evaluate(const Derivatives* s, long k)
+{
+    s->function(0.0, s->state + k * (s->nq + s->nv), s->constants + k * s->n_constants, s->memory, s->rate);
+    return s->rate;
+}
+LOOP(efforts_loop, Derivatives, efforts_evaluate)
+ACCELERATIONS(efforts_accelerations, Derivatives, efforts_evaluate)
+
 /* Plain C: f(q, v, tau, a). */
 typedef struct {
     void (*function)(const double* q, const double* v, const double* tau, double* a);

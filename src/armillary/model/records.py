@@ -23,7 +23,8 @@ class Load:
     one.
 
     ``vector`` is the whole force or moment. A force acts at ``at`` on its body and, reversed, at
-    ``reaction_at``, or where it is None along the same line of action.
+    ``reaction_at``, or where it is None along the same line of action. ``axis`` is the direction, where
+    ``vector`` is ``magnitude`` along one.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Load:
     reaction_body: Body | None = None
     reaction_at: Point | None = None
     collinear: bool = False  # a strut's: along the line between its two points
+    axis: Vector | None = None
 
     @property
     def balanced(self) -> bool:

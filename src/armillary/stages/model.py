@@ -82,6 +82,8 @@ class Model(ModelPieces, compiled.CompiledModel):
         t: Any = 0.0,
         memory: Any = None,
         states: Any = None,
+        actuators: Sequence[str] | None = None,
+        reactions: Sequence[str] = (),
     ) -> Efforts:
         """The efforts that give the speeds u the rates ``udot`` at coordinates q, besides all loads.
 
@@ -90,10 +92,18 @@ class Model(ModelPieces, compiled.CompiledModel):
         leading axes are many places, and so are arrays of ``t`` and ``parameters``. Efforts are by the
         names of speeds: forces along translations, moments about rotations; those along prescribed and
         locked speeds are among them. Under constraints they act along the independent speeds.
+
+        In place of ``q`` a run may be given; ``udot`` then are the rates that the model has there, or with
+        "spline" slopes of the run's speeds. ``actuators`` names speeds, loads, inputs or parameters whose
+        strengths are wanted in place of efforts along the independent speeds: with more of them than freedoms
+        those of least norm. ``reactions`` names bodies, for the wrench through their joints, and constraints.
         """
         from armillary.analysis.inverse.inverse import inverse
 
-        return inverse(self, q, u, udot, parameters, t=t, memory=memory, states=states)
+        return inverse(
+            self, q, u, udot, parameters, t=t, memory=memory, states=states, actuators=actuators,
+            reactions=reactions,
+        )  # fmt: skip
 
     def sweep(
         self,

@@ -14,6 +14,7 @@ import pytest
 from armillary.algebra.walk import Undimensioned
 from armillary.analysis.inverse.equations import tree_efforts
 from armillary.mechanics.constraints.reduction import initial_configuration, reduce_system
+from armillary.model.space.attraction import all_loads
 from armillary.stages import System
 from tests.mechanics import closed_mechanisms, reference
 from tests.mechanics.closed_mechanisms import closed_case, describe
@@ -28,7 +29,7 @@ def efforts_of(s: System, case: Case, udot: Any) -> Any:
     reduction = reduce_system(s, Undimensioned(), initial_configuration(s))
     free = [s.speeds.index(u) for u in reduction.independent(s)]
     rates = {i: reduction.plain(s.accelerations[s.speeds[i]]) for i in free}
-    tau = tree_efforts(s, reduction, rates)
+    tau = tree_efforts(s, reduction, rates, all_loads(s))
     names = [str(x) for x in (*s.coordinates, *s.speeds)]
     at = dict(zip(names, [*case.q, *case.u], strict=True)) | {str(x): udot[i] for i, x in rates.items()}
     at |= {name: node.data.default for name, node in s.parameters.items()}

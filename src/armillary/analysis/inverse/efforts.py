@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.columns import aligned, counted
+from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest
 from armillary.results import Run
 from armillary.results.units import label_units
@@ -32,6 +31,8 @@ class Efforts:
         dict(efforts)          numbers or arrays by name
 
     They act besides all loads of the model. Those of ``prescribed`` speeds keep the given motion.
+    ``reactions`` holds what passes through the joints of bodies, force and moment along the last axis, and
+    the forces of constraints.
     """
 
     system: str
@@ -41,9 +42,12 @@ class Efforts:
     prescribed: tuple[str, ...] = ()
     time: np.ndarray | None = None  # of the rows of a run
     note: str = ""
+    reactions: Mapping[str, np.ndarray] = field(default_factory=dict)
+    reaction_units: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.values.setflags(write=False)
+        for array in (self.values, *self.reactions.values()):
+            array.setflags(write=False)
 
     def keys(self) -> tuple[str, ...]:
         """The names, so that ``dict(efforts)`` is possible."""
@@ -65,18 +69,37 @@ class Efforts:
 
     def as_run(self) -> Run:
         """The efforts over time as columns ``effort(speed)`` of a run; rows without times count from 0."""
-        rows = self.values.reshape(-1, len(self.names))
-        names = tuple(f"effort({name})" for name in self.names)
+        columns = {
+            f"effort({name})": (self[name], self.units[name], self._about(name)) for name in self.names
+        }
+        for name, values in self.reactions.items():
+            columns |= self._reaction_columns(name, values)
+        rows = np.column_stack([np.ravel(values) for values, _, _ in columns.values()])
         return Run(
             system=self.system,
             time=np.arange(float(len(rows))) if self.time is None else self.time.copy(),
-            values=rows.copy(),
-            names=names,
-            units=dict(zip(names, (self.units[name] for name in self.names), strict=True)),
-            descriptions={f"effort({name})": self._about(name) for name in self.names},
+            values=rows,
+            names=tuple(columns),
+            units={name: units for name, (_, units, _) in columns.items()},
+            descriptions={name: about for name, (_, _, about) in columns.items()},
             info={"note": self.note} if self.note else {},
-            outputs=names,
+            outputs=tuple(columns),
         )
+
+    def _reaction_columns(self, name: str, values: np.ndarray) -> dict[str, tuple[Any, str, str]]:
+        units = self.reaction_units[name]
+        if values.shape == self.values.shape[:-1]:
+            return {f"force({name})": (values, units, f"force of constraint {name}")}
+        kinds = zip(("force", "moment"), units.split(", "), (0, 3), strict=True)
+        return {
+            f"{kind}({name}).{axis}": (
+                values[..., first + i],
+                own,
+                f"{kind} of {name}'s joint on it, along its {axis}",
+            )
+            for kind, own, first in kinds
+            for i, axis in enumerate("xyz")
+        }
 
     def _about(self, name: str) -> str:
         return f"effort that {'keeps' if name in self.prescribed else 'gives'} {name}"
@@ -133,7 +156,5 @@ class Efforts:
 
     def _repr_html_(self) -> str:
         head, *rows = self._rows()
-        cells = "".join(f"<th>{html.escape(c)}</th>" for c in head)
-        body = "".join(f"<tr>{''.join(f'<td>{html.escape(c)}</td>' for c in row)}</tr>" for row in rows)
-        notes = "".join(f"<p>{html.escape(n)}</p>" for n in self._notes())
-        return f"<p>{html.escape(self._title())}</p><table><tr>{cells}</tr>{body}</table>{notes}"
+        notes = "".join(f"<p>{html_text(note)}</p>" for note in self._notes())
+        return html_table(head, rows, "<" + ">" * (len(head) - 2), caption=self._title()) + notes

@@ -11,7 +11,7 @@ or locked speeds g, where nothing acts along the dependent ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,17 +21,20 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.node import truncated
 from armillary.algebra.smallness.truncation import Truncation
 from armillary.algebra.vectors.scalars import minus, plus, times
-from armillary.mechanics.constraints.reactions import constraint_forces, held_effort
+from armillary.mechanics.constraints.reactions import constraint_forces, held_effort, joint_wrenches
 from armillary.mechanics.constraints.reduced_equations import dependent_rates
 from armillary.mechanics.constraints.reduction import Reduction, initial_configuration, reduce_system
 from armillary.mechanics.tree.build import build_tree
-from armillary.mechanics.tree.inverse_dynamics import efforts
+from armillary.mechanics.tree.inertia_force import net_wrenches
+from armillary.mechanics.tree.inverse_dynamics import efforts, joint_efforts
 from armillary.mechanics.tree.kinematics import corrections
-from armillary.mechanics.tree.loads import applied_loads
+from armillary.mechanics.tree.loads import accumulated_wrenches, applied_loads
 from armillary.mechanics.tree.regroup import regroup
 from armillary.mechanics.tree.tree import Freedom, Tree
 from armillary.model.description import Description
+from armillary.model.records import Load
 from armillary.model.signals.states import state_rates
+from armillary.model.space.attraction import all_loads
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.derivation import derivation
 from armillary.program.small_quantities import reader
@@ -43,70 +46,101 @@ class InverseEquations:
     """Inverse dynamics of a system as expressions.
 
     ``equations`` are in the description's coordinates and speeds; ``rates`` stand for u̇ of the independent
-    ones. ``tau`` has the effort along every speed of the tree, by index.
+    ones. ``tau`` has the effort that is left along every speed of the tree, by index, where ``loads`` are
+    applied and the efforts of ``acting`` act along speeds.
     """
 
     equations: DerivedEquations
     rates: tuple[Expr, ...]
+    loads: tuple[Load, ...]
+    acting: Mapping[int, Expr]
     tau: dict[int, Any]
 
     @property
     def reduction(self) -> Reduction:
+        """The system reduced to its independent speeds."""
         return self.equations.reduction
 
     @cached_property
     def independent(self) -> tuple[int, ...]:
         """Indices of the independent speeds among all speeds."""
-        speeds = self.equations.system.speeds
-        return tuple(speeds.index(u) for u in self.reduction.independent(self.equations.system))
+        return _independent(self.equations.system, self.reduction)
 
     @cached_property
     def given(self) -> tuple[int, ...]:
         """Indices of prescribed and locked speeds."""
         return tuple(i for i, u in enumerate(self.equations.system.speeds) if u in self.reduction.given)
 
-    def along_independent(self, forces: Mapping[int, Any]) -> list[Expr]:
-        """Generalised forces along the independent speeds, from those along all speeds of the tree."""
+    @cached_property
+    def along_independent(self) -> list[Expr]:
+        """Efforts along the independent speeds."""
         found = []
         for r in self.independent:
-            value = forces.get(r, 0)
+            value = self.tau[r]
             for d, factors in self.reduction.elimination.factors.items():
-                value = plus(value, times(factors.get(r, 0), forces.get(d, 0)))
+                value = plus(value, times(factors.get(r, 0), self.tau[d]))
             found.append(as_expr(value))
         return found
 
-    def constraint_forces(self, acting: Mapping[int, Any]) -> dict[str, Any]:
-        """λ by constraint, where efforts act along the speeds of the tree."""
-        return constraint_forces(self.reduction, self._left(acting))
-
-    def along_given(self, acting: Mapping[int, Any]) -> list[Expr]:
-        """Efforts along prescribed and locked speeds, where others act along the speeds of the tree."""
-        left, system = self._left(acting), self.equations.system
-        forces = constraint_forces(self.reduction, left)
+    @cached_property
+    def along_given(self) -> list[Expr]:
+        """Efforts along prescribed and locked speeds."""
+        system, forces = self.equations.system, constraint_forces(self.reduction, self.tau)
         return [
-            as_expr(held_effort(system, self.reduction, left, forces, system.speeds[g])) for g in self.given
+            as_expr(held_effort(system, self.reduction, self.tau, forces, system.speeds[g]))
+            for g in self.given
         ]
 
-    def _left(self, acting: Mapping[int, Any]) -> dict[int, Any]:
-        return {i: minus(value, acting.get(i, 0)) for i, value in self.tau.items()}
+    def reactions(self, bodies: Collection[str], constraints: Collection[str]) -> list[Expr]:
+        """Force and moment through the joints of bodies, in their axes, then the forces of constraints.
+
+        What passes through a joint holds the effort along it. The inertia is that of the description.
+        """
+        system, reduction = self.equations.system, self.reduction
+        with derivation(), _as_derived(self.equations):
+            rates = dict(zip(self.independent, self.rates, strict=True))
+            tree = moving_tree(system, reduction, rates, separate_welds=bodies)
+            applied = applied_loads(system, tree, reduction.plain, whole=True, loads=self.loads)
+            own = net_wrenches(tree, applied)
+            tau = joint_efforts(tree, applied, accumulated_wrenches(tree, own, "r"))
+            forces = constraint_forces(reduction, _less(tau, self.acting))
+            wrenches = joint_wrenches(system, reduction, tree, own, forces, bodies)
+        found = [as_expr(x) for name in bodies for x in wrenches[name]]
+        return found + [as_expr(forces.get(name, 0)) for name in constraints]
 
 
-def inverse_equations(equations: DerivedEquations) -> InverseEquations:
-    """The inverse dynamics of a system, with all its loads, over the tree with regrouped inertia."""
+def inverse_equations(
+    equations: DerivedEquations,
+    loads: Sequence[Load] | None = None,
+    acting: Mapping[int, Expr] | None = None,
+) -> InverseEquations:
+    """The inverse dynamics of a system with its loads, or others, over the tree with regrouped inertia."""
     with derivation(), _as_derived(equations):
         described = described_equations(equations)
         system, reduction = described.system, described.reduction
         rates = {
-            system.speeds.index(u): reduction.plain(system.accelerations[u])
-            for u in reduction.independent(system)
+            i: reduction.plain(system.accelerations[system.speeds[i]])
+            for i in _independent(system, reduction)
         }
-        return InverseEquations(described, tuple(rates.values()), tree_efforts(system, reduction, rates))
+        applied = tuple(all_loads(system) if loads is None else loads)
+        tau = _less(tree_efforts(system, reduction, rates, applied), acting or {})
+    return InverseEquations(described, tuple(rates.values()), applied, acting or {}, tau)
 
 
-def tree_efforts(system: Description, reduction: Reduction, rates: Mapping[int, Expr]) -> dict[int, Any]:
+def tree_efforts(
+    system: Description, reduction: Reduction, rates: Mapping[int, Expr], loads: Sequence[Load]
+) -> dict[int, Any]:
     """τ along all speeds of the tree by index, from the rates of the independent ones."""
-    tree = moving_tree(system, reduction, rates)
-    return efforts(tree, applied_loads(system, tree, reduction.plain))
+    tree = regroup(moving_tree(system, reduction, rates))
+    return efforts(tree, applied_loads(system, tree, reduction.plain, loads=loads))
+
+
+def _independent(system: Description, reduction: Reduction) -> tuple[int, ...]:
+    return tuple(system.speeds.index(u) for u in reduction.independent(system))
+
+
+def _less(tau: Mapping[int, Any], acting: Mapping[int, Any]) -> dict[int, Any]:
+    return {i: minus(value, acting.get(i, 0)) for i, value in tau.items()}
 
 
 @contextmanager
@@ -117,15 +151,21 @@ def _as_derived(equations: DerivedEquations) -> Iterator[None]:
         yield
 
 
-def moving_tree(system: Description, reduction: Reduction, rates: Mapping[int, Expr]) -> Tree:
-    """The regrouped tree with the rates of all speeds known, from those of the independent ones."""
+def moving_tree(
+    system: Description,
+    reduction: Reduction,
+    rates: Mapping[int, Expr],
+    separate_welds: Collection[str] = (),
+) -> Tree:
+    """The tree with the rates of all speeds known, from those of the independent ones."""
     known = {**rates, **_dependent_rates(reduction, rates)}
 
     def moving(d: Freedom) -> Freedom:
         return replace(d, rate=known.get(d.index, d.rate), dependent=False)
 
-    tree = build_tree(system, reduction.plain, given=reduction.given, split_free_bodies=True)
-    return regroup(tree.with_degrees(moving))
+    return build_tree(
+        system, reduction.plain, given=reduction.given, split_free_bodies=True, separate_welds=separate_welds
+    ).with_degrees(moving)
 
 
 def _dependent_rates(reduction: Reduction, rates: Mapping[int, Expr]) -> dict[int, Any]:

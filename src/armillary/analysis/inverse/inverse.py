@@ -1,8 +1,8 @@
-"""Efforts of a motion: inverse dynamics as a compiled function of its own, at one place or many."""
+"""Efforts of a motion: inverse dynamics as a compiled function of its own, at places or along a run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -10,12 +10,16 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.algebra.units.dimension import FORCE, SPEED
+from armillary.algebra.units.dimension import FORCE, MOMENT, SPEED
+from armillary.analysis.inverse.actuators import Actuated, actuated, strengths
 from armillary.analysis.inverse.efforts import Efforts
 from armillary.analysis.inverse.equations import InverseEquations, inverse_equations
-from armillary.analysis.inverse.places import Places, read_places
-from armillary.errors import ArmillaryError
+from armillary.analysis.inverse.places import PlaceReader, Places
+from armillary.analysis.inverse.runs import run_places
+from armillary.columns import counted
+from armillary.errors import ArmillaryError, nearest
 from armillary.program.cost import Operations
+from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.functions import ModelFunctions
 
@@ -32,34 +36,80 @@ def inverse(
     t: Any = 0.0,
     memory: Any = None,
     states: Any = None,
+    actuators: Sequence[str] | None = None,
+    reactions: Sequence[str] = (),
 ) -> Efforts:
     """Efforts at places of a motion; see ``Model.inverse``."""
-    made = inverse_model(model)
-    places = read_places(model.base, made.equations, q, u, udot, t, memory, states)
-    return made.efforts(places, parameters)
+    made = inverse_model(model, actuators, reactions)
+    if not isinstance(q, Run):
+        return made.efforts(made.reader.read(model.base, q, u, udot, t, memory, states), parameters)
+    plain = inverse_model(model)
+    places = run_places(
+        plain.equations, q, udot, lambda at: plain.free_rates(at, dict(q.parameters)), speeds=u
+    )
+    return made.efforts(places, {**q.parameters, **(parameters or {})}, time=q.time)
 
 
 class InverseModel:
     """The inverse dynamics of a model: expressions, and machine code once it is wanted."""
 
-    def __init__(self, model: CompiledModel) -> None:
-        self.expressions: InverseEquations = inverse_equations(model.base.equations)
+    def __init__(
+        self, model: CompiledModel, actuators: Sequence[str] | None = None, reactions: Sequence[str] = ()
+    ) -> None:
+        equations = model.base.equations
+        self.expressions: InverseEquations = inverse_equations(equations)
         self.equations = self.expressions.equations
         system = self.equations.system
-        self.speeds: tuple[Expr, ...] = tuple(
-            system.speeds[i] for i in (*self.expressions.independent, *self.expressions.given)
-        )
-        self.names = tuple(u.data.name for u in self.speeds)
-        self.prescribed = self.names[len(self.expressions.independent) :]
+        self.bodies = tuple(name for name in reactions if name in system.bodies)
+        self.constraints = tuple(name for name in reactions if name in system.constraints)
+        self.actuated: Actuated | None = None
+        if actuators is not None:
+            self.actuated = actuated(self.equations, actuators, self._speed_units(range(len(system.speeds))))
+            self.expressions = self.actuated.expressions
+        found = self.expressions
+        self.prescribed = tuple(system.speeds[i].data.name for i in found.given)
+        given = dict(self._speed_units(found.given))
+        if self.actuated is None:
+            self.units = {**self._speed_units(found.independent), **given}
+        else:
+            own = {a.name: a.units for a in self.actuated.actuators}
+            if twice := [name for name in given if name in own]:
+                raise ArmillaryError(
+                    f"inverse(): '{twice[0]}' is prescribed or locked, so its effort is found anyway; leave "
+                    "it out of actuators="
+                )
+            self.units = {**own, **given}
+        self.names = tuple(self.units)
+        self.reader = PlaceReader(self.equations)
+
+    def _speed_units(self, indices: Sequence[int]) -> dict[str, str]:
+        """Units of efforts along speeds: of power per unit of the speed."""
+        system = self.equations.system
+        speeds = [system.speeds[i] for i in indices]
+        power = FORCE * SPEED
+        return {
+            u.data.name: system.units.unit_text(power / u.dimension if u.dimension is not None else power)
+            for u in speeds
+        }
 
     @cached_property
     def functions(self) -> ModelFunctions:
-        """The efforts along all speeds that are not dependent, and the gaps of loops."""
-        found = self.expressions
-        efforts = [*found.along_independent(found.tau), *found.along_given({})]
+        """Efforts, gaps of loops and reactions; with actuators, what leads to their strengths."""
+        found, inputs = self.expressions, list(self.expressions.rates)
+        wanted: dict[str, Sequence[Expr]] = {"efforts": [*found.along_independent, *found.along_given]}
+        reactions = found.reactions(self.bodies, self.constraints) if self.bodies or self.constraints else []
+        if self.actuated is not None:
+            inputs += [a.symbol for a in self.actuated.actuators]
+            reactions = self.actuated.acting(reactions)
+            wanted = {
+                "left": self.actuated.left,
+                "gains": self.actuated.gains,
+                "efforts": self.actuated.acting(found.along_given),
+            }
         gaps = [row.gap for row in found.reduction.elimination.kept if row.gap is not None]
-        wanted = {"efforts": efforts, **({"gaps": gaps} if gaps else {})}
-        return ModelFunctions(self.equations, wanted, found.rates)
+        wanted |= {"gaps": gaps} if gaps else {}
+        wanted |= {"reactions": reactions} if reactions else {}
+        return ModelFunctions(self.equations, {name: e for name, e in wanted.items() if e}, inputs)
 
     @property
     def operations(self) -> Operations:
@@ -67,60 +117,146 @@ class InverseModel:
         return self.functions.operations["efforts"]
 
     @property
-    def units(self) -> dict[str, str]:
-        """Units of the efforts: of power per unit of the speed."""
-        text = self.equations.system.units.unit_text
-        return {
-            u.data.name: text(FORCE * SPEED / u.dimension if u.dimension is not None else FORCE)
-            for u in self.speeds
-        }
+    def address(self) -> int:
+        """Address of the compiled function of [state, rates] that gives all efforts."""
+        return self.functions.address("efforts")
 
-    def efforts(self, places: Places, parameters: Mapping[str, Any] | None, **more: Any) -> Efforts:
-        """Efforts at places, along independent and prescribed speeds."""
+    def efforts(
+        self, places: Places, parameters: Mapping[str, Any] | None, time: np.ndarray | None = None
+    ) -> Efforts:
+        """Efforts at places: of actuators or along independent speeds, and along prescribed ones."""
         self.check_closed(places, parameters)
-        values = self.rows("efforts", places, parameters)
+        note, inputs = "", places.rates
+        if self.actuated is None:
+            values = self.rows("efforts", places, parameters, inputs)
+        else:
+            e, note = self._strengths(places, parameters)
+            inputs = np.hstack([places.rates, e])
+            values = e * [a.factor for a in self.actuated.actuators]
+            if self.prescribed:
+                values = np.hstack([values, self.rows("efforts", places, parameters, inputs)])
         return Efforts(
             self.equations.system.name,
             self.names,
             values.reshape(*places.shape, len(self.names)),
             self.units,
             self.prescribed,
-            **more,
+            time,
+            note,
+            self._reactions(places, parameters, inputs),
+            self._reaction_units,
         )
 
+    def _strengths(self, places: Places, parameters: Mapping[str, Any] | None) -> tuple[np.ndarray, str]:
+        assert self.actuated is not None
+        n, m = len(self.expressions.independent), len(self.actuated.actuators)
+        still = np.hstack([places.rates, np.zeros((len(places.states), m))])
+        left = self.rows("left", places, parameters, still) if n else np.zeros((len(still), 0))
+        gains = self.rows("gains", places, parameters, still) if n * m else np.zeros((len(still), 0))
+        units = self._speed_units(self.expressions.independent)
+        found, chosen = strengths(left, gains.reshape(len(still), n, m), tuple(units), units)
+        note = (
+            f"{counted(m, 'actuator')} on {counted(n, 'freedom')}: strengths of least norm" if chosen else ""
+        )
+        return found, note
+
+    def _reactions(
+        self, places: Places, parameters: Mapping[str, Any] | None, inputs: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        if not self.bodies and not self.constraints:
+            return {}
+        values = self.rows("reactions", places, parameters, inputs)
+        split = 6 * len(self.bodies)
+        found = {
+            name: values[:, 6 * k : 6 * k + 6].reshape(*places.shape, 6) for k, name in enumerate(self.bodies)
+        }
+        return found | {
+            name: values[:, split + k].reshape(places.shape) for k, name in enumerate(self.constraints)
+        }
+
+    @cached_property
+    def _reaction_units(self) -> dict[str, str]:
+        system = self.equations.system
+        force, moment = system.units.unit_text(FORCE), system.units.unit_text(MOMENT)
+        turning = {
+            name for name in self.constraints if (c := system.constraints[name].load) and c.kind == "moment"
+        }
+        own = {name: moment if name in turning else force for name in self.constraints}
+        return dict.fromkeys(self.bodies, f"{force}, {moment}") | own
+
+    def free_rates(self, places: Places, parameters: Mapping[str, Any] | None) -> np.ndarray:
+        """Rates of the independent speeds at which no effort acts along them: M u̇ = −e(u̇ = 0).
+
+        The columns of M are differences of efforts, which are linear in the rates.
+        """
+        rows, n = places.states.shape[0], places.rates.shape[1]
+        at_rest = np.zeros((rows, n))
+        force = self.rows("efforts", places, parameters, at_rest)[:, :n]
+        mass = np.empty((rows, n, n))
+        for k in range(n):
+            unit = at_rest.copy()
+            unit[:, k] = 1.0
+            mass[:, :, k] = self.rows("efforts", places, parameters, unit)[:, :n] - force
+        return np.linalg.solve(mass, -force[..., None])[..., 0] if rows else at_rest
+
     def rows(
-        self,
-        name: str,
-        places: Places,
-        parameters: Mapping[str, Any] | None,
-        rates: np.ndarray | None = None,
+        self, name: str, places: Places, parameters: Mapping[str, Any] | None, inputs: np.ndarray
     ) -> np.ndarray:
         """The results of a function at places, a row each."""
-        inputs = places.rates if rates is None else rates
+        if not places.shape and not _varies(parameters):
+            t, y, stored, given = float(places.t[0]), places.states[0], places.memory[0], inputs[0]
+            return self.functions(name, t, y, parameters, stored, given)[None]
         return self.functions.rows(name, places.t, places.states, parameters, places.memory, inputs)
 
     def check_closed(self, places: Places, parameters: Mapping[str, Any] | None) -> None:
         """An error where loops are not closed."""
         rows = [row for row in self.expressions.reduction.elimination.kept if row.gap is not None]
-        if not rows:
+        if not rows or not len(places.states):
             return
-        gaps = np.abs(self.rows("gaps", places, parameters))
-        if gaps.size and not np.max(gaps) < _OFF:
+        inputs = np.zeros((len(places.states), len(self.functions.equations.program.inputs)))
+        gaps = np.abs(self.rows("gaps", places, parameters, inputs))
+        if not np.max(gaps) < _OFF:
             i, k = np.unravel_index(int(np.argmax(np.nan_to_num(gaps, nan=np.inf))), gaps.shape)
             where = f" in row {i + 1}" if places.shape else ""
-            name = rows[k].constraint.name
             raise ArmillaryError(
-                f"inverse(): constraint '{name}' is open by {gaps[i, k]:.3g}{where}; give coordinates that "
-                "close the loops, e.g. model.state({…}) or those of a run"
+                f"inverse(): constraint '{rows[k].constraint.name}' is open by {gaps[i, k]:.3g}{where}; give "
+                "coordinates that close the loops, e.g. model.state({…}) or those of a run"
             )
 
 
-_MADE: WeakKeyDictionary[CompiledModel, InverseModel] = WeakKeyDictionary()
+def _varies(parameters: Mapping[str, Any] | None) -> bool:
+    return any(np.ndim(value) for value in (parameters or {}).values())
 
 
-def inverse_model(model: CompiledModel) -> InverseModel:
-    """The inverse dynamics of a model, made once."""
+_MADE: WeakKeyDictionary[CompiledModel, dict[Any, InverseModel]] = WeakKeyDictionary()
+
+
+def inverse_model(
+    model: CompiledModel, actuators: Sequence[str] | None = None, reactions: Sequence[str] = ()
+) -> InverseModel:
+    """The inverse dynamics of a model, made once for each choice of actuators and reactions."""
     base = model.base
-    if base not in _MADE:
-        _MADE[base] = InverseModel(base)
-    return _MADE[base]
+    chosen = None if actuators is None else _names(actuators, "actuators=")
+    wanted = _reaction_names(base, reactions)
+    known = _MADE.setdefault(base, {})
+    if (chosen, wanted) not in known:
+        known[chosen, wanted] = InverseModel(base, chosen, wanted)
+    return known[chosen, wanted]
+
+
+def _names(names: Any, what: str) -> tuple[str, ...]:
+    if isinstance(names, str) or not hasattr(names, "__iter__"):
+        raise ArmillaryError(f"inverse(): {what} must be a list of names, not {names!r}")
+    return tuple(str(name) for name in names)
+
+
+def _reaction_names(model: CompiledModel, reactions: Any) -> tuple[str, ...]:
+    system = model.equations.system
+    known = [*system.bodies, *system.constraints]
+    names = _names(reactions, "reactions=")
+    if unknown := [name for name in names if name not in known or name == system.ground.name]:
+        raise ArmillaryError(
+            f"inverse(): there is no body with a joint and no constraint '{unknown[0]}'"
+            f"{nearest(unknown[0], known)}"
+        )
+    return names

@@ -30,42 +30,64 @@ class Places:
     shape: tuple[int, ...]
 
 
-def read_places(
-    model: CompiledModel,
-    equations: DerivedEquations,
-    q: Any,
-    u: Any,
-    udot: Any,
-    t: Any,
-    memory: Any,
-    states: Any,
-) -> Places:
-    """Places from arrays with any leading axes, or from values by name in stated units."""
-    symbols = {s.data.name: s for s in equations.system.initial}
-    if isinstance(q, Mapping) and equations.reduction.rows and not isinstance(u, np.ndarray | list | tuple):
-        q, u = _assembled(model, equations, q, u, t)
-    start = {s.data.name: float(value) for s, value in equations.system.initial.items()}
-    read = [
-        _values(q, equations.coordinates, start, symbols, "q", "coordinate"),
-        _values(u, equations.speeds, {}, symbols, "u", "speed"),
-        _values(udot, equations.speeds, {}, symbols, "udot", "speed"),
-        initial_states(equations, None)
-        if states is None
-        else _values(states, equations.states, {}, symbols, "states", "state"),
-        _stored(equations, memory, t),
-    ]
-    times = _numbers(t, "t")
-    try:
-        shape = np.broadcast_shapes(times.shape, *(a.shape[:-1] for a in read))
-    except ValueError:
-        words = ", ".join(f"{name} {a.shape}" for name, a in zip(("q", "u", "udot"), read, strict=False))
-        raise ArmillaryError(
-            f"inverse(): the leading axes of {words} do not fit together; give each as many rows, or one"
-        ) from None
-    count = math.prod(shape)
-    rows = [np.broadcast_to(a, (*shape, a.shape[-1])).reshape(count, a.shape[-1]) for a in read]
-    whole = np.concatenate([rows[0], rows[1], rows[3]], axis=1)
-    return Places(np.broadcast_to(times, shape).reshape(count), whole, rows[2], rows[4], shape)
+class PlaceReader:
+    """Places of a system from arrays with any leading axes, or from values by name in stated units."""
+
+    def __init__(self, equations: DerivedEquations) -> None:
+        system = equations.system
+        self.equations = equations
+        self.coordinates, self.speeds, self.states = equations.coordinates, equations.speeds, equations.states
+        self.symbols = {s.data.name: s for s in system.initial}
+        self.start = {s.data.name: float(value) for s, value in system.initial.items()}
+        self._own = initial_states(equations, None)
+        self._still = np.zeros(len(self.speeds))
+
+    def read(
+        self, model: CompiledModel, q: Any, u: Any, udot: Any, t: Any, memory: Any, states: Any
+    ) -> Places:
+        """Places; left out, speeds and rates are zero, states and memory as at the start of a run."""
+        equations = self.equations
+        if isinstance(q, Mapping) and equations.reduction.rows and (u is None or isinstance(u, Mapping)):
+            q, u = _assembled(model, equations, q, u, t)
+        read = [
+            self.rows(q, self.coordinates, "q", "coordinate"),
+            self._still if u is None else self.rows(u, self.speeds, "u", "speed", {}),
+            self._still if udot is None else self.rows(udot, self.speeds, "udot", "speed", {}),
+            self._own if states is None else self.rows(states, self.states, "states", "state"),
+            _stored(equations, memory, t),
+        ]
+        times = _numbers(t, "t")
+        if times.ndim == 0 and all(a.ndim == 1 for a in read):
+            whole = np.concatenate([read[0], read[1], read[3]])
+            return Places(times[None], whole[None], read[2][None], read[4][None], ())
+        try:
+            shape = np.broadcast_shapes(times.shape, *(a.shape[:-1] for a in read))
+        except ValueError:
+            words = ", ".join(f"{name} {a.shape}" for name, a in zip(("q", "u", "udot"), read, strict=False))
+            raise ArmillaryError(
+                f"inverse(): the leading axes of {words} do not fit together; give each as many rows, or one"
+            ) from None
+        count = math.prod(shape)
+        rows = [np.broadcast_to(a, (*shape, a.shape[-1])).reshape(count, a.shape[-1]) for a in read]
+        whole = np.concatenate([rows[0], rows[1], rows[3]], axis=1)
+        return Places(np.broadcast_to(times, shape).reshape(count), whole, rows[2], rows[4], shape)
+
+    def rows(
+        self, value: Any, names: Sequence[str], what: str, noun: str, start: Mapping[str, float] | None = None
+    ) -> np.ndarray:
+        """Values along the last axis, in the order of the names; those that are left out as at the start."""
+        start = self.start if start is None else start
+        if isinstance(value, Mapping):
+            return _by_name(value, names, start, self.symbols, what, noun)
+        if value is None:
+            return np.array([start.get(name, 0.0) for name in names])
+        found = _numbers(value, what)
+        if found.ndim == 0 or found.shape[-1] != len(names):
+            listed = f": {', '.join(names)}" if names else ""
+            raise ArmillaryError(
+                f"inverse(): {what} has the shape {found.shape}, but there are {len(names)} {noun}s{listed}"
+            )
+        return found
 
 
 def _numbers(value: Any, what: str) -> np.ndarray:
@@ -73,28 +95,6 @@ def _numbers(value: Any, what: str) -> np.ndarray:
         return np.asarray(value, dtype=float)
     except (TypeError, ValueError):
         raise ArmillaryError(f"inverse(): {what} must be numbers, not {shown(value)}") from None
-
-
-def _values(
-    value: Any,
-    names: Sequence[str],
-    start: Mapping[str, float],
-    symbols: Mapping[str, Expr],
-    what: str,
-    noun: str,
-) -> np.ndarray:
-    """Values along the last axis, in the order of the names."""
-    if isinstance(value, Mapping):
-        return _by_name(value, names, start, symbols, what, noun)
-    if value is None:
-        return np.array([start.get(name, 0.0) for name in names])
-    found = _numbers(value, what)
-    if found.ndim == 0 or found.shape[-1] != len(names):
-        listed = f": {', '.join(names)}" if names else ""
-        raise ArmillaryError(
-            f"inverse(): {what} has the shape {found.shape}, but there are {len(names)} {noun}s{listed}"
-        )
-    return found
 
 
 def _by_name(

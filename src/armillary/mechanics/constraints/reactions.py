@@ -51,8 +51,8 @@ def reaction_values(
     values: dict[Expr, Any] = {c.force: forces.get(c.name, 0) for c in system.constraints.values()}
     for speed, stands_for in system.efforts.items():
         values[stands_for] = held_effort(system, reduction, tau, forces, speed)
-    if bodies:
-        values |= _joint_wrenches(system, reduction, tree, own, forces, bodies)
+    for name, both in joint_wrenches(system, reduction, tree, own, forces, bodies).items():
+        values |= dict(zip(system.reactions[name], both, strict=True))
     return {s: as_expr(values[s]) for s in wanted}
 
 
@@ -76,14 +76,17 @@ def held_effort(
     return value
 
 
-def _joint_wrenches(
+def joint_wrenches(
     system: Description,
     reduction: Reduction,
     tree: Tree,
     own: list[Wrench],
     forces: Mapping[str, Any],
     bodies: Collection[str],
-) -> dict[Expr, Any]:
+) -> dict[str, tuple[Any, ...]]:
+    """Force and moment of the joints of bodies on them, in the bodies' axes, with forces of constraints."""
+    if not bodies:
+        return {}
     net = list(own)
     for name, force in forces.items():
         load = system.constraints[name].load
@@ -97,13 +100,12 @@ def _joint_wrenches(
             if link >= 0:
                 net[link] = (_less(net[link][0], n, force), _less(net[link][1], f, force))
     passed = accumulated_wrenches(tree, net, "r")
-    values: dict[Expr, Any] = {}
+    values: dict[str, tuple[Any, ...]] = {}
     for name in bodies:
         placement = tree.placements[name]
         n, f = passed[placement.link] if placement.link >= 0 else (ZEROS, ZEROS)
         turned = transposed(placement.rotation)
-        both = (*matrix_vector(turned, f), *matrix_vector(turned, n))
-        values |= dict(zip(system.reactions[name], both, strict=True))
+        values[name] = (*matrix_vector(turned, f), *matrix_vector(turned, n))
     return values
 
 

@@ -42,11 +42,18 @@ class AppliedLoads:
 
 
 def applied_loads(
-    system: Description, tree: Tree, plain: Undimensioned | None = None, *, whole: bool = False
+    system: Description,
+    tree: Tree,
+    plain: Undimensioned | None = None,
+    *,
+    whole: bool = False,
+    loads: Iterable[Load] | None = None,
 ) -> AppliedLoads:
-    """All loads of a system on its tree; ``whole`` as wrenches on every body that they touch."""
+    """All loads of a system on its tree, or these in their place; ``whole`` as wrenches on every body that
+    they touch.
+    """
     plain = plain or Undimensioned()
-    found = loads_on_tree(all_loads(system), tree, plain, whole=whole)
+    found = loads_on_tree(all_loads(system) if loads is None else loads, tree, plain, whole=whole)
     for speed, value in modal_forces(system).items():
         index = system.speeds.index(speed)
         found.forces[index] = plus(found.forces.get(index, 0), plain(value))

@@ -96,6 +96,7 @@ def force(
             point,
             other,
             other_point,
+            axis=axis,
         ),
     )
 
@@ -120,7 +121,8 @@ def moment(
     value = system.expression(magnitude, f"moment '{name}'", MOMENT)
     axis = unit_direction(system, direction, f"moment '{name}'")
     other = None if reaction is None else _find_reaction(system, reaction, body, f"moment '{name}'")
-    return add_load(system, Load(name, "moment", value, axis * load_value(value, name), body, None, other))
+    vector = axis * load_value(value, name)
+    return add_load(system, Load(name, "moment", value, vector, body, None, other, axis=axis))
 
 
 @verb(EntryForm("loads", {"strut": LAW, "between": ListOf(POINT, 2)}, key="strut", argument="law"))
@@ -151,7 +153,8 @@ def strut(system: Description, name: str, law: Any, *, between: Sequence[Any]) -
         value = system.expression(law(length, rate), f"strut '{name}'", FORCE)
     else:
         value = system.expression(law, f"strut '{name}'", FORCE, {"x": length, "v": rate})
-    load = Load(name, "force", value, along * load_value(value, name), q.body, q, p.body, p, collinear=True)
+    vector = along * load_value(value, name)
+    load = Load(name, "force", value, vector, q.body, q, p.body, p, collinear=True, axis=along)
     return add_load(system, load)
 
 
