@@ -25,6 +25,7 @@ COMMANDS = {
     "derive": ("derive", "Derive equations of motion: report, or equations as text, LaTeX or HTML."),
     "plot": ("plot", "Draw outputs of one or more saved runs."),
     "diff": ("diff", "Compare two saved runs."),
+    "inverse": ("analyses.inverse", "Efforts along a saved run of a model, or a measured motion."),
     "export": ("export", "Write a model as a program in another language, or as an FMU."),
     "bench": ("bench", "Time derivation, compilation, evaluations and steps of a model."),
     "verify": ("verify", "Run the published cases: expected next to found."),
@@ -44,7 +45,8 @@ class App(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        found = getattr(importlib.import_module(f"armillary.cli.{COMMANDS[name][0]}"), COMMANDS[name][0])
+        place = COMMANDS[name][0]
+        found = getattr(importlib.import_module(f"armillary.cli.{place}"), place.rpartition(".")[2])
         assert isinstance(found, click.Command)
         return found
 

@@ -1,0 +1,1 @@
+"""Commands that analyse a model besides running it, a file each."""
