@@ -113,6 +113,7 @@ class Model(ModelPieces, compiled.CompiledModel):
         speeds: Mapping[str, Any] | None = None,
         accelerations: Mapping[str, Any] | None = None,
         derivatives: bool = False,
+        static: bool = False,
         grid: bool = False,
         held: Sequence[str] | None = None,
         start: Mapping[str, float] | Sequence[float] | None = None,
@@ -126,14 +127,15 @@ class Model(ModelPieces, compiled.CompiledModel):
         description where they are left out. ``speeds`` and ``accelerations`` of what is driven give rates
         in time of all outputs, as columns d(y)/dt and d²(y)/dt²; ``derivatives`` gives those by what is
         driven. Coordinates that nothing drives are held where they start: those of ``held``, else those
-        that the driven quantities move least. ``start`` has initial values, as for ``simulate``; they decide
-        in what way loops are closed.
+        that the driven quantities move least. With ``static`` they find the equilibrium of all loads at rest
+        instead, and the efforts that hold what is driven are further outputs. ``start`` has initial values,
+        as for ``simulate``; they decide in what way loops are closed.
         """
         from armillary.analysis.kinematics.sweep import sweep
 
         return sweep(
             self, driven, outputs, speeds=speeds, accelerations=accelerations, derivatives=derivatives,
-            grid=grid, held=held, start=start, parameters=parameters, time=time,
+            static=static, grid=grid, held=held, start=start, parameters=parameters, time=time,
         )  # fmt: skip
 
     def linearize(

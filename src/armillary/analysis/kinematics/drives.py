@@ -1,27 +1,21 @@
-"""What moves a mechanism along a path: driven quantities with their values, and coordinates that are held."""
+"""What moves a mechanism along a path: driven quantities with their values, and where it starts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from armillary.algebra.arguments import several, table
-from armillary.algebra.calculus import evaluate_all
-from armillary.algebra.expression import as_expr
-from armillary.algebra.walk import symbols
-from armillary.analysis.kinematics.mechanism import Kinematics, Quantity, slopes
-from armillary.columns import counted
-from armillary.errors import ArmillaryError, ModelError, nearest, shown
+from armillary.algebra.arguments import table
+from armillary.errors import ArmillaryError, shown
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import initial_memory
 from armillary.runtime.start.place import Place
 
 TIME = "time"
-_ALIKE = 1e-9  # of a row that others leave: below, it adds nothing to them
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,109 +103,3 @@ def start_of(model: CompiledModel, initial: Any, parameters: Mapping[str, Any] |
     place = model.place_at_start(instance, initial, time, initial_memory(model.equations, None, time))
     named = frozenset(map(str, initial)) if isinstance(initial, Mapping) else frozenset()
     return Start(place, instance.values(place), named)
-
-
-def freedom(kinematics: Kinematics) -> int:
-    """Independent motions of positions: directions less gaps that say something new."""
-    kept = kinematics.equations.reduction.elimination.kept
-    return len(kinematics.u) - sum(row.gap is not None for row in kept)
-
-
-def held_quantities(
-    kinematics: Kinematics, driven: Sequence[Quantity], start: Start, held: Sequence[str] | None
-) -> list[Quantity]:
-    """Coordinates that stay where they start because nothing drives them: as many as are free otherwise.
-
-    Named ones come first, then those of the start's values, then those that are least moved by what is
-    driven: each adds a row to [J; C; ...] whose part across the others is the largest.
-    """
-    k = kinematics
-    count = freedom(k) - len(driven)
-    wanted = [] if held is None else [str(name) for name in several(held, "held=")]
-    if count < 0:
-        names = ", ".join(f"'{d.name}'" for d in driven)
-        raise ArmillaryError(
-            f"{names} are driven, {len(driven)} quantities, but '{k.system.name}' has "
-            f"{counted(freedom(k), 'degree')} of freedom; drive fewer of them"
-        )
-    if len(wanted) > count:
-        raise ArmillaryError(
-            f"held= names {len(wanted)} coordinates, but what is driven leaves {count} free; hold fewer"
-        )
-    for name in wanted:
-        if name not in k.coordinates:
-            raise ArmillaryError(f"held=: there is no coordinate '{name}'{nearest(name, k.coordinates)}")
-    gaps = [as_expr(k.plain(c.position)) for c in k.system.constraints.values() if c.position is not None]
-    fixed = _rows(k, k.rate([*gaps, *(d.value for d in driven)]), start)
-    for row, d in zip(fixed[len(gaps) :], driven, strict=True):
-        if not np.any(np.abs(row) > 0.0) and not _depends(k, d):
-            raise ModelError(
-                f"'{d.name}' cannot be driven: no free coordinate moves it; what is prescribed or locked is "
-                "moved by time alone"
-            )
-    candidates = [q for q in k.coordinates if q not in {d.name for d in driven}]
-    rows = dict(
-        zip(
-            candidates,
-            _rows(k, k.rate([k.quantities[q].value for q in candidates]), start),
-            strict=True,
-        )
-    )
-    basis = _Basis(fixed)
-    chosen: list[str] = []
-    while len(chosen) < count:
-        left = {q: basis.across(rows[q]) for q in candidates if q not in chosen}
-        preferred = [q for q in [*wanted, *sorted(start.named)] if left.get(q, 0.0) > _ALIKE]
-        name = preferred[0] if preferred else max(left, key=lambda q: left[q])
-        if left[name] <= _ALIKE:
-            break  # at a singular start fewer directions are seen than elsewhere
-        basis.add(rows[name])
-        chosen.append(name)
-    if lost := [name for name in wanted if name not in chosen]:
-        raise ArmillaryError(
-            f"held=: '{lost[0]}' cannot be held while {', '.join(d.name for d in driven)} moves, because the "
-            "loops connect them; hold another coordinate"
-        )
-    return [k.quantities[q] for q in k.coordinates if q in chosen]
-
-
-def _depends(kinematics: Kinematics, d: Quantity) -> bool:
-    return bool(set(symbols(*kinematics.rate([d.value]))) & set(kinematics.u))
-
-
-def _rows(kinematics: Kinematics, rates: Sequence[Any], start: Start) -> np.ndarray:
-    """Derivatives of rates by all directions at the start, in terms of sizes."""
-    k = kinematics
-    parts = [(i, j, a) for i, rate in enumerate(rates) for j, a in slopes(rate, k.u).items()]
-    numbers = evaluate_all([*(a for *_, a in parts), *k.sizes()], start.values)
-    found = np.zeros((len(rates), len(k.u)))
-    for (i, j, _), value in zip(parts, numbers, strict=False):
-        found[i, j] = value
-    return found * np.array([float(x) for x in numbers[len(parts) :]])
-
-
-class _Basis:
-    """Directions of rows, orthogonal."""
-
-    def __init__(self, rows: np.ndarray) -> None:
-        self._found: list[np.ndarray] = []
-        for row in rows:
-            self.add(row)
-
-    def _rest(self, row: np.ndarray) -> np.ndarray:
-        size = float(np.linalg.norm(row))
-        rest = row / size if size > 0.0 else np.zeros_like(row)
-        for _ in range(2):
-            for b in self._found:
-                rest = rest - b * (b @ rest)
-        return rest
-
-    def across(self, row: np.ndarray) -> float:
-        """The share of a row that the others do not hold."""
-        return float(np.linalg.norm(self._rest(row)))
-
-    def add(self, row: np.ndarray) -> None:
-        rest = self._rest(row)
-        size = float(np.linalg.norm(rest))
-        if size > _ALIKE:
-            self._found.append(rest / size)

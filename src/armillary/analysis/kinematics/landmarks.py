@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.analysis.kinematics.follower import Followed, follow
+from armillary.analysis.kinematics.follower import Followed
 from armillary.analysis.kinematics.motion import SINGULAR, Motion
 from armillary.columns import counted
 
@@ -55,8 +55,9 @@ class Path:
         self.last, self.first = rows[both], origins[rows][both]  # ends of all segments
 
     def at(self, position: np.ndarray, time: float) -> dict[str, float]:
-        values = dict(zip(self.motion.numbers.mechanism.driven, position[self.targets], strict=True))
-        shown = {d.name: float(v) for d, v in values.items()} | {"time": float(time)}
+        m = self.motion.numbers.mechanism
+        values = zip(m.driven, position[m.state :], strict=False)
+        shown = {d.name: float(v) for d, v in values} | {"time": float(time)}
         return {name: shown[name] for name in self.names}
 
     def between(self, first: np.ndarray, last: np.ndarray, share: np.ndarray) -> tuple[Motion, np.ndarray]:
@@ -66,10 +67,7 @@ class Path:
         s = share[:, None]
         targets = (1 - s) * a[:, self.targets] + s * b[:, self.targets]
         times = (1 - share) * motion.times[first] + share * motion.times[last]
-        found = follow(
-            numbers.mechanism.conditions, a, motion.times[first], np.arange(len(first)), times, targets,
-            numbers.sizes, numbers.constants, numbers.memory,
-        )  # fmt: skip
+        found = numbers.follow(a, motion.times[first], np.arange(len(first)), times, targets)
         return Motion(numbers, found.times, found.positions), found.found
 
     def zeros(
@@ -189,17 +187,22 @@ def limits_of_reach(path: Path, followed: Followed, targets: np.ndarray, times: 
         return []
     numbers = path.motion.numbers
     begin = followed.positions[lost]
-    near = follow(
-        numbers.mechanism.conditions, begin, followed.times[lost], np.arange(len(lost)), times[lost],
-        targets[lost], numbers.sizes, numbers.constants, numbers.memory, descend=True, weight=_STIFF,
-    )  # fmt: skip
+    near = numbers.follow(
+        begin,
+        followed.times[lost],
+        np.arange(len(lost)),
+        times[lost],
+        targets[lost],
+        descend=True,
+        weight=_STIFF,
+    )
     motion = Motion(numbers, near.times, near.positions)
     m = numbers.mechanism
-    reached = targets[lost] + numbers("closing", near.times, near.positions)[:, m.gaps : m.closing]
+    reached = numbers.values(near.positions, near.times)
     found = []
     for i, row in enumerate(lost):
         position = near.positions[i].copy()
-        position[path.targets] = reached[i]
+        position[m.state : m.state + m.followed] = reached[i]
         constraints, speeds = motion.weakest(i)
         at = path.at(position, near.times[i])
         found.append(Landmark("limit of reach", int(row), at, tuple(constraints), tuple(speeds)))

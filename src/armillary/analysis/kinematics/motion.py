@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.analysis.kinematics.mechanism import Numbers
+from armillary.analysis.kinematics.numbers import Numbers
 from armillary.errors import ArmillaryError
 
 SINGULAR = 1e-6  # smallest singular value, of rows of size one, at which a position counts as singular
@@ -56,7 +56,9 @@ class Motion:
         A = self._scaled[0][:, :closing]
         if not A.shape[1] or not A.shape[2]:
             return np.ones(len(A))
-        return np.asarray(np.linalg.svd(A, compute_uv=False)[:, -1])
+        # Forces of redundant constraints are not decided anywhere.
+        spare = self.numbers.mechanism.redundant if self.numbers.mechanism.static else 0
+        return np.asarray(np.linalg.svd(A, compute_uv=False)[:, -1 - spare])
 
     @cached_property
     def orientation(self) -> np.ndarray:
@@ -72,15 +74,12 @@ class Motion:
         """Names of the constraints and of the speeds that take part in the weakest motion of a row."""
         m = self.numbers.mechanism
         U, _, V = np.linalg.svd(self._scaled[0][row, : m.closing])
-        left, right = (
-            np.abs(U[:, m.closing - 1 if U.shape[0] <= V.shape[0] else V.shape[0] - 1]),
-            np.abs(V[-1]),
-        )
-        rows = [m.rows[i] for i in np.argsort(-left, kind="stable") if left[i] > 0.1 * left.max()]
+        last = min(U.shape[0], V.shape[0]) - 1
+        left, right = np.abs(U[: m.gaps + len(m.driven), last]), np.abs(V[last, : len(m.kinematics.u)])
+        rows = [m.rows[i] for i in _largest(left)]
         constraints = [r.constraint.name for r in rows if r.constraint is not None]
-        order = np.argsort(-right, kind="stable")
-        speeds = [m.kinematics.speeds[j].data.name for j in order if right[j] > 0.1 * right.max()]
-        return constraints, speeds
+        names = [m.kinematics.speeds[j].data.name for j in _largest(right)]
+        return constraints, names
 
     def _solve(self, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The least solution, and what it leaves of each row in terms of its size."""
@@ -131,3 +130,9 @@ class Motion:
         """Outputs at speeds u, and their rates: the first of all, then the second of outputs of positions."""
         moving = self.numbers.with_motion(self.positions, clock, u, a)
         return self.numbers("shown", self.times, moving), self.numbers("rates", self.times, moving)
+
+
+def _largest(values: np.ndarray) -> list[int]:
+    """Places of the values that are at least a tenth of the largest, in falling order."""
+    least = 0.1 * np.max(values, initial=0.0)
+    return [int(i) for i in np.argsort(-values, kind="stable") if values[i] > least]
