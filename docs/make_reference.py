@@ -18,6 +18,8 @@ from typing import Any
 
 import armillary
 from armillary.algebra.vectors.named_arrays import ExpressionMatrix, ExpressionVector
+from armillary.analysis.modes.body_shapes import BodyShapes
+from armillary.analysis.modes.modes import Mode
 from armillary.mechanics.formalisms.contribution import Contribution
 from armillary.model.flexible.part import FlexiblePart
 from armillary.program.cost import Operations
@@ -55,6 +57,7 @@ GROUPS = {
     "armillary.run_files": "Models and runs in files",
     "armillary.runtime.inputs": "Inputs over time",
     "armillary.results": "Results",
+    "armillary.analysis.modes": "Modes",
     "armillary.analysis": "Sensitivities and fits",
     "armillary.ensembles": "Ensembles",
     "armillary.studies": "Ensembles",
@@ -92,6 +95,9 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (armillary.Sweep, "Made by `Model.sweep`.", ()),
     (armillary.Fit, "Made by `fit`.", ()),
     (armillary.Efforts, "Made by `Model.inverse`.", ()),
+    (armillary.Modes, "Made by `LinearModel.modes`; `UndampedModes` by `Model.undamped_modes`.", ()),
+    (Mode, "Taken from `Modes` by number or name.", ()),
+    (BodyShapes, "Found in `Modes.bodies`.", ()),
     (armillary.OperatingPoint, "Made by `Model.trim` and `Model.equilibrium`.", ()),
 )
 # Methods that other parts of the runtime call, and no user.

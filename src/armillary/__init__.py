@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from armillary.analysis.fit import fit
     from armillary.analysis.inverse.efforts import Efforts
     from armillary.analysis.kinematics.result import Sweep, load_sweep
+    from armillary.analysis.modes.modes import Modes
     from armillary.analysis.operating.point import OperatingPoint
     from armillary.analysis.outcome import Fit
     from armillary.analysis.sensitivities import Sensitivities
@@ -136,6 +137,7 @@ _LATER = {
     "Maximum": ("armillary.ensembles.metrics", "Maximum"),
     "Mean": ("armillary.ensembles.metrics", "Mean"),
     "Minimum": ("armillary.ensembles.metrics", "Minimum"),
+    "Modes": ("armillary.analysis.modes.modes", "Modes"),
     "Normal": ("armillary.studies.sampling", "Normal"),
     "OperatingPoint": ("armillary.analysis.operating.point", "OperatingPoint"),
     "Plate": ("armillary.model.flexible.parts.plate", "Plate"),
@@ -193,6 +195,7 @@ __all__ = [
     "Minimum",
     "MissingExtraError",
     "ModelError",
+    "Modes",
     "Normal",
     "OperatingPoint",
     "Orbit",

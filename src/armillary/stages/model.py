@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from armillary.analysis.inverse.efforts import Efforts
     from armillary.analysis.kinematics.result import Sweep
     from armillary.analysis.linear.linear_model import LinearModel
+    from armillary.analysis.modes.undamped import UndampedModes
     from armillary.analysis.operating.point import OperatingPoint
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Metrics
@@ -155,6 +156,16 @@ class Model(ModelPieces, compiled.CompiledModel):
         from armillary.analysis.linear.linear_model import linearize
 
         return linearize(self, at, inputs, outputs, parameters)
+
+    def undamped_modes(self, at: Any = None, *, parameters: Mapping[str, Any] | None = None) -> UndampedModes:
+        """Undamped modes at rest from mass matrix and stiffness: ω² M φ = K φ.
+
+        ``at`` is an equilibrium, as for ``linearize``. Loads that depend on the speeds are left out; all of
+        them count in ``linearize(…).modes()``.
+        """
+        from armillary.analysis.modes.undamped import undamped_modes
+
+        return undamped_modes(self, at, parameters)
 
     # ------------------------------------------------------------ operating points
 

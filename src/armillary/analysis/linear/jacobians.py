@@ -43,16 +43,16 @@ class Linearization:
         self.equations = equations
         self.form: LinearForm = linear_form(equations, inputs, outputs)
         named = (("A", self.form.A), ("B", self.form.B), ("C", self.form.C), ("D", self.form.D))
-        self._matrices = _Filled({name: (self.form.shapes[name], entries) for name, entries in named})
+        self._matrices = Filled({name: (self.form.shapes[name], entries) for name, entries in named})
 
     @cached_property
     def _functions(self) -> ModelFunctions:
         return ModelFunctions(self.equations, {"matrices": self._matrices.computed})
 
     @cached_property
-    def _basis(self) -> tuple[_Filled, ModelFunctions]:
+    def _basis(self) -> tuple[Filled, ModelFunctions]:
         shape = (len(self.equations.targets.integrated), len(self.form.states))
-        filled = _Filled({"basis": (shape, self.form.basis)})
+        filled = Filled({"basis": (shape, self.form.basis)})
         return filled, ModelFunctions(self.equations, {"basis": filled.computed}, search=False)
 
     @property
@@ -103,7 +103,7 @@ class Linearization:
         return found
 
 
-class _Filled:
+class Filled:
     """Matrices whose elements are zero, numbers, or computed."""
 
     def __init__(

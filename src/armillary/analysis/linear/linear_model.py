@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from armillary.program.linearization.form import LinearForm, Variable
 from armillary.results.units import label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
+
+if TYPE_CHECKING:
+    from armillary.analysis.modes.modes import Modes
 
 _SHOWN = 12  # states up to which a matrix is printed whole
 
@@ -75,6 +78,22 @@ class LinearModel:
     def __len__(self) -> int:
         """The number of operating points."""
         return len(self.A) if self.many else 1
+
+    # ------------------------------------------------------------ modes
+
+    def modes(self, *, tolerance: float = 1e-9) -> Modes:
+        """Eigenvalues with frequencies, dampings, shapes, participation and energies.
+
+        Singular values of the balanced A below ``tolerance`` of the largest count as zero: as modes of free
+        motion.
+        """
+        from armillary.analysis.modes.bodies import Place
+        from armillary.analysis.modes.modes import modes_of
+
+        place = None
+        if self.linearization is not None and not self.many:
+            place = Place(self.linearization, float(self.time), self.state, self.memory, self.parameters)
+        return modes_of(self.system, self.A, self.variables[0], place, tolerance)
 
     # ------------------------------------------------------------ shown
 

@@ -48,7 +48,7 @@ def kinetic_energy(system: Description, about: str | None = None) -> Expr:
         raise ModelError(f"kinetic_energy: about={about!r} is not 'mass centre' or None")
     still = None if about is None else first_with_mass(system, "kinetic_energy")
     result: Any = ZERO
-    for body, w, v_origin in _motions(system, still):
+    for body, w, v_origin in body_motions(system, still):
         v = _at_centre(body, w, v_origin)
         spin = matrix_vector(body.inertia, w)
         result = plus(result, HALF * body.mass * sum_of_products(zip(v, v, strict=True)))
@@ -153,7 +153,7 @@ def _moment_of_momentum(system: Description, still: Body | None) -> tuple[Vector
     total = Vector({})
     moving = Vector({})
     start = None if still is None else still.origin
-    for body, w, v in _motions(system, still):
+    for body, w, v in body_motions(system, still):
         p = body.frame.vector(_at_centre(body, w, v)) * body.mass
         place = motion.position(body.com, start)
         total = total + body.frame.vector(matrix_vector(body.inertia, w)) + cross(place, p)
@@ -165,7 +165,7 @@ def _moment_of_momentum(system: Description, still: Body | None) -> tuple[Vector
     return total, moving
 
 
-def _motions(system: Description, still: Body | None = None) -> Iterator[tuple[Body, Triple, Triple]]:
+def body_motions(system: Description, still: Body | None = None) -> Iterator[tuple[Body, Triple, Triple]]:
     """(body, ω, velocity of its origin), both in the body's axes, parents first; velocities relative
     to the origin of a body that counts as still, where one is given."""
     zero: Triple = (ZERO, ZERO, ZERO)

@@ -1,0 +1,321 @@
+"""What small motions do to each body: displacements, and kinetic and potential energies, by body and by load.
+
+A body's velocity z = J u holds ω and the velocity v of its origin in its own axes, then the speeds of its
+modes of deformation. Changes δu of the speeds have, on average over a cycle, the kinetic energy
+
+    T_b = ¼ (J δu)ᴴ M_b J δu          M_b = ∂²T/∂z²
+
+with the sum ¼ δuᴴ M δu over all bodies, M the mass matrix. A load of power P does the virtual work
+Σ Q_k δπ_k, Q_k = ∂P/∂u_k, on displacements δπ = δu/λ along the speeds, so
+
+    V_l = −¼ Re δπᴴ ∂Q/∂q δq          D_l = −½ Re δuᴴ ∂Q/∂u δu
+
+are the energy that it stores and the power that it dissipates, on average over a cycle. At rest the sum of
+all −∂Q/∂q is the stiffness of the system, with the geometric part: Q is taken along the independent speeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
+from armillary.algebra.tangents import tangents
+from armillary.algebra.vectors.matrices import matrix_vector
+from armillary.algebra.vectors.scalars import plus, sum_of_products, times
+from armillary.algebra.vectors.triples import Triple, add, cross_triples
+from armillary.algebra.vectors.vectors import cross, direction_cosines, dot
+from armillary.analysis.linear.jacobians import Filled, Linearization
+from armillary.model import motion
+from armillary.model.body import Body
+from armillary.model.flexible.energy import first_moment, flexible_kinetic_energy
+from armillary.model.quantities.energy import body_motions
+from armillary.model.space.attraction import all_gravities, all_loads, modal_forces
+from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.derivation import derivation
+from armillary.runtime.models.functions import ModelFunctions
+
+Element = tuple[int, int]
+
+
+class Place(NamedTuple):
+    """A state of a model at which its motion is looked at, in the model's own units."""
+
+    linearization: Linearization
+    t: float
+    state: np.ndarray
+    memory: np.ndarray
+    parameters: Mapping[str, Any]
+
+
+class BodyMatrices(NamedTuple):
+    """Matrices of every body at one place; y is the model's whole state."""
+
+    twist: np.ndarray  # J of all bodies, one after the other, for all speeds of the description
+    mass: np.ndarray  # M_b in blocks
+    place: np.ndarray  # ∂/∂y of the mass centre's position in the ground, three rows for each body
+    turn: np.ndarray  # ∂/∂y of the body's small rotation in the ground, three rows for each body
+    speeds: np.ndarray  # ∂u/∂y of all speeds of the description
+    independent: np.ndarray  # ∂u/∂u_k of all speeds by the independent ones
+
+
+class LoadMatrices(NamedTuple):
+    """∂Q/∂y of the independent speeds, a matrix for each load, by name."""
+
+    names: tuple[str, ...]
+    forces: np.ndarray  # (loads, speeds, states of the model)
+
+
+@dataclass(frozen=True, eq=False)
+class BodyFunctions:
+    """The matrices of bodies and loads as compiled functions of the model's state."""
+
+    equations: DerivedEquations
+
+    @property
+    def bodies(self) -> list[Body]:
+        """Bodies with a mass, an inertia or modes of their own."""
+        return [b for b in self.equations.system.bodies.values() if _has_mass(b, self.equations)]
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Elements of z, by body."""
+        return [6 + len(_further_speeds(b)) for b in self.bodies]
+
+    @cached_property
+    def _bodies(self) -> tuple[Filled, ModelFunctions]:
+        with derivation():
+            filled = Filled(_body_matrices(self.equations, self.bodies, self.sizes))
+        return filled, ModelFunctions(self.equations, {"bodies": filled.computed}, search=False)
+
+    def matrices(self, place: Place) -> BodyMatrices:
+        """Those of the bodies at a place."""
+        filled, functions = self._bodies
+        numbers = functions("bodies", place.t, place.state, place.parameters, place.memory)
+        twist, mass, com, rotation, turned, speeds, independent = filled(numbers[None, :], first=True)
+        count, n = len(self.bodies), speeds.shape[1]
+        R, dR = rotation.reshape(count, 3, 3), turned.reshape(count, 3, 3, n)
+        # δR Rᵀ is the cross product matrix of the small rotation.
+        skew = np.einsum("bijn,bkj->bikn", dR, R)
+        turn = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1).reshape(3 * count, n)
+        return BodyMatrices(twist, mass, com, turn, speeds, independent)
+
+    @cached_property
+    def _loads(self) -> tuple[tuple[str, ...], Filled, ModelFunctions]:
+        with derivation():
+            names, entries = _load_matrices(self.equations)
+            shape = (len(names) * len(self.free), len(self.equations.targets.integrated))
+            filled = Filled({"forces": (shape, entries)})
+        functions = ModelFunctions(self.equations, {"loads": filled.computed}, search=False)
+        return names, filled, functions
+
+    @property
+    def free(self) -> list[int]:
+        """Places of the independent speeds among all."""
+        system = self.equations.system
+        return [system.speeds.index(u) for u in self.equations.reduction.independent(system)]
+
+    def loads(self, place: Place) -> LoadMatrices:
+        """Those of the loads at a place."""
+        names, filled, functions = self._loads
+        numbers = functions("loads", place.t, place.state, place.parameters, place.memory)
+        (forces,) = filled(numbers[None, :], first=True)
+        return LoadMatrices(names, forces.reshape(len(names), len(self.free), -1))
+
+
+def _has_mass(body: Body, equations: DerivedEquations) -> bool:
+    plain = equations.reduction.plain
+    inertia = [plain(as_expr(x)) for row in body.inertia for x in row]
+    own = any(x is not ZERO for x in [plain(as_expr(body.mass)), *inertia])
+    return own or bool(_further_speeds(body))
+
+
+def _further_speeds(body: Body) -> list[Expr]:
+    """Speeds with a kinetic energy of their own: of modes, and of armatures."""
+    modal = body.flex.speeds if body.flex else ()
+    return [*modal, *(u for u in body.speeds if u in body.system.armatures)]
+
+
+def _body_matrices(
+    equations: DerivedEquations, bodies: list[Body], sizes: list[int]
+) -> dict[str, tuple[tuple[int, int], dict[Element, Expr]]]:
+    """Velocities of bodies and their masses; places and rotation matrices, with their derivatives."""
+    system, plain, y = equations.system, equations.reduction.plain, equations.targets.integrated
+    ground = system.ground.frame
+    total, count, n = sum(sizes), len(bodies), len(y)
+    z: list[Expr] = []
+    mass: dict[Element, Expr] = {}
+    position: list[Expr] = []
+    rotation: list[Expr] = []
+    moving = {body.name: (w, v) for body, w, v in body_motions(system)}
+    for body in bodies:
+        start = len(z)
+        w, v = moving[body.name]
+        z += [as_expr(x) for x in (*w, *v, *_further_speeds(body))]
+        for (i, j), value in _mass_of(body).items():
+            mass[start + i, start + j] = plain(value)
+        position += [plain(as_expr(x)) for x in motion.position(body.com).components(ground)]
+        rotation += [plain(as_expr(x)) for row in direction_cosines(ground, body.frame) for x in row]
+    u = system.speeds
+    twist = {place: plain(x) for place, x in _jacobian(z, tuple(u)).items()}
+    free = {u.index(speed): k for k, speed in enumerate(equations.reduction.independent(system))}
+    dependence: dict[Element, Expr] = {(i, k): UNIT for i, k in free.items()}
+    for d, row in equations.reduction.elimination.factors.items():
+        dependence |= {(d, free[i]): as_expr(x) for i, x in row.items() if i in free}
+    return {
+        "twist": ((total, len(u)), twist),
+        "mass": ((total, total), {place: x for place, x in mass.items() if x is not ZERO}),
+        "place": ((3 * count, n), _jacobian(position, y)),
+        "rotation": ((9 * count, 1), {(i, 0): x for i, x in enumerate(rotation) if x is not ZERO}),
+        "turned": ((9 * count, n), _jacobian(rotation, y)),
+        "speeds": ((len(u), n), _jacobian([plain(x) for x in u], y)),
+        "independent": ((len(u), len(free)), dependence),
+    }
+
+
+def _jacobian(values: list[Expr], by: tuple[Expr, ...]) -> dict[Element, Expr]:
+    found = {}
+    for k, s in enumerate(by):
+        column = tangents(values, {s: UNIT})
+        found.update({(i, k): x for i, x in enumerate(column) if x is not ZERO})
+    return found
+
+
+def _mass_of(body: Body) -> dict[Element, Expr]:
+    """∂²T/∂z² of a body, from its kinetic energy for a velocity in symbols."""
+    names = [*(f"w{i}" for i in range(3)), *(f"v{i}" for i in range(3))]
+    z = [symbol(f"{name} of {body.name}", owner=body.system.identity) for name in names]
+    w, v, further = (z[0], z[1], z[2]), (z[3], z[4], z[5]), _further_speeds(body)
+    modal = len(body.flex.speeds) if body.flex else 0
+    found = _second_derivatives(_kinetic(body, w, v), [*z, *further[:modal]])
+    armatures = enumerate(further[modal:], start=6 + modal)
+    return found | {(i, i): body.system.armatures[u] for i, u in armatures}
+
+
+def _kinetic(body: Body, w: Triple, v: Triple) -> Expr:
+    """½ m v_c·v_c + ½ ω·I·ω of a body, with that of its flexible part."""
+    centre = add(v, cross_triples(w, body.com_coordinates))
+    spin = matrix_vector(body.inertia, w)
+    energy = plus(
+        times(body.mass, sum_of_products(zip(centre, centre, strict=True))),
+        sum_of_products(zip(w, spin, strict=True)),
+    )
+    rigid = as_expr(times(0.5, energy))
+    return rigid if body.flex is None else rigid + flexible_kinetic_energy(body, w, v)
+
+
+def _second_derivatives(energy: Expr, by: list[Expr]) -> dict[Element, Expr]:
+    found = {}
+    for i, a in enumerate(by):
+        (slope,) = tangents([energy], {a: UNIT})
+        for j, b in enumerate(by):
+            (x,) = tangents([slope], {b: UNIT})
+            if x is not ZERO:
+                found[i, j] = x
+    return found
+
+
+# ---------------------------------------------------------------------------------------- loads
+
+
+def _load_matrices(equations: DerivedEquations) -> tuple[tuple[str, ...], dict[Element, Expr]]:
+    """Names of loads, and ∂Q/∂y of each, its rows below those of the load before."""
+    powers = _powers(equations)
+    y = equations.targets.integrated
+    entries: dict[Element, Expr] = {}
+    row = 0
+    for power in powers.values():
+        for force in _along_speeds(equations, power):
+            for k, s in enumerate(y):
+                (x,) = tangents([force], {s: UNIT})
+                if x is not ZERO:
+                    entries[row, k] = x
+            row += 1
+    return tuple(powers), entries
+
+
+def _along_speeds(equations: DerivedEquations, power: Expr) -> list[Expr]:
+    """Q = ∂P/∂u of the independent speeds, with what the dependent ones do."""
+    system, plain = equations.system, equations.reduction.plain
+    factors = equations.reduction.elimination.factors
+    slopes = [plain(tangents([power], {u: UNIT})[0]) for u in system.speeds]
+    found = []
+    for k, u in enumerate(system.speeds):
+        if u in equations.reduction.given or k in factors:
+            continue
+        force: Any = slopes[k]
+        for d, row in factors.items():
+            if k in row:
+                force = plus(force, times(row[k], slopes[d]))
+        found.append(as_expr(force))
+    return found
+
+
+def _powers(equations: DerivedEquations) -> dict[str, Expr]:
+    """The power of every load, of the weight of every body and of its elasticity, by name."""
+    system = equations.system
+    found: dict[str, Expr] = {}
+    for load in all_loads(system):
+        if load.kind == "moment":
+            power = dot(load.vector, motion.angular_velocity(load.body))
+            if load.reaction_body is not None:
+                power = power - dot(load.vector, motion.angular_velocity(load.reaction_body))
+        else:
+            assert load.at is not None
+            power = dot(load.vector, motion.velocity(load.at))
+            if load.reaction_body is not None:
+                end = load.reaction_at or load.at
+                own = end.body is load.reaction_body
+                passed = motion.velocity(end) if own else _carried(load.reaction_body, end)
+                power = power - dot(load.vector, passed)
+        found[load.name] = as_expr(power)
+    for body in system.bodies.values():
+        for gravity in all_gravities(system):
+            field = gravity.direction * gravity.magnitude
+            power = as_expr(dot(field, motion.velocity(body.com))) * body.mass
+            if body.flex is not None:
+                part = body.flex.part
+                power = power + as_expr(dot(field, motion.velocity(body))) * part.mass
+                turning = motion.time_derivative(body.frame.vector(first_moment(body)))
+                power = power + as_expr(dot(field, turning))
+            if power is not ZERO:
+                name = f"weight of {body.name}"
+                found[name] = found.get(name, ZERO) + power
+        if body.flex is not None:
+            found[f"strain of {body.name}"] = _strain_power(body)
+    if extra := modal_forces(system):
+        found["attraction of modes"] = as_expr(sum_of_products(extra.items()))
+    return found
+
+
+def _carried(body: Body, end: Any) -> Any:
+    """The velocity of the place of a point as a part of another body."""
+    return motion.velocity(body) + cross(motion.angular_velocity(body), motion.position(end, body.origin))
+
+
+def _strain_power(body: Body) -> Expr:
+    """−(K η + C ξ)·ξ of a flexible body."""
+    assert body.flex is not None
+    part, eta, xi = body.flex.part, body.flex.coordinates, body.flex.speeds
+    total: Any = ZERO
+    for p, speed in enumerate(xi):
+        for matrix, values in ((part.K, eta), (part.C, xi)):
+            for value, factor in zip(values, matrix[p].tolist(), strict=True):
+                if factor:
+                    total = plus(total, times(times(-factor, value), speed))
+    return as_expr(total)
+
+
+_KNOWN: WeakKeyDictionary[Linearization, BodyFunctions] = WeakKeyDictionary()
+
+
+def body_functions(linearization: Linearization) -> BodyFunctions:
+    """The matrices of a model's bodies and loads, compiled once."""
+    if linearization not in _KNOWN:
+        _KNOWN[linearization] = BodyFunctions(linearization.equations)
+    return _KNOWN[linearization]

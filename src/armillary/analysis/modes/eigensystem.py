@@ -1,0 +1,139 @@
+"""Eigenvalues and eigenvectors of a real matrix A, with the eigenvalue zero taken out first.
+
+Free motion has the eigenvalue zero, and a body that drifts has it twice with one eigenvector only:
+
+    A c₁ = 0,  A c₂ = c₁,  …          a chain, of length 2 for a displacement and the drift along it
+
+Rounding spreads such an eigenvalue over a circle of radius ε^(1/2) ‖A‖, where it looks like a slow mode. So
+the null space is found by singular values of the balanced matrix and taken out, again and again until the
+rest has none; the other eigenvalues are those of the rest.
+
+Source: Golub & Wilkinson (1976), "Ill-conditioned eigensystems and the computation of the Jordan canonical
+form", SIAM Review 18, section 9, for the eigenvalue zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+ZERO = 1e-9  # singular values of the balanced matrix below this part of the largest count as zero
+
+
+@dataclass(frozen=True, eq=False)
+class Eigensystem:
+    """Eigenvalues of A with vectors: A r = λ r, lᴴ A = λ lᴴ; of complex pairs the one with Im λ > 0.
+
+    ``chains`` are those of the eigenvalue zero, a column for each member, eigenvector first; ``duals`` are
+    columns d with d_iᵀ c_j = 1 for i = j, else 0, over all chains and all right vectors.
+    """
+
+    values: np.ndarray  # in ascending order of |λ|
+    right: np.ndarray  # (states, modes)
+    left: np.ndarray
+    chains: tuple[np.ndarray, ...] = ()
+    duals: tuple[np.ndarray, ...] = ()
+
+
+def eigensystem(A: np.ndarray, tolerance: float = ZERO) -> Eigensystem:
+    """The eigensystem of one matrix; ``tolerance`` is that of the eigenvalue zero."""
+    from scipy.linalg import eig, solve_sylvester
+
+    null, rest, null_rows, rest_rows = _split(A, tolerance)
+    T, X, R = null_rows @ A @ null, null_rows @ A @ rest, rest_rows @ A @ rest
+    if rest.shape[1]:
+        values, left, right = eig(R, left=True)
+        keep = np.flatnonzero(values.imag >= 0)
+        keep = keep[np.lexsort((values[keep].imag, values[keep].real, np.round(np.abs(values[keep]), 12)))]
+        values, left, right = values[keep], left[:, keep], right[:, keep]
+    else:
+        values, left, right = np.zeros(0, complex), np.zeros((0, 0)), np.zeros((0, 0))
+    lifted = rest @ right.astype(complex)
+    for i, value in enumerate(values):
+        if len(T):
+            lifted[:, i] += null @ np.linalg.solve(value * np.eye(len(T)) - T, X @ right[:, i])
+    chains = _chains(T, tolerance)
+    duals: list[np.ndarray] = []
+    if chains:
+        Y = solve_sylvester(T, -R, X) if rest.shape[1] else X
+        invariant = np.linalg.inv(np.hstack(chains)) @ (null_rows + Y @ rest_rows)
+        starts = np.cumsum([0, *(c.shape[1] for c in chains)])
+        duals = [invariant[a:b].T for a, b in pairwise(starts)]
+    return Eigensystem(
+        values, lifted, rest_rows.T.conj() @ left, tuple(null @ c for c in chains), tuple(duals)
+    )
+
+
+def _split(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Columns that span the vectors which powers of A take to zero, columns that complete them to a basis,
+    and the rows of the inverse of both.
+    """
+    from scipy.linalg import matrix_balance
+
+    n = len(A)
+    # Variables that no rate depends on, or only rates of such ones, need no decision by numbers.
+    cyclic: list[int] = []
+    others = list(range(n))
+    while found := [j for j in others if not A[np.ix_(others, [j])].any()]:
+        cyclic += found
+        others = [j for j in others if j not in found]
+    unit = np.eye(n)
+    null, rest = unit[:, cyclic], unit[:, others]
+    null_rows, rest_rows = null.T, rest.T
+    if not others:
+        return null, rest, null_rows, rest_rows
+    R, (scale, _) = matrix_balance(A[np.ix_(others, others)], permute=False, separate=True)
+    basis, taken, largest = np.eye(len(R)), [], None
+    while len(R):
+        _, s, V = np.linalg.svd(R)
+        largest = s[0] if largest is None else largest
+        kept = int(np.sum(s > tolerance * largest))
+        if kept == len(s):
+            break
+        taken.append(basis @ V[kept:].T)
+        basis = basis @ V[:kept].T
+        R = V[:kept] @ R @ V[:kept].T
+    if not taken:
+        return null, rest, null_rows, rest_rows
+    both = np.hstack([*taken, basis])
+    columns, rows = rest @ (both * scale[:, None]), (both.T / scale) @ rest_rows
+    count = sum(t.shape[1] for t in taken)
+    return (
+        np.hstack([null, columns[:, :count]]), columns[:, count:],
+        np.vstack([null_rows, rows[:count]]), rows[count:],
+    )  # fmt: skip
+
+
+def _chains(T: np.ndarray, tolerance: float) -> list[np.ndarray]:
+    """Jordan chains of a nilpotent matrix, the longest first, each with its eigenvector first."""
+    n = len(T)
+    powers = [np.eye(n)]
+    spaces = [np.zeros((n, 0))]
+    while spaces[-1].shape[1] < n:
+        powers.append(powers[-1] @ T)
+        spaces.append(_null_space(powers[-1], tolerance) if len(powers) <= n else np.eye(n))
+    found: list[np.ndarray] = []
+    for k in range(len(spaces) - 1, 0, -1):
+        span = np.hstack([spaces[k - 1], *(c[:, k - 1 : k] for c in found)])
+        for candidate in spaces[k].T:
+            basis = np.linalg.qr(span)[0] if span.size else span
+            outside = candidate - basis @ (basis.T @ candidate)
+            if np.linalg.norm(outside) > 1e-6 * np.linalg.norm(candidate):
+                found.append(np.column_stack([powers[j] @ candidate for j in range(k - 1, -1, -1)]))
+                span = np.column_stack([span, candidate])
+    return found
+
+
+def _null_space(matrix: np.ndarray, tolerance: float) -> np.ndarray:
+    """Columns that span the null space; readable, since some of their rows are those of the identity."""
+    from scipy.linalg import qr
+
+    _, s, V = np.linalg.svd(matrix)
+    count = int(np.sum(s <= tolerance * max(s[0], 1e-300)))
+    if not count:
+        return np.zeros((len(matrix), 0))
+    null = V[len(s) - count :]
+    rows = np.sort(qr(null, mode="r", pivoting=True)[1][:count])
+    return np.where(np.abs(found := np.linalg.solve(null[:, rows], null).T) < tolerance, 0.0, found)

@@ -1,0 +1,334 @@
+"""The modes of a linear model: δẋ = A δx has the solutions δx = Re(x̂ e^{λt})."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from armillary.algebra.arguments import real
+from armillary.analysis.modes.bodies import Place
+from armillary.analysis.modes.body_shapes import BodyShapes, body_shapes
+from armillary.analysis.modes.eigensystem import ZERO, Eigensystem, eigensystem
+from armillary.analysis.modes.files import read, write
+from armillary.analysis.modes.participation import (
+    by_coordinate,
+    in_words,
+    speeds_of_positions,
+    state_participation,
+)
+from armillary.columns import aligned, counted, html_table, html_text
+from armillary.errors import ArmillaryError, nearest
+from armillary.program.linearization.form import Variable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_ROUNDING = 1e-12  # real parts below this part of |λ| count as none
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mode:
+    """One mode: ``shape`` has the state's complex amplitude x̂ by name, δx = Re(x̂ e^{λt}).
+
+    It is scaled so that the coordinate with the largest participation has 1, in its own units and with
+    phase zero. ``participation`` is by coordinate, with the sum 1. A mode with the eigenvalue zero is a
+    displacement that nothing resists; ``chain`` is 2 where a steady drift along it is free as well.
+    """
+
+    eigenvalue: complex
+    name: str
+    shape: Mapping[str, complex]
+    participation: Mapping[str, float]
+    units: Mapping[str, str]
+    chain: int = 0
+    bodies: BodyShapes | None = None
+
+    @property
+    def kind(self) -> str:
+        """ "rigid", "oscillation", "decay" or "growth"."""
+        if self.chain:
+            return "rigid"
+        if self.eigenvalue.imag:
+            return "oscillation"
+        return "decay" if self.eigenvalue.real < 0 else "growth"
+
+    @property
+    def omega(self) -> float:
+        """Natural angular frequency |λ| in rad/s."""
+        return abs(self.eigenvalue)
+
+    @property
+    def frequency(self) -> float:
+        """Natural frequency |λ|/2π in Hz."""
+        return self.omega / (2 * math.pi)
+
+    @property
+    def damped_omega(self) -> float:
+        """Angular frequency of the motion, Im λ, in rad/s."""
+        return float(self.eigenvalue.imag)
+
+    @property
+    def damped_frequency(self) -> float:
+        """Frequency of the motion, Im λ/2π, in Hz."""
+        return self.damped_omega / (2 * math.pi)
+
+    @property
+    def damping(self) -> float:
+        """Damping ratio −Re λ/|λ|: 1 for what decays without oscillation, negative for what grows."""
+        ratio = -self.eigenvalue.real / self.omega if self.omega else 0.0
+        return ratio if abs(ratio) > _ROUNDING else 0.0
+
+    @property
+    def time_constant(self) -> float:
+        """The time 1/|Re λ| in s in which the mode decays, or grows, by the factor e."""
+        return 1.0 / abs(self.eigenvalue.real) if self.damping else math.inf
+
+    @property
+    def stable(self) -> bool:
+        """Whether it does not grow with e^{Re λ t}; a free drift does not."""
+        return self.damping >= 0
+
+    @property
+    def label(self) -> str:
+        """Its name, and the coordinates that make up most of it."""
+        words = in_words(np.array([*self.participation.values()]), [*self.participation])
+        return f"{self.name}: {words}" if self.name else words
+
+    def __repr__(self) -> str:
+        return f"Mode({self.kind}, {_number(self.eigenvalue)} 1/s, {self.label})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Modes:
+    """The modes of a linear model, complex pairs once, in ascending order of |λ|; those with λ = 0 first.
+
+    modes[0], modes["weave"]                      one ``Mode``
+    modes.frequencies, modes.dampings             of all, arrays
+    modes.shapes                                  (modes, states), complex
+    modes.participation                           (modes, coordinates)
+    modes.bodies.kinetic, .potential              energies by body and by load
+    """
+
+    system: str
+    eigenvalues: np.ndarray
+    shapes: np.ndarray
+    participation: np.ndarray
+    states: tuple[str, ...]
+    coordinates: tuple[str, ...]
+    units: Mapping[str, str]
+    chains: tuple[int, ...]
+    names: tuple[str, ...] = ()
+    place: Place | None = None
+    known_bodies: BodyShapes | None = None
+
+    def __len__(self) -> int:
+        return len(self.eigenvalues)
+
+    def __iter__(self) -> Iterator[Mode]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, key: int | str) -> Mode:
+        """A mode by number or by the name that ``named`` gave it."""
+        i = self._index(key)
+        return Mode(
+            complex(self.eigenvalues[i]),
+            self.names[i],
+            {s: complex(x) for s, x in zip(self.states, self.shapes[i], strict=True)},
+            {c: float(x) for c, x in zip(self.coordinates, self.participation[i], strict=True)},
+            self.units,
+            self.chains[i],
+            self.known_bodies,
+        )
+
+    def _index(self, key: int | str) -> int:
+        if isinstance(key, str):
+            known = [name for name in self.names if name]
+            if key not in known:
+                hint = nearest(key, known) or "; name modes with modes.named({number: name})"
+                raise ArmillaryError(f"no mode of '{self.system}' is called '{key}'{hint}")
+            return self.names.index(key)
+        if isinstance(key, bool) or not isinstance(key, int | np.integer):
+            raise ArmillaryError(f"a mode is taken by its number or its name, not by {key!r}")
+        if not -len(self) <= key < len(self):
+            raise IndexError(f"'{self.system}' has {counted(len(self), 'mode')}, there is no mode {key}")
+        return int(key) % len(self)
+
+    # ------------------------------------------------------------ numbers of all modes
+
+    @property
+    def frequencies(self) -> np.ndarray:
+        """Natural frequencies |λ|/2π in Hz."""
+        return np.array([m.frequency for m in self])
+
+    @property
+    def damped_frequencies(self) -> np.ndarray:
+        """Frequencies of the motion, Im λ/2π, in Hz."""
+        return np.array([m.damped_frequency for m in self])
+
+    @property
+    def dampings(self) -> np.ndarray:
+        """Damping ratios."""
+        return np.array([m.damping for m in self])
+
+    @property
+    def time_constants(self) -> np.ndarray:
+        """Times 1/|Re λ| in s."""
+        return np.array([m.time_constant for m in self])
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each mode is, in words."""
+        return tuple(m.label for m in self)
+
+    @property
+    def stable(self) -> bool:
+        """Whether none of the modes grows."""
+        return all(m.stable for m in self)
+
+    @cached_property
+    def bodies(self) -> BodyShapes:
+        """Displacements of all coordinates and bodies, and energies, by mode."""
+        if self.known_bodies is not None:
+            return self.known_bodies
+        if self.place is None:
+            raise ArmillaryError(
+                f"the modes of '{self.system}' are those of a matrix alone, without its bodies"
+            )
+        return body_shapes(self.place, self.eigenvalues, self.shapes)
+
+    def named(self, names: Mapping[int, str]) -> Modes:
+        """The same with names for some modes, by number: modes.named({3: "weave"})."""
+        made = list(self.names)
+        for i, name in names.items():
+            made[self._index(i)] = str(name)
+        return replace(self, names=tuple(made))
+
+    # ------------------------------------------------------------ shown
+
+    def __repr__(self) -> str:
+        return f"Modes({self.system!r}: {counted(len(self), 'mode')} of {counted(len(self.states), 'state')})"
+
+    def __str__(self) -> str:
+        head = f"Modes of '{self.system}', {'stable' if self.stable else 'not stable'}:"
+        return "\n".join([head, *(f"  {line}" for line in aligned([_HEADER, *self._rows()], _SIDES))])
+
+    def _repr_html_(self) -> str:
+        return html_table(_HEADER, self._rows(), _SIDES, caption=str(html_text(repr(self))))
+
+    def _rows(self) -> list[list[str]]:
+        rows = []
+        for i, m in enumerate(self):
+            if m.chain:
+                drift = "and free drift" if m.chain > 1 else ""
+                rows.append([str(i), "0", "", "", "", drift, m.label])
+                continue
+            damped = f"{m.damped_frequency:.5g}" if m.damped_omega else ""
+            natural = f"{m.frequency:.5g}" if m.damped_omega else ""
+            constant = f"{m.time_constant:.5g}" if m.damping else ""
+            ratio = f"{m.damping:.4g}" if m.damped_omega else ""
+            rows.append([str(i), _number(m.eigenvalue), natural, damped, ratio, constant, m.label])
+        return rows
+
+    def plot(
+        self, mode: int | str | None = None, *, path: str | os.PathLike[str] | None = None, show: bool = False
+    ) -> Figure:
+        """Eigenvalues in the complex plane, with the participation of coordinates beside them; or the shape
+        of one mode.
+        """
+        from armillary.analysis.modes.plots import modes_plot
+
+        return modes_plot(self, None if mode is None else self._index(mode), path, show)
+
+    # ------------------------------------------------------------ files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """A JSON file with all numbers; ``Modes.load`` reads it."""
+        bodies = self.bodies if self.place is not None else self.known_bodies
+        write(path, "modes", {
+            "system": self.system, "eigenvalues": self.eigenvalues, "shapes": self.shapes,
+            "participation": self.participation, "states": self.states, "coordinates": self.coordinates,
+            "units": dict(self.units), "chains": self.chains, "names": self.names,
+            "bodies": None if bodies is None else bodies.as_dict(),
+        })  # fmt: skip
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The modes in a file that ``save`` has written."""
+        data = read(path, "modes")
+        bodies = data.pop("bodies")
+        data |= {name: tuple(data[name]) for name in ("states", "coordinates", "chains", "names")}
+        return cls(**data, known_bodies=None if bodies is None else BodyShapes.from_dict(bodies))
+
+
+_HEADER = ["", "eigenvalue (1/s)", "frequency (Hz)", "damped (Hz)", "damping", "time constant (s)", "mode"]
+_SIDES = ">>>>>><"
+
+
+def _number(value: complex) -> str:
+    if not value.imag:
+        return f"{value.real:.6g}"
+    growth = value.real if abs(value.real) > _ROUNDING * abs(value) else 0.0
+    return f"{growth:.6g} ± {value.imag:.6g}i"
+
+
+def modes_of(
+    system: str,
+    A: np.ndarray,
+    variables: Sequence[Variable],
+    place: Place | None = None,
+    tolerance: float = ZERO,
+) -> Modes:
+    """The modes of a matrix whose states are these variables."""
+    tolerance = real(tolerance, "tolerance=")
+    if A.ndim != 2:
+        raise ArmillaryError(
+            f"modes() is for one operating point, and '{system}' was linearised at {len(A)}; linearise it at "
+            "one, or follow its modes from point to point with arm.root_locus"
+        )
+    if not np.all(np.isfinite(A)):
+        bad = variables[int(np.flatnonzero(~np.all(np.isfinite(A), axis=1))[0])].name
+        raise ArmillaryError(f"'{system}': the linearised rate of '{bad}' is not a finite number there")
+    found = eigensystem(A, tolerance)
+    p = state_participation(found)
+    names = tuple(v.name for v in variables)
+    partners = speeds_of_positions(A, names, [v.role for v in variables])
+    places, shares = by_coordinate(p, partners)
+    values = np.concatenate([np.zeros(len(found.chains)), found.values])
+    return Modes(
+        system,
+        _frozen(values.astype(complex)),
+        _frozen(_shapes(found, shares, places)),
+        _frozen(shares),
+        names,
+        tuple(names[k] for k in places),
+        {v.name: v.units for v in variables},
+        tuple([c.shape[1] for c in found.chains] + [0] * len(found.values)),
+        ("",) * len(values),
+        place,
+    )
+
+
+def _shapes(found: Eigensystem, shares: np.ndarray, places: Sequence[int]) -> np.ndarray:
+    """Right eigenvectors, each divided by its element of the largest participation."""
+    vectors = [*(c[:, 0] for c in found.chains), *found.right.T]
+    shapes = np.zeros((len(vectors), len(found.right)), dtype=complex)
+    for i, vector in enumerate(vectors):
+        for k in np.argsort(-shares[i], kind="stable"):
+            if abs(lead := vector[places[k]]) > 1e-12 * np.max(np.abs(vector)):
+                shapes[i] = vector / lead
+                break
+        else:
+            shapes[i] = vector / vector[np.argmax(np.abs(vector))]
+    return shapes
+
+
+def _frozen(values: Any) -> np.ndarray:
+    found = np.array(values)
+    found.setflags(write=False)
+    return found

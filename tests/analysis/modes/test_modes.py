@@ -1,0 +1,190 @@
+"""Modes against closed forms and the published matrices of the bicycle."""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.analysis.modes.bodies import body_functions
+from armillary.analysis.modes.eigensystem import eigensystem
+from armillary.analysis.modes.modes import Modes
+from armillary.verification.cases.beams import FLAPPING, TRUNCATION, spinning
+from armillary.verification.cases.bicycle import _of_matrices
+from tests.analysis.modes.systems import bicycle, chain, pendulum
+
+
+def test_a_chain_between_walls_has_its_closed_form() -> None:
+    """ω_j = 2 √(k/m) sin(jπ/2(n+1)), shapes sin(ijπ/(n+1)): Rayleigh (1894), section 120."""
+    n = 4
+    modes = chain(n, walls=True).linearize().modes()
+    j = np.arange(1, n + 1)
+    omega = 2 * 2.0 * np.sin(j * pi / (2 * (n + 1)))
+    assert np.allclose([m.omega for m in modes], omega, rtol=1e-13)
+    assert np.allclose(modes.frequencies, omega / (2 * pi), rtol=1e-13)
+    assert all(m.damping == 0 and m.stable and m.time_constant == np.inf for m in modes)
+    for number, mode in enumerate(modes, start=1):
+        shape = np.array([mode.shape[f"b{i}.q1"] for i in range(1, n + 1)])
+        expected = np.sin(j * number * pi / (n + 1))
+        lead = np.argmax(np.abs(shape) > 1 - 1e-9)
+        assert np.allclose(shape, expected / expected[lead], atol=1e-12)
+        shares = np.array([mode.participation[f"b{i}.q1"] for i in range(1, n + 1)])
+        assert np.allclose(shares, expected**2 / np.sum(expected**2), atol=1e-12)
+        assert np.allclose(modes.bodies.kinetic[number - 1], shares, atol=1e-12)
+        stretch = np.diff([0.0, *expected, 0.0]) ** 2
+        assert np.allclose(modes.bodies.potential[number - 1], stretch / np.sum(stretch), atol=1e-12)
+
+
+def test_a_damped_oscillator_has_its_textbook_numbers() -> None:
+    """One mass between two springs k and dampers c: ω₀² = 2k/m, 2ζω₀ = 2c/m."""
+    (mode,) = chain(1, walls=True, damping=0.8).linearize().modes()
+    omega, zeta = sqrt(8.0), 0.8 / 2.0 / sqrt(8.0)
+    assert mode.kind == "oscillation"
+    assert mode.omega == pytest.approx(omega, rel=1e-14)
+    assert mode.damping == pytest.approx(zeta, rel=1e-13)
+    assert mode.damped_omega == pytest.approx(omega * sqrt(1 - zeta**2), rel=1e-13)
+    assert mode.damped_frequency == pytest.approx(mode.damped_omega / (2 * pi))
+    assert mode.time_constant == pytest.approx(1 / 0.4, rel=1e-13)
+    assert mode.shape["b1.q1"] == 1 and mode.shape["b1.u1"] == pytest.approx(mode.eigenvalue)
+    slow, fast = chain(1, walls=True).linearize(parameters={"c": 8.0}).modes()  # λ² + 8λ + 8 = 0
+    assert [m.kind for m in (slow, fast)] == ["decay", "decay"]
+    assert slow.eigenvalue == pytest.approx(-4 + sqrt(8)) and fast.eigenvalue == pytest.approx(-4 - sqrt(8))
+
+
+def test_free_motion_is_one_mode_with_a_drift() -> None:
+    """Three free masses: ω = 0 twice, √(k/m), √(3k/m)."""
+    modes = chain(3, walls=False, damping=0.0).linearize().modes()
+    assert modes.chains == (2, 0, 0)
+    assert modes[0].kind == "rigid" and modes[0].eigenvalue == 0
+    assert np.allclose([modes[0].shape[f"b{i}.q1"] for i in (1, 2, 3)], 1.0, atol=1e-13)
+    assert np.allclose([m.omega for m in modes][1:], [2.0, sqrt(12.0)], rtol=1e-13)
+    assert "and free drift" in str(modes)
+
+
+def test_zeros_are_found_in_any_coordinates() -> None:
+    """The same matrix in turned coordinates, where no column is zero and rounding makes 1e-7 of the zeros."""
+    A = chain(3, walls=False).linearize().A
+    Q = np.linalg.qr(np.random.default_rng(4).normal(size=(6, 6)))[0]
+    turned = Q.T @ A @ Q
+    found = eigensystem(turned)
+    (c,), (d,) = found.chains, found.duals
+    assert c.shape == (6, 2)
+    assert np.allclose(turned @ c, np.column_stack([np.zeros(6), c[:, 0]]), atol=1e-12)
+    assert np.allclose(d.T @ c, np.eye(2), atol=1e-12) and np.allclose(d.T @ found.right, 0, atol=1e-12)
+    assert np.allclose(found.values, [2j, 1j * sqrt(12.0)], atol=1e-12)
+    assert np.allclose(turned @ found.right, found.right * found.values, atol=1e-12)
+    assert np.allclose(found.left.conj().T @ turned, found.values[:, None] * found.left.conj().T, atol=1e-12)
+
+
+@pytest.mark.parametrize("formalism", ["auto", "momentum"])
+def test_a_double_pendulum_has_its_closed_form(formalism: str) -> None:
+    """ω² = (2 ∓ √2) g/l, absolute angles 1 : ±√2: Landau & Lifshitz, Mechanics, §23, problem 2."""
+    modes = pendulum(formalism).linearize().modes()
+    assert np.allclose([m.omega**2 for m in modes], 9.81 * (2 + np.array([-sqrt(2), sqrt(2)])), rtol=1e-13)
+    for mode, sign, turned in zip(range(2), (1, -1), modes.bodies.rotations, strict=True):
+        first, second = turned[:, 2]
+        assert second / first == pytest.approx(sign * sqrt(2), rel=1e-12)
+        # T ∝ θ_A² + (θ_A + θ_B)², V ∝ θ_A² + (θ_A² + θ_B²) for weights at θ_A, and at θ_A and θ_B.
+        speeds = np.array([1.0, (1 + sign * sqrt(2)) ** 2])
+        assert np.allclose(modes.bodies.kinetic[mode], speeds / np.sum(speeds), atol=1e-12)
+        assert np.allclose(modes.bodies.potential[mode], [0.25, 0.75], atol=1e-12)
+        assert modes.bodies.loads == ("weight of A", "weight of B")
+
+
+def test_the_bicycle_has_the_eigenvalues_of_its_published_matrices() -> None:
+    """Meijaard et al. (2007): M, C1, K0, K2, from the nonlinear model at its upright steady motion."""
+    for speed in range(1, 11):
+        modes = bicycle().linearize(at={"heading.u1": float(speed)}).modes()
+        found = [m.eigenvalue for m in modes if not m.chain]
+        published = sorted((z for z in _of_matrices(float(speed)) if z.imag >= 0), key=abs)
+        assert np.max(np.abs(np.array(found) - published)) < 1e-12, speed  # 4e-13 at 10 m/s, of λ = −25
+        assert modes.chains == (2, 2, 1, 1, 0, 0, 0)
+
+
+def test_modes_of_the_bicycle_say_what_moves() -> None:
+    lin = bicycle().linearize(at={"heading.u1": 5.0})
+    modes = lin.modes().named({5: "weave", 4: "capsize"})
+    weave = modes["weave"]
+    assert weave.eigenvalue == pytest.approx(-0.775341882196 + 4.464867713788j, rel=1e-11)
+    assert weave.label.startswith("weave: 5") and "fork.q1" in weave.label and "lean.q1" in weave.label
+    assert max(modes["capsize"].participation, key=modes["capsize"].participation.__getitem__) == "lean.q1"
+    assert np.allclose(np.sum(modes.participation, axis=1), 1.0)
+    for i, mode in enumerate(modes):
+        residual = lin.A @ modes.shapes[i] - mode.eigenvalue * modes.shapes[i]
+        assert np.max(np.abs(residual)) < 1e-11 * np.max(np.abs(modes.shapes[i]))
+    # The rider leans as much as the frame, and the pitch follows in second order.
+    b = modes.bodies
+    assert np.allclose(b.rotations[5, b.bodies.index("rider"), 0], weave.shape["lean.q1"])
+    assert b.coordinates[5] == "frame.q1" and abs(b.displacements[5, 5]) < 1e-12
+    assert modes.stable and not bicycle().linearize(at={"heading.u1": 4.0}).modes().stable
+
+
+def test_spinning_beams_have_published_frequencies() -> None:
+    """Wright et al. (1982), EI = μ = L = 1, as the case rotating_beam."""
+    model = spinning("z").derive().compile()
+    for spin in (0, 3, 10):
+        modes = model.linearize(parameters={"W": float(spin)}).modes()
+        assert modes[0].kind == "rigid" and modes.coordinates[0] == "hub.q1"
+        assert modes[1].omega == pytest.approx(FLAPPING[spin], rel=TRUNCATION)
+        assert modes.bodies.kinetic[1, modes.bodies.bodies.index("beam")] == pytest.approx(1.0)
+
+
+def test_energies_are_those_of_the_equations() -> None:
+    """M by bodies is that of the equations; K by loads is that of the linear model, under load."""
+    s = arm.System("a bar on a boom")
+    boom = s.body("boom", mass=0, inertia=0)
+    boom.flexible(arm.Beam(1.0, EI=30.0, mass_per_length=1.0, motions="y"), modes=2)
+    tip = boom.node(1.0)
+    bar = s.body("bar", tip, arm.Revolute("z"), com=(0.3, 0, 0), mass=0.7, inertia=(0, 0.1, 0.1))
+    s.armature(bar.u1, 0.05)
+    s.moment("spring", "-5*bar.q1 - 0.1*bar.u1", s.ground.z, on=bar, reaction=tip)
+    s.strut("stay", "-20*(x - 0.5)", between=(bar.com, s.ground.point((1.2, 0.7, 0))))
+    s.gravity(9.81, -s.ground.y)
+    model = s.derive().compile()
+    op = model.equilibrium()
+    modes = model.undamped_modes(op)
+    assert modes.place is not None and modes.orthogonality < 1e-13
+    M = model.mass_matrix(0.0, op.state[: len(model.coordinate_names)])
+    assert np.allclose(modes.mass, M, atol=1e-14)
+    assert np.allclose(modes.modal_stiffnesses / modes.modal_masses, [m.omega**2 for m in modes], rtol=1e-10)
+    loads = body_functions(modes.place.linearization).loads(modes.place)
+    assert loads.names == ("spring", "stay", "weight of boom", "strain of boom", "weight of bar")
+    stiffness = -np.sum(loads.forces, axis=0)[:, :3]
+    assert np.allclose(stiffness, modes.stiffness, rtol=1e-9, atol=1e-9)
+    damped = model.linearize(op).modes()
+    assert np.allclose(damped.bodies.dissipation, [[1, 0, 0, 0, 0]] * 3)
+
+
+def test_modes_are_kept_in_files(tmp_path: Path) -> None:
+    modes = chain(2, walls=True, damping=0.1).linearize().modes().named({0: "in phase"})
+    modes.save(tmp_path / "chain.json")
+    again = Modes.load(tmp_path / "chain.json")
+    assert str(again) == str(modes) and "in phase: 50 % b1.q1, 50 % b2.q1" in str(modes)
+    assert np.array_equal(again.shapes, modes.shapes)
+    assert np.array_equal(again.bodies.kinetic, modes.bodies.kinetic)
+    assert str(again.bodies) == str(modes.bodies)
+    assert "<table>" in modes._repr_html_() and "<table>" in modes.bodies._repr_html_()
+    with pytest.raises(arm.ArmillaryError, match=r"use \.json"):
+        modes.save(tmp_path / "chain.txt")
+
+
+def test_figures_show_eigenvalues_and_shapes(tmp_path: Path) -> None:
+    modes = chain(2, walls=True, damping=0.1).linearize().modes().named({0: "in phase"})
+    plane, bars = modes.plot(path=tmp_path / "modes.svg").axes
+    assert np.allclose(np.sort(plane.lines[0].get_ydata()), np.sort(modes.eigenvalues.imag))
+    assert [label.get_text() for label in bars.get_yticklabels()] == ["in phase: 0.318 Hz", "1: 0.551 Hz"]
+    (polar,) = modes.plot("in phase", path=tmp_path / "shape.png").axes
+    assert [line.get_label() for line in polar.lines] == ["b1.q1 (m)", "b2.q1 (m)"]
+
+
+def test_wrong_requests_are_explained() -> None:
+    modes = chain(2, walls=True).linearize().modes()
+    with pytest.raises(arm.ArmillaryError, match="no mode of 'chain' is called 'weave'; name modes with"):
+        modes["weave"]
+    with pytest.raises(IndexError, match="has 2 modes, there is no mode 7"):
+        modes[7]
+    with pytest.raises(arm.ArmillaryError, match=r"linearised at 3; .* arm.root_locus"):
+        chain(2, walls=True).linearize(parameters={"k": np.array([1.0, 2.0, 3.0])}).modes()
