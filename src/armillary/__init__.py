@@ -94,6 +94,8 @@ if TYPE_CHECKING:
     from armillary.analysis.fit import fit
     from armillary.analysis.inverse.efforts import Efforts
     from armillary.analysis.kinematics.result import Sweep, load_sweep
+    from armillary.analysis.linear.files import load_linear
+    from armillary.analysis.linear.linear_model import LinearModel
     from armillary.analysis.modes.modes import Modes
     from armillary.analysis.operating.point import OperatingPoint
     from armillary.analysis.outcome import Fit
@@ -133,6 +135,7 @@ _LATER = {
     "Final": ("armillary.ensembles.metrics", "Final"),
     "Fit": ("armillary.analysis.outcome", "Fit"),
     "Histogram": ("armillary.ensembles.metrics", "Histogram"),
+    "LinearModel": ("armillary.analysis.linear.linear_model", "LinearModel"),
     "LogNormal": ("armillary.studies.sampling", "LogNormal"),
     "Maximum": ("armillary.ensembles.metrics", "Maximum"),
     "Mean": ("armillary.ensembles.metrics", "Mean"),
@@ -153,6 +156,7 @@ _LATER = {
     "fit": ("armillary.analysis.fit", "fit"),
     "jacobian": ("armillary.model.quantities.jacobian", "jacobian"),
     "load_run": ("armillary.results", "load_run"),
+    "load_linear": ("armillary.analysis.linear.files", "load_linear"),
     "load_sweep": ("armillary.analysis.kinematics.result", "load_sweep"),
     "open_study": ("armillary.studies", "open_study"),
     "panels": ("armillary.model.space.panels", "panels"),
@@ -189,6 +193,7 @@ __all__ = [
     "Histogram",
     "ImportedWarning",
     "Joint",
+    "LinearModel",
     "LogNormal",
     "Maximum",
     "Mean",
@@ -253,6 +258,7 @@ __all__ = [
     "jacobian",
     "latex",
     "load",
+    "load_linear",
     "load_run",
     "load_sweep",
     "log",

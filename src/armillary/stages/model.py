@@ -153,7 +153,7 @@ class Model(ModelPieces, compiled.CompiledModel):
         inputs and memories, ``outputs`` those of outputs. States are the independent ones: loops stay
         closed, Euler parameters become three rotations, memories are held.
         """
-        from armillary.analysis.linear.linear_model import linearize
+        from armillary.analysis.linear.linearize import linearize
 
         return linearize(self, at, inputs, outputs, parameters)
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arguments import several
-from armillary.analysis.linear.jacobians import Linearization, Matrices, linearization
-from armillary.analysis.linear.points import OperatingPoints, operating_points
+from armillary.algebra.arguments import count, real, several
+from armillary.analysis.linear.jacobians import Linearization
+from armillary.analysis.linear.responses import needs_ports, place
 from armillary.columns import aligned, counted, html_table, html_text
-from armillary.program.linearization.form import LinearForm, Variable
+from armillary.errors import ArmillaryError, shown
+from armillary.program.linearization.form import Variable
 from armillary.results.units import label_units
-from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.models.instance import Instance
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from armillary.analysis.linear.conversions import TransferFunction
+    from armillary.analysis.linear.responses import FrequencyResponse
+    from armillary.analysis.linear.structure import Reach
     from armillary.analysis.modes.modes import Modes
+    from armillary.results import Run
 
 _SHOWN = 12  # states up to which a matrix is printed whole
 
@@ -48,6 +54,7 @@ class LinearModel:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     operating_point: Mapping[str, Any] = field(default_factory=dict)
     linearization: Linearization | None = None  # the compiled matrices that these are values of
+    step: float | None = None  # seconds, of a discrete model; None where time is continuous
     note: str = ""
 
     @property
@@ -95,6 +102,183 @@ class LinearModel:
             place = Place(self.linearization, float(self.time), self.state, self.memory, self.parameters)
         return modes_of(self.system, self.A, self.variables[0], place, tolerance)
 
+    def __getitem__(self, i: int) -> LinearModel:
+        """One of many operating points."""
+        if not self.many:
+            raise ArmillaryError("the linear model has one operating point alone; use it as it is")
+        if not isinstance(i, int | np.integer) or not -len(self) <= i < len(self):
+            raise ArmillaryError(f"there is no operating point {shown(i)}; they are 0 to {len(self) - 1}")
+
+        def picked(values: Mapping[str, Any]) -> Mapping[str, Any]:
+            return MappingProxyType({n: float(v[i]) if np.ndim(v) else v for n, v in values.items()})
+
+        arrays = {name: getattr(self, name)[i] for name in ("A", "B", "C", "D", "state", "memory")}
+        time, values = float(self.time[i]), picked(self.operating_point)
+        return replace(self, **arrays, time=time, parameters=picked(self.parameters), operating_point=values)
+
+    def single(self, what: str) -> None:
+        """An error where there are many operating points."""
+        if self.many:
+            raise ArmillaryError(
+                f"{what} needs one operating point, and this linear model has {len(self)}; take one, lin[0]"
+            )
+
+    def keep(self, states: Sequence[str]) -> LinearModel:
+        """The model with these states alone, in this order; the others are held at the operating point.
+
+        Exact where the rates and outputs that are kept do not depend on the others, as on cyclic coordinates.
+        """
+        names = several(states, "states of keep")
+        chosen = [place(name, self.states, "state") for name in names]
+        return replace(
+            self,
+            A=self.A[..., chosen, :][..., :, chosen],
+            B=self.B[..., chosen, :],
+            C=self.C[..., :, chosen],
+            variables=(tuple(self.variables[0][i] for i in chosen), *self.variables[1:]),
+            linearization=None,
+        )
+
+    # ------------------------------------------------------------ poles, zeros, structure
+
+    def poles(self) -> np.ndarray:
+        """Eigenvalues of A, per second (per step where time is discrete); a row for each operating point."""
+        return np.linalg.eigvals(self.A).astype(complex)
+
+    def zeros(self) -> np.ndarray:
+        """Transmission zeros, from all inputs to all outputs."""
+        from armillary.analysis.linear.structure import transmission_zeros
+
+        needs_ports(self)
+        self.single("zeros")
+        return transmission_zeros(self.A, self.B, self.C, self.D)
+
+    def controllability(self) -> Reach:
+        """Which modes the inputs move; true where all of them."""
+        from armillary.analysis.linear.structure import reach
+
+        self._continuous("controllability")
+        return reach(self.A, self.B, self.states, "controllable")
+
+    def observability(self) -> Reach:
+        """Which modes the outputs show; true where all of them."""
+        from armillary.analysis.linear.structure import reach
+
+        self._continuous("observability")
+        return reach(self.A.T, self.C.T, self.states, "observable")
+
+    def h2_norm(self) -> float:
+        """Root mean square of the outputs under white noise of unit intensity at every input."""
+        from armillary.analysis.linear.structure import h2_norm
+
+        self._continuous("h2_norm")
+        needs_ports(self)
+        return h2_norm(self)
+
+    def reduce(self, order: int | None = None, *, tolerance: float | None = None) -> LinearModel:
+        """A smaller model of the same inputs and outputs, by balanced truncation.
+
+        ``order`` is the number of states to keep; or those are kept whose Hankel singular values exceed
+        ``tolerance`` times the largest (1e-8). ``note`` has the bound of the error over all frequencies.
+        """
+        from armillary.analysis.linear.structure import balanced_truncation
+
+        self._continuous("reduce")
+        needs_ports(self)
+        if order is not None:
+            order = count(order, "the order of a reduced model")
+        if tolerance is not None:
+            tolerance = real(tolerance, "the tolerance of reduce")
+        found = balanced_truncation(self.A, self.B, self.C, order, tolerance)
+        about = "state of a reduced model"
+        states = tuple(Variable(f"x{i + 1}", "", 1.0, about, "state") for i in range(len(found.A)))
+        note = f"reduced from {len(self.states)} states; gain differs by at most {found.bound:.3g}"
+        return replace(
+            self, A=found.A, B=found.B, C=found.C, variables=(states, *self.variables[1:]), note=note,
+            linearization=None,
+        )  # fmt: skip
+
+    def _continuous(self, what: str) -> None:
+        self.single(what)
+        if self.step is not None:
+            raise ArmillaryError(f"{what} is computed of continuous models; call it before discretize")
+
+    # ------------------------------------------------------------ responses and pictures
+
+    def frequency_response(self, omega: Any = None) -> FrequencyResponse:
+        """G(iω) at frequencies in rad/s, for one operating point or all; left out, they cover the poles."""
+        from armillary.analysis.linear.responses import frequency_response
+
+        return frequency_response(self, omega)
+
+    def step_response(self, times: Any = None, *, input: str | None = None) -> Run:
+        """The changes of the outputs after a unit step of an input, as a run; ``times`` is its end, or
+        equally spaced times from 0.
+        """
+        from armillary.analysis.linear.responses import time_response
+
+        return time_response(self, times, input, "step")
+
+    def impulse_response(self, times: Any = None, *, input: str | None = None) -> Run:
+        """The changes of the outputs after a unit impulse of an input (without D, which is an impulse
+        itself), as a run.
+        """
+        from armillary.analysis.linear.responses import time_response
+
+        return time_response(self, times, input, "impulse")
+
+    def bode(
+        self, omega: Any = None, path: str | os.PathLike[str] | None = None, *, show: bool = False
+    ) -> Figure:
+        """Magnitude and phase over frequency."""
+        return self.frequency_response(omega).bode(path, show=show)
+
+    def nyquist(
+        self, omega: Any = None, path: str | os.PathLike[str] | None = None, *, show: bool = False
+    ) -> Figure:
+        """The frequency response in the complex plane."""
+        return self.frequency_response(omega).nyquist(path, show=show)
+
+    def pole_zero(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
+        """Poles and transmission zeros in the complex plane."""
+        from armillary.analysis.linear.plots import pole_zero_plot
+
+        return pole_zero_plot(self, path, show)
+
+    # ------------------------------------------------------------ other forms
+
+    def transfer_function(self, output: str | None = None, input: str | None = None) -> TransferFunction:
+        """Zeros, poles and gain from an input to an output, without modes that cancel."""
+        from armillary.analysis.linear.conversions import transfer_function
+
+        return transfer_function(self, output, input)
+
+    def discretize(self, T: float, method: str = "zoh") -> LinearModel:
+        """The model in steps of T seconds: "zoh" (inputs held), "foh", "impulse", "bilinear", "euler" or
+        "backward_diff".
+        """
+        from armillary.analysis.linear.conversions import discretized
+
+        return discretized(self, T, method)
+
+    def to_scipy(self) -> Any:
+        """A ``scipy.signal.StateSpace``."""
+        from armillary.analysis.linear.conversions import to_scipy
+
+        return to_scipy(self)
+
+    def to_control(self) -> Any:
+        """A ``control.StateSpace`` of python-control, with names; dots in names become underscores."""
+        from armillary.analysis.linear.conversions import to_control
+
+        return to_control(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """A .json file that `load_linear` reads back exactly."""
+        from armillary.analysis.linear.files import save_linear
+
+        save_linear(self, path)
+
     # ------------------------------------------------------------ shown
 
     def __repr__(self) -> str:
@@ -104,7 +288,8 @@ class LinearModel:
             counted(len(self.outputs), "output"),
         )
         at = f" at {len(self)} operating points" if self.many else ""
-        return f"LinearModel({self.system!r}: {', '.join(sizes)}{at})"
+        note = f"; {self.note}" if self.note else ""
+        return f"LinearModel({self.system!r}: {', '.join(sizes)}{at}{note})"
 
     def __str__(self) -> str:
         if self.many or len(self.states) > _SHOWN:
@@ -145,69 +330,3 @@ class LinearModel:
 def _labelled(v: Variable) -> str:
     units = label_units(v.units)
     return f"{v.name} ({units})" if units else v.name
-
-
-def linearize(
-    model: CompiledModel,
-    at: Any = None,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    parameters: Mapping[str, Any] | None = None,
-) -> LinearModel:
-    """The model linearised; see ``stages/model.py``, whose verb it is."""
-    names = [
-        tuple(map(str, several(group, what))) for group, what in ((inputs, "inputs="), (outputs, "outputs="))
-    ]
-    compiled = linearization(model, *names)
-    points = operating_points(model, at, parameters)
-    return at_points(model, compiled, points)
-
-
-def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPoints) -> LinearModel:
-    """The linear model of compiled matrices at operating points."""
-    found = compiled.rows(points.t, points.states, points.parameters, points.memory)
-    form = compiled.form
-    first = 0 if points.single else slice(None)
-    A, B, C, D = (_frozen(m[first]) for m in _stated(form, found))
-    parameters = {
-        name: value if points.single or np.ndim(value) else float(value)
-        for name, value in {**model.parameters, **points.parameters}.items()
-        if value is not None
-    }
-    return LinearModel(
-        model.equations.system.name,
-        A,
-        B,
-        C,
-        D,
-        (form.states, form.inputs, form.outputs),
-        time=points.t[first],
-        state=_frozen(points.states[first]),
-        memory=_frozen(points.memory[first]),
-        parameters=MappingProxyType(parameters),
-        operating_point=MappingProxyType(_values(model, points) if points.single else {}),
-        linearization=compiled,
-    )
-
-
-def _stated(form: LinearForm, inside: Matrices) -> list[np.ndarray]:
-    """Matrices in stated units: x = factor · x_stated."""
-    x, v, y = (np.array([v.factor for v in group]) for group in (form.states, form.inputs, form.outputs))
-    A, B, C, D = inside
-    pairs = ((A, x, x), (B, x, v), (C, y, x), (D, y, v))
-    return [m * right / left[:, None] for m, left, right in pairs]
-
-
-def _frozen(values: np.ndarray) -> np.ndarray:
-    found = np.array(values)
-    found.setflags(write=False)
-    return found
-
-
-def _values(model: CompiledModel, points: OperatingPoints) -> dict[str, float]:
-    """The operating point by name: coordinates, independent speeds and states, in stated units."""
-    instance = Instance(model, points.parameters)
-    out = instance.outputs(float(points.t[0]), points.states[0], points.memory[0])
-    found = dict(zip(model.output_names, out.tolist(), strict=True))
-    names = (*model.coordinate_names, *model.speed_names, *model.state_names)
-    return {name: found[name] for name in names if name in found}

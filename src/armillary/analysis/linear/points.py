@@ -64,7 +64,7 @@ def operating_points(
         return _stacked(model, [_one(model, (at[0], t), given) for t in at[1]])
     if isinstance(at, np.ndarray) and at.ndim == 2:
         return _states(model, at, given)
-    if isinstance(at, Mapping):
+    if isinstance(at, Mapping) and not hasattr(at, "state"):
         lengths |= _lengths(at, "value")
     if not lengths:
         return _one(model, at, given)
@@ -105,10 +105,10 @@ def _pick(values: Mapping[str, Any], i: int) -> dict[str, Any]:
 def _one(model: CompiledModel, at: Any, given: Mapping[str, Any]) -> OperatingPoints:
     if isinstance(at, tuple) and len(at) == 2 and isinstance(at[0], Run):
         return _of_run(model, *at, given)
-    if at is None or isinstance(at, Mapping):
-        return _named(model, table(at, "at="), given)
     if hasattr(at, "state"):
         return _of_point(model, at, given)
+    if at is None or isinstance(at, Mapping):
+        return _named(model, table(at, "at="), given)
     state = vector(at, len(model.equations.program.state), "state at which to linearise")
     memory = initial_memory(model.equations, None, 0.0)
     return _checked(model, 0.0, state, memory, given)
@@ -155,13 +155,14 @@ def _of_point(model: CompiledModel, at: Any, given: Mapping[str, Any]) -> Operat
     """That of an object with a state."""
     state = vector(at.state, len(model.equations.program.state), "state of an operating point")
     brought = dict(getattr(at, "parameters", None) or {})
-    stored: dict[str, Any] = {}
+    own = getattr(at, "memory", None)
+    stored: dict[str, Any] = dict(own) if isinstance(own, Mapping) else {}
     inputs = getattr(at, "inputs", None)
     for name, value in inputs.items() if isinstance(inputs, Mapping) else ():
         (stored if name in model.equations.system.memories else brought)[name] = value
-    t = real(getattr(at, "time", 0.0), "the time of an operating point")
+    t = real(getattr(at, "time", getattr(at, "t", 0.0)), "the time of an operating point")
     memory = initial_memory(model.equations, stored, t)
-    if (own := getattr(at, "memory", None)) is not None and not isinstance(own, Mapping):
+    if own is not None and not isinstance(own, Mapping):
         memory = vector(own, len(memory), "memory of an operating point")
     return _checked(model, t, state, memory, {**brought, **given})
 
@@ -227,7 +228,7 @@ def _states(model: CompiledModel, states: np.ndarray, given: Mapping[str, Any]) 
 
 def _arrays(model: CompiledModel, at: Any, given: Mapping[str, Any], count: int) -> OperatingPoints:
     """Values by name of which some are arrays."""
-    if not (at is None or isinstance(at, Mapping)):
+    if hasattr(at, "state") or not (at is None or isinstance(at, Mapping)):
         base = _one(model, at, _pick(given, 0))
         return replace(_repeated(base, count), parameters={**base.parameters, **given})
     values = table(at, "at=")

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from armillary.analysis.linear.linear_model import linearize
+from armillary.analysis.linear.linearize import linearize
 from armillary.analysis.modes.bodies import Place, body_functions
 from armillary.analysis.modes.modes import Modes
 from armillary.errors import ArmillaryError

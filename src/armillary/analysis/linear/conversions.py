@@ -1,0 +1,143 @@
+"""Linear models in other forms: discrete in time, transfer functions, objects of SciPy and python-control."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.algebra.arguments import one_of, real
+from armillary.analysis.linear.responses import needs_ports, place
+from armillary.analysis.linear.structure import minimal_matrices, transmission_zeros
+from armillary.errors import ArmillaryError, require
+
+if TYPE_CHECKING:
+    from armillary.analysis.linear.linear_model import LinearModel
+
+METHODS = ("zoh", "foh", "impulse", "bilinear", "euler", "backward_diff")
+
+
+def discretized(lin: LinearModel, T: float, method: str) -> LinearModel:
+    """x[k+1] = A x[k] + B v[k] with steps of T seconds.
+
+    Methods are those of ``scipy.signal.cont2discrete``: inputs held ("zoh") or linear ("foh") between steps,
+    the same impulse response, Tustin's "bilinear", or forward and backward differences.
+    """
+    from scipy.signal import cont2discrete
+
+    lin.single("discretize")
+    if lin.step is not None:
+        raise ArmillaryError(f"the model is discrete already, with steps of {lin.step:g} s")
+    step = real(T, "the step of discretize")
+    if not step > 0 or not np.isfinite(step):
+        raise ArmillaryError(f"the step of discretize must be a positive number of seconds, not {step:g}")
+    one_of(method, METHODS, "unknown method of discretize ")
+    A, B, C, D, _ = cont2discrete((lin.A, lin.B, lin.C, lin.D), step, method=method)
+    return replace(lin, A=A, B=B, C=C, D=D, step=step, linearization=None, note=f"{method}, T = {step:g} s")
+
+
+def to_scipy(lin: LinearModel) -> Any:
+    """A ``scipy.signal.StateSpace``."""
+    from scipy.signal import StateSpace
+
+    lin.single("to_scipy")
+    needs_ports(lin)
+    dt = {} if lin.step is None else {"dt": lin.step}
+    return StateSpace(lin.A, lin.B, lin.C, lin.D, **dt)
+
+
+def to_control(lin: LinearModel) -> Any:
+    """A ``control.StateSpace`` with the names of states, inputs and outputs; "_" for their dots."""
+    control = require("control", extra="control", purpose="Systems of python-control")
+    lin.single("to_control")
+    # An interconnected system splits names of signals at the dot.
+    names = {
+        key: [name.replace(".", "_") for name in group]
+        for key, group in (("states", lin.states), ("inputs", lin.inputs), ("outputs", lin.outputs))
+    }
+    dt = 0 if lin.step is None else lin.step
+    name = "".join(c if c.isalnum() else "_" for c in lin.system)
+    return control.ss(lin.A, lin.B, lin.C, lin.D, dt, name=name, remove_useless_states=False, **names)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TransferFunction:
+    """From one input to one output: gain · Π (s − zeros) / Π (s − poles); z for s where time is discrete."""
+
+    input: str
+    output: str
+    zeros: np.ndarray
+    poles: np.ndarray
+    gain: float
+    step: float | None = None
+
+    @property
+    def numerator(self) -> np.ndarray:
+        """Coefficients, the highest power first."""
+        return self.gain * np.atleast_1d(np.real(np.poly(self.zeros)))
+
+    @property
+    def denominator(self) -> np.ndarray:
+        """Coefficients, the highest power first, of which the first is 1."""
+        return np.atleast_1d(np.real(np.poly(self.poles)))
+
+    def __call__(self, s: Any) -> Any:
+        """Its value at a complex number, or at several."""
+        s = np.asarray(s, dtype=complex)[..., None]
+        return self.gain * np.prod(s - self.zeros, axis=-1) / np.prod(s - self.poles, axis=-1)
+
+    def __repr__(self) -> str:
+        s = "s" if self.step is None else "z"
+        roots = np.abs(np.concatenate([self.poles, self.zeros]))
+        typical = float(np.median(roots[roots > 0])) if np.any(roots > 0) else 1.0
+        above, below = (_polynomial(p, s, typical) for p in (self.numerator, self.denominator))
+        head = f"{self.output} by {self.input}:"
+        wide = max(len(above), len(below))
+        return "\n".join([f"{head} {above:^{wide}}".rstrip(), " " * (len(head) + 1) + "-" * wide,
+                          (" " * (len(head) + 1) + f"{below:^{wide}}").rstrip()])  # fmt: skip
+
+
+def _polynomial(p: np.ndarray, s: str, typical: float) -> str:
+    """A polynomial without the terms that are rounding at a typical frequency."""
+    sizes = np.abs(p) * typical ** np.arange(len(p) - 1.0, -1.0, -1.0)
+    text = ""
+    for k, c in enumerate(p):
+        power = len(p) - 1 - k
+        if sizes[k] <= 1e-10 * np.max(sizes):
+            continue
+        size = f"{abs(c):.5g}"
+        unit = "" if power == 0 else s if power == 1 else f"{s}^{power}"
+        term = unit if unit and size == "1" else " ".join(filter(None, (size, unit)))
+        sign = ("- " if c < 0 else "+ ") if text else ("-" if c < 0 else "")
+        text += f" {sign}{term}" if text else f"{sign}{term}"
+    return text or "0"
+
+
+def transfer_function(lin: LinearModel, output: str | None, name: str | None) -> TransferFunction:
+    """From an input to an output, without modes that the one does not move or the other does not show."""
+    needs_ports(lin)
+    lin.single("transfer_function")
+    for given, known, what in ((output, lin.outputs, "output"), (name, lin.inputs, "input")):
+        if given is None and len(known) > 1:
+            raise ArmillaryError(f"name the {what} of the transfer function: {what}='{known[0]}', …")
+    i = place(output or lin.outputs[0], lin.outputs, "output")
+    j = place(name or lin.inputs[0], lin.inputs, "input")
+    D = lin.D[i : i + 1, j : j + 1]
+    A, B, C = minimal_matrices(lin.A, lin.B[:, j : j + 1], lin.C[i : i + 1])
+    poles = np.linalg.eigvals(A).astype(complex)
+    if not len(A) or not np.any(B):
+        zeros, gain = np.empty(0, dtype=complex), float(D[0, 0])
+    else:
+        zeros = transmission_zeros(A, B, C, D)
+        gain = _gain(A, B, C, D, poles, zeros)
+    return TransferFunction(lin.inputs[j], lin.outputs[i], zeros, poles, gain, lin.step)
+
+
+def _gain(
+    A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray, poles: np.ndarray, zeros: np.ndarray
+) -> float:
+    """From the value of the transfer function at a number away from all poles and zeros."""
+    s = 1.37 * (1.0 + float(np.max(np.abs(np.concatenate([poles, zeros])), initial=0.0)))
+    value = (C @ np.linalg.solve(s * np.eye(len(A)) - A, B) + D)[0, 0]
+    return float(np.real(value * np.exp(np.sum(np.log(s - poles)) - np.sum(np.log(s - zeros)))))

@@ -1,0 +1,62 @@
+"""Linear models as JSON files."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.arguments import file_path
+from armillary.analysis.linear.linear_model import LinearModel
+from armillary.atomic import reason, replacing
+from armillary.errors import ArmillaryError
+from armillary.program.linearization.form import Variable
+
+_FORMAT = 1
+_ARRAYS = ("A", "B", "C", "D", "time", "state", "memory")
+_GROUPS = ("states", "inputs", "outputs")
+
+
+def save_linear(lin: LinearModel, path: str | os.PathLike[str]) -> None:
+    """A file that `load_linear` reads back exactly."""
+    target = file_path(path, "path")
+    if target.suffix.lower() != ".json":
+        raise ArmillaryError(f"a linear model is saved as a .json file, not '{target.name}'")
+    content: dict[str, Any] = {"armillary_linear_model": _FORMAT, "system": lin.system, "note": lin.note}
+    content |= {name: np.asarray(getattr(lin, name)).tolist() for name in _ARRAYS}
+    content["shapes"] = {name: list(np.shape(getattr(lin, name))) for name in _ARRAYS}
+    content["step"] = lin.step
+    content |= {g: [asdict(v) for v in group] for g, group in zip(_GROUPS, lin.variables, strict=True)}
+    content["parameters"] = {n: np.asarray(v).tolist() for n, v in lin.parameters.items()}
+    content["operating_point"] = {n: np.asarray(v).tolist() for n, v in lin.operating_point.items()}
+    with replacing(target) as temporary:
+        temporary.write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
+
+
+def load_linear(path: str | os.PathLike[str]) -> LinearModel:
+    """The linear model in a file that `LinearModel.save` wrote."""
+    target = file_path(path, "path")
+    try:
+        content = json.loads(target.read_text(encoding="utf-8"))
+        if content["armillary_linear_model"] != _FORMAT:
+            raise KeyError
+        shapes = content["shapes"]
+        arrays: dict[str, Any] = {n: np.array(content[n], dtype=float).reshape(shapes[n]) for n in _ARRAYS}
+        x, v, y = (tuple(Variable(**item) for item in content[g]) for g in _GROUPS)
+        if arrays["A"].ndim == 2:
+            arrays["time"] = float(arrays["time"])
+        values: dict[str, Any] = {
+            key: {n: np.array(x) if isinstance(x, list) else x for n, x in content[key].items()}
+            for key in ("parameters", "operating_point")
+        }
+        return LinearModel(
+            content["system"], variables=(x, v, y), step=content["step"], note=content["note"],
+            **arrays, **values,
+        )  # fmt: skip
+    except OSError as error:
+        raise ArmillaryError(f"cannot read '{path}': {reason(error)}") from error
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ArmillaryError(f"'{path}' is not a linear model that this Armillary wrote") from None

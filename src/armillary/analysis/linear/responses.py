@@ -1,0 +1,210 @@
+"""Responses of linear models: over frequency, and over time to steps and impulses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.algebra.arguments import reals
+from armillary.columns import counted
+from armillary.errors import ArmillaryError, nearest
+from armillary.results import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from armillary.analysis.linear.linear_model import LinearModel
+
+_POINTS = 400  # of a frequency response that names no frequencies
+_SAMPLES = 1000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrequencyResponse:
+    """G(iω) = C (iω − A)⁻¹ B + D, of outputs by inputs.
+
+        r["travel", "road"]       complex values at r.omega
+        r.magnitude, r.phase      in units of the output per unit of the input, and in degrees, unwrapped
+        r.bode(), r.nyquist()
+
+    ``values`` has the axes [points,] frequencies, outputs, inputs.
+    """
+
+    system: str
+    omega: np.ndarray  # rad/s
+    values: np.ndarray
+    outputs: tuple[str, ...]
+    inputs: tuple[str, ...]
+    units: dict[str, str]
+
+    def __getitem__(self, key: tuple[str, str]) -> np.ndarray:
+        output, name = key
+        return self.values[..., place(output, self.outputs, "output"), place(name, self.inputs, "input")]
+
+    @property
+    def magnitude(self) -> np.ndarray:
+        """|G|."""
+        return np.abs(self.values)
+
+    @property
+    def decibels(self) -> np.ndarray:
+        """20 log₁₀ |G|."""
+        with np.errstate(divide="ignore"):
+            return 20 * np.log10(self.magnitude)
+
+    @property
+    def phase(self) -> np.ndarray:
+        """The angle of G in degrees, without jumps over frequency."""
+        return np.degrees(np.unwrap(np.angle(self.values), axis=-3))
+
+    def bode(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
+        """Magnitude and phase over frequency."""
+        from armillary.analysis.linear.plots import bode_plot
+
+        return bode_plot(self, path, show)
+
+    plot = bode
+
+    def nyquist(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
+        """The curve of G in the complex plane."""
+        from armillary.analysis.linear.plots import nyquist_plot
+
+        return nyquist_plot(self, path, show)
+
+    def __repr__(self) -> str:
+        span = f"{self.omega[0]:.4g} to {self.omega[-1]:.4g} rad/s" if len(self.omega) else "empty"
+        sizes = f"{counted(len(self.outputs), 'output')} by {counted(len(self.inputs), 'input')}"
+        return f"FrequencyResponse({self.system!r}: {sizes}, {len(self.omega)} frequencies, {span})"
+
+
+def place(name: str, known: Sequence[str], what: str) -> int:
+    """The place of an input or output of a linear model."""
+    if name not in known:
+        raise ArmillaryError(f"the linear model has no {what} '{name}'{nearest(name, known)}")
+    return list(known).index(name)
+
+
+def frequency_response(lin: LinearModel, omega: Any = None) -> FrequencyResponse:
+    """At frequencies in rad/s; None: from a tenth of the slowest pole to ten times the fastest."""
+    needs_ports(lin)
+    w = default_frequencies(lin) if omega is None else np.atleast_1d(reals(omega, "omega"))
+    if w.ndim != 1:
+        raise ArmillaryError(f"omega must be a row of frequencies in rad/s, not an array of shape {w.shape}")
+    s = 1j * w if lin.step is None else np.exp(1j * w * lin.step)
+    n = lin.A.shape[-1]
+    A, B, C, D = (m[..., None, :, :] for m in (lin.A, lin.B, lin.C, lin.D))
+    with np.errstate(all="ignore"):
+        try:
+            x = np.linalg.solve(s[:, None, None] * np.eye(n) - A, B.astype(complex))
+        except np.linalg.LinAlgError:
+            bad = min(w, key=lambda v: float(np.min(np.abs(np.linalg.eigvals(lin.A) - 1j * v))))
+            raise ArmillaryError(
+                f"{bad:.6g} rad/s is an undamped pole of '{lin.system}', where the response is infinite; "
+                "leave that frequency out, or add damping"
+            ) from None
+    values = C @ x + D
+    values.setflags(write=False)
+    return FrequencyResponse(lin.system, w, values, lin.outputs, lin.inputs, lin.units)
+
+
+def default_frequencies(lin: LinearModel) -> np.ndarray:
+    """Frequencies that cover the poles."""
+    sizes = np.abs(lin.poles() if lin.step is None else np.log(lin.poles() + 0j) / lin.step).ravel()
+    sizes = sizes[np.isfinite(sizes)]
+    sizes = sizes[sizes > 1e-6 * np.max(sizes, initial=0.0)]
+    low, high = (sizes.min(), sizes.max()) if sizes.size else (1.0, 1.0)
+    top = 10 * high if lin.step is None else min(10 * high, np.pi / lin.step)
+    return np.geomspace(0.1 * low, top, _POINTS)
+
+
+def needs_ports(lin: LinearModel) -> None:
+    """An error for a model without inputs or without outputs."""
+    for names, what in ((lin.inputs, "inputs"), (lin.outputs, "outputs")):
+        if not names:
+            raise ArmillaryError(
+                f"the linear model of '{lin.system}' has no {what}; name them in linearize({what}=[…])"
+            )
+
+
+def time_response(lin: LinearModel, times: Any, name: str | None, kind: str) -> Run:
+    """Outputs after a unit step or impulse of an input at t = 0, from rest at the operating point; a run."""
+    from scipy.linalg import expm
+
+    needs_ports(lin)
+    lin.single(f"a {kind} response")
+    if name is None:
+        if len(lin.inputs) > 1:
+            raise ArmillaryError(f"name the input of a {kind} response: input='{lin.inputs[0]}', …")
+        name = lin.inputs[0]
+    j = place(name, lin.inputs, "input")
+    t = _times(lin, times)
+    n = len(lin.A)
+    h = float(t[1] - t[0]) if lin.step is None else lin.step
+    b = lin.B[:, j]
+    if lin.step is None:
+        whole = np.zeros((n + 1, n + 1))
+        whole[:n, :n], whole[:n, n] = lin.A * h, b * h
+        E = expm(whole)
+        step, held = E[:n, :n], E[:n, n]
+    else:
+        step, held = lin.A, b
+    if kind == "step":  # (x, 1) from one time to the next
+        carried = np.zeros((n + 1, n + 1))
+        carried[:n, :n], carried[:n, n], carried[n, n] = step, held, 1.0
+        values = _sequence(carried, np.append(np.zeros(n), 1.0), len(t))[:, :n] @ lin.C.T + lin.D[:, j]
+    elif lin.step is None:
+        values = _sequence(step, b, len(t)) @ lin.C.T
+    else:
+        values = np.vstack([lin.D[:, j], _sequence(step, b, len(t) - 1) @ lin.C.T])
+    units = {o: lin.units[o] for o in lin.outputs}
+    about = {o: f"change of {o} after a unit {kind} of {name}" for o in lin.outputs}
+    info = {"response": kind, "input": name, "units of input": lin.units[name]}
+    return Run(
+        lin.system, t, values, lin.outputs, units=units, descriptions=about, info=info, outputs=lin.outputs
+    )
+
+
+def _sequence(step: np.ndarray, first: np.ndarray, count: int) -> np.ndarray:
+    """first, step·first, step²·first, …; a row each, by doubling."""
+    found, power = first[None, :], step
+    while len(found) < count:
+        found = np.vstack([found, found @ power.T])
+        power = power @ power
+    return found[:count]
+
+
+def _times(lin: LinearModel, times: Any) -> np.ndarray:
+    if lin.step is not None:
+        end = float(times) if np.ndim(times) == 0 and times is not None else _settled(lin)
+        if np.ndim(times) == 1:
+            end = float(np.max(times))
+        return np.arange(round(end / lin.step) + 1) * lin.step
+    if times is None:
+        times = _settled(lin)
+    given = reals(times, "the times of a response")
+    if given.ndim == 0:
+        if not given > 0:
+            raise ArmillaryError(f"a response ends after a positive time, not {float(given):g} s")
+        return np.linspace(0.0, float(given), _SAMPLES + 1)
+    steps = np.diff(given)
+    if (
+        given.ndim != 1
+        or len(given) < 2
+        or given[0] != 0
+        or not np.allclose(steps, steps[0], rtol=1e-9)
+        or steps[0] <= 0
+    ):
+        raise ArmillaryError("the times of a response start at 0 and have equal steps, or are its end alone")
+    return given
+
+
+def _settled(lin: LinearModel) -> float:
+    """Seconds until the slowest mode that decays has decayed to one part in a thousand."""
+    poles = lin.poles() if lin.step is None else np.log(lin.poles() + 0j) / lin.step
+    rates = -poles.real[poles.real < -1e-9 * np.max(np.abs(poles), initial=0.0)]
+    slow = 7.0 / rates.min() if rates.size else 10.0
+    return float(min(slow, 1e4))

@@ -1,0 +1,287 @@
+"""Poles, zeros, Gramians and what they say: controllability, observability, norms, smaller models.
+
+All of this is linear algebra on A, B, C and D of one continuous model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armillary.columns import aligned, html_table
+from armillary.errors import ArmillaryError
+
+if TYPE_CHECKING:
+    from armillary.analysis.linear.linear_model import LinearModel
+
+Array = np.ndarray
+_RANK = 1e-10  # of the largest singular value, below which others count as none
+
+
+def rank_of(matrix: Array, size: float | None = None) -> int:
+    """The number of singular values above rounding; ``size`` is what they are compared with."""
+    if not matrix.size:
+        return 0
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return int(np.sum(values > _RANK * max(size or values[0], 1e-300)))
+
+
+# ---------------------------------------------------------------------------------------- zeros
+
+
+def transmission_zeros(A: Array, B: Array, C: Array, D: Array) -> Array:
+    """Finite zeros: where the rank of [A − s, B; C, D] is less than elsewhere.
+
+    Outputs that no input reaches directly, and the states that they fix, are taken out by orthogonal
+    transformations until D has full row rank; then the same for inputs on the transposed system. What is left
+    has D invertible, and its zeros are the eigenvalues of A − B D⁻¹ C.
+
+    Source: Emami-Naeini and Van Dooren (1982), Computation of zeros of linear multivariable systems,
+    Automatica 18, 415–430.
+    """
+    A, B, C, D = _row_compressed(A, B, C, D)
+    A, C, B, D = (m.T for m in _row_compressed(A.T, C.T, B.T, D.T))
+    if not A.size:
+        return np.empty(0, dtype=complex)
+    return np.linalg.eigvals(A - B @ np.linalg.solve(D, C) if D.size else A).astype(complex)
+
+
+def _row_compressed(A: Array, B: Array, C: Array, D: Array) -> tuple[Array, Array, Array, Array]:
+    size = max((float(np.max(np.abs(m), initial=0.0)) for m in (A, B, C, D)), default=0.0)
+    while len(A):
+        U, values, _ = np.linalg.svd(D, full_matrices=True)
+        r = int(np.sum(values > _RANK * size))
+        C, D = U.T @ C, U.T @ D
+        C1, C2, D1 = C[:r], C[r:], D[:r]
+        if not len(C2):
+            break
+        _, values, Vt = np.linalg.svd(C2, full_matrices=True)
+        rho = int(np.sum(values > _RANK * size))
+        if rho == 0:
+            C, D = C1, D1
+            break
+        V = np.hstack([Vt[rho:].T, Vt[:rho].T])  # C2 V = [0, X]
+        k = len(A) - rho
+        A, B, C1 = V.T @ A @ V, V.T @ B, C1 @ V
+        A, B, C, D = A[:k, :k], B[:k], np.vstack([C1[:, :k], A[k:, :k]]), np.vstack([D1, B[k:]])
+    return A, B, C, D
+
+
+# ---------------------------------------------------------------------------------------- Gramians
+
+
+def lyapunov(A: Array, Q: Array) -> Array:
+    """P with A P + P Aᵀ + Q = 0, symmetric."""
+    from scipy.linalg import solve_continuous_lyapunov
+
+    P = solve_continuous_lyapunov(A, -Q)
+    return np.asarray((P + P.T) / 2)
+
+
+def _factor(P: Array) -> Array:
+    """L with P = L Lᵀ, of a matrix that is positive up to rounding."""
+    values, vectors = np.linalg.eigh(P)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class ModeReach:
+    """One eigenvalue, how well it is reached (0: not at all, relative), and the states that it moves most."""
+
+    eigenvalue: complex
+    measure: float
+    states: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reach:
+    """Which modes inputs move (controllability), or outputs show (observability).
+
+    ``measure`` of a mode is the smallest singular value of [λ − A, B] (of [λ − A; C]) over the size of that
+    matrix, at its eigenvalue λ (the test of Popov, Belevitch and Hautus). ``gramian`` is None where the model
+    is not stable.
+    """
+
+    what: str  # "controllable" or "observable"
+    modes: tuple[ModeReach, ...]
+    rank: int
+    gramian: Array | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether all modes are reached."""
+        return self.rank == len(self.modes)
+
+    @property
+    def missing(self) -> tuple[ModeReach, ...]:
+        """The modes that are not."""
+        return tuple(m for m in self.modes if m.measure <= _RANK)
+
+    def __bool__(self) -> bool:
+        return self.complete
+
+    def _rows(self) -> list[list[str]]:
+        rows = []
+        for m in self.modes:
+            value = f"{m.eigenvalue.real:.5g} {m.eigenvalue.imag:+.5g}i"
+            told = f"not {self.what}" if m.measure <= _RANK else f"{m.measure:.2g}"
+            rows.append([value, told, ", ".join(m.states)])
+        return rows
+
+    def __repr__(self) -> str:
+        head = f"{self.rank} of {len(self.modes)} modes are {self.what}"
+        table = aligned([["eigenvalue", "measure", "states"], *self._rows()], ">><")
+        return "\n".join([head, *(f"  {line}" for line in table)])
+
+    def _repr_html_(self) -> str:
+        head = f"{self.rank} of {len(self.modes)} modes are {self.what}"
+        return html_table(["eigenvalue", "measure", "states"], self._rows(), ">><", caption=head)
+
+
+def reach(A: Array, B: Array, states: Sequence[str], what: str) -> Reach:
+    """The modes of A that B reaches; those that C shows are the modes of Aᵀ that Cᵀ reaches."""
+    values, vectors = np.linalg.eig(A if what == "controllable" else A.T)
+    # Balanced rows and columns: states in millimetres and rad/s differ by orders of magnitude.
+    scale = _balance(A)
+    Ab, Bb = A * scale / scale[:, None], B / scale[:, None]
+    sizes = np.max(np.abs(Bb), axis=0, initial=0.0)
+    Bb = Bb / np.where(sizes > 0, sizes, 1.0) * max(float(np.linalg.norm(Ab, 2)), 1e-300)
+    modes = []
+    for value, vector in zip(values, vectors.T, strict=True):
+        pencil = np.hstack([value * np.eye(len(Ab)) - Ab, Bb])
+        found = np.linalg.svd(pencil, compute_uv=False)
+        share = np.abs(vector / (scale if what == "controllable" else 1 / scale))
+        order = np.argsort(-share)
+        named = tuple(states[i] for i in order[:3] if share[i] > 0.2 * share[order[0]])
+        modes.append(ModeReach(complex(value), float(found[-1] / max(found[0], 1e-300)), named))
+    gramian = lyapunov(A, B @ B.T) if len(A) and np.all(values.real < 0) else None
+    if gramian is not None and what == "observable":
+        gramian = gramian.T
+    rank = len(controllable_part(Ab, Bb)[0].T) if len(A) else 0
+    return Reach(what, tuple(modes), rank, gramian)
+
+
+def _balance(A: Array) -> Array:
+    from scipy.linalg import matrix_balance
+
+    if not len(A):
+        return np.ones(0)
+    _, (scale, _) = matrix_balance(A, permute=False, separate=True)
+    return np.asarray(scale)
+
+
+def controllable_part(A: Array, B: Array) -> tuple[Array, Array]:
+    """An orthonormal basis of what B reaches through A, and of the rest (the staircase algorithm)."""
+    n = len(A)
+    size = max(float(np.linalg.norm(A, 2)) if n else 0.0, 1e-300)
+    reached = np.zeros((n, 0))
+    new = B
+    floor = _RANK * max(float(np.linalg.norm(B, 2)) if B.size else 0.0, 1e-300)
+    while reached.shape[1] < n and new.size:
+        new = new - reached @ (reached.T @ new)
+        U, values, _ = np.linalg.svd(new, full_matrices=False)
+        U = U[:, values > floor]
+        if not U.size:
+            break
+        reached = np.hstack([reached, U])
+        new, floor = A @ U, _RANK * size
+    whole = np.linalg.qr(np.hstack([reached, np.eye(n)]))[0] if n else reached
+    return reached, whole[:, reached.shape[1] : n]
+
+
+def minimal_matrices(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]:
+    """A, B, C without what inputs do not move or outputs do not show."""
+    scale = _balance(A)
+    A, B, C = A * scale / scale[:, None], B / scale[:, None], C * scale
+    T, _ = controllable_part(A, B)
+    A, B, C = T.T @ A @ T, T.T @ B, C @ T
+    T, _ = controllable_part(A.T, C.T)
+    return T.T @ A @ T, T.T @ B, C @ T
+
+
+# ---------------------------------------------------------------------------------------- norms, reduction
+
+
+def h2_norm(lin: LinearModel) -> float:
+    """√tr(C P Cᵀ) with A P + P Aᵀ + B Bᵀ = 0: root mean square of the outputs under white noise of unit
+    intensity at every input.
+    """
+    if np.any(lin.D != 0):
+        i, j = np.argwhere(lin.D != 0)[0]
+        raise ArmillaryError(
+            f"the H2 norm is infinite: '{lin.inputs[j]}' acts on '{lin.outputs[i]}' directly (D is not zero)"
+        )
+    A, B, C = minimal_matrices(lin.A, lin.B, lin.C)
+    if not len(A):
+        return 0.0
+    worst = max(np.linalg.eigvals(A), key=lambda x: x.real)
+    if worst.real >= -1e-12 * max(float(np.linalg.norm(A, 2)), 1e-300):
+        raise ArmillaryError(
+            f"the H2 norm is infinite: the eigenvalue {worst:.5g} is not damped, and the inputs move it and "
+            "the outputs show it"
+        )
+    return float(np.sqrt(max(np.trace(C @ lyapunov(A, B @ B.T) @ C.T), 0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Balanced:
+    """A smaller model: its matrices, the Hankel singular values, and 2 Σ of those left out, which the error
+    of no frequency exceeds.
+    """
+
+    A: Array
+    B: Array
+    C: Array
+    hankel: Array
+    bound: float
+
+
+def balanced_truncation(A: Array, B: Array, C: Array, order: int | None, tolerance: float | None) -> Balanced:
+    """The states that carry most energy from inputs to outputs; unstable modes are all kept.
+
+    Source: Moore (1981), IEEE Trans. Automatic Control 26, 17–32; square-root method of Laub et al. (1987).
+    """
+    from scipy.linalg import block_diag
+
+    stable, unstable = _split(*minimal_matrices(A, B, C))
+    As, Bs, Cs = stable
+    Au, Bu, Cu = unstable
+    Lp, Lq = _factor(lyapunov(As, Bs @ Bs.T)), _factor(lyapunov(As.T, Cs.T @ Cs))
+    U, hankel, Vt = np.linalg.svd(Lq.T @ Lp)
+    kept = len(hankel)
+    if order is not None:
+        kept = min(max(order - len(Au), 0), kept)
+        if order < len(Au):
+            raise ArmillaryError(
+                f"{len(Au)} of the modes are not stable and are all kept, so the order is at least {len(Au)}"
+            )
+    elif len(hankel):
+        limit = 1e-8 if tolerance is None else tolerance
+        kept = int(np.sum(hankel > limit * hankel[0]))
+    kept = min(kept, int(np.sum(hankel > 1e-14 * max(hankel[0], 1e-300)))) if len(hankel) else 0
+    root = 1 / np.sqrt(hankel[:kept])
+    T, W = Lp @ Vt[:kept].T * root, Lq @ U[:, :kept] * root
+    return Balanced(
+        block_diag(Au, W.T @ As @ T),
+        np.vstack([Bu, W.T @ Bs]),
+        np.hstack([Cu, Cs @ T]),
+        hankel,
+        float(2 * np.sum(hankel[kept:])),
+    )
+
+
+def _split(A: Array, B: Array, C: Array) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
+    """A model as the sum of a stable and an unstable one: an ordered Schur form, made block diagonal."""
+    from scipy.linalg import schur, solve_sylvester
+
+    if not len(A):
+        return (A, B, C), (A, B, C)
+    margin = -1e-9 * max(float(np.linalg.norm(A, 2)), 1e-300)
+    T, Z, k = schur(A, output="real", sort=lambda re, im: re < margin)
+    B, C = Z.T @ B, C @ Z
+    X = solve_sylvester(T[:k, :k], -T[k:, k:], -T[:k, k:]) if 0 < k < len(A) else np.zeros((k, len(A) - k))
+    stable = (T[:k, :k], B[:k] - X @ B[k:], C[:, :k])
+    return stable, (T[k:, k:], B[k:], C[:, :k] @ X + C[:, k:])

@@ -1,0 +1,286 @@
+"""Poles, zeros, responses, norms and smaller models against closed forms, SciPy and python-control."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.analysis.linear.structure import transmission_zeros
+from armillary.errors import ArmillaryError, MissingExtraError
+
+M, K, C = 2.0, 50.0, 3.0
+
+
+@cache
+def oscillator() -> Any:
+    """m ẍ + c ẋ + k x = F, with a cyclic coordinate beside it that nothing moves."""
+    s = arm.System("oscillator")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=M, inertia=0)
+    s.body("free", joint=arm.Prismatic("y"), mass=1, inertia=0)
+    F = s.input("F", units="N")
+    s.force("spring", F - K * a.q1 - C * a.u1, s.ground.x, at=a.com)
+    s.output("x", a.q1, units="mm")
+    s.output("acceleration", arm.dot(arm.acceleration(a.com), s.ground.x), units="m/s^2")
+    return s.derive().compile().linearize(inputs=["F"], outputs=["x", "acceleration"])
+
+
+def position() -> Any:
+    return oscillator().keep(["a.q1", "a.u1"])
+
+
+@cache
+def quarter_car() -> Any:
+    s = arm.System("quarter car")
+    road = s.input("road", units="m")
+    s.parameter("k", 20000.0, units="N/m")
+    wheel = s.body("wheel", joint=arm.Prismatic("z"), mass=36, inertia=0)
+    body = s.body("body", wheel, arm.Prismatic("z"), mass=240, inertia=0)
+    s.force("strut", "-k*body.q1 - 1500*body.u1", wheel.z, at=body.com, reaction=wheel.com)
+    s.force("tyre", 190000 * (road - wheel.q1), s.ground.z, at=wheel.com)
+    s.output("travel", body.q1, units="m")
+    s.output("height", body.q1 + wheel.q1, units="m")
+    model = s.derive().compile()
+    return model, model.linearize(inputs=["road"], outputs=["travel", "height"])
+
+
+def test_poles_and_transfer_function_of_an_oscillator() -> None:
+    lin = position()
+    root = np.sqrt(complex((C / 2 / M) ** 2 - K / M))
+    assert sorted(lin.poles(), key=lambda p: p.imag) == pytest.approx([-C / 2 / M - root, -C / 2 / M + root])
+    tf = oscillator().transfer_function("x", "F")  # without the two poles at 0 of what nothing moves
+    np.testing.assert_allclose(tf.denominator, [1, C / M, K / M], rtol=1e-12)
+    np.testing.assert_allclose(tf.numerator, [1000 / M], rtol=1e-12)
+    assert repr(tf) == "x by F:       500\n        ----------------\n        s^2 + 1.5 s + 25"
+    direct = oscillator().transfer_function("acceleration")
+    np.testing.assert_allclose(direct.numerator, [1 / M, 0, 0], atol=1e-12)  # s²/(m s² + c s + k)
+    w = np.array([0.3, 2.0, 40.0])
+    np.testing.assert_allclose(direct(1j * w), -(w**2) / (K - M * w**2 + 1j * C * w), rtol=1e-11)
+
+
+def test_frequency_response_is_the_closed_form_at_all_points_at_once() -> None:
+    w = np.geomspace(0.1, 100, 7)
+    r = position().frequency_response(w)
+    np.testing.assert_allclose(r["x", "F"], 1000 / (K - M * w**2 + 1j * C * w), rtol=1e-13)
+    np.testing.assert_allclose(r.phase[-1, 0, 0], -np.degrees(np.arctan2(C * 100, K - M * 1e4)), rtol=1e-12)
+    np.testing.assert_allclose(r.decibels[:, 0, 0], 20 * np.log10(np.abs(r["x", "F"])), rtol=1e-15)
+    model, _ = quarter_car()
+    many = model.linearize(inputs=["road"], outputs=["travel"], parameters={"k": [1e4, 2e4]})
+    whole = many.frequency_response(w)
+    assert whole.values.shape == (2, 7, 1, 1)
+    np.testing.assert_allclose(whole.values[1], many[1].frequency_response(w).values, rtol=1e-13)
+    assert many[1].parameters["k"] == 2e4
+
+
+def test_default_frequencies_cover_the_poles() -> None:
+    _, lin = quarter_car()
+    w = lin.frequency_response().omega
+    sizes = np.abs(lin.poles())
+    assert w[0] == pytest.approx(0.1 * sizes.min()) and w[-1] == pytest.approx(10 * sizes.max())
+
+
+def test_step_and_impulse_responses_are_the_closed_form() -> None:
+    lin, a = position(), C / 2 / M
+    w = np.sqrt(K / M - a**2)
+    step = lin.step_response(5.0)
+    t = step.time
+    exact = 1000 / K * (1 - np.exp(-a * t) * (np.cos(w * t) + a / w * np.sin(w * t)))
+    np.testing.assert_allclose(step["x"], exact, atol=1e-10)
+    assert step.units["x"] == "mm" and step["acceleration"][0] == 1 / M  # D acts at once
+    impulse = lin.impulse_response(np.linspace(0, 5, 200))
+    t = impulse.time
+    np.testing.assert_allclose(impulse["x"], 1000 / M / w * np.exp(-a * t) * np.sin(w * t), atol=1e-10)
+
+
+def test_a_nonlinear_run_follows_the_linear_model_after_a_small_step() -> None:
+    model, lin = quarter_car()
+    run = model.simulate(1.0, sample=1e-3, memory={"road": 1e-3}, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(run["height"], 1e-3 * lin.step_response(1.0)["height"], atol=1e-12)
+
+
+def test_h2_norm_is_the_closed_form() -> None:
+    """∫ g² dt = 1/(2 c k) of 1/(m s² + c s + k)."""
+    lin = oscillator()
+    (only,) = [i for i, name in enumerate(lin.outputs) if name == "x"]
+    x = arm.LinearModel(
+        lin.system, lin.A, lin.B, lin.C[[only]], lin.D[[only]], (*lin.variables[:2], lin.variables[2][:1])
+    )
+    assert x.h2_norm() == pytest.approx(1000 / np.sqrt(2 * C * K), rel=1e-12)
+    with pytest.raises(ArmillaryError, match="infinite: 'F' acts on 'acceleration' directly"):
+        lin.h2_norm()
+
+
+def test_modes_that_no_input_moves_are_named() -> None:
+    lin = oscillator()
+    found = lin.controllability()
+    assert not found and found.rank == 2
+    assert {name for m in found.missing for name in m.states} <= {"free.q1", "free.u1"}
+    assert [m.eigenvalue for m in found.missing] == [0, 0]
+    assert "not controllable  free.q1" in repr(found)
+    assert position().controllability() and position().observability()
+    assert position().controllability().gramian == pytest.approx(np.diag([1 / (2 * C * K), 1 / (2 * C * M)]))
+
+
+def test_zeros_are_those_of_the_transfer_function() -> None:
+    """From road to body height a quarter car has one zero, −k/c; from road to travel two at 0."""
+    _, lin = quarter_car()
+    height = lin.transfer_function("height", "road")
+    np.testing.assert_allclose(height.zeros, [-20000 / 1500], rtol=1e-9)
+    travel = lin.transfer_function("travel", "road")
+    assert np.abs(travel.zeros) == pytest.approx([0, 0], abs=1e-4)  # √(rounding) of a double zero
+    assert len(travel.poles) == 4
+
+
+def test_transmission_zeros_of_the_textbook_plant() -> None:
+    """A four-tank process has the zeros of its 2 × 2 transfer matrix; Johansson (2000), IEEE TCST 8, 456."""
+    T1, T2, T3, T4 = 63.0, 91.0, 39.0, 56.0
+    c1, c2, g1, g2 = 2.6, 1.4, 0.43, 0.34
+    # G11 = g1 c1/(1+sT1), G12 = (1−g2) c1/((1+sT3)(1+sT1)), …; as in eq. (5) with its non-minimum phase
+    A = np.array([[-1 / T1, 0, 1 / T3, 0], [0, -1 / T2, 0, 1 / T4], [0, 0, -1 / T3, 0], [0, 0, 0, -1 / T4]])
+    B = np.array([[g1 * c1 / T1, 0], [0, g2 * c2 / T2], [0, (1 - g2) * c1 / T1], [(1 - g1) * c2 / T2, 0]])
+    C_ = np.array([[1.0, 0, 0, 0], [0, 1, 0, 0]])
+    zeros = transmission_zeros(A, B, C_, np.zeros((2, 2)))
+    # (1 + s T3)(1 + s T4) = (1−g1)(1−g2)/(g1 g2), from det G = 0
+    eta = (1 - g1) * (1 - g2) / (g1 * g2)
+    expected = np.roots([T3 * T4, T3 + T4, 1 - eta])
+    np.testing.assert_allclose(np.sort(zeros.real), np.sort(expected), rtol=1e-10)
+
+
+def test_discrete_models_hold_their_inputs() -> None:
+    lin = position().discretize(0.01)
+    assert lin.step == 0.01
+    np.testing.assert_allclose(
+        lin.step_response(2.0)["x"], position().step_response(np.linspace(0, 2, 201))["x"], atol=1e-10
+    )
+    np.testing.assert_allclose(
+        lin.frequency_response([0.5])["x", "F"], position().frequency_response([0.5])["x", "F"], rtol=5e-3
+    )
+    np.testing.assert_allclose(
+        np.sort_complex(lin.poles()), np.sort_complex(np.exp(0.01 * position().poles()))
+    )
+    with pytest.raises(ArmillaryError, match="discrete already"):
+        lin.discretize(0.1)
+
+
+def test_reduction_keeps_what_matters_within_its_bound() -> None:
+    _, lin = quarter_car()
+    small = lin.reduce(2)
+    assert small.states == ("x1", "x2") and "reduced from 4 states" in repr(small)
+    w = np.geomspace(0.1, 1e3, 200)
+    difference = small.frequency_response(w).values - lin.frequency_response(w).values
+    bound = float(small.note.rsplit(" ", 1)[1])
+    assert 0.2 * bound < np.max(np.linalg.norm(difference, axis=(1, 2))) <= bound
+    exact = oscillator().reduce()  # without what nothing moves
+    assert len(exact.states) == 2
+    np.testing.assert_allclose(
+        exact.frequency_response(w).values, oscillator().frequency_response(w).values, rtol=1e-9
+    )
+    with pytest.raises(ArmillaryError, match="positive whole number"):
+        lin.reduce(0)
+
+
+def test_reduction_keeps_unstable_modes() -> None:
+    s = arm.System("inverted")
+    rod = s.body("rod", joint=arm.Revolute("z"), com=(0, 1, 0), mass=1, inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    s.moment("motor", s.input("tau") - 0.1 * rod.u1, s.ground.z, on=rod)
+    lin = s.derive().compile().linearize(inputs=["tau"], outputs=["rod.q1"])
+    assert lin.reduce(1).poles()[0].real > 0
+
+
+def test_scipy_gives_the_same_response() -> None:
+    import scipy.signal
+
+    lin = position().keep(["a.q1", "a.u1"])
+    w = np.array([0.5, 5.0])
+    _, response = scipy.signal.freqresp(scipy.signal.StateSpace(lin.A, lin.B, lin.C[:1], lin.D[:1]), w)
+    np.testing.assert_allclose(lin.frequency_response(w)["x", "F"], response, rtol=1e-12)
+    assert lin.to_scipy().A.shape == (2, 2)
+    assert lin.discretize(0.1).to_scipy().dt == 0.1
+
+
+def test_python_control_gets_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    control = pytest.importorskip("control")
+    found = position().to_control()
+    assert found.state_labels == ["a_q1", "a_u1"] and found.input_labels == ["F"]
+    np.testing.assert_allclose(control.poles(found), position().poles())
+
+
+def test_a_missing_python_control_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "control", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'armillary\[control\]'"):
+        position().to_control()
+
+
+def test_files_hold_all_of_a_linear_model(tmp_path: Path) -> None:
+    model, lin = quarter_car()
+    many = model.linearize(parameters={"k": [1e4, 2e4]}, outputs=["travel"])
+    for i, one in enumerate((lin, many, lin.discretize(0.1))):
+        one.save(tmp_path / f"{i}.json")
+        again = arm.load_linear(tmp_path / f"{i}.json")
+        for name in ("A", "B", "C", "D", "state", "memory", "time"):
+            np.testing.assert_array_equal(getattr(again, name), getattr(one, name))
+        assert again.variables == one.variables and again.step == one.step and str(again) == str(one)
+        assert {n: np.asarray(v).tolist() for n, v in again.parameters.items()} == {
+            n: np.asarray(v).tolist() for n, v in one.parameters.items()
+        }
+    with pytest.raises(ArmillaryError, match=r"saved as a \.json file"):
+        lin.save(tmp_path / "lin.mat")
+    (tmp_path / "bad.json").write_text("{}")
+    with pytest.raises(ArmillaryError, match="is not a linear model"):
+        arm.load_linear(tmp_path / "bad.json")
+
+
+def test_plots_are_files(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    _, lin = quarter_car()
+    for name in ("bode", "nyquist"):
+        getattr(lin, name)(None, tmp_path / f"{name}.png")
+    lin.pole_zero(tmp_path / "pole_zero.svg")
+    assert {p.name for p in tmp_path.iterdir()} == {"bode.png", "nyquist.png", "pole_zero.svg"}
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda lin: lin.transfer_function("hieght"), "no output 'hieght'; did you mean 'height'?"),
+        (lambda lin: lin.transfer_function(), "name the output of the transfer function"),
+        (lambda lin: lin.step_response(-1.0), "ends after a positive time"),
+        (lambda lin: lin.step_response([0, 1, 3]), "equal steps"),
+        (lambda lin: lin.step_response(1.0, input="raod"), "no input 'raod'"),
+        (lambda lin: lin.discretize(0), "a positive number of seconds"),
+        (lambda lin: lin.discretize(0.1, "zho"), "did you mean 'zoh'?"),
+        (lambda lin: lin.keep(["wheel.q2"]), "no state 'wheel.q2'"),
+        (lambda lin: lin[0], "one operating point alone"),
+        (lambda lin: lin.frequency_response("x"), "omega must be a number"),
+    ],
+)
+def test_bad_arguments_get_a_sentence(call: Any, sentence: str) -> None:
+    with pytest.raises(ArmillaryError) as error:
+        call(quarter_car()[1])
+    assert sentence in str(error.value)
+
+
+def test_analyses_of_one_point_refuse_many() -> None:
+    model, _ = quarter_car()
+    many = model.linearize(inputs=["road"], outputs=["travel"], parameters={"k": [1e4, 2e4]})
+    assert many.poles().shape == (2, 4)
+    with pytest.raises(ArmillaryError, match=r"needs one operating point, and this linear model has 2"):
+        many.zeros()
+    with pytest.raises(ArmillaryError, match="no inputs; name them"):
+        model.linearize().zeros()
+
+
+def test_an_undamped_pole_has_no_response() -> None:
+    s = arm.System("undamped")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.force("spring", s.input("F") - 4 * a.q1, s.ground.x, at=a.com)
+    lin = s.derive().compile().linearize(inputs=["F"], outputs=["a.q1"])
+    with pytest.raises(ArmillaryError, match=r"2 rad/s is an undamped pole"):
+        lin.frequency_response([1.0, 2.0])
+    with pytest.raises(ArmillaryError, match="H2 norm is infinite"):
+        lin.h2_norm()
