@@ -94,8 +94,7 @@ if TYPE_CHECKING:
     from armillary.analysis.fit import fit
     from armillary.analysis.inverse.efforts import Efforts
     from armillary.analysis.kinematics.result import Sweep, load_sweep
-    from armillary.analysis.linear.files import load_linear
-    from armillary.analysis.linear.linear_model import LinearModel
+    from armillary.analysis.linear.linear_model import LinearModel, load_linear
     from armillary.analysis.modes.modes import Modes
     from armillary.analysis.operating.point import OperatingPoint
     from armillary.analysis.outcome import Fit
@@ -156,7 +155,7 @@ _LATER = {
     "fit": ("armillary.analysis.fit", "fit"),
     "jacobian": ("armillary.model.quantities.jacobian", "jacobian"),
     "load_run": ("armillary.results", "load_run"),
-    "load_linear": ("armillary.analysis.linear.files", "load_linear"),
+    "load_linear": ("armillary.analysis.linear.linear_model", "load_linear"),
     "load_sweep": ("armillary.analysis.kinematics.result", "load_sweep"),
     "open_study": ("armillary.studies", "open_study"),
     "panels": ("armillary.model.space.panels", "panels"),

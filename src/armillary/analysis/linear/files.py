@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armillary.algebra.arguments import file_path
-from armillary.analysis.linear.linear_model import LinearModel
 from armillary.atomic import reason, replacing
 from armillary.errors import ArmillaryError
 from armillary.program.linearization.form import Variable
+
+if TYPE_CHECKING:
+    from armillary.analysis.linear.linear_model import LinearModel
 
 _FORMAT = 1
 _ARRAYS = ("A", "B", "C", "D", "time", "state", "memory")
@@ -36,8 +38,8 @@ def save_linear(lin: LinearModel, path: str | os.PathLike[str]) -> None:
         temporary.write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
-def load_linear(path: str | os.PathLike[str]) -> LinearModel:
-    """The linear model in a file that `LinearModel.save` wrote."""
+def read_linear(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The fields of the linear model in a file."""
     target = file_path(path, "path")
     try:
         content = json.loads(target.read_text(encoding="utf-8"))
@@ -52,10 +54,8 @@ def load_linear(path: str | os.PathLike[str]) -> LinearModel:
             key: {n: np.array(x) if isinstance(x, list) else x for n, x in content[key].items()}
             for key in ("parameters", "operating_point")
         }
-        return LinearModel(
-            content["system"], variables=(x, v, y), step=content["step"], note=content["note"],
-            **arrays, **values,
-        )  # fmt: skip
+        fields = {key: content[key] for key in ("system", "step", "note")}
+        return {**fields, "variables": (x, v, y), **arrays, **values}
     except OSError as error:
         raise ArmillaryError(f"cannot read '{path}': {reason(error)}") from error
     except (KeyError, TypeError, ValueError, AttributeError):

@@ -330,3 +330,10 @@ class LinearModel:
 def _labelled(v: Variable) -> str:
     units = label_units(v.units)
     return f"{v.name} ({units})" if units else v.name
+
+
+def load_linear(path: str | os.PathLike[str]) -> LinearModel:
+    """The linear model in a file that `LinearModel.save` wrote."""
+    from armillary.analysis.linear.files import read_linear
+
+    return LinearModel(**read_linear(path))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.arguments import several
+from armillary.analysis.linear.checks import check_inputs, check_matrices, check_points
 from armillary.analysis.linear.jacobians import Linearization, Matrices, linearization
 from armillary.analysis.linear.linear_model import LinearModel
 from armillary.analysis.linear.points import OperatingPoints, operating_points
@@ -30,13 +31,16 @@ def linearize(
         tuple(map(str, several(group, what))) for group, what in ((inputs, "inputs="), (outputs, "outputs="))
     ]
     compiled = linearization(model, *names)
+    check_inputs(compiled.form)
     points = operating_points(model, at, parameters)
+    check_points(model, compiled, points)
     return at_points(model, compiled, points)
 
 
 def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPoints) -> LinearModel:
     """The linear model of compiled matrices at operating points."""
     found = compiled.rows(points.t, points.states, points.parameters, points.memory)
+    check_matrices(compiled, found, model.equations.system.name)
     form = compiled.form
     first = 0 if points.single else slice(None)
     A, B, C, D = (_frozen(m[first]) for m in _stated(form, found))

@@ -27,6 +27,8 @@ from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import check_physical
 from armillary.runtime.start.initial import initial_memory, vector
 
+_OPEN = 1e-6  # of a gap, in terms of its row, and of the length of Euler parameters: more than runs leave
+
 
 @dataclass(frozen=True, eq=False)
 class OperatingPoints:
@@ -190,8 +192,33 @@ def _checked(
     """One whole state, which must satisfy the constraints."""
     instance = Instance(model, given)
     check_physical(model.equations.system, model._table, model._table.values(given))
-    instance.check(instance.place(t, state, memory))
+    _check_closed(instance, t, state, memory)
     return OperatingPoints(np.array([t]), state[None, :], memory[None, :], dict(given), True)
+
+
+def _check_closed(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> None:
+    """Errors for a whole state whose Euler parameters are not unit or whose loops are open."""
+    equations = instance.equations
+    remedy = "give values by name, at={…}, or make the state with model.state(…), which sees to that"
+    for start in equations.program.quaternions:
+        length = float(np.linalg.norm(state[start : start + 4]))
+        if not abs(length - 1.0) <= _OPEN:
+            raise ParameterError(
+                f"the Euler parameters from '{equations.coordinates[start]}' on have length {length:.6g}, "
+                f"not 1; {remedy}"
+            )
+    if not equations.reduction.rows:
+        return
+    geometry = instance.geometry(memory)
+    here = geometry.at(t, state[: len(equations.coordinates)])
+    for i, gap in zip(geometry.layout.gaps, here.gap, strict=True):
+        if not abs(gap) <= _OPEN * (1.0 + float(np.max(np.abs(here.jacobian[i]), initial=0.0))):
+            constraint = equations.reduction.rows[i].constraint
+            raise ParameterError(
+                f"the state at which to linearise breaks constraint '{constraint.name}' "
+                f"({constraint.about}) by {gap:.3g}; {remedy}"
+            )
+    instance.check(instance.place(t, state, memory))
 
 
 # ---------------------------------------------------------------------------------------- many points

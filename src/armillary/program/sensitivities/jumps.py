@@ -49,10 +49,10 @@ class JumpSearch:
         self, expressions: Sequence[Expr], moving: Mapping[Expr, Expr], lasting: Container[Expr]
     ) -> None:
         self._expressions = expressions
-        switches = list(_switches(expressions))
-        rates = tangents([gap for _, gap, _ in switches], moving)
+        found = list(switches(expressions))
+        rates = tangents([gap for _, gap, _ in found], moving)
         self._switches: list[tuple[Expr, Evaluator, list[Expr]]] = []
-        for (node, gap, side), rate in zip(switches, rates, strict=True):
+        for (node, gap, side), rate in zip(found, rates, strict=True):
             ways = [s for s in symbols(gap) if s in lasting]
             if rate is not ZERO and ways:
                 self._switches.append((node, evaluator([side]), ways))
@@ -87,7 +87,7 @@ class JumpSearch:
         return list(dict.fromkeys(node for node, does in zip(nodes, jumped, strict=True) if does))
 
 
-def _switches(expressions: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
+def switches(expressions: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
     """Calls that may jump, each with what is zero where they do, and what is positive on one side only."""
     for node in operands_first(expressions):
         if node.kind != "call":

@@ -1,0 +1,82 @@
+"""Operating points and inputs with which a linear model says nothing are refused in sentences."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from test_linear_models import compiled, four_bar, spinning
+
+import armillary as arm
+from armillary.errors import ArmillaryError
+
+
+@cache
+def sliding() -> Any:
+    """A block with dry friction, a stop that is hit by an event, and an output that jumps."""
+    s = arm.System("block")
+    s.parameter("mu", 0.3)
+    s.parameter("colour", 1.0)
+    block = s.body("block", joint=arm.Prismatic("x"), mass=2, inertia=0)
+    s.force("friction", "-mu*sign(block.u1) - 3*max(block.q1, 0)", s.ground.x, at=block.com)
+    s.output("side", arm.select(block.q1 > 1.0, 1.0, 0.0) * 5 + block.q1)
+    hits = s.memory("hits", 0.0)
+    s.event("stop", block.q1 - 2.0, set={hits: hits + 1, block.u1: -block.u1})
+    return s.derive().compile()
+
+
+def test_an_input_that_does_not_act_is_named() -> None:
+    with pytest.raises(ArmillaryError, match="input 'colour' acts on no state; no outputs are asked for"):
+        sliding().linearize({"block.u1": 1.0}, inputs=["mu", "colour"])
+    with pytest.raises(ArmillaryError, match="acts on no state and no output that is asked for"):
+        sliding().linearize({"block.u1": 1.0}, inputs=["colour"], outputs=["side"])
+
+
+def test_rates_and_outputs_that_jump_at_the_point_are_named_with_what_switches() -> None:
+    with pytest.raises(
+        ArmillaryError, match=r"the rate of 'block.u1' jumps with 'block.u1' .* 'sign\(block.u1\)'"
+    ):
+        sliding().linearize()
+    with pytest.raises(ArmillaryError, match=r"output 'side' jumps with 'block.q1' at the operating point"):
+        sliding().linearize({"block.q1": 1.0, "block.u1": 1.0}, outputs=["side"])
+    assert sliding().linearize({"block.q1": 1.0, "block.u1": 1.0}).A[1, 0] == -1.5  # not asked for
+
+
+def test_a_kink_is_no_jump() -> None:
+    lin = sliding().linearize({"block.q1": 0.0, "block.u1": 1.0})
+    assert np.all(np.isfinite(lin.A))
+
+
+def test_an_event_at_the_point_is_named() -> None:
+    with pytest.raises(ArmillaryError, match="event 'stop' happens just at the operating point"):
+        sliding().linearize({"block.q1": 2.0, "block.u1": 1.0})
+
+
+def test_a_state_that_breaks_constraints_is_refused() -> None:
+    model = compiled(four_bar)
+    state = model.state()
+    assert model.linearize(state).A.shape == (2, 2)
+    state[1] += 0.01
+    with pytest.raises(ArmillaryError, match="breaks constraint 'loop1") as error:
+        model.linearize(state)
+    assert "make the state with model.state(…)" in str(error.value)
+    with pytest.raises(ArmillaryError, match="breaks constraint"):
+        model.linearize(np.array([model.state(), state]))
+
+
+def test_euler_parameters_that_are_not_unit_are_refused() -> None:
+    model = compiled(spinning, "kane")
+    state = model.state()
+    state[0] = 1.1
+    with pytest.raises(ArmillaryError, match=r"the Euler parameters from 'hub.q1' on have length 1.1, not 1"):
+        model.linearize(state)
+
+
+def test_a_derivative_that_is_not_finite_is_named() -> None:
+    s = arm.System("root")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.force("odd", "-1/(a.q1 - 1)", s.ground.x, at=a.com)
+    with pytest.raises(ArmillaryError, match=r"the rate of 'a.u1' .* has no finite derivative by 'a.q1'"):
+        s.derive().compile().linearize({"a.q1": 1.0})
