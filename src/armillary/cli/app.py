@@ -24,6 +24,7 @@ COMMANDS = {
     "check": ("check", "Look for mistakes in a model, run or study file without running it."),
     "derive": ("derive", "Derive equations of motion: report, or equations as text, LaTeX or HTML."),
     "plot": ("plot", "Draw outputs of one or more saved runs."),
+    "view": ("view", "Show how a system moves: one HTML page with bodies, plots and a time line."),
     "diff": ("diff", "Compare two saved runs."),
     "inverse": ("analyses.inverse", "Efforts along a saved run of a model, or a measured motion."),
     "export": ("export", "Write a model as a program in another language, or as an FMU."),

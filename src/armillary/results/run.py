@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -34,11 +35,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
+    from armillary.results.plots.motion import MotionView
+
 Info: TypeAlias = str | int | float
 
 _FILE_VERSION = 1
 _SHOWN = 8  # outputs listed in a summary: the last, since those the user asked for stand behind states
 _NAMED = 3  # of the others, how many are named
+
+
+class MotionPicture(Protocol):
+    """What shows the motion of a run: the compiled model that made it."""
+
+    def page(self, run: Run, title: str) -> str:
+        """The motion as the text of one HTML page."""
+        ...
 
 
 class Event(NamedTuple):
@@ -73,6 +84,7 @@ class Run:
     info: Mapping[str, Info] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     outputs: tuple[str, ...] = ()
+    model: MotionPicture | None = None  # that made the run, for pictures; no part of its value or its file
     _column: Mapping[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -251,6 +263,23 @@ class Run:
         PDF, or as one HTML page to zoom in, of which no figure is returned.
         """
         return plot(self, *names, x=x, path=path, title=title, ax=ax, show=show)
+
+    def animate(
+        self, path: str | os.PathLike[str], *, model: MotionPicture | None = None, title: str = ""
+    ) -> Path:
+        """The motion as one HTML page that needs no network: bodies, plots and a time line.
+
+        A run from a file does not have its model any more: give it as ``model``, compiled.
+        """
+        from armillary.results.plots.motion import write_motion
+
+        return write_motion(self, path, model, title)
+
+    def view(self, *, model: MotionPicture | None = None, title: str = "") -> MotionView:
+        """The motion in the browser, or in a notebook; ``model`` is as in ``animate``."""
+        from armillary.results.plots.motion import show_motion
+
+        return show_motion(self, model, title)
 
     def to_xarray(self) -> xarray.Dataset:
         """A dataset over time, with units, descriptions, parameters and circumstances as attributes."""

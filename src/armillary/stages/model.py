@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Metrics
     from armillary.ensembles.result import Batch
+    from armillary.results import Run
     from armillary.settings import RunOptions
     from armillary.stages.equations import (
         Equations,
@@ -226,6 +227,17 @@ class Model(ModelPieces, compiled.CompiledModel):
         )  # fmt: skip
 
     # ------------------------------------------------------------ batches
+
+    @property
+    def picture(self) -> Model:
+        """What draws the motions of this model: itself."""
+        return self
+
+    def page(self, run: Run, title: str = "") -> str:
+        """The motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
+        from armillary.viewer.page import page_of
+
+        return page_of(run, self, title)
 
     def simulate_batch(
         self,

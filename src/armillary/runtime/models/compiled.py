@@ -42,6 +42,7 @@ from armillary.version import VERSION
 
 if TYPE_CHECKING:
     from armillary.results import Run
+    from armillary.results.run import MotionPicture
     from armillary.runtime.models.sensitive import CompiledSensitiveModel
 
 _REALS = ctypes.POINTER(ctypes.c_double)
@@ -451,7 +452,13 @@ class CompiledModel:
             info=info,
             events=tuple(Happening(t, name) for t, name in legs.events),
             outputs=tuple(self.equations.system.outputs),
+            model=self.picture,
         )
+
+    @property
+    def picture(self) -> MotionPicture | None:
+        """What draws the motions of this model; the model that a user holds does."""
+        return None
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise ArmillaryError(NOT_PICKLED.format(what="compiled equations", name=self.equations.system.name))

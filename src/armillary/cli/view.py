@@ -1,0 +1,65 @@
+"""`armillary view`: how a system moves, as one HTML page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from armillary.cli import options, show
+
+_SECONDS, _RATE = 5.0, 60.0  # of a run that the command makes itself: duration, pictures per second
+
+
+@options.command(
+    """
+    armillary view car.toml step.nc -o step.html
+    armillary view step.toml
+    armillary view stewart_platform --duration 5 -o platform.html
+    """
+)
+@options.model_argument
+@click.argument("saved", metavar="[RUN]", required=False, type=click.Path())
+@click.option("--duration", metavar="TIME", help="Without a saved run: how long to simulate.")
+@click.option("--title", default="", help="Title of the page; the name of the system if left out.")
+@options.settings_option
+@options.formalism_option
+@click.option("-o", "--output", type=click.Path(), help="File of the page, .html; else a browser is opened.")
+def view(
+    source: str,
+    saved: str | None,
+    loading: dict[str, Any],
+    duration: str | None,
+    title: str,
+    assignments: tuple[str, ...],
+    formalism: str | None,
+    output: str | None,
+    json_wanted: bool,
+) -> int:
+    """Show how a system moves: bodies, plots and a time line in one page that needs no network.
+
+    RUN is a saved run of the model. Without one, the run of the run file is made, or one of a model from its
+    initial values. Bodies are drawn from their joints, points, masses and inertias.
+    """
+    from armillary.errors import ArmillaryError
+    from armillary.results import load_run
+    from armillary.settings import RunSettings
+
+    if saved is not None and duration is not None:
+        raise ArmillaryError("--duration is for a new run; leave it out beside a saved run")
+    simulation = options.simulation(
+        source, loading, {"run.duration": duration, "run.formalism": formalism}, assignments
+    )
+    if saved is not None:
+        run = load_run(saved)
+    elif "duration" in simulation.values.settings:
+        run = simulation.run()
+    else:
+        run = simulation.model.run_with(RunSettings(_SECONDS, sample=1 / _RATE), **simulation.given())
+    if output is None:
+        place = run.view(model=simulation.model, title=title).path
+    else:
+        place = run.animate(output, model=simulation.model, title=title)
+    data = {"command": "view", "system": run.system, "rows": len(run), "file": str(place)}
+    show.emit(json_wanted, data, f"wrote {place}")
+    return 0

@@ -1,0 +1,89 @@
+"""The page of a run's motion: written to a file, opened in the browser, or shown in a notebook."""
+
+from __future__ import annotations
+
+import html
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from armillary.algebra.arguments import file_path, text
+from armillary.atomic import replacing
+from armillary.errors import ArmillaryError
+
+if TYPE_CHECKING:
+    from armillary.results.run import MotionPicture, Run
+
+_PAGES = (".html", ".htm")
+_HEIGHT = 560  # pixels in a notebook
+
+
+@dataclass(frozen=True)
+class MotionView:
+    """A page that is shown: its file, or in a notebook its text inside the cell, which exports keep."""
+
+    path: Path | None
+    page: str = ""
+
+    def _repr_html_(self) -> str:
+        source = html.escape(self.page, quote=True)
+        return (
+            f'<iframe srcdoc="{source}" sandbox="allow-scripts allow-downloads" width="100%" '
+            f'height="{_HEIGHT}" style="border:1px solid #ccc;border-radius:8px"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"MotionView({str(self.path)!r})" if self.path else "MotionView(in this notebook)"
+
+
+def write_motion(
+    run: Run, path: str | os.PathLike[str], model: MotionPicture | None, title: str = ""
+) -> Path:
+    """The page of a run, written whole or not at all."""
+    place = file_path(path, "the page")
+    if place.suffix.lower() not in _PAGES:
+        raise ArmillaryError(
+            f"a motion is written as {' or '.join(_PAGES)}, one page with all in it, not as '{place.name}'"
+        )
+    page = _page(run, model, title)
+    with replacing(place) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    return place
+
+
+def show_motion(run: Run, model: MotionPicture | None, title: str = "") -> MotionView:
+    """The page in a notebook's cell, else in the browser, from a file in the folder for temporary files."""
+    page = _page(run, model, title)
+    if _in_notebook():
+        return MotionView(None, page)
+    import webbrowser
+
+    folder = Path(tempfile.mkdtemp(prefix="armillary-"))
+    place = folder / "motion.html"
+    place.write_text(page, encoding="utf-8")
+    if not webbrowser.open(place.as_uri()):
+        print(f"no browser could be opened; the page is {place}", file=sys.stderr)
+    return MotionView(place, page)
+
+
+def _page(run: Run, model: MotionPicture | None, title: str) -> str:
+    shown = model if model is not None else run.model
+    if shown is None:
+        raise ArmillaryError(
+            f"this run of '{run.system}' was read from a file and does not have its model, which knows what "
+            "moves; give it: model=arm.load('model.toml').derive().compile()"
+        )
+    if not hasattr(shown, "page"):
+        raise ArmillaryError(
+            f"model={type(shown).__name__} is not a compiled model; give what eom.compile() returns"
+        )
+    return shown.page(run, text(title, "title"))
+
+
+def _in_notebook() -> bool:
+    shell = sys.modules.get("IPython")
+    found = shell.get_ipython() if shell is not None else None
+    return found is not None and type(found).__name__ == "ZMQInteractiveShell"

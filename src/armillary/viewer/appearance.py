@@ -1,0 +1,141 @@
+"""What is drawn for a body that nobody gave a shape: its links, its mass, and its joint by its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.expression import ZERO, as_expr
+from armillary.algebra.walk import symbols
+from armillary.model.body import Body
+from armillary.model.description import Description
+from armillary.model.joints import Slide, Tumble, Turn
+from armillary.runtime.models.compiled import CompiledModel
+
+# Okabe & Ito's colours, told apart with every kind of colour vision; given by a body's place in the system.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#B8A100")
+_NONE = 1e-9  # of the size of a system: a length that is not drawn
+_EQUAL = 1e-3  # of the largest moment of inertia: a difference that does not count
+_GLASS = 0.55  # opacity of a solid around the links of its body
+_LONGEST = 4.0  # times the size of a system: larger solids of equal inertia are no pictures of a body
+
+
+class Appearance:
+    """Parts of all bodies, as the page draws them, with the values of one run's parameters."""
+
+    def __init__(self, model: CompiledModel, parameters: Mapping[str, float]) -> None:
+        self._system: Description = model.equations.system
+        inside = model.inside({n: v for n, v in parameters.items() if n in model.parameters})
+        plain = model.equations.reduction.plain
+        self._values = {plain(p): inside[n] for n, p in self._system.parameters.items() if n in inside}
+        self._plain = plain
+        self.bodies = [body for body in self._system.bodies.values() if body.parent is not None]
+        self._places = {body.name: self._attachments(body) for body in [self._system.ground, *self.bodies]}
+        self._solids = {body.name: self._solid(body) for body in self.bodies}
+        self.size = self._typical_length()
+
+    def numbers(self, expressions: Any) -> np.ndarray:
+        """Constant expressions as numbers; zero where one depends on the motion."""
+        plain = [self._plain(as_expr(e)) for e in expressions]
+        known = [e if all(x in self._values for x in symbols(e)) else ZERO for e in plain]
+        return np.array([float(x) for x in evaluate_all(known, self._values)])
+
+    def _attachments(self, body: Body) -> list[np.ndarray]:
+        """Places on a body where others are joined to it, its points and its mass centre, in its axes."""
+        children = [child.at for child in self.bodies if child.parent is body]
+        points = [p.coordinates for p in body.points.values()] if body.parent is not None else []
+        return list({tuple(x): x for x in map(self.numbers, [*children, *points])}.values())
+
+    def _solid(self, body: Body) -> dict[str, Any] | None:
+        """The uniform solid of a body's mass and inertia: a ball where all moments are equal, a cylinder
+        where two are, else a box; None for a body without them.
+        """
+        mass = float(self.numbers([body.mass])[0])
+        inertia = self.numbers([x for row in body.inertia for x in row]).reshape(3, 3)
+        if not mass > 0 or not np.trace(inertia) > 0:
+            return None
+        moments, axes = np.linalg.eigh(0.5 * (inertia + inertia.T))
+        axes = axes if np.linalg.det(axes) > 0 else axes * np.array([1.0, 1.0, -1.0])
+        place: dict[str, Any] = {"at": self.numbers(body.com_coordinates).tolist()}
+        low, middle, high = moments
+        if high - low < _EQUAL * high:
+            return {"kind": "sphere", "radius": float(np.sqrt(2.5 * high / mass)), **place}
+        for single, k in ((high, 2), (low, 0)):  # about the axis of the cylinder: J = m r²/2
+            r2, across = 2.0 * single / mass, low if k == 2 else high
+            h2 = 12.0 * across / mass - 3.0 * r2
+            if abs(middle - across) < _EQUAL * high and h2 >= 0:
+                size = {"radius": float(np.sqrt(r2)), "length": float(np.sqrt(h2))}
+                return {"kind": "cylinder", **size, "axis": axes[:, k].tolist(), **place}
+        edges = np.sqrt(np.maximum(12.0 * (0.5 * moments.sum() - moments) / mass, 0.0))
+        return {"kind": "box", "size": edges.tolist(), "axes": axes.ravel().tolist(), **place}
+
+    def _typical_length(self) -> float:
+        """The middle one of the lengths of a system."""
+        lengths = [float(np.linalg.norm(p)) for places in self._places.values() for p in places]
+        lengths += [_extent(solid) for solid in self._solids.values() if solid is not None]
+        known = sorted(x for x in lengths if np.isfinite(x) and x > 0)
+        return known[len(known) // 2] if known else 1.0
+
+    def parts(self, body: Body) -> list[dict[str, Any]]:
+        """The parts of a body, each with its kind, sizes and place in the body's axes."""
+        size, found = self.size, []
+        thin = 0.02 * size
+        for place in self._places[body.name]:
+            if np.linalg.norm(place) > _NONE * size:
+                found.append({"kind": "rod", "to": place.tolist(), "radius": thin})
+        solid = self._solids.get(body.name)
+        if solid is not None and _extent(solid) < _LONGEST * size:
+            least = {k: _at_least(solid[k], 0.012 * size) for k in ("size", "radius", "length") if k in solid}
+            found.append(solid | least | ({"opacity": _GLASS} if found else {}))
+        elif body.parent is not None and self.numbers([body.mass])[0] > 0:
+            centre = self.numbers(body.com_coordinates)
+            found.append({"kind": "sphere", "radius": 0.06 * size, "at": centre.tolist()})
+        return [*found, *self._joint(body)]
+
+    def _joint(self, body: Body) -> list[dict[str, Any]]:
+        """A pin for a hinge, a sleeve for a slide, a ball for a ball joint."""
+        found: list[dict[str, Any]] = []
+        for step in body.assembly.steps:
+            if isinstance(step, Turn | Slide):
+                kind = "pin" if isinstance(step, Turn) else "sleeve"
+                axis = self.numbers(step.axis)
+                if body.orient is not None:  # the axes of the joint come before the fixed orientation
+                    axis = self.numbers([x for row in body.orient for x in row]).reshape(3, 3).T @ axis
+                found.append({"kind": kind, "axis": axis.tolist(), "size": 0.07 * self.size})
+            elif isinstance(step, Tumble):
+                found.append({"kind": "ball", "radius": 0.05 * self.size})
+        return found
+
+    def springs(self) -> list[dict[str, Any]]:
+        """Loads along the line between two points: their ends, as (body, place)."""
+        found = []
+        for load in self._system.loads.values():
+            if load.collinear and load.at is not None and load.reaction_at is not None:
+                ends = [
+                    {"body": p.body.name, "at": self.numbers(p.coordinates).tolist()}
+                    for p in (load.at, load.reaction_at)
+                ]
+                found.append({"name": load.name, "ends": ends, "radius": 0.03 * self.size})
+        return found
+
+    def up(self) -> list[float]:
+        """Away from gravity where there is any, else along z."""
+        ground = self._system.ground.frame
+        pull = np.zeros(3)
+        for field in self._system.gravities:
+            along = self.numbers(field.direction.components(ground))
+            pull = pull + along * self.numbers([field.magnitude])[0]
+        length = float(np.linalg.norm(pull))
+        return [0.0, 0.0, 1.0] if not length > 0 else (-pull / length + 0.0).tolist()
+
+
+def _extent(solid: dict[str, Any]) -> float:
+    """The largest length of a solid."""
+    return float(max([*solid.get("size", ()), 2 * solid.get("radius", 0.0), solid.get("length", 0.0)]))
+
+
+def _at_least(value: Any, least: float) -> Any:
+    return [max(x, least) for x in value] if isinstance(value, list) else max(value, least)

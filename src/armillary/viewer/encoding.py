@@ -1,0 +1,36 @@
+"""Motions as text in a page: numbers of 16 bits, differences of differences, compressed.
+
+A channel (a coordinate of a position, a component of a quaternion) goes from its lowest value in steps of
+1/65535 of its range. Second differences of a smooth motion are small, so deflate packs them well; the page
+adds them up again.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from typing import Any
+
+import numpy as np
+
+LEVELS = 65535
+
+
+def packed(channels: np.ndarray) -> dict[str, Any]:
+    """Channels (rows × channels) as JSON data: lowest values, steps, and the coded differences."""
+    rows, count = channels.shape
+    finite = np.isfinite(channels)
+    low = np.min(channels, axis=0, where=finite, initial=np.inf)
+    high = np.max(channels, axis=0, where=finite, initial=-np.inf)
+    low, high = np.where(np.isfinite(low), low, 0.0), np.where(np.isfinite(high), high, 0.0)
+    step = np.where(high > low, (high - low) / LEVELS, 1.0)
+    levels = np.rint((np.where(finite, channels, low) - low) / step).astype(np.int32)
+    coded = np.diff(levels, n=2, axis=0, prepend=np.zeros((2, count), dtype=np.int32))
+    wrapped = (coded.T & 0xFFFF).astype("<u2")  # sums modulo 2¹⁶ give the levels back
+    split = np.concatenate([(wrapped & 0xFF).ravel(), (wrapped >> 8).ravel()]).astype(np.uint8)
+    return {"rows": rows, "low": low.tolist(), "step": step.tolist(), "data": compressed(split.tobytes())}
+
+
+def compressed(data: bytes) -> str:
+    """Bytes compressed by zlib, in base 64."""
+    return base64.b64encode(zlib.compress(data, 9)).decode("ascii")

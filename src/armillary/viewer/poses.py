@@ -1,0 +1,97 @@
+"""Places and attitudes of all bodies of a system in every row of a run.
+
+One compiled function gives the pose of each body in its parent: the displacement d of its origin, in the
+parent's axes, and the rotation R with v_parent = R v_body. They are composed from the ground outwards for all
+rows at once:
+
+    R_B = R_P R,    p_B = p_P + R_P d
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armillary.algebra.expression import Expr, as_expr
+from armillary.algebra.vectors.vectors import direction_cosines
+from armillary.algebra.walk import symbols
+from armillary.errors import ArmillaryError, nearest
+from armillary.model.body import Body
+from armillary.model.unit_system import state_factor
+from armillary.results import Run
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.functions import ModelFunctions
+
+
+@dataclass(frozen=True, eq=False)
+class Poses:
+    """``positions[i, b]`` and ``rotations[i, b]``, v_ground = R v_body, of body ``names[b]`` in row i."""
+
+    names: tuple[str, ...]
+    positions: np.ndarray  # rows × bodies × 3, in the model's units of length
+    rotations: np.ndarray  # rows × bodies × 3 × 3
+
+
+def moving_bodies(model: CompiledModel) -> list[Body]:
+    """All bodies but the ground, parents before children."""
+    return [body for body in model.equations.system.bodies.values() if body.parent is not None]
+
+
+class PoseFunction:
+    """The compiled poses of a model's bodies in their parents."""
+
+    def __init__(self, model: CompiledModel) -> None:
+        self.model = model
+        self.bodies = moving_bodies(model)
+        plain = model.equations.reduction.plain
+        wanted = [plain(as_expr(e)) for body in self.bodies for e in _in_parent(body)]
+        self._needed = {s.data.name for s in symbols(*wanted)}
+        self._function = ModelFunctions(model.equations, {"poses": wanted}, search=False)
+
+    def of_run(self, run: Run) -> Poses:
+        """Poses in all rows of a run."""
+        parameters = {name: run.parameters[name] for name in self.model.parameters if name in run.parameters}
+        return self.at(run.time, self._states(run), parameters)
+
+    def at(self, time: Any, states: np.ndarray, parameters: dict[str, float]) -> Poses:
+        """Poses at states, a row each."""
+        found = self._function.rows("poses", time, states, parameters)
+        n, index = len(found), {body.name: i for i, body in enumerate(self.bodies)}
+        relative = found.reshape(n, len(self.bodies), 12)
+        positions, rotations = np.zeros((n, len(index), 3)), np.zeros((n, len(index), 3, 3))
+        for i, body in enumerate(self.bodies):
+            d, R = relative[:, i, :3], relative[:, i, 3:].reshape(n, 3, 3)
+            parent = body.parent.name if body.parent is not None else ""
+            if (p := index.get(parent)) is None:
+                positions[:, i], rotations[:, i] = d, R
+            else:
+                positions[:, i] = positions[:, p] + (rotations[:, p] @ d[..., None])[..., 0]
+                rotations[:, i] = rotations[:, p] @ R
+        return Poses(tuple(index), positions, rotations)
+
+    def _states(self, run: Run) -> np.ndarray:
+        """States with the coordinates of a run; what poses do not depend on is zero."""
+        equations = self.model.equations
+        states = np.zeros((len(run), len(equations.program.state)))
+        symbols = {q.data.name: q for q in equations.system.coordinates}
+        for i, name in enumerate(equations.coordinates):
+            if name not in self._needed:
+                continue
+            if name not in run:
+                raise ArmillaryError(
+                    f"the run of '{run.system}' has no coordinate '{name}'{nearest(name, run.names)}, so the "
+                    f"bodies of '{equations.system.name}' have no place in it; give the model that made the "
+                    "run, and keep all coordinates among its outputs"
+                )
+            states[:, i] = run[name] * (state_factor(symbols[name]) if name in symbols else 1.0)
+        return states
+
+
+def _in_parent(body: Body) -> list[Any]:
+    """Displacement and rotation of a body in its parent, twelve expressions."""
+    assert body.parent is not None
+    parent = body.parent.frame
+    place: list[Expr] = list(body.displacement.components(parent))
+    return [*place, *(x for row in direction_cosines(parent, body.frame) for x in row)]

@@ -1,0 +1,44 @@
+"""Motions packed for the page, unpacked here by other means."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+
+import numpy as np
+import pytest
+
+from armillary.viewer.encoding import LEVELS, packed
+
+
+def _unpacked(coded: dict) -> np.ndarray:
+    count, rows = len(coded["low"]), coded["rows"]
+    raw = np.frombuffer(zlib.decompress(base64.b64decode(coded["data"])), dtype=np.uint8).astype(int)
+    second = (raw[: rows * count] + 256 * raw[rows * count :]).reshape(count, rows)
+    levels = np.cumsum(np.cumsum(second, axis=1), axis=1) % (LEVELS + 1)
+    return levels.T * np.array(coded["step"]) + np.array(coded["low"])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 500])
+def test_values_come_back_to_half_a_step(rows: int) -> None:
+    t = np.linspace(0, 5, rows)
+    values = np.stack(
+        [np.sin(3 * t), 1e6 + t, np.full(rows, 7.0), np.random.default_rng(1).normal(size=rows)], 1
+    )
+    found = _unpacked(packed(values))
+    width = np.maximum(np.ptp(values, axis=0) / LEVELS, 1e-9)
+    assert np.all(np.abs(found - values) <= 0.51 * width + 1e-9)
+
+
+def test_values_that_are_not_finite_do_not_spoil_the_others() -> None:
+    values = np.array([[1.0], [np.nan], [3.0], [np.inf]])
+    found = _unpacked(packed(values))
+    assert found[[0, 2], 0] == pytest.approx([1.0, 3.0], abs=1e-4)
+    assert np.isfinite(found).all()
+
+
+def test_a_minute_of_31_bodies_takes_less_than_a_megabyte() -> None:
+    t = np.arange(3600) / 60
+    phases = np.random.default_rng(2).uniform(0, 6, 31 * 7)
+    values = np.sin(t[:, None] * np.linspace(0.5, 8, 31 * 7) + phases)
+    assert len(packed(values)["data"]) < 1e6

@@ -1,0 +1,196 @@
+"""The page of a motion: what is in it, what it refuses, and how it lives in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import armillary as arm
+from armillary.cli.app import app
+from armillary.results.plots import motion
+from armillary.viewer.appearance import COLOURS, Appearance
+from armillary.viewer.poses import PoseFunction
+
+HOSTILE = "</script><img src=x onerror=window.struck=1>"
+
+
+def _system(name: str = "two links") -> arm.System:
+    s = arm.System(name)
+    s.gravity(9.81, "-ground.z")
+    upper = s.body("upper", joint=arm.Revolute("y"), mass=2, com=(0, 0, -0.5), inertia=(0.17, 0.17, 0.001))
+    lower = s.body(
+        "lower", parent=upper, joint=arm.Revolute("y"), at=(0, 0, -1), mass=1, com=(0.1, 0, -0.3),
+        inertia=(0.02, 0.03, 0.04),
+    )  # fmt: skip
+    s.strut(
+        "spring", "-200*(x - 0.8)", between=[lower.point((0, 0, -0.6), name="end"), s.ground.point(1, 0, 0)]
+    )
+    s.output("tip", arm.dot(arm.position(lower.end), s.ground.x), units="m", about=HOSTILE)
+    s.event("across", "upper.q1")
+    s.start({"upper.q1": 1.2})
+    return s
+
+
+@pytest.fixture(scope="module")
+def model() -> arm.stages.Model:
+    return _system().derive().compile()
+
+
+@pytest.fixture(scope="module")
+def run(model) -> arm.Run:
+    return model.simulate(2.0, step=0.01)
+
+
+def _data(page: str) -> dict:
+    return json.loads(re.search(r'<script id="data"[^>]*>(.*?)</script>', page, re.S)[1])
+
+
+def test_a_page_holds_bodies_events_plots_and_nothing_from_outside(model, run, tmp_path: Path) -> None:
+    path = run.animate(tmp_path / "motion.html", title="A <title>")
+    page = path.read_text(encoding="utf-8")
+    data = _data(page)
+    assert [b["name"] for b in data["bodies"]] == ["upper", "lower"]
+    assert [b["colour"] for b in data["bodies"]] == list(COLOURS[:2])
+    assert {p["kind"] for p in data["bodies"][1]["parts"]} == {"rod", "box", "pin"}
+    assert [s["name"] for s in data["springs"]] == ["spring"]
+    assert data["up"] == [0.0, 0.0, 1.0]
+    assert [name for _, name in data["events"]] == [e.name for e in run.events] and data["events"]
+    assert data["outputs"][0]["name"] == "tip"
+    assert "<title>A &lt;title&gt;</title>" in page
+    outside = re.sub(r'<script id="three".*?</script>', "", page, flags=re.S)
+    assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", outside)
+    assert len(page) < 260_000  # three.js, the page's own program, and 200 rows
+
+
+def test_names_of_the_model_cannot_act(model, run) -> None:
+    page = _system(HOSTILE).derive().compile().simulate(0.1, step=0.05)
+    text = page.model.page(page, "")
+    assert HOSTILE not in text
+    assert _data(text)["system"] == HOSTILE
+
+
+def test_solids_have_the_inertia_of_their_body(model) -> None:
+    """A slender rod of 1 m, and a box whose edges follow from J = m/12 (b² + c²)."""
+    look = Appearance(model, {})
+    upper, lower = (next(p for p in look.parts(b) if p["kind"] in ("box", "cylinder")) for b in look.bodies)
+    assert upper["kind"] == "cylinder"
+    assert 2 / 12 * (3 * upper["radius"] ** 2 + upper["length"] ** 2) == pytest.approx(0.17, rel=1e-9)
+    edges, axes = np.array(lower["size"]), np.array(lower["axes"]).reshape(3, 3)
+    moments = (np.sum(edges**2) - edges**2) / 12
+    assert np.allclose(axes @ np.diag(moments) @ axes.T, np.diag([0.02, 0.03, 0.04]), atol=1e-12)
+
+
+def test_runs_from_files_need_their_model(model, run, tmp_path: Path) -> None:
+    run.save(tmp_path / "run.csv")
+    loaded = arm.load_run(tmp_path / "run.csv")
+    with pytest.raises(arm.ArmillaryError, match="does not have its model"):
+        loaded.animate(tmp_path / "page.html")
+    with pytest.raises(arm.ArmillaryError, match=r"model=System is not a compiled model"):
+        loaded.animate(tmp_path / "page.html", model=_system())
+    assert not (tmp_path / "page.html").exists()
+    assert _data(loaded.animate(tmp_path / "page.html", model=model).read_text())["system"] == "two links"
+    assert loaded == run
+
+
+def test_what_cannot_be_shown_is_refused(model, run, tmp_path: Path) -> None:
+    with pytest.raises(arm.ArmillaryError, match=r"not as 'motion\.mov'"):
+        run.animate(tmp_path / "motion.mov")
+    other = _system("another").derive().compile()
+    with pytest.raises(arm.ArmillaryError, match="give the model that made the run"):
+        run.animate(tmp_path / "page.html", model=other)
+    empty = arm.Run(run.system, np.empty(0), np.empty((0, len(run.names))), run.names)
+    with pytest.raises(arm.ArmillaryError, match="no rows"):
+        empty.animate(tmp_path / "page.html", model=model)
+
+
+def test_notebooks_and_browsers_are_told_apart(run, monkeypatch) -> None:
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    shown = run.view()
+    assert opened == [shown.path.as_uri()]
+    assert shown.path.read_text(encoding="utf-8") == shown.page
+    shutil.rmtree(shown.path.parent)
+    monkeypatch.setattr(motion, "_in_notebook", lambda: True)
+    cell = run.view()._repr_html_()
+    assert len(opened) == 1
+    assert cell.startswith('<iframe srcdoc="&lt;!doctype html&gt;')
+    assert "sandbox=" in cell
+
+
+def test_the_command_shows_a_saved_run_or_makes_one(run, tmp_path: Path) -> None:
+    _system().save(tmp_path / "links.toml")
+    run.save(tmp_path / "run.csv")
+    model, page = str(tmp_path / "links.toml"), tmp_path / "page.html"
+    assert app.main(["view", model, str(tmp_path / "run.csv"), "-o", str(page)], standalone_mode=False) == 0
+    assert _data(page.read_text())["time"]["rows"] == len(run)
+    assert app.main(["view", model, "--duration", "0.5 s", "-o", str(page)], standalone_mode=False) == 0
+    assert _data(page.read_text())["about"].endswith("0 to 0.5 s")
+
+
+ACT = """
+<script>
+(async () => {
+  while (!document.documentElement.dataset.ready) await new Promise((go) => setTimeout(go, 20));
+  const a = window.armillary, seen = { ready: document.documentElement.dataset.ready };
+  seen.poses = [0, 0.5, 1.234, 2].map((t) => ["upper", "lower"].map((name) => a.pose(name, t)));
+  seen.tip = a.value("tip", 0.5);
+  a.player.pause(); a.player.seek(0.5);
+  seen.clock = document.getElementById("clock").textContent;
+  document.dispatchEvent(new KeyboardEvent("keydown", { key: ".", bubbles: true }));
+  seen.step = a.player.t;
+  document.dispatchEvent(new KeyboardEvent("keydown", { key: "n", bubbles: true }));
+  seen.names = [...document.querySelectorAll("#labels span")].map((s) => s.textContent);
+  document.dispatchEvent(new KeyboardEvent("keydown", { key: "d", bubbles: true }));
+  seen.theme = document.documentElement.dataset.theme;
+  a.view.draw();
+  const canvas = document.createElement("canvas"), g = canvas.getContext("2d");
+  canvas.width = 300; canvas.height = 200;
+  g.drawImage(document.getElementById("view"), 0, 0, 300, 200);
+  const pixels = g.getImageData(0, 0, 300, 200).data, found = new Set();
+  for (let i = 0; i < pixels.length; i += 4)
+    if (pixels[i + 3] > 200) found.add(pixels.slice(i, i + 3).join());
+  seen.colours = found.size; seen.struck = window.struck === 1;
+  document.body.replaceChildren(JSON.stringify(seen));
+})();
+</script>
+"""
+
+
+def browser() -> str | None:
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+@pytest.mark.skipif(browser() is None, reason="no Chromium or Chrome to open the page with")
+def test_the_page_lives_in_a_browser(model, run, tmp_path: Path) -> None:
+    """Poses and values read back from the page are those of the process; keys act; something is drawn."""
+    path = run.animate(tmp_path / "motion.html")
+    path.write_text(path.read_text(encoding="utf-8").replace("</body>", ACT + "</body>"), encoding="utf-8")
+    command = [
+        browser(), "--headless=new", "--no-sandbox", "--disable-gpu", "--use-angle=swiftshader",
+        "--enable-unsafe-swiftshader", "--window-size=900,600", "--virtual-time-budget=8000", "--dump-dom",
+        f"--user-data-dir={tmp_path}/profile",
+    ]  # fmt: skip
+    done = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=100)
+    seen = json.loads(re.search(r"<body>(\{.*\})</body>", done.stdout, re.S)[1])
+    assert seen["ready"] == "yes" and not seen["struck"]
+    poses = PoseFunction(model).of_run(run)
+    for t, found in zip((0.0, 0.5, 1.234, 2.0), seen["poses"], strict=True):
+        i, s = divmod(t / 0.01, 1)
+        k = min(round(t / 0.01) if min(s, 1 - s) < 1e-9 else int(i), len(run) - 1)
+        near = 1e-4 if min(s, 1 - s) < 1e-9 else 0.06  # between rows only roughly that of the row before
+        for b, pose in enumerate(found):
+            assert pose["position"] == pytest.approx(poses.positions[k, b], abs=near)
+            turned = Rotation.from_quat(pose["quaternion"]).as_matrix()
+            assert np.max(np.abs(turned - poses.rotations[k, b])) < 2 * near
+    assert seen["tip"] == pytest.approx(run.interpolate(0.5, "tip"), abs=1e-4)
+    assert seen["clock"] == "0.50 s" and seen["step"] == pytest.approx(0.51, abs=1e-9)
+    assert seen["names"] == ["upper", "lower"] and seen["theme"] == "dark"
+    assert seen["colours"] > 50
