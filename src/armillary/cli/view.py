@@ -55,7 +55,8 @@ def view(
     elif "duration" in simulation.values.settings:
         run = simulation.run()
     else:
-        run = simulation.model.run_with(RunSettings(_SECONDS, sample=1 / _RATE), **simulation.given())
+        short = RunSettings(_SECONDS, sample=1 / _RATE)
+        run = simulation.model.run_with(short, **simulation.given(), progress=True, on_start=None)
     if output is None:
         place = run.view(model=simulation.model, title=title).path
     else:
