@@ -170,6 +170,10 @@ def test_derive_reports_and_prints_equations(command: Command) -> None:
     assert told["coordinates"] == ["bob.q1"] and told["operations"]["functions"] == 1
     latex = command("derive", "swing.toml", "--equations", "latex").stdout
     assert latex.count("{") == latex.count("}") and r"\sin" in latex and r"\end{document}" in latex
+    pieces = command("derive", "swing.toml", "--pieces").stdout
+    assert pieces.startswith("mass matrix\n  bob.u1, bob.u1  ") and "\ngravity\n  bob.u1  " in pieces
+    handout = command("derive", "swing.toml", "--pieces", "--equations", "latex", "--speeds", "q'").stdout
+    assert r"\ddot{q}_{1}" in handout and r"_{\text{gravity}}" in handout
     done = command("derive", "push.toml", "--equations", "html", "--section", "outputs", "-o", "page.html")
     page = Path("page.html").read_text(encoding="utf-8")
     assert done.stdout == "wrote page.html\n" and "<math" in page and "length of the rod" in page
@@ -378,6 +382,8 @@ def test_completion_offers_commands_files_and_names(
         ),
         ("export cobol swing.toml", 2, "cannot export to 'cobol'; there are c, "),
         ("derive swing.toml --equations html --section nope", 2, "no section 'nope'"),
+        ("derive swing.toml --form rows", 2, "--form and --speeds are for --pieces; add it"),
+        ("derive swing.toml --pieces --section outputs", 2, "--section is for the program"),
         ("derive binary.toml", 2, "binary.toml:1: this is"),
         ("run swing.toml --duration 1 --set g=", 2, "command line: parameter 'g' needs a number"),
         ("completion", 2, "Missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish; see"),

@@ -1,7 +1,7 @@
 """Expressions written out as in a textbook: multiplied out, with the fewest products of sines and cosines.
 
 An expression becomes a polynomial, Σ c Π a^n, whose atoms a are symbols, sines and cosines of single angles
-and whatever else cannot be multiplied out. Of three ways to write it the one with the fewest factors is kept:
+and whatever else cannot be multiplied out. Of several ways to write it that with the fewest factors is kept:
 
     sin² x = 1 − cos² x,     cos² x = 1 − sin² x,
     or products as sums,     cos x cos y = ½ cos(x + y) + ½ cos(x − y)
@@ -23,7 +23,10 @@ Polynomial = dict[Monomial, float]
 
 _ONE: Monomial = frozenset()
 _NOISE = 1e-13  # of the largest coefficient of a polynomial: what is left of terms that cancel
-MOST_TERMS = 120
+_DIGITS = 12  # of printed numbers: 0.3, not 0.30000000000000004
+MOST_TERMS = 120  # of one expression, to be read
+_MOST_WAVES = 800  # of an expression whose products of sines are tried as sums
+_MOST_PRODUCTS = 50_000  # of terms, of all expressions together: a tenth of a second
 
 
 class TooLong(Exception):
@@ -33,14 +36,19 @@ class TooLong(Exception):
 def collected(roots: Iterable[Expr]) -> list[Expr] | None:
     """The roots written out, each in the shortest way; None where one has too many terms to be read."""
     try:
-        return [_shortest(p) for p in _polynomials(list(roots))]
+        return [_shortest(p) for p in _Expansion().polynomials(list(roots))]
     except TooLong:
         return None
 
 
 def _shortest(p: Polynomial) -> Expr:
-    ways = [_without_squares(p, "sin"), _without_squares(p, "cos"), _as_sums(p)]
-    return _grouped(min(ways, key=_length))
+    ways = [p]
+    if len(p) <= _MOST_WAVES:
+        ways += [_without_squares(p, "sin"), _without_squares(p, "cos")]
+    if sum(2 ** sum(n for a, n in m if _is_trig(a)) for m in p) <= _MOST_WAVES:
+        ways.append(_as_sums(p))
+    best = min(ways, key=_length)
+    return _grouped({monomial: float(f"{c:.{_DIGITS}g}") for monomial, c in best.items()})
 
 
 def _length(p: Polynomial) -> tuple[int, int]:
@@ -50,71 +58,84 @@ def _length(p: Polynomial) -> tuple[int, int]:
 # ------------------------------------------------------------------------ from expressions to polynomials
 
 
-def _polynomials(roots: list[Expr]) -> list[Polynomial]:
-    found: dict[Expr, Polynomial] = {}
-    for node in operands_first(roots):
-        found[node] = _polynomial(node, found)
-    return [found[root] for root in roots]
+class _Expansion:
+    """Expressions multiplied out, as long as that takes few products of terms."""
 
+    def __init__(self) -> None:
+        self._products = 0
 
-def _polynomial(node: Expr, known: Mapping[Expr, Polynomial]) -> Polynomial:
-    if node.kind == "number":
-        return {_ONE: float(node.data)} if node.data else {}
-    if node.kind == "let":
-        return known[node.args[0]]
-    if node.kind == "sum":
-        constant, coefficients = node.data
-        result: Polynomial = {_ONE: float(constant)} if constant else {}
-        for c, argument in zip(coefficients, node.args, strict=True):
-            _add(result, known[argument], c)
+    def polynomials(self, roots: list[Expr]) -> list[Polynomial]:
+        found: dict[Expr, Polynomial] = {}
+        for node in operands_first(roots):
+            found[node] = self._polynomial(node, found)
+        return [found[root] for root in roots]
+
+    def _polynomial(self, node: Expr, known: Mapping[Expr, Polynomial]) -> Polynomial:
+        if node.kind == "number":
+            return {_ONE: float(node.data)} if node.data else {}
+        if node.kind == "let":
+            return known[node.args[0]]
+        if node.kind == "sum":
+            constant, coefficients = node.data
+            result: Polynomial = {_ONE: float(constant)} if constant else {}
+            for c, argument in zip(coefficients, node.args, strict=True):
+                _add(result, known[argument], c)
+            return _clean(result)
+        if node.kind == "product":
+            coefficient, exponents = node.data
+            result = {_ONE: float(coefficient)}
+            for argument, n in zip(node.args, exponents, strict=True):
+                result = self._multiplied(result, self._power(known[argument], argument, n))
+            return result
+        if node.kind == "call" and node.data in ("sin", "cos"):
+            return self._of_sum(node.data, node.args[0])
+        if node.kind == "call":
+            return _atom(rebuild(node, [_grouped(known[a]) for a in node.args]))
+        return _atom(node)
+
+    def _power(self, p: Polynomial, base: Expr, n: float) -> Polynomial:
+        if n == int(n) and n > 0:
+            result = p
+            for _ in range(int(n) - 1):
+                result = self._multiplied(result, p)
+            return result
+        if len(p) == 1:
+            ((monomial, c),) = p.items()
+            if c > 0 and n == int(n):
+                return {frozenset((atom, m * n) for atom, m in monomial): c**n}
+        return _atom(_grouped(p), n)
+
+    def _of_sum(self, function: str, angle: Expr) -> Polynomial:
+        """sin or cos of c + Σ n x with whole n, in sines and cosines of the x: parts of Π e^(i n x)."""
+        constant, parts = _angles(angle)
+        if not all(n == int(n) and abs(n) <= 4 for n in parts.values()):
+            constant, parts = 0.0, {angle: 1}
+        cosine: Polynomial = {_ONE: float(fn.cos(number(constant)).data)}
+        sine: Polynomial = {_ONE: float(fn.sin(number(constant)).data)} if constant else {}
+        for x, n in parts.items():
+            c, s = _atom(fn.cos(x)), _atom(fn.sin(x))
+            if n < 0:
+                s = {m: -k for m, k in s.items()}
+            for _ in range(int(abs(n))):
+                turned = _sum(self._multiplied(cosine, c), self._multiplied(sine, s), -1)
+                cosine, sine = turned, _sum(self._multiplied(sine, c), self._multiplied(cosine, s))
+        return cosine if function == "cos" else sine
+
+    def _multiplied(self, p: Polynomial, q: Polynomial) -> Polynomial:
+        self._products += len(p) * len(q)
+        if self._products > _MOST_PRODUCTS:
+            raise TooLong
+        result: Polynomial = {}
+        for (a, x), (b, y) in product(p.items(), q.items()):
+            monomial = _times(a, b)
+            result[monomial] = result.get(monomial, 0.0) + x * y
         return _clean(result)
-    if node.kind == "product":
-        coefficient, exponents = node.data
-        result = {_ONE: float(coefficient)}
-        for argument, n in zip(node.args, exponents, strict=True):
-            result = _multiplied(result, _power(known[argument], argument, n))
-        return result
-    if node.kind == "call" and node.data in ("sin", "cos"):
-        return _of_sum(node.data, node.args[0])
-    if node.kind == "call":
-        return _atom(rebuild(node, [_grouped(known[a]) for a in node.args]))
-    return _atom(node)
-
-
-def _power(p: Polynomial, base: Expr, n: float) -> Polynomial:
-    if n == int(n) and n > 0:
-        result = p
-        for _ in range(int(n) - 1):
-            result = _multiplied(result, p)
-        return result
-    if len(p) == 1:
-        ((monomial, c),) = p.items()
-        if c > 0 and n == int(n):
-            return {frozenset((atom, m * n) for atom, m in monomial): c**n}
-    return _atom(_grouped(p), n)
 
 
 def _atom(node: Expr, n: float = 1) -> Polynomial:
     if node.kind == "number":
         return {_ONE: float(power(node, n).data)}
     return {frozenset([(node, n)]): 1.0}
-
-
-def _of_sum(function: str, angle: Expr) -> Polynomial:
-    """sin or cos of c + Σ n x with whole numbers n, in sines and cosines of the x: parts of Π e^(i n x)."""
-    constant, parts = _angles(angle)
-    if not all(n == int(n) and abs(n) <= 4 for n in parts.values()):
-        constant, parts = 0.0, {angle: 1}
-    cosine: Polynomial = {_ONE: float(fn.cos(number(constant)).data)}
-    sine: Polynomial = {_ONE: float(fn.sin(number(constant)).data)} if constant else {}
-    for x, n in parts.items():
-        c, s = _atom(fn.cos(x)), _atom(fn.sin(x))
-        if n < 0:
-            s = {m: -k for m, k in s.items()}
-        for _ in range(int(abs(n))):
-            turned = _sum(_multiplied(cosine, c), _multiplied(sine, s), -1)
-            cosine, sine = turned, _sum(_multiplied(sine, c), _multiplied(cosine, s))
-    return cosine if function == "cos" else sine
 
 
 def _angles(angle: Expr) -> tuple[float, dict[Expr, float]]:
@@ -140,16 +161,6 @@ def _sum(p: Polynomial, q: Polynomial, factor: float = 1.0) -> Polynomial:
     return _clean(result)
 
 
-def _multiplied(p: Polynomial, q: Polynomial) -> Polynomial:
-    if len(p) * len(q) > MOST_TERMS**2:
-        raise TooLong
-    result: Polynomial = {}
-    for (a, x), (b, y) in product(p.items(), q.items()):
-        monomial = _times(a, b)
-        result[monomial] = result.get(monomial, 0.0) + x * y
-    return _clean(result)
-
-
 def _times(a: Monomial, b: Monomial) -> Monomial:
     if not a or not b:
         return a or b
@@ -160,8 +171,6 @@ def _times(a: Monomial, b: Monomial) -> Monomial:
 
 
 def _clean(p: Polynomial) -> Polynomial:
-    if len(p) > 20 * MOST_TERMS:
-        raise TooLong
     least = _NOISE * max(map(abs, p.values()), default=0.0)
     return {monomial: c for monomial, c in p.items() if abs(c) > least}
 

@@ -142,6 +142,13 @@ class Expr(Node):
         shown = latex(self, limit=_SHOWN)
         return f"${shown}$" if shown else None
 
+    def _repr_html_(self) -> str | None:
+        """MathML, which notebooks show without a network."""
+        from armillary.algebra.notation.mathml import mathml
+
+        shown = mathml(self, limit=4 * _SHOWN)
+        return f"<math>{shown}</math>" if shown else None
+
     def __copy__(self) -> Expr:
         return self
 

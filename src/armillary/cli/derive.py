@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armillary.cli import options, show
+from armillary.program.print.forms import FORMS, SPEEDS
 
 if TYPE_CHECKING:
     from armillary.program.cost import Operations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     """
     armillary derive car.toml
     armillary derive car.toml --equations html -o car.html
+    armillary derive car.toml --pieces --equations latex -o handout.tex
     armillary derive stanford_arm --formalism kane --equations text --section outputs
     """
 )
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     "--equations", "form", type=click.Choice(["text", "latex", "html"]), help="Print the equations."
 )
 @click.option("--section", multiple=True, help="precompute, derivatives (default), outputs, …; repeatable.")
+@click.option("--pieces", is_flag=True, help="M u' = f with its causes, as in a textbook; not the program.")
+@click.option("--form", "arrangement", type=click.Choice(FORMS), help=f"Of --pieces; default {FORMS[0]}.")
+@click.option("--speeds", type=click.Choice(SPEEDS), help="Of --pieces: u, or q' for rates of coordinates.")
 @click.option("-o", "--output", type=click.Path(), help="File to write instead of the terminal.")
 def derive(
     source: str,
@@ -35,6 +40,9 @@ def derive(
     compare: bool,
     form: str | None,
     section: tuple[str, ...],
+    pieces: bool,
+    arrangement: str | None,
+    speeds: str | None,
     output: str | None,
     json_wanted: bool,
 ) -> int:
@@ -52,7 +60,15 @@ def derive(
         show.emit(json_wanted, {"command": "derive", "system": system.name, "costs": data}, str(costs))
         return 0
     equations = simulation.equations
-    text = _text(equations, form, section)
+    if pieces:
+        form = form or "text"
+        if section:
+            raise click.UsageError("--section is for the program, --pieces for M u' = f; give one of both")
+        text = _pieces_text(equations, form, arrangement or FORMS[0], speeds or SPEEDS[0])
+    elif arrangement or speeds:
+        raise click.UsageError("--form and --speeds are for --pieces; add it")
+    else:
+        text = _text(equations, form, section)
     if output is not None:
         with replacing(output) as temporary:
             temporary.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
@@ -62,21 +78,31 @@ def derive(
     return 0
 
 
+def _pieces_text(equations: DerivedEquations, markup: str, form: str, speeds: str) -> str:
+    from armillary.program.pieces.pieces import pieces_of
+    from armillary.program.print.handout import handout_text, plain_equations
+
+    pieces = pieces_of(equations)
+    if markup == "text":
+        return plain_equations(pieces)
+    return handout_text(equations, pieces, markup, form, speeds)
+
+
 def _text(equations: DerivedEquations, form: str | None, wanted: tuple[str, ...]) -> str:
     if form is None and not wanted:
         return str(equations.report())
     names = wanted or ("derivatives",)
     if form in (None, "text"):
         return "\n\n".join(str(equations.show(name)) for name in names)
-    from armillary.cli.pages import html_page, latex_document
     from armillary.errors import ModelError, nearest
+    from armillary.program.print.listings import sections_document
 
     sections = {section.name: section for section in equations.program.sections()}
     for name in names:
         if name not in sections:
             raise ModelError(f"no section '{name}'{nearest(name, sections)}; there are {', '.join(sections)}")
     chosen = [sections[name] for name in names]
-    return latex_document(equations, chosen) if form == "latex" else html_page(equations, chosen)
+    return sections_document(equations, chosen, form)
 
 
 def _data(equations: DerivedEquations) -> dict[str, Any]:

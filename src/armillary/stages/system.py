@@ -106,6 +106,12 @@ class System(description.Description):
 
         return from_files, (to_files(self), type(self))
 
+    def _repr_html_(self) -> str:
+        """The tree of bodies and a table of parameters, for notebooks."""
+        from armillary.program.print.notebook import system_html
+
+        return system_html(self)
+
     # ------------------------------------------------------------ from here to the equations
 
     def derive(

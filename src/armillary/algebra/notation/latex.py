@@ -2,6 +2,7 @@ r"""LaTeX of an expression: ``m*L^2/(2*k)`` becomes ``\frac{m\,L^{2}}{2\,k}``.""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from armillary.algebra.node import Node
@@ -19,7 +20,7 @@ _SPECIAL = str.maketrans({c: "\\" + c for c in "_%&#${}"})
 
 class _Latex(Notation):
     plus, minus, negative = " + ", " - ", "-"
-    space, comma, lnot = r"\,", ", ", r"\lnot "
+    space, comma, lnot, equals = r"\,", ", ", r"\lnot ", " = "
     operators: ClassVar[dict[str, str]] = {
         "lt": " < ", "le": r" \le ", "gt": " > ", "ge": r" \ge ", "eq": " = ", "ne": r" \ne ",
         "and": r" \land ", "or": r" \lor ",
@@ -69,17 +70,42 @@ class _Latex(Notation):
         first = [*then, r" & \text{if } ", *condition, r" \\ "]
         return [r"\begin{cases} ", *first, *otherwise, r" & \text{otherwise} \end{cases}"]
 
+    def text(self, text: str) -> str:
+        return r"\text{" + tex_text(text) + "}"
 
-_LATEX = _Latex()
+    def bold(self, letter: str) -> str:
+        return rf"\mathbf{{{letter}}}"
+
+    def matrix(self, rows: Sequence[Sequence[str]]) -> str:
+        inside = r" \\ ".join(" & ".join(row) for row in rows)
+        return rf"\begin{{bmatrix}} {inside} \end{{bmatrix}}"
+
+    def broken(self, left: str, lines: Sequence[str]) -> str:
+        rest = r" \\ &\quad ".join(lines)
+        return rf"\begin{{aligned}} {left} &= {rest} \end{{aligned}}"
+
+    def labelled(self, inside: str, label: str) -> str:
+        return rf"\underbrace{{{inside}}}_{{{self.text(label)}}}"
+
+
+LATEX = _Latex()
 
 
 def latex(expression: Any, limit: int | None = None) -> str:
     """The expression in LaTeX, without dollar signs; empty if longer than ``limit`` characters."""
     if not isinstance(expression, Node):
         raise ExpressionError(f"latex: {shown(expression)} is not an expression")
-    return _LATEX.typeset(expression, limit)
+    return LATEX.typeset(expression, limit)
 
 
 def name_latex(name: str) -> str:
     r"""A name as mathematics, e.g. ``A.q1`` as ``q_{1}^{A}``, and its rate ``A.q1'`` with a dot over q."""
-    return _LATEX.name(name)
+    return LATEX.name(name)
+
+
+def tex_text(text: str) -> str:
+    """Words for LaTeX, outside of formulas, with its special characters escaped."""
+    plain = {"\\": r"\textbackslash{}", "×": r"$\times$", "÷": r"$\div$", "~": r"\textasciitilde{}"}
+    plain |= {"\u2003": r"\quad{}", "└": "", "−": "$-$", "…": r"\dots{}"}
+    special = plain | {"^": r"\textasciicircum{}"} | {c: "\\" + c for c in "_%&#${}"}
+    return "".join(special.get(c, c) for c in text)

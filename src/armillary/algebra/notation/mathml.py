@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from html.entities import name2codepoint
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ _CASE = "<mtr><mtd>", "</mtd><mtd>", "</mtd></mtr>"
 class _MathMl(Notation):
     plus, minus, negative = "<mo>+</mo>", "<mo>−</mo>", "<mo>−</mo>"
     space, comma, lnot = '<mspace width="0.17em"/>', "<mo>,</mo>", "<mo>¬</mo>"
+    equals = "<mo>=</mo>"
     operators: ClassVar[dict[str, str]] = {
         name: f"<mo>{mark}</mo>"
         for name, mark in {
@@ -75,15 +77,37 @@ class _MathMl(Notation):
         last = [begin, *otherwise, apart, "<mtext>otherwise</mtext>", end]
         return ['<mrow><mo>{</mo><mtable columnalign="left">', *first, *last, "</mtable></mrow>"]
 
+    def text(self, text: str) -> str:
+        return f"<mtext>{escape(text)}</mtext>"
 
-_MATHML = _MathMl()
+    def bold(self, letter: str) -> str:
+        first, least = ("a", 0x1D41A) if letter.islower() else ("A", 0x1D400)
+        return f"<mi>{chr(least + ord(letter) - ord(first))}</mi>"  # browsers know no mathvariant="bold"
+
+    def matrix(self, rows: Sequence[Sequence[str]]) -> str:
+        lines = ("".join(f"<mtd>{cell}</mtd>" for cell in row) for row in rows)
+        inside = "".join(f"<mtr>{line}</mtr>" for line in lines)
+        return f"<mrow><mo>[</mo><mtable>{inside}</mtable><mo>]</mo></mrow>"
+
+    def broken(self, left: str, lines: Sequence[str]) -> str:
+        cells = [f"{self.equals}{line}" if i == 0 else line for i, line in enumerate(lines)]
+        starts = [left, *[""] * (len(lines) - 1)]
+        rows = (f"<mtr><mtd>{a}</mtd><mtd>{b}</mtd></mtr>" for a, b in zip(starts, cells, strict=True))
+        return f'<mtable columnalign="right left" style="text-align:left">{"".join(rows)}</mtable>'
+
+    def labelled(self, inside: str, label: str) -> str:
+        braced = f'<munder><mrow>{inside}</mrow><mo stretchy="true">⏟</mo></munder>'
+        return f"<munder>{braced}{self.text(label)}</munder>"
+
+
+MATHML = _MathMl()
 
 
 def mathml(expression: Any, limit: int | None = None) -> str:
     """The inside of a ``<math>`` element; empty if longer than ``limit`` characters."""
-    return _MATHML.typeset(expression, limit)
+    return MATHML.typeset(expression, limit)
 
 
 def name_mathml(name: str) -> str:
     """A name as mathematics: A.q1 is q with the subscript 1 and A as a superscript, A.q1' its rate, q̇."""
-    return _MATHML.name(name)
+    return MATHML.name(name)

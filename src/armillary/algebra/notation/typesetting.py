@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from armillary.algebra.notation.printing import ATOM, POWER, PRODUCT, SUM, UNARY, number_text
@@ -94,6 +95,30 @@ class Notation(ABC):
     @abstractmethod
     def cases(self, condition: Pieces, then: Pieces, otherwise: Pieces) -> Pieces: ...
 
+    # ------------------------------------------------------------- equations, of parts that are set already
+
+    equals: str
+
+    @abstractmethod
+    def text(self, text: str) -> str:
+        """Ordinary words."""
+
+    @abstractmethod
+    def bold(self, letter: str) -> str:
+        """The name of a matrix or vector."""
+
+    @abstractmethod
+    def matrix(self, rows: Sequence[Sequence[str]]) -> str:
+        """Elements in square brackets."""
+
+    @abstractmethod
+    def broken(self, left: str, lines: Sequence[str]) -> str:
+        """An equation whose right side takes several lines."""
+
+    @abstractmethod
+    def labelled(self, inside: str, label: str) -> str:
+        """Terms with a brace and words below them."""
+
     # ------------------------------------------------------------------------------------------- the walk
 
     def typeset(self, expression: Any, limit: int | None = None) -> str:
@@ -126,7 +151,11 @@ class Notation(ABC):
             return [(node.args[0], place)]
         if kind == "sum":
             return self._wrapped(self._sum(node), place > SUM)
-        return self._product(node, place) if kind == "product" else self._call(node, place)
+        if kind == "product":
+            if place == SUM and node.data == (-1, (1,)) and node.args[0].kind == "sum":
+                return self.grouped(self._sum(node.args[0], -1))  # −a + b, not −(a − b)
+            return self._product(node, place)
+        return self._call(node, place)
 
     def _wrapped(self, pieces: Pieces, needed: bool) -> Pieces:
         return self.bracketed(pieces) if needed else self.grouped(pieces)
@@ -138,8 +167,8 @@ class Notation(ABC):
         mantissa, exponent = shown.split("e")
         return self.ten({"1": "", "-1": "-"}.get(mantissa, mantissa), int(exponent))
 
-    def _sum(self, node: Any) -> Pieces:
-        constant, coefficients = node.data
+    def _sum(self, node: Any, sign: int = 1) -> Pieces:
+        constant, coefficients = sign * node.data[0], [sign * c for c in node.data[1]]
         pieces: Pieces = []
         for coefficient, term in zip(coefficients, node.args, strict=True):
             if pieces:

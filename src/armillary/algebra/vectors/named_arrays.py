@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from armillary.algebra.calculus import evaluate_all
+from armillary.algebra.collected import collected
 from armillary.algebra.expression import ZERO, Expr
 from armillary.columns import Html, aligned, html_table
 from armillary.errors import ArmillaryError, nearest
@@ -37,10 +38,14 @@ class ExpressionVector:
         """Numbers for values by symbol or name, in the model's own units; arrays give a leading axis each."""
         return _evaluated(self.elements, values, (len(self.names),))
 
+    def collected(self) -> ExpressionVector:
+        """The same with every element multiplied out and collected; as it is where that is too long."""
+        found = collected(self.elements)
+        return self if found is None else replace(self, elements=tuple(found))
+
     def __repr__(self) -> str:
-        return "\n".join(
-            [self.what, *aligned([[f"  {n}", _short(e)] for n, e in zip(self.names, self, strict=True)])]
-        )
+        rows = [[f"  {name}", _short(e)] for name, e in zip(self.names, self, strict=True)]
+        return "\n".join([self.what, *aligned(rows)])
 
     def _repr_html_(self) -> str:
         rows = [[name, typeset(e)] for name, e in zip(self.names, self, strict=True)]
@@ -76,6 +81,15 @@ class ExpressionMatrix:
     def evaluate(self, values: Mapping[Any, Any]) -> np.ndarray:
         """Numbers for values by symbol or name, in the model's own units; arrays give a leading axis each."""
         return _evaluated([e for row in self.elements for e in row], values, self.shape)
+
+    def collected(self) -> ExpressionMatrix:
+        """The same with every element multiplied out and collected; as it is where that is too long."""
+        found = collected([e for row in self.elements for e in row])
+        if found is None:
+            return self
+        n = len(self.columns)
+        rows = tuple(tuple(found[i * n : (i + 1) * n]) for i in range(len(self.rows)))
+        return replace(self, elements=rows)
 
     def __repr__(self) -> str:
         lines = [

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, Self
 
 from armillary.algebra import functions as fn
-from armillary.algebra.expression import Expr, total
+from armillary.algebra.expression import Expr, as_expr, symbol, total
 from armillary.algebra.vectors.matrices import IDENTITY, Matrix, matrix_product, matrix_vector, transposed
 from armillary.algebra.vectors.scalars import is_zero, plus, product, sum_of_products
 from armillary.algebra.vectors.triples import AXES, Triple, cross_triples
@@ -190,6 +190,13 @@ class Vector(Combination):
         return " + ".join(shown)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str | None:
+        """MathML: each unit vector by its letter, with the name of its frame above it."""
+        if not all(isinstance(c, Expr | int | float) for c in self.terms.values()):
+            return None
+        pairs = [(c, symbol(f"{frame.name}.{AXES[i]}")) for (frame, i), c in self.terms.items()]
+        return total([(1, as_expr(c) * axis) for c, axis in pairs])._repr_html_()
 
 
 class Dyadic(Combination):

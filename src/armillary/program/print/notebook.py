@@ -1,0 +1,48 @@
+"""Descriptions and equations as notebooks show them."""
+
+from __future__ import annotations
+
+from armillary.columns import counted, html_text
+from armillary.model.description import Description
+from armillary.program.equations import DerivedEquations
+from armillary.program.pieces.pieces import Pieces
+from armillary.program.print import tables
+from armillary.program.print.documents import Displayed, TableOf, html_blocks, notation_of
+from armillary.program.print.equations import equations
+from armillary.program.print.listings import described
+from armillary.program.print.textbook import textbook
+
+_FEW = 4  # speeds up to which equations are written out
+_ROWS = 40  # of a table
+
+
+def system_html(system: Description) -> str:
+    """The tree of bodies with joints, what acts on them, and a table of parameters."""
+    kinds = [
+        (len(system.speeds), "speed"),
+        (len(system.loads), "load"),
+        (len(system.constraints), "constraint"),
+        (len(system.outputs), "output"),
+    ]
+    facts = ", ".join(counted(number, noun) for number, noun in kinds if number)
+    head = f"<p><b>{html_text(system.name)}</b>{': ' * bool(facts)}{html_text(facts)}</p>"
+    return head + html_blocks([_cut(tables.bodies(system)), _cut(tables.parameters(system))])
+
+
+def equations_html(derived: DerivedEquations, pieces: Pieces) -> str:
+    """What was derived; the equations themselves where they are few and short."""
+    head = f"<p><b>{html_text(derived.system.name)}</b>: {html_text(described(derived))}</p>"
+    if len(pieces.speeds) <= _FEW:
+        book = textbook(pieces, names="full")
+        if not book.definitions:
+            return head + html_blocks([Displayed(line) for line in equations(book, notation_of("html"))])
+    return head + html_blocks([_cut(tables.moving(derived.system.moving()))])
+
+
+def _cut(table: TableOf) -> TableOf:
+    """A table of not too many rows, the last of which has the number of those left out."""
+    more = len(table.rows) - _ROWS
+    if more <= 0:
+        return table
+    last = [f"… {more} more", *[""] * (len(table.header) - 1)]
+    return TableOf(table.caption, table.header, [*table.rows[:_ROWS], last])

@@ -1,0 +1,170 @@
+"""M u̇ = f with the symbols and in the form of a textbook: q₁, u₁, s₁ for sin q₁, c₁₂ for cos(q₁ + q₂)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from armillary.algebra.collected import collected
+from armillary.algebra.expression import ZERO, Expr, scale, symbol
+from armillary.algebra.notation.typesetting import name_parts
+from armillary.algebra.walk import symbols, transform
+from armillary.errors import ModelError, nearest
+from armillary.program.listing import assigned_names
+from armillary.program.pieces.pieces import Pieces
+from armillary.program.print.forms import NAMES, SPEEDS
+from armillary.program.program import section
+
+
+class Entry(NamedTuple):
+    """A symbol of the print, and the quantity of the model that it stands for."""
+
+    symbol: Expr
+    stands_for: Expr
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Textbook:
+    """The parts of M u̇ = f as expressions to be printed.
+
+    Terms are collected; where that would be too long to read, they stand as the formalism made them, in terms
+    of intermediate values (``definitions``).
+    """
+
+    coordinates: tuple[Entry, ...]
+    speeds: tuple[Entry, ...]
+    rates: tuple[Expr, ...]  # u̇ or q̈, as symbols
+    kinematics: tuple[tuple[Expr, Expr], ...]  # q̇ as a symbol, and what it is, where that is not its symbol
+    mass_matrix: tuple[tuple[Expr, ...], ...]
+    coriolis: tuple[Expr, ...]
+    causes: dict[str, tuple[Expr, ...]]  # of f, without velocity terms
+    definitions: tuple[tuple[Expr, Expr], ...] = ()  # intermediate values, in order
+
+    @property
+    def forcing(self) -> dict[str, tuple[Expr, ...]]:
+        """All causes of f with their signs, those that vanish left out."""
+        velocity = {"velocity": tuple(scale(c, -1) for c in self.coriolis)}
+        every = velocity | self.causes
+        return {name: row for name, row in every.items() if any(x is not ZERO for x in row)}
+
+
+def textbook(pieces: Pieces, *, speeds: str = "u", names: str = "short") -> Textbook:
+    """The print of pieces.
+
+    ``speeds="q'"`` writes q̇ for a speed that is the rate of a coordinate. ``names="full"`` keeps the model's
+    names, A.q1 as q₁ with A above it, and writes sin and cos out; "short" numbers coordinates and speeds.
+    """
+    _check(speeds, SPEEDS, "speeds")
+    _check(names, NAMES, "names")
+    rates = [pieces.plain(pieces.system.rates[q]) for q in pieces.reduction.coordinates(pieces.system)]
+    causes = {name: tuple(v) for name, v in pieces.causes.items() if name != "velocity"}
+    mass = [x for row in pieces.mass_matrix for x in row]
+    roots = [*mass, *pieces.coriolis, *(x for v in causes.values() for x in v), *rates]
+    found = collected(roots)
+    intermediate: list[tuple[Expr, Expr]] = []
+    if found is None:
+        found, intermediate = _in_steps(roots)
+    values = [value for _, value in intermediate]
+    used = _Symbols(pieces, [*found, *values], rates, by_rates=speeds == "q'", short=names == "short")
+    printed = iter(used.printed(found))
+    n = len(pieces.speeds)
+    matrix = tuple(tuple(next(printed) for _ in range(n)) for _ in range(n))
+    coriolis = tuple(next(printed) for _ in range(n))
+    forces = {name: tuple(next(printed) for _ in range(n)) for name in causes}
+    dots = [_dotted(q) for q in used.coordinates]
+    return Textbook(
+        tuple(map(Entry, used.coordinates, pieces.coordinates)),
+        tuple(map(Entry, used.speeds, pieces.speeds)),
+        tuple(map(_dotted, used.speeds)),
+        tuple((dot, rate) for dot, rate in zip(dots, printed, strict=True) if dot is not rate),
+        matrix,
+        coriolis,
+        forces,
+        tuple(zip([name for name, _ in intermediate], used.printed(values), strict=True)),
+    )
+
+
+def _in_steps(roots: Sequence[Expr]) -> tuple[list[Expr], list[tuple[Expr, Expr]]]:
+    """The roots in terms of intermediate values, and these with their definitions, in order."""
+    whole = section("", [""] * len(roots), roots)
+    names = assigned_names(whole)
+    known: dict[Expr, Expr] = {}  # operands come first, so a definition meets the names of all its parts
+    found: list[tuple[Expr, Expr]] = []
+    for node in whole.nodes:
+        if node in names and not _is_trig(node):
+            inner = node.args[0] if node.kind == "let" else node
+            (value,) = transform([inner], known.get)
+            known[node] = _variable(names[node])
+            found.append((known[node], value))
+    return transform(whole.results, known.get), found
+
+
+def _is_trig(node: Expr) -> bool:
+    return node.kind == "call" and node.data in ("sin", "cos") and node.args[0].kind == "symbol"
+
+
+def _check(value: str, known: Sequence[str], what: str) -> None:
+    if value not in known:
+        words = ", ".join(map(repr, known))
+        raise ModelError(f"{what}={value!r} is not known{nearest(value, known)}; there are {words}")
+
+
+class _Symbols:
+    """Which symbols stand for coordinates, speeds, sines and cosines."""
+
+    def __init__(
+        self, pieces: Pieces, roots: Sequence[Expr], rates: Sequence[Expr], *, by_rates: bool, short: bool
+    ) -> None:
+        own = {*pieces.coordinates, *pieces.speeds}
+        others = {_shape(s.data.name) for s in symbols(*roots) if s not in own}
+        short = short and not any(_numbered(shape) for shape in others)
+        self.short = short
+        self.coordinates = [
+            _variable(f"q_{i}") if short else q for i, q in enumerate(pieces.coordinates, start=1)
+        ]
+        of = dict(zip(rates, self.coordinates, strict=True)) if by_rates else {}
+        self.speeds = [
+            _dotted(of[u]) if u in of else _variable(f"u_{i}") if short else u
+            for i, u in enumerate(pieces.speeds, start=1)
+        ]
+        self._known = dict(zip(pieces.coordinates, self.coordinates, strict=True))
+        self._known |= dict(zip(pieces.speeds, self.speeds, strict=True))
+        self._number = {q: i for i, q in enumerate(self.coordinates, start=1)}
+
+    def printed(self, roots: Iterable[Expr]) -> list[Expr]:
+        """Expressions in these symbols."""
+        renamed = transform(roots, self._known.get)
+        return transform(renamed, self._abbreviated) if self.short else renamed
+
+    def _abbreviated(self, node: Expr) -> Expr | None:
+        """s₁ for sin q₁, c₁₂ for cos(q₁ + q₂)."""
+        if node.kind != "call" or node.data not in ("sin", "cos"):
+            return None
+        angle = node.args[0]
+        parts = angle.args if angle.kind == "sum" and angle.data[0] == 0 else (angle,)
+        plain = angle.kind != "sum" or all(c == 1 for c in angle.data[1])
+        if not plain or any(part not in self._number for part in parts):
+            return None
+        numbers = sorted(self._number[part] for part in parts)
+        apart = "_" if numbers[-1] > 9 else ""
+        return _variable(f"{node.data[0]}_{apart.join(map(str, numbers))}")
+
+
+def _variable(name: str) -> Expr:
+    return symbol(name, "variable")
+
+
+def _dotted(s: Expr) -> Expr:
+    return _variable(f"{s.data.name}'")
+
+
+def _shape(name: str) -> tuple[str, str]:
+    """Head and subscripts of a name as it is printed, where it has no owner."""
+    parts = name_parts(name)
+    return ("", "") if parts.owners else (parts.head, "".join(parts.subscripts))
+
+
+def _numbered(shape: tuple[str, str]) -> bool:
+    """Whether a name would look like a numbered coordinate, speed, sine or cosine."""
+    return shape[0] in ("q", "u", "s", "c") and shape[1].isdigit()
