@@ -41,7 +41,7 @@ quotes: the rate of a speed, the force of a constraint. Keys in **bold** are nee
 ABOUT = {
     "include": "Other models as parts of this one, `[include.NAME]`.",
     "parameters": "Constants that each run may set: `L = 1.5`, or a table.",
-    "inputs": "Signals from outside, constant in a run by itself.",
+    "inputs": "Signals from outside, driven by data over time, or constant in a run.",
     "memory": "Discrete states, renewed once per step, or once per `every` seconds.",
     "states": "Continuous states of one's own, after the speeds in the state; `rate` is the rate of change.",
     "tables": "Lookup tables, called in expressions as functions; with `z` of two arguments.",
@@ -51,6 +51,7 @@ ABOUT = {
     "gravity": "A uniform field; several as `[[gravity]]`.",
     "attractors": "Attracting bodies such as the Earth.",
     "fmus": "FMUs stepped along with the system; read only where `trust=True` or `--trust` says so.",
+    "blocks": "Control blocks; the first key says which, and what enters. Texts call the output by name.",
     "loads": "Forces and moments; the first key says which.",
     "constraints": "Equations that stay true, closed loops and joints.",
     "prescribe": "Coordinates or speeds as functions of time and parameters.",

@@ -196,6 +196,18 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "small terms": lambda a, v: described().derive(small=v),
     "keep": lambda a, v: described().derive(keep=v),
     "from_csv": lambda a, v: arm.Table.from_csv(v),
+    "lag": lambda a, v: described().lag("y", "b.q1", v),
+    "input of a lag": lambda a, v: described().lag("y", v, 1),
+    "second_order_lag": lambda a, v: described().second_order_lag("y", "b.q1", v, 0.5),
+    "rate_limit": lambda a, v: described().rate_limit("y", "b.q1", v, 0.1),
+    "pid": lambda a, v: described().pid("y", "b.q1", v),
+    "transfer_function": lambda a, v: described().transfer_function("y", "b.q1", [1], v),
+    "delay": lambda a, v: described().delay("y", "b.q1", v),
+    "order of a delay": lambda a, v: described().delay("y", "b.q1", 1, order=v),
+    "linear_model": lambda a, v: described().linear_model("y", v, [[1.0]], [[1.0]]),
+    "matrix of a linear model": lambda a, v: described().linear_model("y", ["b.q1"], v),
+    "feedback": lambda a, v: described().feedback("y", v, ["b.q1"], units=["N"]),
+    "states of a feedback": lambda a, v: described().feedback("y", 0, v, units=["N"]),
     "Signal": lambda a, v: arm.Signal(v, v),
     "interpolation": lambda a, v: arm.Signal([0], [0], interpolation=v),
     "interpolation of an input": lambda a, v: described().input("w", interpolation=v),
@@ -325,7 +337,7 @@ RIGHT = {
     "a fraction, an array": "simulate atol; batch atol",
     "a fraction, NaN, minus one": "derivatives t",
     "an array": "derivatives state; Table",
-    "a list": "accelerations",
+    "a list": "accelerations; linear_model; states of a feedback",
     "text": (
         "name of a parameter; about; name of an event; name of an output; name of a system; state; "
         "description of a state; name of a memory; input; description of an output; description of an "
@@ -334,7 +346,8 @@ RIGHT = {
     "None, a fraction, minus one": "default",
     "None, text, a fraction": "body mass",
     "text, a fraction, minus one": (
-        "force; prescribe; new value of a memory; define; moment; limit of a stop; thruster"
+        "force; prescribe; new value of a memory; define; moment; limit of a stop; thruster; pid; "
+        "input of a lag"
     ),
     "a fraction, minus one": (
         "time_derivative; nominal; constant_part; derivative of; what on_start sets; and_ with an "
@@ -354,12 +367,14 @@ RIGHT = {
     "None, text, a fraction, minus one": "rate of a state",
     "text, a fraction": (
         "armature; stiffness of a stop; capacity of a brake; attractor; inertia of a wheel; "
-        "solar_pressure; SmoothFriction; StickSlip"
+        "solar_pressure; SmoothFriction; StickSlip; lag; second_order_lag; rate_limit; delay"
     ),
     "a function": "function; sampled",
+    "a list, a fraction, minus one": "feedback; matrix of a linear model",
     "a fraction, minus one, a function": "data of an input",
     "a list, a fraction, minus one, an array": "Signal",
     "a list, an array": "Choice",
+    "a list, an array, an array of texts": "transfer_function",
 }
 ALLOWED = {call: values for values, calls in RIGHT.items() for call in calls.split("; ")}
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from armillary.files.fmu import element
 from armillary.model import description, judgement
 from armillary.model.constraints import equations, given_motion, loops
+from armillary.model.control import feedback, lags, linear, pid
 from armillary.model.loads import armature, contact, forces
 from armillary.model.quantities import energy, mass_properties, reactions
 from armillary.model.signals import events, memory, outputs, states
@@ -34,6 +35,17 @@ class System(description.Description):
     state = states.state
     rate = states.rate
     state_rates = states.state_rates
+
+    # ------------------------------------------------------------ control blocks
+
+    lag = lags.lag
+    second_order_lag = lags.second_order_lag
+    rate_limit = lags.rate_limit
+    pid = pid.pid
+    transfer_function = linear.transfer_function
+    delay = linear.delay
+    linear_model = linear.linear_model
+    feedback = feedback.feedback
 
     # ------------------------------------------------------------ loads
 

@@ -35,8 +35,8 @@ _FUNCTIONS = {*RESERVED, *MODEL_FUNCTIONS, *QUANTITIES}
 # Sections whose entries texts can name; those whose entries make further names of their own, as brakes and
 # gyros do; and those whose entries only have names.
 _NAMED = ("parameters", "inputs", "memory", "states", "tables", "functions", "expressions", "bodies",
-          "attractors", "fmus", "loads")  # fmt: skip
-_MAKERS = ("bodies", "fmus", "loads")
+          "attractors", "fmus", "blocks", "loads")  # fmt: skip
+_MAKERS = ("bodies", "fmus", "blocks", "loads")
 _LABELLED = ("constraints", "events", "outputs")
 _SHARED = ("parameters", "inputs", "memory", "states", "tables", "functions", "expressions")
 _LEFT = ("include", "name", "units", "armillary", "about")  # keys that concern the part alone

@@ -64,8 +64,8 @@ SURFACE = Form("a table", {**TABLE, "z": ARRAY, "z_units": UNITS}, ("x", "y", "z
 
 # Sections of named entries, in the order in which they are read. One entry, one verb.
 SECTIONS = (
-    "inputs", "memory", "states", "bodies", "attractors", "fmus", "loads", "constraints", "events", "outputs",
-    "start_mass_centre", "start_orbit",
+    "inputs", "memory", "states", "bodies", "attractors", "fmus", "blocks", "loads",
+    "constraints", "events", "outputs", "start_mass_centre", "start_orbit",
 )  # fmt: skip
 
 PARAMETER = Form("a parameter", {"value": QUANTITY, **LABELLED})
@@ -101,8 +101,8 @@ TOP: dict[str, Kind] = {
 LAYOUT = (
     "armillary", "name", "units", "about", "lock", "small", "large", "include", "parameters", "inputs",
     "memory", "states",
-    "tables", "functions", "expressions", "bodies", "gravity", "attractors", "fmus", "loads", "constraints",
-    "prescribe", "armature",
+    "tables", "functions", "expressions", "bodies", "gravity", "attractors", "fmus", "blocks", "loads",
+    "constraints", "prescribe", "armature",
     "events", "outputs", "start", "start_mass_centre", "start_orbit",
 )  # fmt: skip
 
