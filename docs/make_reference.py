@@ -98,6 +98,8 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (armillary.Modes, "Made by `LinearModel.modes`; `UndampedModes` by `Model.undamped_modes`.", ()),
     (Mode, "Taken from `Modes` by number or name.", ()),
     (BodyShapes, "Found in `Modes.bodies`.", ()),
+    (armillary.BaseParameters, "Made by `Equations.base_parameters`.", ()),
+    (armillary.Regressor, "Made by `Model.regressor`.", ()),
     (armillary.OperatingPoint, "Made by `Model.trim` and `Model.equilibrium`.", ()),
 )
 # Methods that other parts of the runtime call, and no user.

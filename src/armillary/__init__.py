@@ -92,6 +92,8 @@ from armillary.version import VERSION
 if TYPE_CHECKING:
     from armillary.analysis.experiments import Experiment
     from armillary.analysis.fit import fit
+    from armillary.analysis.identification.base import BaseParameters
+    from armillary.analysis.identification.regressor import Regressor
     from armillary.analysis.inverse.efforts import Efforts
     from armillary.analysis.kinematics.result import Sweep, load_sweep
     from armillary.analysis.linear.linear_model import LinearModel, load_linear
@@ -123,6 +125,7 @@ if TYPE_CHECKING:
 
 # What most models do not need: its modules are imported when it is first asked for.
 _LATER = {
+    "BaseParameters": ("armillary.analysis.identification.base", "BaseParameters"),
     "Batch": ("armillary.ensembles.result", "Batch"),
     "Beam": ("armillary.model.flexible.parts.beam", "Beam"),
     "Choice": ("armillary.studies.sampling", "Choice"),
@@ -143,6 +146,7 @@ _LATER = {
     "Normal": ("armillary.studies.sampling", "Normal"),
     "OperatingPoint": ("armillary.analysis.operating.point", "OperatingPoint"),
     "Plate": ("armillary.model.flexible.parts.plate", "Plate"),
+    "Regressor": ("armillary.analysis.identification.regressor", "Regressor"),
     "Rms": ("armillary.ensembles.metrics", "Rms"),
     "Run": ("armillary.results", "Run"),
     "Section": ("armillary.model.flexible.parts.section", "Section"),
@@ -168,6 +172,7 @@ __version__ = VERSION
 
 __all__ = [
     "ArmillaryError",
+    "BaseParameters",
     "Batch",
     "Beam",
     "Body",
@@ -208,6 +213,7 @@ __all__ = [
     "Plate",
     "Point",
     "Prismatic",
+    "Regressor",
     "Revolute",
     "Rms",
     "Run",

@@ -14,6 +14,7 @@ from armillary.program.sensitivities import equations as sensitivity
 from armillary.stages.pieces import EquationPieces
 
 if TYPE_CHECKING:
+    from armillary.analysis.identification.base import BaseParameters
     from armillary.runtime.models.compiled import CompiledModel
     from armillary.stages.model import ConvertedModel, Model, MomentumModel, RedundantModel, SensitiveModel
 
@@ -24,6 +25,12 @@ class Equations(EquationPieces, derived.DerivedEquations):
     def compile(self, backend: str = "llvm") -> Model:
         """The equations as compiled code in this process."""
         return _compiled(self, backend)
+
+    def base_parameters(self) -> BaseParameters:
+        """The fewest combinations of inertial parameters on which the motion depends, as expressions."""
+        from armillary.analysis.identification.base import base_parameters
+
+        return base_parameters(self)
 
     def export(self, language: str, path: str | os.PathLike[str], **options: Any) -> Path:
         """The equations as a program of its own in another language ("c", "fortran", "python", "fmu", …)."""

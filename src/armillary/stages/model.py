@@ -18,6 +18,7 @@ from armillary.stages.pieces import ModelPieces
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from armillary.analysis.identification.regressor import Regressor
     from armillary.analysis.inverse.efforts import Efforts
     from armillary.analysis.kinematics.result import Sweep
     from armillary.analysis.linear.linear_model import LinearModel
@@ -238,6 +239,25 @@ class Model(ModelPieces, compiled.CompiledModel):
         from armillary.viewer.page import page_of
 
         return page_of(run, self, title)
+
+    def regressor(
+        self,
+        q: Any,
+        u: Any = None,
+        udot: Any = None,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        t: Any = 0.0,
+        memory: Any = None,
+        states: Any = None,
+    ) -> Regressor:
+        """Efforts at places of a motion as linear functions of the base parameters, e = Y π + e₀.
+
+        The places are given as for ``inverse``; ``parameters`` are those of geometry and loads.
+        """
+        from armillary.analysis.identification.regressor import regressor
+
+        return regressor(self, q, u, udot, parameters, t=t, memory=memory, states=states)
 
     def simulate_batch(
         self,

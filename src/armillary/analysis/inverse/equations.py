@@ -97,7 +97,7 @@ class InverseEquations:
         What passes through a joint holds the effort along it. The inertia is that of the description.
         """
         system, reduction = self.equations.system, self.reduction
-        with derivation(), _as_derived(self.equations):
+        with derivation(), neglecting_as_derived(self.equations):
             rates = dict(zip(self.independent, self.rates, strict=True))
             tree = moving_tree(system, reduction, rates, separate_welds=bodies)
             applied = applied_loads(system, tree, reduction.plain, whole=True, loads=self.loads)
@@ -115,7 +115,7 @@ def inverse_equations(
     acting: Mapping[int, Expr] | None = None,
 ) -> InverseEquations:
     """The inverse dynamics of a system with its loads, or others, over the tree with regrouped inertia."""
-    with derivation(), _as_derived(equations):
+    with derivation(), neglecting_as_derived(equations):
         described = described_equations(equations)
         system, reduction = described.system, described.reduction
         rates = {
@@ -144,7 +144,7 @@ def _less(tau: Mapping[int, Any], acting: Mapping[int, Any]) -> dict[int, Any]:
 
 
 @contextmanager
-def _as_derived(equations: DerivedEquations) -> Iterator[None]:
+def neglecting_as_derived(equations: DerivedEquations) -> Iterator[None]:
     """Terms are neglected as they were in the derivation."""
     judged = equations.judged
     with truncated(Truncation(judged.keep) if judged else None):

@@ -1,0 +1,165 @@
+"""Inertial parameters of the links of a regrouped tree, and efforts as linear functions of them.
+
+Of each link its mass m, first moment h = m c and inertia matrix J about its origin, in the link's axes, and
+the armatures of its joint: what regrouping leaves of them, κ. Efforts are linear in these,
+
+    e = Y(q, u, u̇) κ + e₀(q, u, t)
+
+with e₀ the efforts against all loads but gravity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from armillary.algebra.calculus import directional_derivatives
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
+from armillary.algebra.units.dimension import INERTIA, LENGTH, MASS, SPEED, Dimension
+from armillary.algebra.vectors.matrices import ZERO_MATRIX, Matrix, matrix_sum, matrix_vector
+from armillary.algebra.vectors.scalars import is_zero
+from armillary.algebra.vectors.triples import ZEROS, add, scaled
+from armillary.algebra.walk import substitute
+from armillary.analysis.inverse.equations import (
+    InverseEquations,
+    described_equations,
+    moving_tree,
+    neglecting_as_derived,
+)
+from armillary.mechanics.tree.inverse_dynamics import efforts
+from armillary.mechanics.tree.loads import applied_loads
+from armillary.mechanics.tree.regroup import regroup
+from armillary.mechanics.tree.rigid_inertia import moment_inertia, point_mass_inertia
+from armillary.mechanics.tree.tree import Freedom, Link, Tree, with_inertia
+from armillary.model.description import Description
+from armillary.model.space.attraction import all_loads
+from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.derivation import derivation
+
+ENTRIES = ("m", "hx", "hy", "hz", "Jxx", "Jyy", "Jzz", "Jxy", "Jxz", "Jyz")
+_PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class LinkParameter:
+    """One inertial number of a link, or the armature of one of its speeds.
+
+    ``value`` is in the parameters of the description, ``of_bodies`` in the numbers of its bodies.
+    """
+
+    name: str
+    symbol: Expr
+    value: Expr
+    of_bodies: Expr
+    dimension: Dimension
+
+
+@dataclass(frozen=True, eq=False)
+class LinearEfforts:
+    """e = Y κ + e₀ along independent speeds, then along given ones, as expressions.
+
+    ``bodies`` has symbols for the ten inertial numbers of each rigid body: mass, first moment and inertia
+    about its origin, in its own axes.
+    """
+
+    expressions: InverseEquations
+    parameters: tuple[LinkParameter, ...]
+    rows: tuple[tuple[Expr, ...], ...]  # Y
+    rest: tuple[Expr, ...]  # e₀
+    bodies: dict[str, tuple[Expr, ...]]
+
+
+def linear_efforts(equations: DerivedEquations, *, every: bool = False) -> LinearEfforts:
+    """Efforts by the parameters of links that are not zero in the description, or by ``every`` one."""
+    with derivation(), neglecting_as_derived(equations):
+        described = described_equations(equations)
+        system, reduction = described.system, described.reduction
+        free = {system.speeds.index(u) for u in reduction.independent(system)}
+        rates = {i: reduction.plain(system.accelerations[system.speeds[i]]) for i in sorted(free)}
+        tree = moving_tree(system, reduction, rates)
+        bodies = _body_symbols(system, tree)
+        # One choice for both: "sparsest" would depend on which numbers are equal.
+        known, general = regroup(tree, "first"), regroup(_with_bodies(tree, bodies), "first")
+        parameters, symbolic = _parametrised(system, known, general, every)
+        tau = efforts(symbolic, applied_loads(system, symbolic, reduction.plain))
+        found = InverseEquations(described, tuple(rates.values()), tuple(all_loads(system)), {}, tau)
+        whole = [*found.along_independent, *found.along_given]
+        columns = [directional_derivatives(whole, {p.symbol: UNIT}) for p in parameters]
+        none = dict.fromkeys((p.symbol for p in parameters), ZERO)
+        rest = tuple(substitute(e, none) for e in whole)
+    rows = tuple(tuple(column[i] for column in columns) for i in range(len(whole)))
+    return LinearEfforts(found, parameters, rows, rest, bodies)
+
+
+def _body_symbols(system: Description, tree: Tree) -> dict[str, tuple[Expr, ...]]:
+    rigid = {
+        name: place
+        for name, place in tree.placements.items()
+        if place.link >= 0 and tree.links[place.link].modes is None
+    }
+    return {
+        name: tuple(symbol(f"{entry}_{name}", owner=system.identity) for entry in ENTRIES) for name in rigid
+    }
+
+
+def _with_bodies(tree: Tree, bodies: Mapping[str, tuple[Expr, ...]]) -> Tree:
+    """The tree with symbols for the inertia of its rigid bodies."""
+    links = [
+        link if link.modes is not None else replace(link, mass=0, first=ZEROS, inertia=ZERO_MATRIX)
+        for link in tree.links
+    ]
+    for name, (m, hx, hy, hz, *J) in bodies.items():
+        place = tree.placements[name]
+        h, r = matrix_vector(place.rotation, (hx, hy, hz)), place.origin
+        inertia = place.turned_inertia(_matrix(J))
+        shift = matrix_sum(moment_inertia(h, r), point_mass_inertia(m, r))
+        first = add(h, scaled(r, m))
+        links[place.link] = with_inertia(links[place.link], m, first, matrix_sum(inertia, shift))
+    return replace(tree, links=tuple(links))
+
+
+def _parametrised(
+    system: Description, known: Tree, general: Tree, every: bool
+) -> tuple[tuple[LinkParameter, ...], Tree]:
+    """Symbols for the numbers of links, with what they stand for, and the tree of these symbols."""
+    made: list[LinkParameter] = []
+
+    def parameter(name: str, value: Any, of_bodies: Any, dimension: Dimension) -> Expr:
+        node = symbol(name, owner=system.identity)
+        made.append(LinkParameter(name, node, as_expr(value), as_expr(of_bodies), dimension))
+        return node
+
+    def freedom(d: Freedom) -> Freedom:
+        if is_zero(d.armature):
+            return d
+        speed = system.speeds[d.index].dimension or SPEED
+        dimension = MASS * SPEED * SPEED / (speed * speed)
+        return replace(d, armature=parameter(f"{d.name}.armature", d.armature, d.armature, dimension))
+
+    links: list[Link] = []
+    for own, link in zip(known.links, general.links, strict=True):
+        new: dict[str, Any] = {}
+        for (entry, value), (_, of_bodies) in zip(_entries(own), _entries(link), strict=True):
+            wanted = not is_zero(of_bodies) if every else not is_zero(value)
+            name = f"{link.name}.{entry}"
+            new[entry] = parameter(name, value, of_bodies, _dimension(entry)) if wanted else 0
+        first = (new["hx"], new["hy"], new["hz"])
+        inertia = _matrix([new[e] for e in ENTRIES[4:]])
+        moved = replace(link if every else own, mass=new["m"], first=first, inertia=inertia)
+        links.append(moved.with_degrees(freedom))
+    return tuple(made), replace(general if every else known, links=tuple(links))
+
+
+def _matrix(six: Sequence[Any]) -> Matrix:
+    J = dict(zip(_PLACES, six, strict=True))
+    return tuple(tuple(J[min(i, j), max(i, j)] for j in range(3)) for i in range(3))  # type: ignore[return-value]
+
+
+def _entries(link: Link) -> Iterator[tuple[str, Any]]:
+    numbers = (link.mass, *link.first, *(link.inertia[i][j] for i, j in _PLACES))
+    return zip(ENTRIES, numbers, strict=True)
+
+
+def _dimension(entry: str) -> Dimension:
+    return MASS if entry == "m" else MASS * LENGTH if entry.startswith("h") else INERTIA

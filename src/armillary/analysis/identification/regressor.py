@@ -1,0 +1,134 @@
+"""The regressor of inverse dynamics: efforts as linear functions of inertial parameters, at places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from armillary.analysis.identification.base import (
+    BaseParameters,
+    grouped_parameters,
+    grouping,
+    random_regressor,
+)
+from armillary.analysis.identification.link_parameters import LinearEfforts, linear_efforts
+from armillary.analysis.inverse.places import PlaceReader, Places
+from armillary.columns import counted
+from armillary.runtime.models.compiled import CompiledModel
+from armillary.runtime.models.functions import ModelFunctions
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regressor:
+    """Efforts at places of a motion as e = Y π + e₀, linear in the base parameters π.
+
+    y.values          Y, (…, speeds, parameters)
+    y.rest            e₀, (…, speeds): efforts against all loads but gravity
+    y.names           names of the speeds
+    y.parameters      the base parameters, with names, values and what they are made of
+    """
+
+    system: str
+    names: tuple[str, ...]
+    parameters: BaseParameters
+    values: np.ndarray
+    rest: np.ndarray
+
+    def efforts(self, parameters: Any = None) -> np.ndarray:
+        """Y π + e₀ for base parameters π; left out, for the values that they have in the description."""
+        pi = self.parameters.values if parameters is None else np.asarray(parameters, dtype=float)
+        return np.asarray(self.values @ pi + self.rest)
+
+    @property
+    def condition(self) -> float:
+        """Condition number of all rows together, columns brought to equal length."""
+        return condition(self.values.reshape(-1, self.values.shape[-1]))
+
+    def __repr__(self) -> str:
+        places = int(np.prod(self.values.shape[:-2]))
+        sizes = f"{counted(len(self.names), 'speed')}, {counted(len(self.parameters), 'base parameter')}"
+        return (
+            f"Regressor of '{self.system}' at {counted(places, 'place')}: {sizes}, "
+            f"condition number {self.condition:.3g}"
+        )
+
+
+def condition(rows: np.ndarray) -> float:
+    """The largest over the least singular value, columns brought to equal length."""
+    sizes = np.linalg.norm(rows, axis=0)
+    if rows.shape[0] < rows.shape[1] or not np.all(sizes > 0):
+        return float("inf")
+    found = np.linalg.svd(rows / sizes, compute_uv=False)
+    return float(found[0] / found[-1]) if found.size and found[-1] > 0 else float("inf")
+
+
+class RegressorModel:
+    """The linear efforts of a model: expressions, and machine code once it is wanted."""
+
+    def __init__(self, model: CompiledModel, *, every: bool = False) -> None:
+        self.linear: LinearEfforts = linear_efforts(model.base.equations, every=every)
+        self.equations = self.linear.expressions.equations
+        found, speeds = self.linear.expressions, self.equations.system.speeds
+        self.names = tuple(speeds[i].data.name for i in (*found.independent, *found.given))
+        self.groups = grouping(random_regressor(self.linear))
+        self.reader = PlaceReader(self.equations)
+
+    @cached_property
+    def parameters(self) -> BaseParameters:
+        """The base parameters, one for each column."""
+        return grouped_parameters(self.linear, self.groups)
+
+    @cached_property
+    def functions(self) -> ModelFunctions:
+        """Y of the base parameters row by row, and e₀."""
+        chosen = [row[k] for row in self.linear.rows for k in self.groups.independent]
+        wanted = {"regressor": chosen, "rest": list(self.linear.rest)}
+        return ModelFunctions(self.equations, wanted, self.linear.expressions.rates)
+
+    def at(self, places: Places, parameters: Mapping[str, Any] | None) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of Y and e₀ at places."""
+        at = (places.t, places.states, parameters, places.memory, places.rates)
+        columns = len(self.groups.independent)
+        Y = self.functions.rows("regressor", *at).reshape(-1, len(self.names), columns)
+        return Y, self.functions.rows("rest", *at)
+
+
+_MADE: WeakKeyDictionary[CompiledModel, dict[bool, RegressorModel]] = WeakKeyDictionary()
+
+
+def regressor_model(model: CompiledModel, *, every: bool = False) -> RegressorModel:
+    """The linear efforts of a model, made once."""
+    known = _MADE.setdefault(model.base, {})
+    if every not in known:
+        known[every] = RegressorModel(model.base, every=every)
+    return known[every]
+
+
+def regressor(
+    model: CompiledModel,
+    q: Any,
+    u: Any = None,
+    udot: Any = None,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    t: Any = 0.0,
+    memory: Any = None,
+    states: Any = None,
+) -> Regressor:
+    """The regressor at places of a motion; see ``Model.regressor``."""
+    made = regressor_model(model)
+    places = made.reader.read(model.base, q, u, udot, t, memory, states)
+    Y, rest = made.at(places, parameters)
+    shape = places.shape
+    return Regressor(
+        made.equations.system.name,
+        made.names,
+        made.parameters,
+        Y.reshape(*shape, *Y.shape[1:]),
+        rest.reshape(*shape, -1),
+    )

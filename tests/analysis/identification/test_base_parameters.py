@@ -1,0 +1,127 @@
+"""Base parameters and the regressor: their number, what they are made of, and the efforts that they give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import armillary as arm
+from armillary.algebra.calculus import evaluate_all
+from armillary.analysis.identification.base import grouping, random_regressor
+from armillary.analysis.identification.link_parameters import linear_efforts
+from examples import four_bar, stanford_arm
+from tests.free_bodies import thrown
+
+
+def test_two_links_in_a_plane_have_the_groups_of_the_textbook():
+    """Khalil and Dombre (2002), section 9.4: with one axis direction, m_B L joins A's first moment and m_B L²
+    its moment of inertia; a rotor on the first joint cannot be told from the link's own inertia.
+    """
+    s = arm.System("two links")
+    s.gravity(9.81, -s.ground.y)
+    A = s.body("A", joint=arm.Revolute("z"), com=("a", 0, 0))
+    B = s.body("B", A, arm.Revolute("z"), at=("L", 0, 0), com=("b", 0, 0))
+    s.armature(A.q1, "rotor_A")
+    s.armature(B.q1, "rotor_B")
+    base = s.derive().base_parameters()
+    assert {p.name: str(p) for p in base} == {
+        "A.hx": "A.mass*a + B.mass*L",
+        "A.Jzz": "A.I33 + A.mass*a^2 + B.mass*L^2 + rotor_A",
+        "B.hx": "B.mass*b",
+        "B.Jzz": "B.I33 + B.mass*b^2",
+        "B.u1.armature": "rotor_B",
+    }
+    assert base.without_effect == ("A.Jyy", "B.Jyy")
+    assert base["A.hx"].units == "kg*m" and np.isnan(base["A.hx"].value)
+    assert "A.mass*a + B.mass*L" in repr(base) and "<table>" in base._repr_html_()
+    with pytest.raises(arm.ArmillaryError, match=r"no 'A.hz'"):
+        base["A.hz"]
+
+
+def six_axes(upright: bool, puma: bool) -> arm.System:
+    s = arm.System("six axes")
+    s.gravity(9.81, -s.ground.z if upright else -s.ground.x)
+    twists = (0, -90, 0, -90, 90, -90) if puma else (0, 40, -70, 55, 100, -35)
+    last = None
+    rng = np.random.default_rng(1)
+    for i in range(len(twists)):
+        last = s.body(
+            f"link{i + 1}", last, arm.Revolute("z"), at=rng.uniform(0.1, 0.5, 3) if i else (0, 0, 0),
+            orient=None, com=[f"c{i}{k}" for k in "xyz"], inertia=[f"J{i}{k}" for k in range(6)],
+        )  # fmt: skip
+        angle = np.radians(twists[i + 1]) if i < 5 else 0.0
+        c, si = np.cos(angle), np.sin(angle)
+        if puma:
+            c, si = round(c), round(si)
+        last = s.body(f"frame{i + 1}", last, orient=((1, 0, 0), (0, c, -si), (0, si, c)), mass=0, inertia=0)
+    return s
+
+
+@pytest.mark.parametrize(
+    ("upright", "puma", "count"),
+    [(True, False, 36), (False, False, 38), (True, True, 36)],
+)
+def test_six_turning_joints_have_as_many_as_mayeda_counted(upright, puma, count):
+    """Mayeda, Yoshida and Osuka (1990): 7 n − 4 for n turning joints, two fewer where the first axis is
+    upright; 36 for the PUMA 560, whose second and third axes are parallel.
+    """
+    assert len(six_axes(upright, puma).derive(formalism="recursive").base_parameters()) == count
+
+
+@pytest.fixture(scope="module")
+def arm_model():
+    return stanford_arm.system().derive().compile()
+
+
+def test_the_regressor_gives_the_efforts(arm_model):
+    """Of the Stanford arm with its drives: e = Y π + e₀ against recursive Newton–Euler."""
+    rng = np.random.default_rng(0)
+    q, u, udot = rng.normal(size=(3, 5, 6))
+    y = arm_model.regressor(q, u, udot)
+    assert y.values.shape == (5, 6, 12) and y.rest.shape == (5, 6)
+    assert y.efforts() == pytest.approx(arm_model.inverse(q, u, udot).values, rel=1e-12)
+    assert y.condition < 1e4
+    single = arm_model.regressor(q[2], u[2], udot[2])
+    assert np.array_equal(single.values, y.values[2])
+    assert repr(single).startswith("Regressor of 'Stanford arm' at 1 place: 6 speeds, 12 base parameters")
+
+
+def test_fewer_base_parameters_cannot_give_the_efforts(arm_model):
+    """No column depends on the others, at places that the grouping has not seen."""
+    rng = np.random.default_rng(9)
+    q, u, udot = rng.normal(size=(3, 30, 6))
+    rows = arm_model.regressor(q, u, udot).values.reshape(-1, 12)
+    sizes = np.linalg.svd(rows / np.linalg.norm(rows, axis=0), compute_uv=False)
+    assert sizes[-1] > 1e-3
+
+
+def test_values_are_those_of_the_expressions(arm_model):
+    base = arm_model.equations.base_parameters()
+    found = base["A.Jyy"]
+    assert str(found) == "A2 + B2 + C2 + L1^2*MB"
+    assert found.value == pytest.approx(0.02 + 0.01 + 0.01 + 0.1**2 * 6.0, rel=1e-14)
+    known = {name: p.data.default for name, p in arm_model.equations.system.parameters.items()}
+    again = evaluate_all([p.expression for p in base], known)
+    assert base.values == pytest.approx(again, rel=1e-14)
+
+
+def test_a_free_body_shows_all_its_numbers():
+    """Ten of the body, and of a part on a hinge seven more (docs/theory/regrouping.md), four of which are not
+    zero in the description: the part has a plane of symmetry.
+    """
+    equations = thrown("body").derive()
+    assert len(equations.base_parameters()) == 14
+    every = linear_efforts(equations, every=True)
+    assert len(grouping(random_regressor(every)).independent) == 17
+
+
+def test_dependent_columns_join_the_first_of_them():
+    a, b = np.random.default_rng(0).normal(size=(2, 20))
+    found = grouping(np.column_stack([a, 2 * a, np.zeros(20), b, a - b]))
+    assert found.independent == (0, 3) and found.without_effect == (2,)
+    assert found.shares == pytest.approx(np.array([[2, 1], [0, -1]]))
+
+
+def test_closed_loops_are_refused_with_a_reason():
+    with pytest.raises(arm.ArmillaryError, match="do not close its loops"):
+        four_bar.system().derive().base_parameters()
