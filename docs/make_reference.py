@@ -93,6 +93,7 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (Sensitivity, "Made by `Study.sensitivity`.", ()),
     (armillary.Sensitivities, "Made by `Model.sensitivities`.", ()),
     (armillary.Sweep, "Made by `Model.sweep`.", ()),
+    (armillary.Solutions, "Made by `Model.solve`; all that `Sweep` has.", ()),
     (armillary.Fit, "Made by `fit`.", ()),
     (armillary.Efforts, "Made by `Model.inverse`.", ()),
     (armillary.Modes, "Made by `LinearModel.modes`; `UndampedModes` by `Model.undamped_modes`.", ()),

@@ -97,6 +97,9 @@ if TYPE_CHECKING:
     from armillary.analysis.inverse.efforts import Efforts
     from armillary.analysis.kinematics.result import Sweep, load_sweep
     from armillary.analysis.linear.linear_model import LinearModel, load_linear
+    from armillary.analysis.kinematics.result import Solutions, Sweep, load_sweep
+    from armillary.analysis.linear.files import load_linear
+    from armillary.analysis.linear.linear_model import LinearModel
     from armillary.analysis.modes.modes import Modes
     from armillary.analysis.operating.point import OperatingPoint
     from armillary.analysis.outcome import Fit
@@ -152,6 +155,7 @@ _LATER = {
     "Section": ("armillary.model.flexible.parts.section", "Section"),
     "Sensitivities": ("armillary.analysis.sensitivities", "Sensitivities"),
     "Signal": ("armillary.runtime.inputs.signal", "Signal"),
+    "Solutions": ("armillary.analysis.kinematics.result", "Solutions"),
     "Study": ("armillary.studies", "Study"),
     "Sweep": ("armillary.analysis.kinematics.result", "Sweep"),
     "Triangular": ("armillary.studies.sampling", "Triangular"),
@@ -222,6 +226,7 @@ __all__ = [
     "Signal",
     "SimulationError",
     "SmoothFriction",
+    "Solutions",
     "Spherical",
     "StickSlip",
     "Study",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from armillary.analysis.identification.regressor import Regressor
     from armillary.analysis.inverse.efforts import Efforts
-    from armillary.analysis.kinematics.result import Sweep
+    from armillary.analysis.kinematics.result import Solutions, Sweep
     from armillary.analysis.linear.linear_model import LinearModel
     from armillary.analysis.modes.undamped import UndampedModes
     from armillary.analysis.operating.point import OperatingPoint
@@ -258,6 +258,33 @@ class Model(ModelPieces, compiled.CompiledModel):
         from armillary.analysis.identification.regressor import regressor
 
         return regressor(self, q, u, udot, parameters, t=t, memory=memory, states=states)
+
+    def solve(
+        self,
+        outputs: Mapping[str, Any],
+        *,
+        limits: Mapping[str, Any] | None = None,
+        held: Sequence[str] | None = None,
+        start: Mapping[str, float] | Sequence[float] | None = None,
+        starts: int = 20,
+        shown: Sequence[str] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        time: float = 0.0,
+    ) -> Solutions:
+        """Inverse kinematics: positions at which ``outputs`` of positions, or coordinates, have given values.
+
+        Numbers give all different solutions that are found from so many ``starts``: the position of
+        ``start``, as for ``simulate``, and others around it. With more freedoms than outputs one solution is
+        given. Arrays of one length are a path, with a solution for each row that follows from the one before.
+        ``limits`` are pairs (low, high) of coordinates or outputs, ``held`` names coordinates that stay,
+        ``shown`` further outputs. An error names the outputs that cannot be reached and the nearest values.
+        """
+        from armillary.analysis.kinematics.solve import solve
+
+        return solve(
+            self, outputs, limits=limits, held=held, start=start, starts=starts, shown=shown,
+            parameters=parameters, time=time,
+        )  # fmt: skip
 
     def simulate_batch(
         self,

@@ -22,7 +22,7 @@ class Conditions:
 
     Its results are F, then the entries of A at ``places`` (row, direction), then those of N: place ``moved``
     of a position moves along direction ``along``. ``stiff`` marks rows that targets do not bend: 1 for gaps
-    of loops, 2 for others.
+    of loops, 2 for others; targets of equal units have one number there, 0, −1, …
     """
 
     function: int

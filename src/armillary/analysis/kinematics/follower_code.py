@@ -132,7 +132,10 @@ def _emit_evaluate(module: ir.Module) -> _Routine:
 
 
 def _emit_scale(module: ir.Module) -> _Routine:
-    """`scale()`: the weight of each row, one over its largest element; of gaps at least of 1e-4 of all."""
+    """`scale()`: the weight of each row, one over its largest element.
+
+    That of a gap counts for at least 1e-4 of the largest of all gaps; targets of one group have one weight.
+    """
     f = _routine(module, "scale", NOTHING)
     rows, directions, entries = f["rows"], f["directions"], f["entries"]
     weights, sizes, out = f.vector("weights"), f.vector("sizes"), f.vector("out")
@@ -148,6 +151,8 @@ def _emit_scale(module: ir.Module) -> _Routine:
         kind = f.index("stiff", i)
         with f.when(kind.equals(1)):
             most.set(f.most(most.get(), weights[i]))
+        with f.when(kind <= 0), f.each(rows) as j, f.when(f.index("stiff", j).equals(kind)):
+            weights[i] = f.most(weights[i], weights[j])
     with f.each(rows) as i:
         kind = f.index("stiff", i)
         least = f.choose(kind.equals(1), LEAST_ROW * most.get(), 0.0)
@@ -325,6 +330,8 @@ def _emit_follow(module: ir.Module, newton: _Routine, descend: _Routine) -> _Rou
                 solved.set(_call(f, newton, goal[0]))
                 with f.when(solved.get().equals(0)):
                     f.move(width, good, trial)
+            with f.when(solved.get().equals(0)):
+                f.put_index("sources", here, origin)
             report[0] = f.choose(solved.get().equals(1), 1.0, 0.0)
             f.move(width, trial, f.vector("positions", here * width))
             times[here] = goal[0]

@@ -121,19 +121,22 @@ class Mechanism:
             "shown": shown,
             "rates": [*tangents(shown, onward), *tangents([first[i] for i in self.twice], onward)],
             "sizes": k.sizes(),
+            "limited": [x.value for x in self.limited],
         }  # fmt: skip
         self.functions = ModelFunctions(k.equations, functions, inputs, search=False)
         self.state = len(self.functions.equations.program.state)
         self.unknown = self.state + len(self.targets)  # place of z in a position
         self.clock = self.unknown + len(self.z)
         self.places = tuple((i, j) for i, j, _ in entries)
+        units = list(dict.fromkeys(d.units for d in self.driven))
+        groups = tuple(-units.index(d.units) for d in self.driven)
         rest = len(values) + len(limits) - self.gaps - len(self.driven)
         self.conditions = Conditions(
             function=self.functions.address("closing"),
             width=self.state + len(inputs),
             first_target=self.state,
             targets=len(self.targets),
-            stiff=(1,) * self.gaps + (0,) * len(self.driven) + (2,) * rest,
+            stiff=(1,) * self.gaps + groups + (2,) * rest,
             directions=len(self.u),
             places=tuple((i, j) for i, j, _ in closing),
             moved=(*(i for i, *_ in k.motions), *(self.unknown + i for i, *_ in forces)),

@@ -126,12 +126,14 @@ class Sweep:
             lines += [f"and {summary(tuple(turning[4:]))} more"] if len(turning) > 4 else []
         return lines
 
+    def _shown(self) -> list[str]:
+        """Columns of a printed table."""
+        return list(self.names[:_COLUMNS])
+
     def _table(self) -> list[list[str]]:
-        names = [*self.driven, *(n for n in self.names if n not in self.driven)]
-        wanted = len(self.driven) + len(self.outputs)
-        names = names[: max(min(_COLUMNS, wanted), len(self.driven) + 1)]
+        names = self._shown()
         rows = np.unique(np.linspace(0, len(self) - 1, min(_LINES, len(self))).round().astype(int))
-        head = [[n for n in names], [label_units(self.units[n]) for n in names]]
+        head = [list(names), [label_units(self.units[n]) for n in names]]
         return head + [[f"{self[n][i]:.6g}" for n in names] for i in rows]
 
     def __repr__(self) -> str:
@@ -228,6 +230,29 @@ class Sweep:
             "info": {},
         }
         return Record(self.names[1:], self.values[:, 0], self.values[:, 1:], metadata, self.names[0])
+
+
+class Solutions(Sweep):
+    """Positions at which outputs have given values: a row for each solution or, along a path, for each value.
+
+    solutions["elbow.q1"]        the angles of all solutions, the one from the given start first
+    solutions.initial(0)         its coordinates, as initial= of simulate
+    len(solutions)
+    """
+
+    @property
+    def _one_target(self) -> bool:
+        return all(np.ptp(self[n]) == 0.0 for n in self.driven)
+
+    def _shown(self) -> list[str]:
+        rest = [n for n in self.names if n not in self.driven]
+        return (rest if self._one_target and rest else list(self.names))[:_COLUMNS]
+
+    def _heading(self) -> str:
+        if self._one_target:
+            values = [f"{n} = {self[n][0]:.6g} {label_units(self.units[n])}".rstrip() for n in self.driven]
+            return f"{counted(len(self), 'solution')} of '{self.system}' for {', '.join(values)}"
+        return super()._heading().replace("Sweep of", "Solutions of", 1)
 
 
 def load_sweep(path: str | os.PathLike[str]) -> Sweep:

@@ -67,7 +67,7 @@ def sweep(
     marks = limits_of_reach(path, followed, columns.targets, drive.times)
     marks += singular_positions(path)
     marks += turning_points(path, slopes, columns.derivatives) if drive.names else []
-    return columns.result(base, parameters, tuple(marks))
+    return columns.result(base, parameters, tuple(marks), Sweep)
 
 
 def _followed(

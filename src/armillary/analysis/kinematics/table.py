@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from armillary.analysis.kinematics.result import Sweep
 from armillary.program.sensitivities.directions import quotient
 from armillary.program.sensitivities.equations import derivative_name
 from armillary.runtime.models.compiled import CompiledModel
+
+Result = TypeVar("Result", bound=Sweep)
 
 
 class Columns:
@@ -98,7 +100,9 @@ class Columns:
         model: CompiledModel,
         parameters: Mapping[str, Any] | None,
         marks: tuple[Landmark, ...],
-    ) -> Sweep:
+        kind: type[Result],
+    ) -> Result:
+        """The finished value."""
         k, drive = self.mechanism.kinematics, self.drive
         coordinates = tuple(n for n in k.coordinates if n in self.columns)
         asked = [o.name for o in self.mechanism.outputs if o.name not in coordinates]
@@ -108,7 +112,7 @@ class Columns:
         last = [n for n in coordinates if n not in drive.axes]
         names = [n for n in self.columns if n not in last] + last
         values = model._table.values(parameters)
-        return Sweep(
+        return kind(
             k.system.name,
             drive.axes,
             tuple(asked),
