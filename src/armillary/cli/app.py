@@ -27,6 +27,7 @@ COMMANDS = {
     "view": ("view", "Show how a system moves: one HTML page with bodies, plots and a time line."),
     "diff": ("diff", "Compare two saved runs."),
     "inverse": ("analyses.inverse", "Efforts along a saved run of a model, or a measured motion."),
+    "sweep": ("analyses.sweep", "Move a mechanism along a path, without its dynamics."),
     "export": ("export", "Write a model as a program in another language, or as an FMU."),
     "bench": ("bench", "Time derivation, compilation, evaluations and steps of a model."),
     "verify": ("verify", "Run the published cases: expected next to found."),

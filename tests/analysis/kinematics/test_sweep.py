@@ -202,14 +202,19 @@ def test_different_lengths_are_refused() -> None:
 
 @pytest.mark.parametrize("suffix", [".csv", ".nc", ".parquet"])
 def test_files_give_the_sweep_back(tmp_path: Path, suffix: str) -> None:
-    swept = slider_crank().sweep({"slider.q1": np.linspace(1.0, 1.3, 7)}, ["stroke"])
-    swept.save(tmp_path / f"sweep{suffix}")
-    again = arm.load_sweep(tmp_path / f"sweep{suffix}")
-    assert again.names == swept.names and again.units == swept.units
-    assert np.array_equal(again.values, swept.values, equal_nan=True)
-    assert again.landmarks == swept.landmarks and again.held == swept.held
-    assert again.found.tolist() == swept.found.tolist()
-    assert repr(again) == repr(swept)
+    sweeps = (
+        slider_crank().sweep({"slider.q1": np.linspace(1.0, 1.3, 7)}, ["stroke"]),
+        arm_2r().sweep({"upper.q1": [0.1, 0.2]}),
+    )
+    for swept in sweeps:
+        swept.save(tmp_path / f"sweep{suffix}")
+        again = arm.load_sweep(tmp_path / f"sweep{suffix}")
+        assert again.names == swept.names and again.units == swept.units
+        assert np.array_equal(again.values, swept.values, equal_nan=True)
+        assert again.landmarks == swept.landmarks and again.held == swept.held
+        assert again.found.tolist() == swept.found.tolist()
+        assert repr(again) == repr(swept)
+    assert again.held == {"lower.q1": 0.6}
 
 
 def test_sweeps_print_and_plot(tmp_path: Path) -> None:

@@ -121,20 +121,28 @@ class Sweep:
         lines = [f"held: {', '.join(held)}"] if held else []
         shown = [m for m in self.landmarks if m.kind != "turning point"]
         lines += [str(m) for m in shown[:_LINES]]
-        if turning := [m for m in self.landmarks if m.kind == "turning point"]:
+        wanted = self.outputs or self.names
+        if turning := [m for m in self.landmarks if m.output in wanted]:
             lines += [str(m) for m in turning[:4]]
             lines += [f"and {summary(tuple(turning[4:]))} more"] if len(turning) > 4 else []
         return lines
 
     def _shown(self) -> list[str]:
-        """Columns of a printed table."""
-        return list(self.names[:_COLUMNS])
+        """Columns of a printed table: without coordinates where outputs were asked for."""
+        names = [n for n in self.names if n in self.driven or n not in self.coordinates]
+        return list(names if len(names) > len(self.driven) else self.names)[:_COLUMNS]
 
     def _table(self) -> list[list[str]]:
         names = self._shown()
         rows = np.unique(np.linspace(0, len(self) - 1, min(_LINES, len(self))).round().astype(int))
         head = [list(names), [label_units(self.units[n]) for n in names]]
-        return head + [[f"{self[n][i]:.6g}" for n in names] for i in rows]
+        return head + [[self._text(n, i) for n in names] for i in rows]
+
+    def _text(self, name: str, row: int) -> str:
+        """A number of a table; what is nothing but rounding in its column is 0."""
+        largest = np.max(np.abs(self[name]), initial=0.0, where=np.isfinite(self[name]))
+        value = self[name][row]
+        return "0" if abs(value) < 1e-13 * largest else f"{value:.6g}"
 
     def __repr__(self) -> str:
         rows = self._table()
@@ -221,7 +229,7 @@ class Sweep:
             "coordinates": list(self.coordinates),
             "shape": list(self.shape),
             "lost": np.flatnonzero(~self.found).tolist(),
-            "held": dict(self.held),
+            "held": [[n, v] for n, v in self.held.items()],
             "landmarks": [{**asdict(m), "at": dict(m.at)} for m in self.landmarks],
             "units": {n: u for n, u in self.units.items() if u},
             "descriptions": {n: d for n, d in self.descriptions.items() if d},
@@ -278,7 +286,7 @@ def load_sweep(path: str | os.PathLike[str]) -> Sweep:
         units={n: m["units"].get(n, "") for n in {*names, *m["units"]}},
         descriptions={n: m["descriptions"].get(n, "") for n in names},
         landmarks=tuple(marks),
-        held=m.get("held", {}),
+        held=dict(m["held"]),
         coordinates=tuple(m["coordinates"]),
         shape=tuple(m["shape"]),
         parameters=m["parameters"],

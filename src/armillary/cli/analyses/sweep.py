@@ -1,0 +1,127 @@
+"""`armillary sweep`: a mechanism moved along a path, without its dynamics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from armillary.cli import options, show
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from armillary.runtime.models.compiled import CompiledModel
+
+
+@options.command(
+    """
+    armillary sweep double_wishbone lower.q1="-10:10:81 deg" --outputs camber,toe -o sweep.csv --plot toe.png
+    armillary sweep slider_crank crank.q1="0:360:73 deg" --speed crank.q1=100
+    armillary sweep arm.toml a.q1=-1:1:21 b.q1=0,0.5,1 --grid --outputs x,y -o grid.nc
+    """
+)
+@options.model_argument
+@click.argument("driven", nargs=-1, required=True, metavar="NAME=FROM:TO:COUNT …")
+@click.option("--outputs", multiple=True, help="Outputs to compute, with commas between them; repeatable.")
+@click.option("--speed", "speeds", multiple=True, metavar="NAME=VALUE", help="Rate of what is driven.")
+@click.option(
+    "--acceleration", "accelerations", multiple=True, metavar="NAME=VALUE", help="Second rate of the same."
+)
+@click.option("--derivatives", is_flag=True, help="Derivatives of outputs by what is driven.")
+@click.option("--static", is_flag=True, help="Equilibrium of all loads at rest, with efforts.")
+@click.option("--grid", is_flag=True, help="All combinations of the values.")
+@click.option("--hold", "held", multiple=True, metavar="NAME", help="Coordinate that stays; repeatable.")
+@options.settings_option
+@options.formalism_option
+@click.option("-o", "--output", type=click.Path(), help="Results: .csv, .nc or .parquet.")
+@options.plot_option("the outputs")
+def sweep(
+    source: str,
+    driven: tuple[str, ...],
+    loading: dict[str, Any],
+    outputs: tuple[str, ...],
+    speeds: tuple[str, ...],
+    accelerations: tuple[str, ...],
+    derivatives: bool,
+    static: bool,
+    grid: bool,
+    held: tuple[str, ...],
+    assignments: tuple[str, ...],
+    formalism: str | None,
+    output: str | None,
+    plot: str | None,
+    json_wanted: bool,
+) -> int:
+    """Positions of a mechanism along a path of driven coordinates or outputs, without its dynamics.
+
+    Values are FROM:TO:COUNT, or a list with commas, with units behind them where they are not those of the
+    coordinate: lower.q1="-10:10:81 deg". Limits of reach, singular positions and turning points are listed.
+    """
+    simulation = options.simulation(source, loading, {"run.formalism": formalism}, assignments)
+    model, given = simulation.model, simulation.given()
+    found = model.sweep(
+        {name: _values(model, name, text) for name, text in map(_pair, driven)},
+        [name for listed in outputs for name in listed.split(",")] or None,
+        speeds=_numbers(speeds), accelerations=_numbers(accelerations), derivatives=derivatives,
+        static=static, grid=grid, held=held or None, start=given.get("initial"),
+        parameters=given.get("parameters"),
+    )  # fmt: skip
+    written = []
+    if output is not None:
+        found.save(output)
+        written.append(output)
+    if plot is not None:
+        found.plot(path=plot)
+        written.append(plot)
+    data = {
+        "command": "sweep",
+        "system": found.system,
+        "rows": len(found),
+        "reached": int(found.found.sum()),
+        "names": list(found.names),
+        "units": dict(found.units),
+        "held": dict(found.held),
+        "landmarks": [
+            {"kind": m.kind, "row": m.row, "at": dict(m.at), "text": str(m)} for m in found.landmarks
+        ],
+        "files": written,
+    }
+    show.emit(json_wanted, data, "\n".join([repr(found), *(f"wrote {path}" for path in written)]))
+    return 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name.strip() or not value.strip():
+        raise click.UsageError(f"'{text}' is not of the form NAME=FROM:TO:COUNT, or NAME=1,2,3")
+    return name.strip(), value.strip()
+
+
+def _values(model: CompiledModel, name: str, text: str) -> np.ndarray:
+    """FROM:TO:COUNT, or numbers with commas between them, in the units of the column."""
+    import numpy as np
+
+    from armillary.results.units import conversion
+
+    numbers, _, units = text.partition(" ")
+    try:
+        if numbers.count(":") == 2:
+            first, last, count = numbers.split(":")
+            values = np.linspace(float(first), float(last), int(count))
+        else:
+            values = np.array([float(x) for x in numbers.split(",")])
+    except ValueError:
+        raise click.UsageError(f"{name}: '{text}' is neither FROM:TO:COUNT nor numbers with commas") from None
+    known = {c.name: c.units for c in model.equations.targets.columns}
+    return values * (conversion(name, units.strip(), known.get(name, "")) if units.strip() else 1.0)
+
+
+def _numbers(assignments: tuple[str, ...]) -> dict[str, float] | None:
+    found = {}
+    for name, value in map(_pair, assignments):
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise click.UsageError(f"{name}: '{value}' is not a number") from None
+    return found or None
