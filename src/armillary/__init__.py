@@ -95,11 +95,8 @@ if TYPE_CHECKING:
     from armillary.analysis.identification.base import BaseParameters
     from armillary.analysis.identification.regressor import Regressor
     from armillary.analysis.inverse.efforts import Efforts
-    from armillary.analysis.kinematics.result import Sweep, load_sweep
-    from armillary.analysis.linear.linear_model import LinearModel, load_linear
     from armillary.analysis.kinematics.result import Solutions, Sweep, load_sweep
-    from armillary.analysis.linear.files import load_linear
-    from armillary.analysis.linear.linear_model import LinearModel
+    from armillary.analysis.linear.linear_model import LinearModel, load_linear
     from armillary.analysis.modes.modes import Modes
     from armillary.analysis.operating.point import OperatingPoint
     from armillary.analysis.outcome import Fit
