@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 # What a writer takes of a run file's values; all others write the model's own.
 _TAKEN = {"fmu": ("parameters", "initial")}
 _TIMES = {"fmu": ("duration", "step")}
-_WORDS = {"parameters": "parameters", "initial": "initial values", "memory": "inputs"}
+_WORDS = {
+    "parameters": "parameters", "initial": "initial values", "memory": "inputs", "inputs": "data over time",
+}  # fmt: skip
 
 
 def _languages() -> Iterable[str]:

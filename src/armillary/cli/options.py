@@ -253,6 +253,13 @@ def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)  # fmt: skip
 
 
+def input_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--input", "signals", multiple=True, metavar="NAME=FILE",
+        help="Data over time for an input: road=road.csv; may be repeated.",
+    )(function)  # fmt: skip
+
+
 def simulation(
     source: str, loading: Mapping[str, Any], settings: Mapping[str, Any], assignments: tuple[str, ...] = ()
 ) -> Simulation:

@@ -27,11 +27,13 @@ _PATIENCE = 1.0  # seconds before a bar appears, derivation and compilation amon
     armillary run step.toml
     armillary run step.toml --set SPEED="60 mile/hour" --set run.step=1e-3 -o fast.nc
     armillary run car --duration 2 --step 0.025 --method midpoint --plot car.png
+    armillary run quarter_car.toml --duration 10 --input road=road.csv
     """
 )
 @options.model_argument
 @options.run_options
 @options.settings_option
+@options.input_option
 @click.option("--select", multiple=True, help="Output to keep, by name or pattern; may be repeated.")
 @options.results_option
 @click.option("--echo/--no-echo", default=True, show_default=True, help="Write the echo file.")
@@ -43,6 +45,7 @@ def run(
     loading: dict[str, Any],
     settings: dict[str, Any],
     assignments: tuple[str, ...],
+    signals: tuple[str, ...],
     select: tuple[str, ...],
     output: str | None,
     echo: bool,
@@ -59,7 +62,8 @@ def run(
     settings |= {"output.file": output, "output.select": list(select)}
     if quiet:
         warnings.simplefilter("ignore")  # until the command ends
-    simulation = options.simulation(source, loading, settings, assignments)
+    given = tuple(f"inputs.{signal}" for signal in signals)
+    simulation = options.simulation(source, loading, settings, (*assignments, *given))
     simulation.run_settings()
     if save:
         simulation.check_places()

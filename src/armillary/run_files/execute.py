@@ -152,12 +152,17 @@ class Simulation:
         return RunSettings.from_file(given)
 
     def given(self) -> dict[str, dict[str, Any]]:
-        """The values that are not the model's own: parameters, initial values, and memories with inputs."""
+        """The values that are not the model's own: parameters, initial values, memories with constant inputs,
+        and inputs over time.
+        """
         values = self.values
         parameters = {name: v.number for name, v in values.parameters.items() if v.given}
         initial = {name: v.number for name, v in values.initial.items() if v.given}
         memory = {name: v.number for name, v in {**values.inputs, **values.memory}.items() if v.given}
-        tables = {"parameters": parameters, "initial": initial, "memory": memory}
+        inputs = {name: found.signal for name, found in values.signals.items()}
+        tables: dict[str, dict[str, Any]] = {
+            "parameters": parameters, "initial": initial, "memory": memory, "inputs": inputs,
+        }  # fmt: skip
         return {name: table for name, table in tables.items() if table}
 
     def save(self, made: Run, *, echo: bool = True) -> list[Path]:

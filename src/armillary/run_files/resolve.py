@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from armillary.algebra.expression import Expr
@@ -20,6 +21,8 @@ from armillary.model.records import Memory
 from armillary.model.unit_system import state_factor
 from armillary.model.values import BadValueError, read_number
 from armillary.run_files.run_file import RunFile, RunFileError, SourcedValue, suggestion
+from armillary.run_files.signals import FileSignal, file_signal, gathered, is_signal
+from armillary.runtime.inputs.reading import factor
 from armillary.settings import RUN_TABLE
 from armillary.stages import System
 
@@ -51,6 +54,7 @@ class RunValues:
     memory: dict[str, RunValue]
     settings: dict[str, SourcedValue]  # numbers in seconds where they are times
     select: tuple[tuple[str, str], ...]  # names or patterns of outputs, with their sources
+    signals: dict[str, FileSignal]  # inputs over time
 
 
 def resolve(file: RunFile, system: System) -> RunValues:
@@ -58,13 +62,16 @@ def resolve(file: RunFile, system: System) -> RunValues:
     resolver = _Resolver(system)
     parameters = resolver.parameters(file.parameters)
     initial = resolver.initial(file.initial)
-    inputs = resolver.memories(file.inputs, "input")
+    given = gathered(file.inputs)
+    signals = resolver.signals({n: e for n, e in given.items() if is_signal(e.value)}, file.folder)
+    inputs = resolver.memories({n: e for n, e in given.items() if not is_signal(e.value)}, "input")
+    inputs = {name: value for name, value in inputs.items() if name not in signals}
     memory = resolver.memories(file.memory, "memory")
     settings = resolver.settings(file.settings)
     select = resolver.selection(file.output)
     if file.problems or resolver.problems:
         raise RunFileError([*file.problems, *resolver.problems])
-    return RunValues(parameters, initial, inputs, memory, settings, select)
+    return RunValues(parameters, initial, inputs, memory, settings, select, signals)
 
 
 def matching_outputs(names: Iterable[str], select: tuple[tuple[str, str], ...]) -> list[str]:
@@ -173,6 +180,23 @@ class _Resolver:
             number = self._number(entry, f"{kind} '{name}'", known.units, found[name].symbol)
             values[name] = known._replace(number=number, source=entry.source)
         return values
+
+    def signals(self, given: Mapping[str, SourcedValue], folder: Path) -> dict[str, FileSignal]:
+        """Inputs over time."""
+        known = [name for name, m in self.system.memories.items() if m.input]
+        found = {}
+        for name, entry in given.items():
+            if name not in known:
+                hint = nearest(name, known) or (f"; there are {', '.join(known)}" if known else "")
+                self.problems.append(f"{entry.source}: there is no input '{name}'{hint}")
+                continue
+            try:
+                made = file_signal(name, entry, folder)
+                factor(self.system, self.system.memories[name], made.signal)
+                found[name] = made
+            except ArmillaryError as error:
+                self.problems.append(f"{entry.source}: input '{name}': {error}")
+        return found
 
     def _number(self, entry: SourcedValue, what: str, units: str, node: Expr) -> float | None:
         try:

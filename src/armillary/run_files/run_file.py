@@ -10,7 +10,8 @@
     "RB.q1" = "1 deg"
 
     [inputs]                        # signals from outside;  [memory]: other memories at the start
-    steer = 0.02
+    steer = 0.02                    # or data over time: see signals.py
+    road = "road.csv"
 
     [user]                          # data for a function of the user's: see arm.run(…, on_input=…)
     tyre = "soft"
@@ -107,7 +108,7 @@ class RunFile:
             found = content.get(table, {})
             known = _KNOWN.get(table, found)
             sound = {k: v for k, v in found.items() if k in known} if isinstance(found, dict) else {}
-            values = by_dotted_name(sound, lambda name: table not in _KNOWN)
+            values = by_dotted_name(sound, lambda name: table not in _KNOWN and table != "inputs")
             return {
                 name: SourcedValue(value, where(document, table, *keys))
                 for name, (keys, value) in values.items()

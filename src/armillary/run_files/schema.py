@@ -5,7 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.files.model.schema import SCHEMA_VERSION
-from armillary.model.kinds import QUANTITY, WORDS, Described, Either, Form, Kind, ListOf, Table, TableOf
+from armillary.model.kinds import (
+    COUNT,
+    NUMBER,
+    PATH,
+    QUANTITY,
+    UNITS,
+    WORDS,
+    Described,
+    Either,
+    Form,
+    Kind,
+    ListOf,
+    Table,
+    TableOf,
+    choice,
+)
+from armillary.model.signals.memory import INTERPOLATIONS
 from armillary.settings import RUN_TABLE
 
 
@@ -23,6 +39,16 @@ _OUTPUT = Form(
         ),
     },
 )
+_COLUMN = Either((WORDS, COUNT))
+_DATA: dict[str, Kind] = {"units": UNITS, "interpolation": choice(*INTERPOLATIONS)}
+_INPUT = Either(
+    (
+        QUANTITY,
+        Form("columns of a file", {"file": PATH, "time": _COLUMN, "column": _COLUMN, **_DATA}, ("file",)),
+        Form("points", {"t": ListOf(NUMBER), "y": ListOf(NUMBER), **_DATA}, ("t", "y")),
+        Table(),
+    )
+)
 RUN_FILE = Form(
     "a run file",
     {
@@ -30,7 +56,7 @@ RUN_FILE = Form(
         "title": WORDS,
         "parameters": _values("numbers in the parameters' own units, or text with others"),
         "initial": _values("coordinates and speeds at the start"),
-        "inputs": _values("signals from outside"),
+        "inputs": Described(TableOf(_INPUT), "signals from outside: constants, or data over time"),
         "memory": _values("memories at the start"),
         "user": Described(Table(), "data for the user's own function on_input"),
         "run": Form("the settings of the run", {key: s.described for key, s in RUN_TABLE.items()}),
