@@ -26,6 +26,8 @@ COMMANDS = {
     "plot": ("plot", "Draw outputs of one or more saved runs."),
     "view": ("view", "Show how a system moves: one HTML page with bodies, plots and a time line."),
     "diff": ("diff", "Compare two saved runs."),
+    "linearize": ("analyses.linearize", "A, B, C and D of a model at an operating point, and its poles."),
+    "bode": ("analyses.bode", "Frequency response of a model at an operating point, as a table or picture."),
     "inverse": ("analyses.inverse", "Efforts along a saved run of a model, or a measured motion."),
     "sweep": ("analyses.sweep", "Move a mechanism along a path, without its dynamics."),
     "export": ("export", "Write a model as a program in another language, or as an FMU."),

@@ -192,6 +192,7 @@ def test_reduction_keeps_unstable_modes() -> None:
     assert lin.reduce(1).poles()[0].real > 0
 
 
+@pytest.mark.filterwarnings("ignore:Badly conditioned")  # of its polynomials, which have leading zeros
 def test_scipy_gives_the_same_response() -> None:
     import scipy.signal
 
@@ -228,8 +229,12 @@ def test_files_hold_all_of_a_linear_model(tmp_path: Path) -> None:
         assert {n: np.asarray(v).tolist() for n, v in again.parameters.items()} == {
             n: np.asarray(v).tolist() for n, v in one.parameters.items()
         }
-    with pytest.raises(ArmillaryError, match=r"saved as a \.json file"):
+    with pytest.raises(ArmillaryError, match=r"saved as a \.json file, or as a report"):
         lin.save(tmp_path / "lin.mat")
+    lin.save(tmp_path / "report.html")
+    assert "<table>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    lin.save(tmp_path / "report.txt")
+    assert (tmp_path / "report.txt").read_text(encoding="utf-8") == lin.report() + "\n"
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(ArmillaryError, match="is not a linear model"):
         arm.load_linear(tmp_path / "bad.json")

@@ -1,4 +1,4 @@
-"""Linear models as JSON files."""
+"""Linear models as JSON files, and reports of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armillary.algebra.arguments import file_path
+from armillary.analysis.linear.report import html_report, text_report
 from armillary.atomic import reason, replacing
 from armillary.errors import ArmillaryError
 from armillary.program.linearization.form import Variable
@@ -23,10 +24,18 @@ _GROUPS = ("states", "inputs", "outputs")
 
 
 def save_linear(lin: LinearModel, path: str | os.PathLike[str]) -> None:
-    """A file that `load_linear` reads back exactly."""
+    """A file that `load_linear` reads back exactly, or a report."""
     target = file_path(path, "path")
-    if target.suffix.lower() != ".json":
-        raise ArmillaryError(f"a linear model is saved as a .json file, not '{target.name}'")
+    suffix = target.suffix.lower()
+    if suffix in (".txt", ".html"):
+        text = text_report(lin) if suffix == ".txt" else html_report(lin)
+        with replacing(target) as temporary:
+            temporary.write_text(text + "\n", encoding="utf-8")
+        return
+    if suffix != ".json":
+        raise ArmillaryError(
+            f"a linear model is saved as a .json file, or as a report .txt or .html, not as '{target.name}'"
+        )
     content: dict[str, Any] = {"armillary_linear_model": _FORMAT, "system": lin.system, "note": lin.note}
     content |= {name: np.asarray(getattr(lin, name)).tolist() for name in _ARRAYS}
     content["shapes"] = {name: list(np.shape(getattr(lin, name))) for name in _ARRAYS}

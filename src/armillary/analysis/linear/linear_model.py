@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from armillary.analysis.modes.modes import Modes
     from armillary.results import Run
 
-_SHOWN = 12  # states up to which a matrix is printed whole
+SHOWN = 12  # states up to which a matrix is printed whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -274,12 +274,18 @@ class LinearModel:
         return to_control(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """A .json file that `load_linear` reads back exactly."""
+        """A .json file that `load_linear` reads back exactly; or a report, .txt or .html."""
         from armillary.analysis.linear.files import save_linear
 
         save_linear(self, path)
 
     # ------------------------------------------------------------ shown
+
+    def report(self) -> str:
+        """The operating point, the matrices and the poles, as text."""
+        from armillary.analysis.linear.report import text_report
+
+        return text_report(self)
 
     def __repr__(self) -> str:
         sizes = (
@@ -292,25 +298,25 @@ class LinearModel:
         return f"LinearModel({self.system!r}: {', '.join(sizes)}{at}{note})"
 
     def __str__(self) -> str:
-        if self.many or len(self.states) > _SHOWN:
+        if self.many or len(self.states) > SHOWN:
             return repr(self)
         lines = [repr(self)]
-        for title, header, rows in self._tables():
+        for title, header, rows in self.tables():
             lines += ["", title]
             lines += [f"  {line}" for line in aligned([header, *rows], "<" + ">" * (len(header) - 1))]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         head = f"<p>{html_text(repr(self))}</p>"
-        if self.many or len(self.states) > _SHOWN:
+        if self.many or len(self.states) > SHOWN:
             return head
         parts = [
             html_table(header, rows, "<" + ">" * (len(header) - 1), caption=title)
-            for title, header, rows in self._tables()
+            for title, header, rows in self.tables()
         ]
         return head + "".join(parts)
 
-    def _tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
+    def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
         """Rates of the states and outputs, a row each, over states and inputs."""
         columns = [*self.variables[0], *self.variables[1]]
         found = []

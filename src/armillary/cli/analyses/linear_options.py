@@ -1,0 +1,60 @@
+"""Options that commands on linear models share: the operating point, inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from armillary.cli import options
+
+if TYPE_CHECKING:
+    from armillary.analysis.linear.linear_model import LinearModel
+
+
+def linear_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A model with its operating point, inputs and outputs; the command gets the linear model as ``lin``."""
+
+    @options.model_argument
+    @click.option(
+        "--at",
+        "point",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Operating point: coordinates, speeds, states, inputs, parameters, and the time t; repeatable.",
+    )
+    @click.option(
+        "--inputs", multiple=True, metavar="NAME,…", help="Parameters, inputs or memories; repeatable."
+    )
+    @click.option("--outputs", multiple=True, metavar="NAME,…", help="Outputs; repeatable.")
+    @options.settings_option
+    @options.formalism_option
+    @wraps(function)
+    def with_linear_model(
+        *args: Any,
+        source: str,
+        loading: dict[str, Any],
+        point: tuple[str, ...],
+        inputs: tuple[str, ...],
+        outputs: tuple[str, ...],
+        assignments: tuple[str, ...],
+        formalism: str | None,
+        **others: Any,
+    ) -> Any:
+        from armillary.run_files.run_file import parse_setting
+
+        simulation = options.simulation(source, loading, {"run.formalism": formalism}, assignments)
+        given = simulation.given()
+        at = {**given.get("initial", {}), **given.get("memory", {}), **dict(map(parse_setting, point))}
+        lin: LinearModel = simulation.model.linearize(
+            at, inputs=_names(inputs), outputs=_names(outputs), parameters=given.get("parameters")
+        )
+        return function(*args, lin=lin, **others)
+
+    return with_linear_model  # fmt: skip
+
+
+def _names(given: tuple[str, ...]) -> list[str]:
+    return [name.strip() for text in given for name in text.split(",") if name.strip()]
