@@ -40,6 +40,7 @@ GROUPS = {
     "armillary.model.quantities.jacobian": "Motion of points and bodies",
     "armillary.model.loads.laws": "Contact and friction",
     "armillary.model.flexible": "Flexible parts",
+    "armillary.model.shapes": "Shapes",
     "armillary.model.space": "Spacecraft",
     "armillary.model.space.panels": "Spacecraft",
     "armillary.algebra.vectors.vectors": "Vectors",

@@ -124,6 +124,17 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "derivatives parameters": lambda a, v: a.model.derivatives(0.0, [0.0, 0.0], v),
     "accelerations": lambda a, v: a.model.accelerations(0.0, v, v),
     "sensitivities": lambda a, v: a.model.with_sensitivities(v),
+    "shape": lambda a, v: described().shape("case", body="b", shape=v),
+    "shape at": lambda a, v: described().shape("case", body="b", shape=arm.Sphere(1), at=v),
+    "shape colour": lambda a, v: described().shape("case", body="b", shape=arm.Sphere(1), colour=v),
+    "body shape": lambda a, v: described().bodies["b"].shape(v),
+    "Box": lambda a, v: described().bodies["b"].shape(arm.Box(v, 1, 1)),
+    "Ellipsoid": lambda a, v: described().bodies["b"].shape(arm.Ellipsoid(v, 1, 1)),
+    "Sphere": lambda a, v: described().bodies["b"].shape(arm.Sphere(v)),
+    "Cylinder": lambda a, v: described().bodies["b"].shape(arm.Cylinder(v, 1)),
+    "Capsule": lambda a, v: described().bodies["b"].shape(arm.Capsule(v, 1)),
+    "Cone": lambda a, v: described().bodies["b"].shape(arm.Cone(v, 1)),
+    "Wheel": lambda a, v: described().bodies["b"].shape(arm.Wheel(v, 1)),
     "derive": lambda a, v: described().derive(v),
     "compile": lambda a, v: a.equations.compile(v),
     "show": lambda a, v: a.equations.show(v),
@@ -367,7 +378,8 @@ RIGHT = {
     "None, text, a fraction, minus one": "rate of a state",
     "text, a fraction": (
         "armature; stiffness of a stop; capacity of a brake; attractor; inertia of a wheel; "
-        "solar_pressure; SmoothFriction; StickSlip; lag; second_order_lag; rate_limit; delay"
+        "solar_pressure; SmoothFriction; StickSlip; lag; second_order_lag; rate_limit; delay; "
+        "Box; Ellipsoid; Sphere; Cylinder; Capsule; Cone; Wheel"
     ),
     "a function": "function; sampled",
     "a list, a fraction, minus one": "feedback; matrix of a linear model",

@@ -83,6 +83,7 @@ from armillary.model.quantities.public import (
     time_derivative,
     velocity,
 )
+from armillary.model.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, Sphere, Wheel
 from armillary.model.space.attitude import attitude
 from armillary.model.space.orbit import Orbit
 from armillary.model.space.wheels import Gyro
@@ -177,13 +178,18 @@ __all__ = [
     "Batch",
     "Beam",
     "Body",
+    "Box",
+    "Capsule",
     "Choice",
+    "Cone",
     "Correlated",
     "Crossing",
+    "Cylinder",
     "Cylindrical",
     "Design",
     "Dyadic",
     "Efforts",
+    "Ellipsoid",
     "Experiment",
     "Expr",
     "ExpressionError",
@@ -224,6 +230,7 @@ __all__ = [
     "SimulationError",
     "SmoothFriction",
     "Solutions",
+    "Sphere",
     "Spherical",
     "StickSlip",
     "Study",
@@ -235,6 +242,7 @@ __all__ = [
     "Uniform",
     "UnitsError",
     "Vector",
+    "Wheel",
     "abs",
     "acceleration",
     "acos",

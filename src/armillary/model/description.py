@@ -23,6 +23,7 @@ from armillary.model.reading import expressions, names, references
 from armillary.model.recording.identity import Identity, register_ground
 from armillary.model.recording.recorder import Call, Recorder
 from armillary.model.records import Constraint, Event, Gravity, Load, Memory, Output, Prescription, State
+from armillary.model.shapes import shape as body_shape
 from armillary.model.unit_system import unit_system
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Description:
         self.flexibles: dict[str, attachment.Flexible] = {}
         self.loads: dict[str, Load] = {}
         self.outputs: dict[str, Output] = {}
+        self.shapes: dict[str, body_shape.Shape] = {}
         self.memories: dict[str, Memory] = {}
         self.states: dict[str, State] = {}
         self.events: dict[str, Event] = {}
@@ -112,6 +114,7 @@ class Description:
     _make_flexible = attachment.make_flexible
     _node = attachment.node_body
     _deflection = attachment.deflection
+    shape = body_shape.shape
 
 
 SystemType = TypeVar(

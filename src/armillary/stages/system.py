@@ -11,6 +11,7 @@ from armillary.model.constraints import equations, given_motion, loops
 from armillary.model.control import feedback, lags, linear, pid
 from armillary.model.loads import armature, contact, forces
 from armillary.model.quantities import energy, mass_properties, reactions
+from armillary.model.shapes import shape
 from armillary.model.signals import events, memory, outputs, states
 from armillary.model.space import attitude, attraction, initial_motion, propulsion, sunlight, wheels
 
@@ -57,6 +58,10 @@ class System(description.Description):
     brake = contact.brake
     contact = contact.contact
     fmu = element.fmu
+
+    # ------------------------------------------------------------ pictures
+
+    shape = shape.shape
 
     # ------------------------------------------------------------ constraints and given motion
 

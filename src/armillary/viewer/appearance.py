@@ -1,4 +1,4 @@
-"""What is drawn for a body that nobody gave a shape: its links, its mass, and its joint by its kind."""
+"""What is drawn for a body: its shapes or, without any, its links, its mass, and its joint by its kind."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from armillary.algebra.walk import symbols
 from armillary.model.body import Body
 from armillary.model.description import Description
 from armillary.model.joints import Slide, Tumble, Turn
+from armillary.model.shapes import Capsule, Cone, Cylinder, Sphere, Wheel
+from armillary.model.shapes.shape import Shape
 from armillary.runtime.models.compiled import CompiledModel
 
 # Okabe & Ito's colours, told apart with every kind of colour vision; given by a body's place in the system.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#B8A100")
+_SIZES = {solid.kind: solid.names for solid in (Sphere, Cylinder, Capsule, Cone, Wheel)}
 _NONE = 1e-9  # of the size of a system: a length that is not drawn
 _EQUAL = 1e-3  # of the largest moment of inertia: a difference that does not count
 _GLASS = 0.55  # opacity of a solid around the links of its body
@@ -76,11 +79,36 @@ class Appearance:
         """The middle one of the lengths of a system."""
         lengths = [float(np.linalg.norm(p)) for places in self._places.values() for p in places]
         lengths += [_extent(solid) for solid in self._solids.values() if solid is not None]
+        lengths += [float(max(self.numbers(shape.sizes))) for shape in self._system.shapes.values()]
         known = sorted(x for x in lengths if np.isfinite(x) and x > 0)
         return known[len(known) // 2] if known else 1.0
 
     def parts(self, body: Body) -> list[dict[str, Any]]:
-        """The parts of a body, each with its kind, sizes and place in the body's axes."""
+        """The parts of a body, each with its kind, sizes and place in the body's axes: the shapes that it was
+        given or, without any, what follows from its description.
+        """
+        given = [shape for shape in self._system.shapes.values() if shape.body.name == body.name]
+        return [self._shape(shape) for shape in given] if given else self._described(body)
+
+    def _shape(self, shape: Shape) -> dict[str, Any]:
+        sizes = [max(float(x), 0.0) for x in self.numbers(shape.sizes)]
+        part: dict[str, Any] = {"kind": shape.kind, "at": self.numbers(shape.at).tolist()}
+        if shape.kind == "box":
+            part["size"] = sizes
+        elif shape.kind == "ellipsoid":
+            part["radii"] = sizes
+        else:
+            part |= dict(zip(_SIZES[shape.kind], sizes, strict=True))
+        if shape.axis is not None:
+            part["axis"] = self.numbers(shape.axis).tolist()
+        if shape.orient is not None:
+            part["axes"] = self.numbers([x for row in shape.orient for x in row]).tolist()
+        if shape.colour:
+            part["colour"] = shape.colour
+        return part | ({"opacity": shape.opacity} if shape.opacity < 1 else {})
+
+    def _described(self, body: Body) -> list[dict[str, Any]]:
+        """Links, the solid of equal inertia, and the joint by its kind."""
         size, found = self.size, []
         thin = 0.02 * size
         for place in self._places[body.name]:

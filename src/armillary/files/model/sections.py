@@ -65,7 +65,7 @@ SURFACE = Form("a table", {**TABLE, "z": ARRAY, "z_units": UNITS}, ("x", "y", "z
 # Sections of named entries, in the order in which they are read. One entry, one verb.
 SECTIONS = (
     "inputs", "memory", "states", "bodies", "attractors", "fmus", "blocks", "loads",
-    "constraints", "events", "outputs", "start_mass_centre", "start_orbit",
+    "constraints", "events", "outputs", "shapes", "start_mass_centre", "start_orbit",
 )  # fmt: skip
 
 PARAMETER = Form("a parameter", {"value": QUANTITY, **LABELLED})
@@ -103,7 +103,7 @@ LAYOUT = (
     "memory", "states",
     "tables", "functions", "expressions", "bodies", "gravity", "attractors", "fmus", "blocks", "loads",
     "constraints", "prescribe", "armature",
-    "events", "outputs", "start", "start_mass_centre", "start_orbit",
+    "events", "outputs", "shapes", "start", "start_mass_centre", "start_orbit",
 )  # fmt: skip
 
 

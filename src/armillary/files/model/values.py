@@ -89,7 +89,10 @@ class Values:
         defaults = form.defaults()
         main = form.argument if form.argument is not None else form.key
         table: dict[str, Any] = {}
-        if main == "":
+        if form.spread:
+            listed = [given.pop(name) for name in [*given] if name not in form.fields]
+            table[form.key] = self.value(listed if len(listed) > 1 else listed[0])
+        elif main == "":
             table[form.key] = True
         elif main in given or main in defaults:
             table[form.key] = self.value(given.get(main, defaults.get(main)))

@@ -1,0 +1,109 @@
+"""Solids that a body can show: each has sizes, numbers or expressions of parameters, about its own centre.
+
+In text models a solid is a table with one key, its sizes in order:
+
+    shape = { box = [0.4, 0.2, 0.1] }          shape = { wheel = ["R", 0.1], axis = "y" }
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from armillary.algebra.call_record import records_arguments
+from armillary.model.kinds import AXIS, EXPRESSION, Kind, ListOf, ObjectForm, OneOf
+
+
+class Solid:
+    """A solid: its kind, the names of its sizes, and what they are."""
+
+    kind: ClassVar[str] = ""
+    names: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, *sizes: Any, axis: Any = None) -> None:
+        self.sizes = sizes
+        self.axis = axis  # of solids that are round about one, in the axes of the shape
+
+    def __repr__(self) -> str:
+        about = "" if self.axis is None else f", axis={self.axis!r}"
+        return f"{type(self).__name__}({', '.join(map(repr, self.sizes))}{about})"
+
+
+@records_arguments
+class Box(Solid):
+    """A box with these edges."""
+
+    kind, names = "box", ("x", "y", "z")
+
+    def __init__(self, x: Any, y: Any, z: Any) -> None:
+        super().__init__(x, y, z)
+
+
+@records_arguments
+class Ellipsoid(Solid):
+    """An ellipsoid with these half axes."""
+
+    kind, names = "ellipsoid", ("x", "y", "z")
+
+    def __init__(self, x: Any, y: Any, z: Any) -> None:
+        super().__init__(x, y, z)
+
+
+@records_arguments
+class Sphere(Solid):
+    """A ball."""
+
+    kind, names = "sphere", ("radius",)
+
+    def __init__(self, radius: Any) -> None:
+        super().__init__(radius)
+
+
+@records_arguments
+class Cylinder(Solid):
+    """A cylinder along ``axis``."""
+
+    kind, names = "cylinder", ("radius", "length")
+
+    def __init__(self, radius: Any, length: Any, axis: Any = "z") -> None:
+        super().__init__(radius, length, axis=axis)
+
+
+@records_arguments
+class Capsule(Solid):
+    """A cylinder along ``axis`` with half a ball on each end; ``length`` is that of the cylinder alone."""
+
+    kind, names = "capsule", ("radius", "length")
+
+    def __init__(self, radius: Any, length: Any, axis: Any = "z") -> None:
+        super().__init__(radius, length, axis=axis)
+
+
+@records_arguments
+class Cone(Solid):
+    """A cone with its tip along ``axis``, centred at half its length."""
+
+    kind, names = "cone", ("radius", "length")
+
+    def __init__(self, radius: Any, length: Any, axis: Any = "z") -> None:
+        super().__init__(radius, length, axis=axis)
+
+
+@records_arguments
+class Wheel(Solid):
+    """A wheel with tyre, spokes and hub, which turns about ``axis``."""
+
+    kind, names = "wheel", ("radius", "width")
+
+    def __init__(self, radius: Any, width: Any, axis: Any = "y") -> None:
+        super().__init__(radius, width, axis=axis)
+
+
+def _form(made: type[Solid]) -> ObjectForm:
+    count = len(made.names)
+    sizes: Kind = EXPRESSION if count == 1 else ListOf(EXPRESSION, count)
+    round_about: dict[str, Kind] = {"axis": AXIS} if made.names[0] == "radius" and count == 2 else {}
+    return ObjectForm(made.kind, made, {made.kind: sizes, **round_about}, spread=True)
+
+
+SOLIDS = tuple(map(_form, (Box, Ellipsoid, Sphere, Cylinder, Capsule, Cone, Wheel)))
+SOLID = OneOf(SOLIDS)
