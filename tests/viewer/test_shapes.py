@@ -1,4 +1,4 @@
-"""Shapes of bodies: in pages with the sizes of a run's parameters, in text models, and refused where wrong."""
+"""Shapes of bodies: in pages with sizes from a run, in text models, and refused where they are wrong."""
 
 from __future__ import annotations
 
