@@ -187,6 +187,28 @@ def linear_car() -> Figure:
     return figure
 
 
+def bicycle() -> Figure:
+    """Real and imaginary parts of the eigenvalues over the speed."""
+    locus = page("tutorial/bicycle.md")["locus"]
+    figure, (axes,) = panels(1, 3.6)
+    colours = {"weave": OURS, "capsize": THEIRS, "castering": THIRD}
+    for i, name in enumerate(locus.names):
+        w = locus[i].round(4)
+        label = name if i == locus.names.index(name) else None
+        axes.plot(locus.values, w.real, color=colours[name], label=label)
+        if (w.imag > 0).any():
+            turning = np.where(w.imag > 0, w.imag, np.nan)
+            axes.plot(locus.values, turning, "--", color=colours[name], label="weave, imaginary part")
+    for crossing in locus.crossings:
+        axes.plot([round(crossing.value, 4)], [0.0], "o", color=PRINTED, ms=4)
+    axes.axhline(0.0, color=PRINTED, lw=0.6)
+    axes.set_ylim(-12, 12)
+    axes.set_xlabel("speed [m/s]")
+    axes.set_ylabel("eigenvalue [1/s]")
+    axes.legend(loc="upper right")
+    return figure
+
+
 def fmu() -> Figure:
     """The kerb, as FMPy runs the exported FMU and as the process itself runs the model."""
     names = page("tutorial/fmu.md")
@@ -249,6 +271,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "tutorial/figures/satellite": satellite,
     "tutorial/figures/car": car,
     "tutorial/figures/linear-car": linear_car,
+    "tutorial/figures/bicycle": bicycle,
     "tutorial/figures/fmu": fmu,
     "verification/jpl-figure-9": figure_9,
     "verification/spin-up": spin_up,

@@ -102,6 +102,7 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (BodyShapes, "Found in `Modes.bodies`.", ()),
     (armillary.BaseParameters, "Made by `Equations.base_parameters`.", ()),
     (armillary.Regressor, "Made by `Model.regressor`.", ()),
+    (armillary.RootLocus, "Made by `root_locus`.", ()),
     (armillary.OperatingPoint, "Made by `Model.trim` and `Model.equilibrium`.", ()),
 )
 # Methods that other parts of the runtime call, and no user.

@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from armillary.analysis.kinematics.result import Solutions, Sweep, load_sweep
     from armillary.analysis.linear.linear_model import LinearModel, load_linear
     from armillary.analysis.modes.modes import Modes
+    from armillary.analysis.modes.root_locus import RootLocus, root_locus
     from armillary.analysis.operating.point import OperatingPoint
     from armillary.analysis.outcome import Fit
     from armillary.analysis.sensitivities import Sensitivities
@@ -148,6 +149,7 @@ _LATER = {
     "OperatingPoint": ("armillary.analysis.operating.point", "OperatingPoint"),
     "Plate": ("armillary.model.flexible.parts.plate", "Plate"),
     "Regressor": ("armillary.analysis.identification.regressor", "Regressor"),
+    "RootLocus": ("armillary.analysis.modes.root_locus", "RootLocus"),
     "Rms": ("armillary.ensembles.metrics", "Rms"),
     "Run": ("armillary.results", "Run"),
     "Section": ("armillary.model.flexible.parts.section", "Section"),
@@ -166,6 +168,7 @@ _LATER = {
     "open_study": ("armillary.studies", "open_study"),
     "panels": ("armillary.model.space.panels", "panels"),
     "plot": ("armillary.results", "plot"),
+    "root_locus": ("armillary.analysis.modes.root_locus", "root_locus"),
     "run": ("armillary.run_files.execute", "run"),
     "schema": ("armillary.files.model.schema", "model_schema"),
 }
@@ -223,6 +226,7 @@ __all__ = [
     "Regressor",
     "Revolute",
     "Rms",
+    "RootLocus",
     "Run",
     "Section",
     "Sensitivities",
@@ -292,6 +296,7 @@ __all__ = [
     "plot",
     "position",
     "project",
+    "root_locus",
     "run",
     "schema",
     "select",

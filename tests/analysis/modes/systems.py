@@ -49,3 +49,31 @@ def pendulum(formalism: str = "auto") -> Any:
 @cache
 def bicycle() -> Any:
     return equations("bicycle").compile()
+
+
+@cache
+def single_track() -> Any:
+    """The car with one wheel at each axle: side speed and yaw rate at a given forward speed."""
+    s = arm.System("single-track car")
+    values = {"V": 20.0, "m": 1200.0, "J": 1500.0, "a": 1.3, "b": 1.2, "Cf": 80e3, "Cr": 60e3}
+    for name, value in values.items():
+        s.parameter(name, value)
+    car = s.body("car", joint=arm.Planar("z", velocity="body"), mass="m", inertia=(0, "J", "J"))
+    s.prescribe(car.u1, "V")
+    for wheel, place, slip in (("f", "a", "car.u2 + a*car.u3"), ("r", "-b", "car.u2 - b*car.u3")):
+        s.force(f"tyre_{wheel}", f"-C{wheel}*({slip})/V", car.y, at=car.point((place, 0, 0)))
+    return s.derive().compile()
+
+
+@cache
+def ziegler() -> Any:
+    """Ziegler's column: two rods with masses 2 and 1 on springs, and a thrust P along the second rod."""
+    s = arm.System("Ziegler's column")
+    s.parameter("P", 1.0)
+    s.parameter("c", 0.0)
+    A = s.body("A", joint=arm.Revolute("z"), com=(1, 0, 0), mass=2.0, inertia=0)
+    B = s.body("B", A, arm.Revolute("z"), at=(1, 0, 0), com=(1, 0, 0), mass=1.0, inertia=0)
+    s.moment("foot", "-A.q1 - c*A.u1", s.ground.z, on=A)
+    s.moment("knee", "-B.q1 - c*B.u1", s.ground.z, on=B, reaction=A)
+    s.force("thrust", "-P", B.x, at=B.com)
+    return s.derive().compile()

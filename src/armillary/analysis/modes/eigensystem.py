@@ -46,7 +46,7 @@ def eigensystem(A: np.ndarray, tolerance: float = ZERO) -> Eigensystem:
     if rest.shape[1]:
         values, left, right = eig(R, left=True)
         keep = np.flatnonzero(values.imag >= 0)
-        keep = keep[np.lexsort((values[keep].imag, values[keep].real, np.round(np.abs(values[keep]), 12)))]
+        keep = keep[by_size(values[keep])]
         values, left, right = values[keep], left[:, keep], right[:, keep]
     else:
         values, left, right = np.zeros(0, complex), np.zeros((0, 0)), np.zeros((0, 0))
@@ -64,6 +64,13 @@ def eigensystem(A: np.ndarray, tolerance: float = ZERO) -> Eigensystem:
     return Eigensystem(
         values, lifted, rest_rows.T.conj() @ left, tuple(null @ c for c in chains), tuple(duals)
     )
+
+
+def by_size(values: np.ndarray) -> np.ndarray:
+    """The order of ascending |λ|; of equal ones, but for rounding, the larger real part first."""
+    size = np.abs(values)
+    rounded = np.round(size / (np.max(size, initial=0.0) or 1.0), 10)
+    return np.lexsort((-values.imag, -values.real, rounded))
 
 
 def _split(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -18,18 +18,16 @@ from armillary.analysis.modes.eigensystem import ZERO, Eigensystem, eigensystem
 from armillary.analysis.modes.files import read, write
 from armillary.analysis.modes.participation import (
     by_coordinate,
-    in_words,
     speeds_of_positions,
     state_participation,
 )
+from armillary.analysis.modes.wording import ROUNDING, eigenvalue_text, in_words
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest
 from armillary.program.linearization.form import Variable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_ROUNDING = 1e-12  # real parts below this part of |λ| count as none
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,7 +80,7 @@ class Mode:
     def damping(self) -> float:
         """Damping ratio −Re λ/|λ|: 1 for what decays without oscillation, negative for what grows."""
         ratio = -self.eigenvalue.real / self.omega if self.omega else 0.0
-        return ratio if abs(ratio) > _ROUNDING else 0.0
+        return ratio if abs(ratio) > ROUNDING else 0.0
 
     @property
     def time_constant(self) -> float:
@@ -101,7 +99,7 @@ class Mode:
         return f"{self.name}: {words}" if self.name else words
 
     def __repr__(self) -> str:
-        return f"Mode({self.kind}, {_number(self.eigenvalue)} 1/s, {self.label})"
+        return f"Mode({self.kind}, {eigenvalue_text(self.eigenvalue, pair=True)} 1/s, {self.label})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -232,7 +230,9 @@ class Modes:
             natural = f"{m.frequency:.5g}" if m.damped_omega else ""
             constant = f"{m.time_constant:.5g}" if m.damping else ""
             ratio = f"{m.damping:.4g}" if m.damped_omega else ""
-            rows.append([str(i), _number(m.eigenvalue), natural, damped, ratio, constant, m.label])
+            rows.append(
+                [str(i), eigenvalue_text(m.eigenvalue, pair=True), natural, damped, ratio, constant, m.label]
+            )
         return rows
 
     def plot(
@@ -268,13 +268,6 @@ class Modes:
 
 _HEADER = ["", "eigenvalue (1/s)", "frequency (Hz)", "damped (Hz)", "damping", "time constant (s)", "mode"]
 _SIDES = ">>>>>><"
-
-
-def _number(value: complex) -> str:
-    if not value.imag:
-        return f"{value.real:.6g}"
-    growth = value.real if abs(value.real) > _ROUNDING * abs(value) else 0.0
-    return f"{growth:.6g} ± {value.imag:.6g}i"
 
 
 def modes_of(

@@ -18,10 +18,6 @@ import numpy as np
 
 from armillary.analysis.modes.eigensystem import Eigensystem
 
-_ENOUGH = 0.8  # of a mode: so much of it is named in words
-_FEW = 0.1  # coordinates with less of a mode are not named after the first
-_MOST = 3  # coordinates that are named
-
 
 def state_participation(found: Eigensystem) -> np.ndarray:
     """p by mode and state: chains of the eigenvalue zero first, then the others."""
@@ -61,15 +57,3 @@ def by_coordinate(p: np.ndarray, partners: dict[int, int]) -> tuple[list[int], n
         if k in partners:
             total[:, column] += p[:, partners[k]]
     return places, total
-
-
-def in_words(shares: np.ndarray, names: Sequence[str]) -> str:
-    """The coordinates that make up most of a mode: 62 % lean.q1, 30 % fork.q1."""
-    told: list[str] = []
-    reached = 0.0
-    for k in np.argsort(-shares, kind="stable")[:_MOST]:
-        if told and (reached >= _ENOUGH or shares[k] < _FEW):
-            break
-        told.append(f"{100 * shares[k]:.0f} % {names[k]}")
-        reached += float(shares[k])
-    return ", ".join(told)

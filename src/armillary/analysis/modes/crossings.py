@@ -1,0 +1,80 @@
+"""Values of a parameter at which modes become stable or unstable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from armillary.analysis.modes.tracking import Spectra, Tracker
+
+STILL = 1e-9  # real parts below this part of the largest eigenvalue have no sign
+_ONSET = 1e-6  # growth, beside the largest eigenvalue, by which undamped modes have left the imaginary axis
+
+
+class Crossing(NamedTuple):
+    """A value at which an eigenvalue crosses the imaginary axis."""
+
+    value: float
+    eigenvalue: complex  # iω: an oscillation; 0: a displacement that grows or decays
+    branch: int
+    stabilises: bool  # as the value grows
+
+
+def crossings_of(tracker: Tracker, found: Spectra) -> list[Crossing]:
+    """Changes of the sign of Re λ along the branches, of complex pairs once; and values at which two undamped
+    modes meet and leave the imaginary axis together.
+    """
+    size = np.max(np.abs(found.eigenvalues), axis=1, keepdims=True)
+    growth = np.where(np.abs(found.eigenvalues.real) <= STILL * size, 0.0, found.eigenvalues.real)
+    crossings = []
+    for branch in range(growth.shape[1]):
+        signs = np.flatnonzero(growth[:, branch])
+        for a, b in pairwise(signs.tolist()):
+            if growth[a, branch] * growth[b, branch] < 0 and found.eigenvalues[b, branch].imag >= 0:
+                value, eigenvalue = tracker.root(found, branch, a, b, lambda w, _: w.real)
+                at = complex(0.0, eigenvalue.imag if abs(eigenvalue.imag) > STILL * size[a, 0] else 0.0)
+                crossings.append(Crossing(value, at, branch, bool(growth[b, branch] < 0)))
+    stable = np.all(growth <= 0, axis=1)
+    for a, b in pairwise(range(len(stable))):
+        still, grown = (a, b) if stable[a] else (b, a)
+        branch = int(np.argmax(growth[grown]))
+        if stable[a] != stable[b] and growth[still, branch] == 0:
+            value, eigenvalue = _onset(tracker, found.values[still], found.values[grown])
+            crossings.append(Crossing(value, complex(0.0, eigenvalue.imag), branch, still == b))
+    return sorted(crossings)
+
+
+def _onset(tracker: Tracker, still: float, grown: float) -> tuple[float, complex]:
+    """The value between one without growth and one with growth, by bisection, and the mode that grows.
+
+    Undamped modes that meet grow with the root of the distance to that value, so that a growth of 1e-6 is as
+    near as 1e-12.
+    """
+    eigenvalue = 0j
+    while True:
+        middle = 0.5 * (still + grown)
+        if middle in (still, grown):
+            return float(grown), eigenvalue
+        w = tracker.at(middle, zeros=False).eigenvalues[0]
+        fastest = w[np.argmax(w.real)]
+        if fastest.real > _ONSET * np.max(np.abs(w)):
+            grown, eigenvalue = middle, complex(fastest.real, abs(fastest.imag))
+        else:
+            still = middle
+
+
+def stable_ranges(tracker: Tracker, crossings: Sequence[Crossing]) -> list[tuple[float, float]]:
+    """Ranges between crossings, without a mode that grows in their middle."""
+    found: list[tuple[float, float]] = []
+    ends = [float(tracker.values[0]), *(c.value for c in crossings), float(tracker.values[-1])]
+    for low, high in pairwise(ends):
+        if low == high:
+            continue
+        w = tracker.at(0.5 * (low + high)).eigenvalues[0]
+        if np.all(w.real <= STILL * np.max(np.abs(w), initial=0.0)):
+            joined = found and found[-1][1] == low
+            found[-1:] = [(found[-1][0], high)] if joined else [*found[-1:], (low, high)]
+    return found

@@ -1,0 +1,163 @@
+"""Eigenvalues of a matrix that depends on a parameter, followed by the shapes of their modes.
+
+From one value of the parameter to the next each eigenvector is matched with one of the next by the modal
+assurance criterion
+
+    MAC = |v_iᴴ w_j|² / (v_iᴴ v_i · w_jᴴ w_j)
+
+and by the distance of the eigenvalues, so that the sum over all pairs is largest. Where a pair is not alike
+enough, values between are looked at.
+
+Source: Allemang & Brown (1982), "A correlation coefficient for modal vector analysis", Proc. 1st Int. Modal
+Analysis Conf.; the assignment is that of Kuhn and Munkres.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from armillary.analysis.modes.eigensystem import eigensystem
+
+_ALIKE = 0.9  # MAC of a pair below which values between are looked at
+_DEPTH = 8  # of such bisections
+_TIE = 1e-6  # cost that decides between pairs that are equally alike
+_SLOW = 1e-5  # eigenvalues below this part of the largest might be zero but for rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Spectra:
+    """Eigenvalues (points, n) and eigenvectors (points, n, n), a column each, at several values."""
+
+    values: np.ndarray
+    eigenvalues: np.ndarray
+    vectors: np.ndarray
+
+    def __getitem__(self, k: int) -> Spectra:
+        """The spectrum at one of the values."""
+        return Spectra(self.values[k : k + 1], self.eigenvalues[k : k + 1], self.vectors[k : k + 1])
+
+
+class Tracker:
+    """Eigenvalues over values of a parameter; ``matrices`` gives A at many of them, (points, n, n)."""
+
+    def __init__(self, matrices: Callable[[np.ndarray], np.ndarray], values: np.ndarray) -> None:
+        from scipy.linalg import matrix_balance
+
+        self.values = values
+        self._matrices = matrices
+        self._known = matrices(values)
+        self.others = influential(self._known)
+        mean = np.mean(np.abs(self._known[:, self.others][:, :, self.others]), axis=0)
+        scale = matrix_balance(mean, permute=False, separate=True)[1][0] if self.others else np.ones(0)
+        self._scale = np.asarray(scale)
+
+    def follow(self) -> Spectra:
+        """Spectra at the values, each column of which is one mode."""
+        found = self._spectra(self.values, self._known)
+        for k in range(1, len(self.values)):
+            order = self._matched(found[k - 1], found[k])
+            found.eigenvalues[k], found.vectors[k] = found.eigenvalues[k, order], found.vectors[k][:, order]
+        return found
+
+    def _matched(self, before: Spectra, after: Spectra, depth: int = 0) -> np.ndarray:
+        """Places in ``after`` of the modes of ``before``."""
+        order, alike = matched(before, after)
+        middle = 0.5 * (before.values[0] + after.values[0])
+        if alike > _ALIKE or depth >= _DEPTH or middle in (before.values[0], after.values[0]):
+            return order
+        between = self.at(middle)
+        first = self._matched(before, between, depth + 1)
+        return self._matched(between, after, depth + 1)[first]
+
+    def at(self, value: float, *, zeros: bool = True) -> Spectra:
+        """The spectrum at one value, in the order of LAPACK; without ``zeros`` as rounding leaves it."""
+        values = np.array([value])
+        return self._spectra(values, self._matrices(values), zeros=zeros)
+
+    def _spectra(self, values: np.ndarray, A: np.ndarray, *, zeros: bool = True) -> Spectra:
+        inner = A[:, self.others][:, :, self.others] * self._scale / self._scale[:, None]
+        w, V = np.linalg.eig(inner)
+        w = np.asarray(w, dtype=complex)
+        w = _without_rounding(inner, w) if zeros else w
+        return Spectra(values, w, np.asarray(V, dtype=complex))
+
+    def matrix(self, k: int) -> np.ndarray:
+        """A of the influential variables at one of the values."""
+        return np.asarray(self._known[k][np.ix_(self.others, self.others)])
+
+    def root(
+        self, found: Spectra, branch: int, a: int, b: int, function: Callable[[complex, float], float]
+    ) -> tuple[float, complex]:
+        """The value between two points at which a function of the eigenvalue and of the value is zero on a
+        branch, and the eigenvalue there.
+        """
+        from scipy.optimize import brentq
+
+        ends = [(found.values[k], found.eigenvalues[k, branch], found.vectors[k][:, branch]) for k in (a, b)]
+
+        def eigenvalue(value: float) -> complex:
+            for x, w, _ in ends:
+                if value == x:
+                    return complex(w)
+            spectrum = self.at(value, zeros=False)  # that of the branch passes zero
+            (x0, w0, v0), (x1, w1, v1) = ends
+            expected = w0 + (w1 - w0) * (value - x0) / (x1 - x0)
+            w, V = spectrum.eigenvalues[0], spectrum.vectors[0]
+            alike = np.abs(v0.conj() @ V) ** 2 + np.abs(v1.conj() @ V) ** 2
+            apart = np.abs(w - expected) / max(abs(w0) + abs(w1), 1e-300)
+            return complex(w[np.argmax(alike - apart)])
+
+        span = abs(ends[1][0] - ends[0][0])
+        value = float(brentq(
+            lambda x: function(eigenvalue(x), x), ends[0][0], ends[1][0],
+            xtol=1e-15 * max(span, abs(ends[0][0]), abs(ends[1][0])), rtol=1e-15,
+        ))  # fmt: skip
+        return value, eigenvalue(value)
+
+    def vectors_of_states(self, spectra: Spectra) -> np.ndarray:
+        """Eigenvectors (points, states, n) in the units of the states,"""
+        return spectra.vectors * self._scale[:, None]
+
+
+def influential(A: np.ndarray) -> list[int]:
+    """Variables that rates depend on at any point, apart from the rates of variables without influence; the
+    others have the eigenvalue zero.
+    """
+    used = np.any(A != 0, axis=0)
+    others = list(range(A.shape[-1]))
+    while found := [j for j in others if not used[np.ix_(others, [j])].any()]:
+        others = [j for j in others if j not in found]
+    return others
+
+
+def _without_rounding(A: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Eigenvalues with exact zeros in place of those that rounding has spread about zero."""
+    size = np.abs(w)
+    for k in np.flatnonzero(np.min(size, axis=1) < _SLOW * np.max(size, axis=1)):
+        count = sum(chain.shape[1] for chain in eigensystem(A[k]).chains)
+        w[k, np.argsort(size[k], kind="stable")[:count]] = 0.0
+    return w
+
+
+def _preference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A small cost by which, of two real eigenvalues that become a pair, or of a pair that becomes two, the
+    larger one belongs to Im λ > 0; their vectors are equally alike.
+    """
+    ranks = [np.argsort(np.argsort(x.real, axis=None, kind="stable")).reshape(x.shape) for x in (a, b)]
+    joins, parts = (a.imag == 0) & (b.imag < 0), (a.imag < 0) & (b.imag == 0)
+    return np.asarray(_TIE * (ranks[0] * joins + ranks[1] * parts))
+
+
+def matched(before: Spectra, after: Spectra) -> tuple[np.ndarray, float]:
+    """Places in ``after`` of the modes of ``before``, and the least MAC of these pairs."""
+    from scipy.optimize import linear_sum_assignment
+
+    mac = np.abs(before.vectors[0].conj().T @ after.vectors[0]) ** 2
+    a, b = before.eigenvalues[0][:, None], after.eigenvalues[0][None, :]
+    apart = np.abs(a - b) / np.maximum(np.abs(a) + np.abs(b), 1e-300)
+    rows, columns = linear_sum_assignment(1.0 - mac + apart + _preference(a, b))
+    order = columns[np.argsort(rows)]
+    return order, float(np.min(mac[np.arange(len(order)), order], initial=1.0))
