@@ -9,8 +9,6 @@ is usually a constant; LLVM unrolls and vectorises it.
 
 With ``lanes`` above one a real is a vector of so many, a number of each of as many runs: the same words then
 speak of all of them. Single reals are taken for all lanes; comparisons give one truth value per lane.
-
-This module imports llvmlite, so it is itself imported only when something is compiled.
 """
 
 from __future__ import annotations
@@ -19,20 +17,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from llvmlite import ir
-
 from armillary.llvm import vector_math
+from armillary.llvm.assembly import (
+    REAL,
+    TRUTH,
+    WHOLE,
+    Block,
+    Function,
+    FunctionType,
+    Raw,
+    Writer,
+    constant,
+    is_vector,
+    lanes_type,
+)
 
-REAL = ir.DoubleType()
-WHOLE = ir.IntType(64)
-ADDRESS = ir.PointerType()
-NOTHING = ir.VoidType()
+_ALIGNED = ", align 8"
 
 
 class Value:
     """A number in the code being built: a real or one per lane, a whole number, or truth values."""
 
-    def __init__(self, code: Code, raw: Any) -> None:
+    def __init__(self, code: Code, raw: Raw) -> None:
         self.code = code
         self.raw = raw
 
@@ -43,19 +49,18 @@ class Value:
     def _operate(self, name: str, left: Operand, right: Operand) -> Value:
         a, b = self._alike(left, right)
         if self.real:
-            return Value(self.code, getattr(self.code.builder, "f" + name)(a, b, flags=self.code.flags))
-        return Value(self.code, getattr(self.code.builder, name)(a, b))
+            return Value(self.code, self.code.builder.operate("f" + name, a, b, self.code.flags))
+        return Value(self.code, self.code.builder.operate(name, a, b))
 
-    def _alike(self, *operands: Operand) -> list[Any]:
+    def _alike(self, *operands: Operand) -> list[Raw]:
         """Operands as numbers of one type: that of the lanes, if one of them is."""
         kinds = [o.raw.type for o in (self, *operands) if isinstance(o, Value)]
         kind = self.code.kind if self.code.kind in kinds else self.raw.type
         return [self.code.of_kind(kind, o).raw for o in operands]
 
     def _compare(self, sign: str, other: Operand) -> Value:
-        build = self.code.builder
-        compare = build.fcmp_ordered if self.real else build.icmp_signed
-        return Value(self.code, compare(sign, *self._alike(self, other)))
+        a, b = self._alike(self, other)
+        return Value(self.code, self.code.builder.compare(sign, a, b, reals=self.real))
 
     def __add__(self, other: Operand) -> Value:
         return self._operate("add", self, other)
@@ -81,6 +86,10 @@ class Value:
     def __rtruediv__(self, other: Operand) -> Value:
         return self._operate("div", other, self)
 
+    def whole_quotient(self, other: Value) -> Value:
+        """The quotient of two whole numbers, without its fraction."""
+        return Value(self.code, self.code.builder.operate("sdiv", self.raw, other.raw))
+
     def __lt__(self, other: Operand) -> Value:
         return self._compare("<", other)
 
@@ -101,16 +110,20 @@ class Value:
         return ~self.equals(other)
 
     def __and__(self, other: Value) -> Value:
-        return Value(self.code, self.code.builder.and_(self.raw, other.raw))
+        return Value(self.code, self.code.builder.operate("and", self.raw, other.raw))
 
     def __or__(self, other: Value) -> Value:
-        return Value(self.code, self.code.builder.or_(self.raw, other.raw))
+        return Value(self.code, self.code.builder.operate("or", self.raw, other.raw))
 
     def __invert__(self) -> Value:
-        return Value(self.code, self.code.builder.not_(self.raw))
+        return Value(self.code, self.code.builder.opposite(self.raw))
 
     def to_real(self) -> Value:
-        return Value(self.code, self.code.builder.sitofp(self.raw, REAL))
+        return Value(self.code, self.code.builder.convert("sitofp", self.raw, REAL))
+
+    def to_whole(self) -> Value:
+        """A real without its fraction."""
+        return Value(self.code, self.code.builder.convert("fptosi", self.raw, WHOLE))
 
 
 Operand = Value | float
@@ -119,21 +132,21 @@ Operand = Value | float
 class Vector:
     """Consecutive reals in memory; with lanes, those of one number side by side unless ``single``."""
 
-    def __init__(self, code: Code, address: Any, single: bool = False) -> None:
+    def __init__(self, code: Code, address: Raw, single: bool = False) -> None:
         self.code = code
         self.address = address
         self.kind = REAL if single else code.kind
 
-    def at(self, index: Value | int) -> Any:
+    def at(self, index: Value | int) -> Raw:
         """The address of one entry."""
         index = self.code.whole(index) if isinstance(index, int) else index
-        return self.code.builder.gep(self.address, [index.raw], inbounds=True, source_etype=self.kind)
+        return self.code.builder.place(self.address, index.raw, self.kind)
 
     def __getitem__(self, index: Value | int) -> Value:
-        return Value(self.code, self.code.builder.load(self.at(index), align=8, typ=self.kind))
+        return Value(self.code, self.code.builder.load(self.at(index), self.kind, _ALIGNED))
 
     def __setitem__(self, index: Value | int, value: Operand) -> None:
-        self.code.builder.store(self.code.of_kind(self.kind, value).raw, self.at(index), align=8)
+        self.code.builder.store(self.code.of_kind(self.kind, value).raw, self.at(index), _ALIGNED)
 
 
 class Variable:
@@ -142,12 +155,11 @@ class Variable:
     def __init__(self, code: Code, start: Value) -> None:
         self.code = code
         self.type = start.raw.type
-        with code.builder.goto_entry_block():
-            self.address = code.builder.alloca(self.type)
+        self.address = code.builder.local(self.type)
         self.set(start)
 
     def get(self) -> Value:
-        return Value(self.code, self.code.builder.load(self.address, typ=self.type))
+        return Value(self.code, self.code.builder.load(self.address, self.type))
 
     def set(self, value: Operand) -> None:
         self.code.builder.store(self.code.of_kind(self.type, value).raw, self.address)
@@ -158,8 +170,7 @@ class Repeat:
 
     def __init__(self, code: Code) -> None:
         self.code = code
-        self.head = code.builder.append_basic_block("repeat")
-        self.exit = code.builder.append_basic_block("done")
+        self.head, self.exit = Block(code.function), Block(code.function)
 
     def again(self) -> None:
         self.code.builder.branch(self.head)
@@ -171,50 +182,43 @@ class Repeat:
 class Code:
     """One function under construction."""
 
-    def __init__(self, function: ir.Function, lanes: int = 1) -> None:
+    def __init__(self, function: Function, lanes: int = 1) -> None:
         self.function = function
-        self.builder = ir.IRBuilder(function.append_basic_block("entry"))
-        self.flags: tuple[str, ...] = ()
+        self.builder = Writer(function)
+        self.flags = ""
         self.lanes = lanes
-        self.kind = REAL if lanes == 1 else ir.VectorType(REAL, lanes)
+        self.kind = REAL if lanes == 1 else lanes_type(REAL, lanes)
 
     def real(self, number: float) -> Value:
-        return Value(self, ir.Constant(REAL, float(number)))
+        return Value(self, constant(REAL, number))
 
     def whole(self, number: int) -> Value:
-        return Value(self, ir.Constant(WHOLE, number))
+        return Value(self, constant(WHOLE, number))
 
-    def of_kind(self, kind: Any, value: Operand) -> Value:
+    def of_kind(self, kind: str, value: Operand) -> Value:
         """A number as one of a type: a constant, as it is, or the same in all lanes."""
         if isinstance(value, Value):
             return value if value.raw.type == kind else self.spread(value)
-        content = [value] * self.lanes if isinstance(kind, ir.VectorType) else value
-        return Value(self, ir.Constant(kind, content))
+        return Value(self, constant(kind, value))
 
     def spread(self, value: Value) -> Value:
         """One real in all lanes."""
-        nothing, indices = ir.Constant(self.kind, ir.Undefined), ir.VectorType(ir.IntType(32), self.lanes)
-        one = self.builder.insert_element(nothing, value.raw, ir.Constant(ir.IntType(32), 0))
-        every = ir.Constant(indices, [0] * self.lanes)
-        return Value(self, self.builder.shuffle_vector(one, nothing, every))
+        return Value(self, self.builder.spread(value.raw, self.lanes))
 
     def argument(self, index: int) -> Value:
         return Value(self, self.function.args[index])
 
     def give(self, value: Value | None = None) -> None:
         """The end of the function, with its result if it has one."""
-        if value is None:
-            self.builder.ret_void()
-        else:
-            self.builder.ret(value.raw)
+        self.builder.give(None if value is None else value.raw)
 
     # Choice and repetition
 
     def when(self, condition: Value) -> Any:
-        return self.builder.if_then(condition.raw)
+        return self.builder.when(condition.raw)
 
     def choose(self, condition: Value, yes: Operand, no: Operand) -> Value:
-        kind = self.kind if isinstance(condition.raw.type, ir.VectorType) else REAL
+        kind = self.kind if is_vector(condition.raw.type) else REAL
         kind = self.kind if self.kind in [o.raw.type for o in (yes, no) if isinstance(o, Value)] else kind
         a, b = self.of_kind(kind, yes), self.of_kind(kind, no)
         return Value(self, self.builder.select(condition.raw, a.raw, b.raw))
@@ -222,20 +226,21 @@ class Code:
     def any(self, condition: Value) -> Value:
         """Whether a condition holds in some lane."""
         flags = condition.raw.type
-        if not isinstance(flags, ir.VectorType):
+        if not is_vector(flags):
             return condition
         name = f"llvm.vector.reduce.or.v{self.lanes}i1"
-        reduce = self._declared(name, ir.FunctionType(ir.IntType(1), [flags]))
-        return Value(self, self.builder.call(reduce, [condition.raw]))
+        return Value(self, self._called(name, TRUTH, [condition.raw]))
 
-    def _declared(self, name: str, kind: ir.FunctionType) -> ir.Function:
-        return self.builder.module.globals.get(name) or ir.Function(self.builder.module, kind, name)
+    def _called(self, name: str, result: str, operands: list[Raw]) -> Raw:
+        """A call of a function by its name."""
+        kind = FunctionType(result, tuple([a.type for a in operands]))
+        return self.builder.call(self.function.module.declared(name, kind).callee, operands)
 
     @contextmanager
     def each(self, count: Value | int) -> Iterator[Value]:
         """A loop over 0 … count − 1; what it computes may be fused."""
         index = Variable(self, self.whole(0))
-        outside, self.flags = self.flags, ("contract",)
+        outside, self.flags = self.flags, "contract "
         with self.repeat() as loop:
             with self.when(index.get() >= count):
                 loop.leave()
@@ -247,10 +252,10 @@ class Code:
     def repeat(self) -> Iterator[Repeat]:
         loop = Repeat(self)
         loop.again()
-        self.builder.position_at_end(loop.head)
+        self.builder.block = loop.head
         yield loop
         loop.again()
-        self.builder.position_at_end(loop.exit)
+        self.builder.block = loop.exit
 
     def total(self, count: int, term: Callable[[Value], Value]) -> Value:
         """Σ term(i), as four sums of every fourth term: they do not wait for one another, and the order is
@@ -260,7 +265,7 @@ class Code:
         with self.each(count // 4) as i:
             for j, sum_ in enumerate(sums):
                 sum_.set(sum_.get() + term(i * 4 + j))
-        outside, self.flags = self.flags, ("contract",)
+        outside, self.flags = self.flags, "contract "
         for j in range(count % 4):
             sums[j].set(sums[j].get() + term(self.whole(count - count % 4 + j)))
         self.flags = outside
@@ -277,8 +282,7 @@ class Code:
         kind = self.kind if self.kind in [o.raw.type for o in operands if isinstance(o, Value)] else REAL
         suffix = "f64" if kind == REAL else f"v{self.lanes}f64"
         raw = [self.of_kind(kind, operand).raw for operand in operands]
-        function = self._declared(f"llvm.{name}.{suffix}", ir.FunctionType(kind, [kind] * len(raw)))
-        return Value(self, self.builder.call(function, raw))
+        return Value(self, self._called(f"llvm.{name}.{suffix}", kind, raw))
 
     def magnitude(self, x: Operand) -> Value:
         return self.intrinsic("fabs", x)
@@ -290,11 +294,11 @@ class Code:
         """x to some power, by our own function, to be linked from ``power_text``: the C library's differs
         from machine to machine, and none is the same on lanes.
         """
-        kind = ir.VectorType(REAL, self.lanes)
-        function = self._declared(power_text(self.lanes)[0], ir.FunctionType(kind, [kind] * 2))
+        kind = lanes_type(REAL, self.lanes)
         raw = [self.of_kind(self.kind, operand).raw for operand in (x, exponent)]
-        result = self.builder.call(function, [self.builder.bitcast(a, kind) for a in raw])
-        return Value(self, self.builder.bitcast(result, self.kind))
+        operands = [self.builder.convert("bitcast", a, kind) for a in raw]
+        result = self._called(power_text(self.lanes)[0], kind, operands)
+        return Value(self, self.builder.convert("bitcast", result, self.kind))
 
     def least(self, x: Operand, y: Operand) -> Value:
         """The smaller; y when they cannot be compared."""

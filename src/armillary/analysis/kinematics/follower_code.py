@@ -13,20 +13,26 @@ sizes. Two methods, by the field ``descend``:
 
 Both solve [A; √μ 1] δ = [−F; 0] by Householder's reflections, so redundant conditions and more unknowns than
 conditions need no case of their own: δ is the shortest. Rows of A are scaled to a largest element of one.
-
-This module imports llvmlite, so it is itself imported only where the code is not in the cache.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
-
-from llvmlite import ir
 
 from armillary.analysis.kinematics.follower_layout import ADDRESSES, FIELDS
-from armillary.llvm.builder import ADDRESS, NOTHING, REAL, WHOLE, Code, Value, Variable, Vector
+from armillary.llvm.assembly import (
+    ADDRESS,
+    NOTHING,
+    REAL,
+    WHOLE,
+    Callee,
+    Function,
+    FunctionType,
+    Module,
+    constant,
+)
+from armillary.llvm.builder import Code, Value, Variable, Vector
 
 LIMIT = 0.5  # radians, or the same in terms of sizes, that one step may move anything
 SHRINK = 0.6  # of each move in terms of the last; one half at a double root, so that these are reached
@@ -35,25 +41,15 @@ LEAST_STEP = 2.0**-16  # of the way from one row to another
 CLOSED, SETTLED, EXACT = 1e-9, 1e-7, 1e-15  # of F and of δ, where Newton's method ends
 LEAST_ROW = 1e-4  # of the largest row: where a row vanishes, its scale does not
 LEAST_DAMPING = 1e-20
-_SECTION = ir.FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
-
-
-class _Callee:
-    """An address called as a function of a known type; llvmlite itself only calls typed pointers."""
-
-    def __init__(self, address: Any) -> None:
-        self.type, self.function_type = ADDRESS, _SECTION
-        self.get_reference = address.get_reference
+_SECTION = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
 
 
 class _Routine(Code):
     """A function of the follower under construction: its first argument holds the fields of the layout."""
 
     def __getitem__(self, field: str) -> Value:
-        place = self.builder.gep(
-            self.function.args[0], [self.whole(FIELDS[field]).raw], inbounds=True, source_etype=WHOLE
-        )
-        return Value(self, self.builder.load(place, typ=ADDRESS if field in ADDRESSES else WHOLE))
+        place = self.builder.place(self.function.args[0], constant(WHOLE, FIELDS[field]), WHOLE)
+        return Value(self, self.builder.load(place, ADDRESS if field in ADDRESSES else WHOLE))
 
     def vector(self, field: str, first: Value | None = None) -> Vector:
         found = Vector(self, self[field].raw)
@@ -61,12 +57,11 @@ class _Routine(Code):
 
     def index(self, field: str, i: Value) -> Value:
         """An entry of a list of whole numbers."""
-        place = self.builder.gep(self[field].raw, [i.raw], inbounds=True, source_etype=WHOLE)
-        return Value(self, self.builder.load(place, typ=WHOLE))
+        place = self.builder.place(self[field].raw, i.raw, WHOLE)
+        return Value(self, self.builder.load(place, WHOLE))
 
     def put_index(self, field: str, i: Value, value: Value) -> None:
-        place = self.builder.gep(self[field].raw, [i.raw], inbounds=True, source_etype=WHOLE)
-        self.builder.store(value.raw, place)
+        self.builder.store(value.raw, self.builder.place(self[field].raw, i.raw, WHOLE))
 
     def sum(self, count: Value, term: Callable[[Value], Value]) -> Value:
         found = Variable(self, self.real(0.0))
@@ -92,10 +87,10 @@ class _Routine(Code):
             target[i] = source[i]
 
 
-def _routine(module: ir.Module, name: str, result: Any, *arguments: Any) -> _Routine:
-    kind = ir.FunctionType(result, (ADDRESS, *arguments))
-    function = ir.Function(module, kind, f"armillary_{name}")
-    function.attributes.add("nounwind")
+def _routine(module: Module, name: str, result: str, *arguments: str) -> _Routine:
+    kind = FunctionType(result, (ADDRESS, *arguments))
+    function = Function(module, kind, f"armillary_{name}")
+    function.attributes.append("nounwind")
     if name != "follow":
         function.linkage = "internal"
     return _Routine(function)
@@ -103,12 +98,12 @@ def _routine(module: ir.Module, name: str, result: Any, *arguments: Any) -> _Rou
 
 def _call(f: _Routine, other: _Routine, *arguments: Value) -> Value:
     raw = [f.function.args[0], *(a.raw for a in arguments)]
-    return Value(f, f.builder.call(other.function, raw))
+    return Value(f, f.builder.call(other.function.callee, raw))
 
 
 def follower_text() -> str:
     """The LLVM text of ``armillary_follow(fields)``."""
-    module = ir.Module("follower")
+    module = Module()
     evaluate = _emit_evaluate(module)
     scale = _emit_scale(module)
     solve = _emit_solve(module)
@@ -119,19 +114,19 @@ def follower_text() -> str:
     return str(module)
 
 
-def _emit_evaluate(module: ir.Module) -> _Routine:
+def _emit_evaluate(module: Module) -> _Routine:
     """`evaluate(t)`: F, A and N at the trial position."""
     f = _routine(module, "evaluate", NOTHING, REAL)
     out = f["out"].raw
     f.builder.call(
-        _Callee(f["function"].raw),
+        Callee(_SECTION, f["function"].raw.name),
         [f.argument(1).raw, f["trial"].raw, f["constants"].raw, f["memory"].raw, out],
     )
     f.give()
     return f
 
 
-def _emit_scale(module: ir.Module) -> _Routine:
+def _emit_scale(module: Module) -> _Routine:
     """`scale()`: the weight of each row, one over its largest element.
 
     That of a gap counts for at least 1e-4 of the largest of all gaps; targets of one group have one weight.
@@ -143,7 +138,7 @@ def _emit_scale(module: ir.Module) -> _Routine:
         weights[i] = 0.0
     with f.each(entries) as k:
         place = f.index("places", k)
-        row = Value(f, f.builder.sdiv(place.raw, directions.raw))
+        row = place.whole_quotient(directions)
         column = place - row * directions
         weights[row] = f.most(weights[row], f.magnitude(out[rows + k] * sizes[column]))
     most = Variable(f, f.real(0.0))
@@ -162,7 +157,7 @@ def _emit_scale(module: ir.Module) -> _Routine:
     return f
 
 
-def _emit_solve(module: ir.Module) -> _Routine:
+def _emit_solve(module: Module) -> _Routine:
     """`solve(√μ)`: the step δ, by reflections of [A; √μ 1 | −F; 0]; its largest element."""
     f = _routine(module, "solve", REAL, REAL)
     rows, n, entries = f["rows"], f["directions"], f["entries"]
@@ -173,7 +168,7 @@ def _emit_solve(module: ir.Module) -> _Routine:
         matrix[i] = 0.0
     with f.each(entries) as k:
         place = f.index("places", k)
-        row = Value(f, f.builder.sdiv(place.raw, n.raw))
+        row = place.whole_quotient(n)
         column = place - row * n
         matrix[row * stride + column] = weights[row] * out[rows + k] * sizes[column]
     with f.each(rows) as i:
@@ -208,7 +203,7 @@ def _emit_solve(module: ir.Module) -> _Routine:
     return f
 
 
-def _emit_apply(module: ir.Module) -> _Routine:
+def _emit_apply(module: Module) -> _Routine:
     """`apply(share)`: trial += N δ · share, with unit Euler parameters."""
     f = _routine(module, "apply", NOTHING, REAL)
     first = f["rows"] + f["entries"]
@@ -232,7 +227,7 @@ def _off(f: _Routine) -> Value:
 
 
 def _emit_newton(
-    module: ir.Module, evaluate: _Routine, scale: _Routine, solve: _Routine, apply: _Routine
+    module: Module, evaluate: _Routine, scale: _Routine, solve: _Routine, apply: _Routine
 ) -> _Routine:
     """`newton(t)`: 1 where the trial position was brought to F = 0 by moves that shrink."""
     f = _routine(module, "newton", WHOLE, REAL)
@@ -261,7 +256,7 @@ def _emit_newton(
 
 
 def _emit_descend(
-    module: ir.Module, evaluate: _Routine, scale: _Routine, solve: _Routine, apply: _Routine
+    module: Module, evaluate: _Routine, scale: _Routine, solve: _Routine, apply: _Routine
 ) -> _Routine:
     """`descend(t)`: the trial position moved to where Σ (w F)² is least; the largest w F there.
 
@@ -304,7 +299,7 @@ def _emit_descend(
     return f
 
 
-def _emit_follow(module: ir.Module, newton: _Routine, descend: _Routine) -> _Routine:
+def _emit_follow(module: Module, newton: _Routine, descend: _Routine) -> _Routine:
     """`follow()`: a position for every row, each from that of the row it starts from."""
     f = _routine(module, "follow", NOTHING)
     width, targets, first = f["width"], f["targets"], f["first_target"]

@@ -22,7 +22,7 @@ from armillary.ensembles.plan import (
     TOO_SMALL,
     Plan,
 )
-from armillary.llvm.builder import WHOLE, Operand, Value, Variable
+from armillary.llvm.builder import Operand, Value, Variable
 from armillary.runtime.loop.formulas import (
     EPSILON,
     dense_coefficients,
@@ -100,7 +100,7 @@ class AdaptiveSteps(LaneFrame):
     def refill(self) -> None:
         """Runs that ended are given back, and their lanes take the next ones."""
         with self.each(self.lanes) as lane:
-            self.flags = ()
+            self.flags = ""
             with self.when(self.lanes_of("done")[lane].differs(0.0)):
                 with self.when(self.lanes_of("own")[lane] >= 0.0):
                     self.give_back(lane)
@@ -121,7 +121,7 @@ class AdaptiveSteps(LaneFrame):
                 self.lanes_of(name)[inside] = self.outside(f"all_{name}")[outside]
 
     def give_back(self, lane: Value) -> None:
-        run = self.as_whole(self.lanes_of("own")[lane])
+        run = self.lanes_of("own")[lane].to_whole()
         for name in ("state", "memory", "slots"):
             self.column(name, lane, run, back=True)
         self.outside("all_status")[run] = self.lanes_of("status")[lane]
@@ -145,9 +145,6 @@ class AdaptiveSteps(LaneFrame):
             self.lanes_of(name)[lane] = value
         self.next_row(lane, self.whole(0))
         self.next.set(run + 1)
-
-    def as_whole(self, value: Value) -> Value:
-        return Value(self, self.builder.fptosi(value.raw, WHOLE))
 
     def next_row(self, lane: Value, row: Value) -> None:
         self.lanes_of("due")[lane] = self.outside("times")[row]
@@ -241,7 +238,7 @@ class AdaptiveSteps(LaneFrame):
                 self.show_row(pending)
             self["flag"] = self.choose(pending, 1.0, 0.0)
             with self.each(self.lanes) as lane:
-                self.flags = ()
+                self.flags = ""
                 with self.when(self.lanes_of("flag")[lane].differs(0.0)):
                     self.finish_row(lane)
 
@@ -256,10 +253,10 @@ class AdaptiveSteps(LaneFrame):
     def finish_row(self, lane: Value) -> None:
         """The row of one lane kept, if it is to be, and the next one awaited."""
         filled, wanted = self.lanes_of("filled")[lane], self.lanes_of("wanted")[lane]
-        row, run = self.as_whole(filled), self.as_whole(self.lanes_of("own")[lane])
+        row, run = filled.to_whole(), self.lanes_of("own")[lane].to_whole()
         if self.history:
             with self.when(wanted.equals(float(KEPT)) | wanted.equals(float(KEPT + MEASURED))):
-                first = self.as_whole(self.outside("place")[row]) * len(self.history)
+                first = self.outside("place")[row].to_whole() * len(self.history)
                 for k, column in enumerate(self.history):
                     value = self.lanes_of("out")[lane + column * self.lanes]
                     self.outside("all_rows")[(first + k) * self.stride + run] = value

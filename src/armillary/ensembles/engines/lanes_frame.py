@@ -7,13 +7,11 @@ run. The arrays of all runs lie outside: quantities row by row and runs column b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-from llvmlite import ir
 
 from armillary.ensembles.engines.metric_slots import metrics_function
 from armillary.ensembles.plan import Plan
-from armillary.llvm.builder import ADDRESS, NOTHING, WHOLE, Operand, Value, Vector, power_text
+from armillary.llvm.assembly import ADDRESS, NOTHING, WHOLE, Function, FunctionType, Module, Raw, constant
+from armillary.llvm.builder import Operand, Value, Vector, power_text
 from armillary.llvm.sections import lanes_module
 from armillary.runtime.loop.formulas import Stepper
 from armillary.runtime.loop.tableau import Tableau
@@ -52,8 +50,8 @@ class LaneFrame(Stepper):
         self.history, self.rooms = plan.history, rooms
         names = (*wholes, *addresses, *ARRAYS, "room")
         kinds = [WHOLE] * len(wholes) + [ADDRESS] * (len(names) - len(wholes))
-        self.module = ir.Module("lanes")
-        function = ir.Function(self.module, ir.FunctionType(NOTHING, kinds), "runs")
+        self.module = Module()
+        function = Function(self.module, FunctionType(NOTHING, tuple(kinds)), "runs")
         super().__init__(function, lanes)
         self.wholes = len(wholes)
         self.given = dict(zip(names, function.args, strict=True))
@@ -88,17 +86,15 @@ class LaneFrame(Stepper):
         """A work vector lane by lane: entry i·lanes + l is number i of lane l."""
         return Vector(self, self._place(name), single=True)
 
-    def _place(self, name: str) -> Any:
-        place = self.whole(self.places[name]).raw
-        return self.builder.gep(self.given["room"], [place], inbounds=True, source_etype=self.kind)
+    def _place(self, name: str) -> Raw:
+        return self.builder.place(self.given["room"], constant(WHOLE, self.places[name]), self.kind)
 
     # ------------------------------------------------------------ the program
 
     def generated(self, name: str, t: Operand, *vectors: str | Vector) -> None:
         """A call of a function of the program: of time, state, constants, memory and where its results go."""
-        kind = ir.FunctionType(NOTHING, (self.kind, *[ADDRESS] * len(vectors)))
         places = [v.address if isinstance(v, Vector) else self._place(v) for v in vectors]
-        self.builder.call(self._declared(name, kind), [self.of_kind(self.kind, t).raw, *places])
+        self._called(name, NOTHING, [self.of_kind(self.kind, t).raw, *places])
 
     def derivatives(self, t: Value, state: Vector, result: Vector) -> None:
         self.generated("derivatives", t, state, "constants", "memory", result)
@@ -108,10 +104,7 @@ class LaneFrame(Stepper):
             self.generated("outputs", t, state, "constants", memory, "out")
 
     def precompute(self) -> None:
-        kind = ir.FunctionType(NOTHING, (ADDRESS, ADDRESS))
-        self.builder.call(
-            self._declared("precompute", kind), [self._place("parameters"), self._place("constants")]
-        )
+        self._called("precompute", NOTHING, [self._place("parameters"), self._place("constants")])
 
     def update_metrics(self, t: Operand, slots: str = "slots") -> None:
         """The outputs shown to the metrics."""
@@ -133,4 +126,5 @@ class LaneFrame(Stepper):
             metrics_function(rest, self.metrics)
         symbol, power = power_text(self.lanes)
         rest.helpers[symbol] = power
-        return str(self.module).replace("\n{\n", f" {rest.attributes}\n{{\n"), rest.text()
+        self.function.attributes = [rest.attributes]
+        return str(self.module), rest.text()

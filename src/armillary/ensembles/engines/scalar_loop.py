@@ -6,13 +6,21 @@ then its rows are shown to the metrics and kept where histories are wanted.
 
 from __future__ import annotations
 
-from typing import Any
-
-from llvmlite import ir
-
 from armillary.ensembles.engines.metric_slots import metrics_function
 from armillary.ensembles.plan import AT_ONCE, KEPT, MEASURED, NOT_RUN, Plan
-from armillary.llvm.builder import ADDRESS, NOTHING, REAL, WHOLE, Code, Value, Variable, Vector
+from armillary.llvm import assembly
+from armillary.llvm.assembly import (
+    ADDRESS,
+    NOTHING,
+    REAL,
+    WHOLE,
+    Callee,
+    Function,
+    FunctionType,
+    Raw,
+    constant,
+)
+from armillary.llvm.builder import Code, Value, Variable, Vector
 from armillary.llvm.node_writer import Module
 from armillary.runtime.loop.layout import FIELDS, LoopShape, Reason
 
@@ -38,14 +46,14 @@ class _Runs(Code):
     """The function under construction."""
 
     def __init__(self, plan: Plan, shape: LoopShape, again: int) -> None:
-        self.module = ir.Module("runs")
-        kind = ir.FunctionType(NOTHING, (WHOLE, WHOLE, WHOLE, *[ADDRESS] * len(ARGUMENTS)))
-        super().__init__(ir.Function(self.module, kind, "runs"))
+        self.module = assembly.Module()
+        kind = FunctionType(NOTHING, (WHOLE, WHOLE, WHOLE, *[ADDRESS] * len(ARGUMENTS)))
+        super().__init__(Function(self.module, kind, "runs"))
         self.plan, self.shape, self.again = plan, shape, again
         self.stride, self.row_count = self.argument(1), self.argument(2)
         self.address = {name: self.function.args[3 + i] for i, name in enumerate(ARGUMENTS)}
         with self.each(self.argument(0)) as run:
-            self.flags = ()
+            self.flags = ""
             self.prepare(run)
             self.drive()
             self.show_rows(run)
@@ -57,21 +65,18 @@ class _Runs(Code):
     def array(self, name: str) -> Vector:
         return Vector(self, self.address[name])
 
-    def field(self, name: str, kind: Any = REAL) -> Value:
-        return Value(self, self.builder.load(self._place(name), typ=kind))
+    def field(self, name: str, kind: str = REAL) -> Value:
+        return Value(self, self.builder.load(self._place(name), kind))
 
     def set_field(self, name: str, value: Value) -> None:
         self.builder.store(value.raw, self._place(name))
 
-    def _place(self, name: str) -> Any:
-        place = self.whole(FIELDS[name]).raw
-        return self.builder.gep(self.address["control"], [place], inbounds=True, source_etype=WHOLE)
+    def _place(self, name: str) -> Raw:
+        return self.builder.place(self.address["control"], constant(WHOLE, FIELDS[name]), WHOLE)
 
     def room(self, name: str) -> Vector:
-        offset = self.whole(self.shape.layout()[0][name]).raw
-        return Vector(
-            self, self.builder.gep(self.address["room"], [offset], inbounds=True, source_etype=REAL)
-        )
+        offset = constant(WHOLE, self.shape.layout()[0][name])
+        return Vector(self, self.builder.place(self.address["room"], offset, REAL))
 
     def column(self, count: int, name: str, run: Value, target: Vector, back: bool = False) -> None:
         """A run's column of an array, taken to a vector, or back."""
@@ -81,10 +86,9 @@ class _Runs(Code):
             else:
                 target[i] = self.array(name)[i * self.stride + run]
 
-    def call_address(self, name: str, result: Any, types: tuple[Any, ...], *arguments: Any) -> Value:
-        callee = self.address[name]
-        pointer = _Callee(callee, ir.FunctionType(result, types))
-        return Value(self, self.builder.call(pointer, arguments))
+    def call_address(self, name: str, result: str, *arguments: Raw) -> Value:
+        kind = FunctionType(result, tuple([a.type for a in arguments]))
+        return Value(self, self.builder.call(Callee(kind, self.address[name].name), arguments))
 
     # ------------------------------------------------------------ one run
 
@@ -94,17 +98,12 @@ class _Runs(Code):
             ("room", "fresh_room", self.shape.layout()[1]),
         ):
             with self.each(count) as i:
-                places = [
-                    self.builder.gep(self.address[a], [i.raw], inbounds=True, source_etype=WHOLE)
-                    for a in (source, name)
-                ]
-                self.builder.store(self.builder.load(places[0], typ=WHOLE), places[1])
+                places = [self.builder.place(self.address[a], i.raw, WHOLE) for a in (source, name)]
+                self.builder.store(self.builder.load(places[0], WHOLE), places[1])
         self.column(self.shape.states, "states", run, self.room("state"))
         self.column(self.shape.memory, "memory", run, self.room("memory"))
         self.column(len(self.plan.program.parameters), "parameters", run, self.array("given"))
-        self.call_address(
-            "precompute", NOTHING, (ADDRESS, ADDRESS), self.address["given"], self.address["constants"]
-        )
+        self.call_address("precompute", NOTHING, self.address["given"], self.address["constants"])
         for place, start in enumerate(self.plan.slots):
             self.array("own_slots")[place] = float(start)
 
@@ -112,9 +111,7 @@ class _Runs(Code):
         """The loop to the run's end. Where its room for events is full, what they were is forgotten."""
         self.reason = Variable(self, self.whole(Reason.FULL))
         with self.repeat() as loop:
-            found = self.call_address(
-                "drive", WHOLE, (ADDRESS, ADDRESS), self.address["control"], self.address["room"]
-            )
+            found = self.call_address("drive", WHOLE, self.address["control"], self.address["room"])
             self.reason.set(found)
             with self.when(found.equals(int(Reason.PAUSED))):
                 left = self.steps_left()
@@ -170,15 +167,13 @@ class _Runs(Code):
             self.field("t").raw, self.room("state").address, self.address["constants"],
             self.room("memory").address, self.address["out"],
         )  # fmt: skip
-        self.call_address("outputs", NOTHING, (REAL, *[ADDRESS] * 4), *arguments)
+        self.call_address("outputs", NOTHING, *arguments)
         self.update_metrics(self.field("t"), self.address["out"])
 
-    def update_metrics(self, t: Value, outputs: Any) -> None:
+    def update_metrics(self, t: Value, outputs: Raw) -> None:
         if not self.plan.metrics:
             return
-        kind = ir.FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS))
-        known = self.module.globals.get("update_metrics") or ir.Function(self.module, kind, "update_metrics")
-        self.builder.call(known, (t.raw, outputs, self.address["own_slots"]))
+        self._called("update_metrics", NOTHING, [t.raw, outputs, self.address["own_slots"]])
 
     def give_back(self, run: Value) -> None:
         self.column(self.shape.states, "states", run, self.room("state"), back=True)
@@ -191,7 +186,7 @@ class _Runs(Code):
         if self.shape.events:
             log, asks = Vector(self, self.field("log", ADDRESS).raw), self.array("asks")
             with self.each(self.field("logged", WHOLE)) as i:
-                event = Value(self, self.builder.fptosi(log[i * 2 + 1].raw, WHOLE))
+                event = log[i * 2 + 1].to_whole()
                 now = log[i * 2].equals(self.field("t"))
                 with self.when(now & self.array("stopping")[event].differs(0.0)):
                     ended.set(log[i * 2 + 1])
@@ -200,12 +195,3 @@ class _Runs(Code):
         self.array("status")[run] = status.get()
         self.array("ended")[run] = ended.get()
         self.array("stops")[run] = self.field("t")
-
-
-class _Callee:
-    """An address called as a function of a known type; llvmlite itself only calls typed pointers."""
-
-    def __init__(self, address: Any, function_type: ir.FunctionType) -> None:
-        self.type = ADDRESS
-        self.function_type = function_type
-        self.get_reference = address.get_reference

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armillary.llvm.builder import REAL
+from armillary.llvm.assembly import REAL
 from armillary.runtime.loop.formulas import dense_coefficients, dense_state
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 
@@ -27,7 +27,7 @@ def emit_probe(program: LoopModule, prepare: LoopFunction) -> LoopFunction:
     Never inlined: an event is located and then fired on exactly the same bits.
     """
     f = program.function("probe", arguments=(REAL,))
-    f.function.attributes.add("noinline")
+    f.function.attributes.append("noinline")
     f.internal(prepare)
     point = f.vector("point")
     dense_state(f, f.argument(2) / f["h_taken"], point)

@@ -30,7 +30,8 @@ from __future__ import annotations
 from contextlib import nullcontext
 from math import inf
 
-from armillary.llvm.builder import REAL, WHOLE, Value, Variable
+from armillary.llvm.assembly import REAL, WHOLE
+from armillary.llvm.builder import Value, Variable
 from armillary.runtime.loop.accumulation import end_before_step
 from armillary.runtime.loop.event_thresholds import CLEAR, FIRST_LOOK, LANDING
 from armillary.runtime.loop.formulas import EPSILON, stages

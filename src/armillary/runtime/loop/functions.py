@@ -9,29 +9,28 @@ Every function here takes the addresses of a run's `Control` and workspace first
 
 from __future__ import annotations
 
-from typing import Any
-
-from llvmlite import ir
-
-from armillary.llvm.builder import ADDRESS, NOTHING, REAL, WHOLE, Operand, Value, Vector
+from armillary.llvm.assembly import (
+    ADDRESS,
+    NOTHING,
+    REAL,
+    WHOLE,
+    Callee,
+    Function,
+    FunctionType,
+    Module,
+    Raw,
+    constant,
+)
+from armillary.llvm.builder import Operand, Value, Vector
 from armillary.runtime.loop.formulas import Stepper
 from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, REALS, LoopShape
 from armillary.runtime.loop.tableau import Tableau
 
 _ORDINARY = (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS)  # t, state, constants, memory, result
-SIGNATURES = {name: ir.FunctionType(NOTHING, _ORDINARY) for name in FUNCTIONS} | {
-    "fire": ir.FunctionType(NOTHING, (WHOLE, *_ORDINARY, ADDRESS)),
-    "normalise": ir.FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS)),
+SIGNATURES = {name: FunctionType(NOTHING, _ORDINARY) for name in FUNCTIONS} | {
+    "fire": FunctionType(NOTHING, (WHOLE, *_ORDINARY, ADDRESS)),
+    "normalise": FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS)),
 }
-
-
-class _Callee:
-    """An address called as a function of a known type; llvmlite itself only calls typed pointers."""
-
-    def __init__(self, address: Any, function_type: ir.FunctionType) -> None:
-        self.type = ADDRESS
-        self.function_type = function_type
-        self.get_reference = address.get_reference
 
 
 class LoopModule:
@@ -44,31 +43,24 @@ class LoopModule:
         self.shape = shape
         self.linked = linked
         self.offsets, self.length = shape.layout()
-        self.module = ir.Module("loop")
+        self.module = Module()
 
     def function(
-        self, name: str, result: Any = NOTHING, arguments: tuple[Any, ...] = (), *, rare: bool = False
+        self, name: str, result: str = NOTHING, arguments: tuple[str, ...] = (), *, rare: bool = False
     ) -> LoopFunction:
         """A new internal function of (Control, workspace, *arguments); `rare` ones are kept small."""
-        kind = ir.FunctionType(result, (ADDRESS, ADDRESS, *arguments))
-        function = ir.Function(self.module, kind, f"armillary_{name}")
+        kind = FunctionType(result, (ADDRESS, ADDRESS, *arguments))
+        function = Function(self.module, kind, f"armillary_{name}")
         function.linkage = "internal"
-        function.attributes.add("nounwind")
-        for attribute in ("cold", "noinline", "optsize") if rare else ():
-            function.attributes.add(attribute)
-        for address in function.args[:2]:
-            address.add_attribute("noalias")
+        function.attributes = ["nounwind", *(("cold", "noinline", "optsize") if rare else ())]
+        function.argument_attributes = {0: "noalias", 1: "noalias"}
         return LoopFunction(self, function)
-
-    def external(self, name: str) -> ir.Function:
-        found = self.module.globals.get(name)
-        return found or ir.Function(self.module, SIGNATURES[name], name)
 
 
 class LoopFunction(Stepper):
     """One function of a loop under construction."""
 
-    def __init__(self, program: LoopModule, function: ir.Function) -> None:
+    def __init__(self, program: LoopModule, function: Function) -> None:
         super().__init__(function)
         self.program = program
         self.shape = program.shape
@@ -84,20 +76,19 @@ class LoopFunction(Stepper):
 
     def __getitem__(self, field: str) -> Value:
         kind = REAL if field in REALS else ADDRESS if field in ADDRESSES else WHOLE
-        return Value(self, self.builder.load(self._place(field), typ=kind))
+        return Value(self, self.builder.load(self._place(field), kind))
 
     def __setitem__(self, field: str, value: Operand) -> None:
         kind = REAL if field in REALS else WHOLE
-        raw = value.raw if isinstance(value, Value) else ir.Constant(kind, value)
+        raw = value.raw if isinstance(value, Value) else constant(kind, value)
         self.builder.store(raw, self._place(field))
 
-    def _place(self, field: str) -> Any:
-        place = self.whole(FIELDS[field]).raw
-        return self.builder.gep(self.control, [place], inbounds=True, source_etype=WHOLE)
+    def _place(self, field: str) -> Raw:
+        return self.builder.place(self.control, constant(WHOLE, FIELDS[field]), WHOLE)
 
     def vector(self, name: str) -> Vector:
-        offset = self.whole(self.program.offsets[name]).raw
-        return Vector(self, self.builder.gep(self.workspace, [offset], inbounds=True, source_etype=REAL))
+        offset = constant(WHOLE, self.program.offsets[name])
+        return Vector(self, self.builder.place(self.workspace, offset, REAL))
 
     def outside(self, field: str) -> Vector:
         """A vector that lives outside the workspace, found through its address in Control."""
@@ -106,16 +97,19 @@ class LoopFunction(Stepper):
     def internal(self, frame: LoopFunction, *arguments: Value) -> Value:
         """A call of another function of this loop."""
         raw = [self.control, self.workspace, *(argument.raw for argument in arguments)]
-        return Value(self, self.builder.call(frame.function, raw))
+        return Value(self, self.builder.call(frame.function.callee, raw))
 
     # The generated code
 
-    def _generated(self, name: str, *arguments: Any) -> None:
-        address = self.program.external(name) if self.program.linked else self[name].raw
-        callee = address if self.program.linked else _Callee(address, SIGNATURES[name])
+    def _generated(self, name: str, *arguments: Raw) -> None:
+        kind = SIGNATURES[name]
+        if self.program.linked:
+            callee = self.program.module.declared(name, kind).callee
+        else:
+            callee = Callee(kind, self[name].raw.name)
         self.builder.call(callee, arguments)
 
-    def _ordinary(self, name: str, t: Value, state: Vector, memory: str, result: Any) -> None:
+    def _ordinary(self, name: str, t: Value, state: Vector, memory: str, result: Raw) -> None:
         memory_address = self.vector(memory).address
         self._generated(name, t.raw, state.address, self["constants"].raw, memory_address, result)
 
@@ -123,7 +117,7 @@ class LoopFunction(Stepper):
         self._ordinary("derivatives", t, state, "memory", result.address)
         self["evaluations"] = self["evaluations"] + 1
 
-    def outputs(self, t: Value, state: Vector, memory: str, result: Any) -> None:
+    def outputs(self, t: Value, state: Vector, memory: str, result: Raw) -> None:
         self._ordinary("outputs", t, state, memory, result)
 
     def events(self, t: Value, state: Vector) -> None:

@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from math import inf
 
-from armillary.llvm.builder import WHOLE, Value, Variable, Vector
+from armillary.llvm.assembly import WHOLE
+from armillary.llvm.builder import Value, Variable, Vector
 from armillary.runtime.loop.accumulation import emit_record, mark_returning
 from armillary.runtime.loop.dense import emit_prepare, emit_probe
 from armillary.runtime.loop.events import adopt_signs, emit_cut, emit_locate, emit_scan, fire_pending
@@ -49,7 +50,7 @@ def _emit_drive(
     program: LoopModule, probe: LoopFunction | None, settle: LoopFunction, step: LoopFunction
 ) -> None:
     f = program.function("drive", WHOLE)
-    f.function.linkage = "external"
+    f.function.linkage = ""
     with f.repeat() as loop:
         full = f["filled"] >= f["capacity"]
         if program.shape.events:

@@ -17,7 +17,8 @@ stage.
 
 from __future__ import annotations
 
-from armillary.llvm.builder import REAL, Value, Variable, Vector
+from armillary.llvm.assembly import REAL
+from armillary.llvm.builder import Value, Variable, Vector
 from armillary.runtime.loop import euler_parameters as euler
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.redundant_layout import RIGID

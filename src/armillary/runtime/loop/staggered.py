@@ -23,7 +23,8 @@ lets a step have any length.
 
 from __future__ import annotations
 
-from armillary.llvm.builder import REAL, WHOLE, Value, Vector
+from armillary.llvm.assembly import REAL, WHOLE
+from armillary.llvm.builder import Value, Vector
 from armillary.runtime.loop import euler_parameters as euler
 from armillary.runtime.loop.functions import LoopFunction, LoopModule
 from armillary.runtime.loop.redundant_layout import RIGID, Scheme

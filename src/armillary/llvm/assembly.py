@@ -1,0 +1,211 @@
+"""LLVM functions with branches and loops, as text: values, functions of a module, the writer of instructions.
+
+The few words of `llvmlite.ir` that builder.py needs, with a line in place of an object per instruction. Types
+are their names in LLVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from armillary.llvm.instructions import real
+
+REAL = "double"
+WHOLE = "i64"
+ADDRESS = "ptr"
+NOTHING = "void"
+TRUTH = "i1"
+
+_SIGNS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq"}
+
+
+def lanes_type(element: str, lanes: int) -> str:
+    """The type of a vector."""
+    return f"<{lanes} x {element}>"
+
+
+def is_vector(kind: str) -> bool:
+    return kind[0] == "<"
+
+
+class Raw(NamedTuple):
+    """A value in the text: its type and its name, or the number that it is."""
+
+    type: str
+    name: str
+
+
+def constant(kind: str, number: float) -> Raw:
+    """A number of a type; of a vector type, the same in all lanes."""
+    element = kind[:-1].partition(" x ")[2] if is_vector(kind) else kind
+    text = real(float(number)) if element == REAL else str(int(number))
+    return Raw(kind, f"splat ({element} {text})" if is_vector(kind) else text)
+
+
+class FunctionType(NamedTuple):
+    result: str
+    arguments: tuple[str, ...]
+
+
+class Callee(NamedTuple):
+    """What can be called: a function by its name, or an address."""
+
+    kind: FunctionType
+    name: str
+
+
+class Module:
+    """Functions by their names, in the order in which they were made."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, Function] = {}
+
+    def declared(self, name: str, kind: FunctionType) -> Function:
+        """The function of this name, declared where it is not there yet."""
+        return self.functions.get(name) or Function(self, kind, name)
+
+    def __str__(self) -> str:
+        return "\n".join([str(function) for function in self.functions.values()])
+
+
+class Function:
+    """A function of a module: a declaration until it has a block."""
+
+    def __init__(self, module: Module, kind: FunctionType, name: str) -> None:
+        self.module, self.kind, self.name = module, kind, name
+        self.callee = Callee(kind, f"@{name}")
+        self.args = [Raw(a, f"%a{i}") for i, a in enumerate(kind.arguments)]
+        self.linkage = ""
+        self.attributes: list[str] = []
+        self.argument_attributes: dict[int, str] = {}
+        self.locals: list[str] = []  # room for variables, made on entry
+        self.blocks: list[Block] = []
+        self.count = 0
+        module.functions[name] = self
+
+    def fresh(self) -> str:
+        """A name that no other value or block of this function has."""
+        self.count += 1
+        return f"%v{self.count}"
+
+    def __str__(self) -> str:
+        if not self.blocks:
+            return f"declare {self.kind.result} @{self.name}({', '.join(self.kind.arguments)})"
+        given = [f"{a.type} {self.argument_attributes.get(i, '')} {a.name}" for i, a in enumerate(self.args)]
+        head = f"define {self.linkage} {self.kind.result} @{self.name}({', '.join(given)})"
+        entry, *others = self.blocks
+        lines = [f"{head} {' '.join(self.attributes)}", "{", f"{entry.name[1:]}:", *self.locals, *entry.lines]
+        for block in others:
+            lines.append(f"{block.name[1:]}:")
+            lines += block.lines
+        return "\n".join([*lines, "}"])
+
+
+class Block:
+    """Instructions up to a branch or return."""
+
+    def __init__(self, function: Function) -> None:
+        self.name = function.fresh()
+        self.lines: list[str] = []
+        self.ended = False
+        function.blocks.append(self)
+
+
+class Writer:
+    """Instructions at the end of a block."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.block = Block(function)
+
+    def _value(self, kind: str, operation: str) -> Raw:
+        function = self.function
+        function.count += 1
+        name = f"%v{function.count}"
+        self.block.lines.append(f"{name} = {operation}")
+        return Raw(kind, name)
+
+    # Arithmetic
+
+    def operate(self, operation: str, a: Raw, b: Raw, flags: str = "") -> Raw:
+        return self._value(a.type, f"{operation} {flags}{a.type} {a.name}, {b.name}")
+
+    def compare(self, sign: str, a: Raw, b: Raw, *, reals: bool) -> Raw:
+        """A truth value; False where one of two reals is NaN."""
+        what = f"fcmp o{_SIGNS[sign]}" if reals else f"icmp {'' if sign == '==' else 's'}{_SIGNS[sign]}"
+        kind = lanes_type(TRUTH, int(a.type[1:].partition(" ")[0])) if is_vector(a.type) else TRUTH
+        return self._value(kind, f"{what} {a.type} {a.name}, {b.name}")
+
+    def opposite(self, a: Raw) -> Raw:
+        true = "splat (i1 true)" if is_vector(a.type) else "true"
+        return self._value(a.type, f"xor {a.type} {a.name}, {true}")
+
+    def convert(self, operation: str, a: Raw, kind: str) -> Raw:
+        return a if a.type == kind else self._value(kind, f"{operation} {a.type} {a.name} to {kind}")
+
+    def select(self, condition: Raw, yes: Raw, no: Raw) -> Raw:
+        what = f"{condition.type} {condition.name}, {yes.type} {yes.name}, {no.type} {no.name}"
+        return self._value(yes.type, f"select {what}")
+
+    def spread(self, a: Raw, lanes: int) -> Raw:
+        """The same number in all lanes."""
+        kind = lanes_type(a.type, lanes)
+        one = self._value(kind, f"insertelement {kind} undef, {a.type} {a.name}, i32 0")
+        indices = f"{lanes_type('i32', lanes)} zeroinitializer"
+        return self._value(kind, f"shufflevector {kind} {one.name}, {kind} undef, {indices}")
+
+    # Memory
+
+    def place(self, address: Raw, index: Raw, kind: str) -> Raw:
+        """The address of an entry of an array of this type."""
+        where = f"ptr {address.name}, {index.type} {index.name}"
+        return self._value(ADDRESS, f"getelementptr inbounds {kind}, {where}")
+
+    def load(self, address: Raw, kind: str, align: str = "") -> Raw:
+        return self._value(kind, f"load {kind}, ptr {address.name}{align}")
+
+    def store(self, a: Raw, address: Raw, align: str = "") -> None:
+        self.block.lines.append(f"store {a.type} {a.name}, ptr {address.name}{align}")
+
+    def local(self, kind: str) -> Raw:
+        """Room for a variable."""
+        name = self.function.fresh()
+        self.function.locals.append(f"{name} = alloca {kind}")
+        return Raw(ADDRESS, name)
+
+    # Calls and branches
+
+    def call(self, callee: Callee, operands: Sequence[Raw]) -> Raw:
+        given = ", ".join([f"{a.type} {a.name}" for a in operands])
+        what = f"call {callee.kind.result} {callee.name}({given})"
+        if callee.kind.result != NOTHING:
+            return self._value(callee.kind.result, what)
+        self.block.lines.append(what)
+        return Raw(NOTHING, "")
+
+    def _end(self, line: str) -> None:
+        assert not self.block.ended
+        self.block.lines.append(line)
+        self.block.ended = True
+
+    def branch(self, target: Block) -> None:
+        self._end(f"br label {target.name}")
+
+    def give(self, result: Raw | None = None) -> None:
+        self._end("ret void" if result is None else f"ret {result.type} {result.name}")
+
+    def unreachable(self) -> None:
+        self._end("unreachable")
+
+    @contextmanager
+    def when(self, condition: Raw) -> Iterator[None]:
+        """What is written meanwhile is done where the condition holds."""
+        inside, after = Block(self.function), Block(self.function)
+        self._end(f"br i1 {condition.name}, label {inside.name}, label {after.name}")
+        self.block = inside
+        yield
+        if not self.block.ended:
+            self.branch(after)
+        self.block = after
