@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ ENDS = ("clamped", "pinned", "free")
 MOTIONS = ("y", "z", "axial", "torsion")
 # A tip that outweighs its beam by more is a rigid body on a spring; such small k would drown in rounding.
 _HEAVY = 1e5
+
+
+_gauss = lru_cache(maxsize=64)(np.polynomial.legendre.leggauss)
 
 
 @dataclass(frozen=True)
@@ -209,7 +213,7 @@ class Beam:
 
     def _quadrature(self, number: float) -> tuple[Array, Array]:
         """Gauss points and weights on the beam that integrate products of waves up to wave number k."""
-        points, weights = np.polynomial.legendre.leggauss(40 + int(1.2 * number * self.length))
+        points, weights = _gauss(40 + int(1.2 * number * self.length))
         return 0.5 * self.length * (1 + points), 0.5 * self.length * weights
 
     def _lowest(self, modes: Any, limit: float | None, where: str) -> list[_Mode]:
