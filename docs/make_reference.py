@@ -95,6 +95,7 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (armillary.Sensitivities, "Made by `Model.sensitivities`.", ()),
     (armillary.Sweep, "Made by `Model.sweep`.", ()),
     (armillary.Solutions, "Made by `Model.solve`; all that `Sweep` has.", ()),
+    (armillary.Workspace, "Made by `Model.workspace`.", ()),
     (armillary.Fit, "Made by `fit`.", ()),
     (armillary.Efforts, "Made by `Model.inverse`.", ()),
     (armillary.Modes, "Made by `LinearModel.modes`; `UndampedModes` by `Model.undamped_modes`.", ()),

@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from armillary.analysis.identification.regressor import Regressor
     from armillary.analysis.inverse.efforts import Efforts
     from armillary.analysis.kinematics.result import Solutions, Sweep, load_sweep
+    from armillary.analysis.kinematics.workspace import Workspace
     from armillary.analysis.linear.linear_model import LinearModel, load_linear
     from armillary.analysis.modes.modes import Modes
     from armillary.analysis.modes.root_locus import RootLocus, root_locus
@@ -160,6 +161,7 @@ _LATER = {
     "Sweep": ("armillary.analysis.kinematics.result", "Sweep"),
     "Triangular": ("armillary.studies.sampling", "Triangular"),
     "Uniform": ("armillary.studies.sampling", "Uniform"),
+    "Workspace": ("armillary.analysis.kinematics.workspace", "Workspace"),
     "fit": ("armillary.analysis.fit", "fit"),
     "jacobian": ("armillary.model.quantities.jacobian", "jacobian"),
     "load_run": ("armillary.results", "load_run"),
@@ -247,6 +249,7 @@ __all__ = [
     "UnitsError",
     "Vector",
     "Wheel",
+    "Workspace",
     "abs",
     "acceleration",
     "acos",

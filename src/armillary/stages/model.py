@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from armillary.analysis.identification.regressor import Regressor
     from armillary.analysis.inverse.efforts import Efforts
     from armillary.analysis.kinematics.result import Solutions, Sweep
+    from armillary.analysis.kinematics.workspace import Workspace
     from armillary.analysis.linear.linear_model import LinearModel
     from armillary.analysis.modes.undamped import UndampedModes
     from armillary.analysis.operating.point import OperatingPoint
@@ -285,6 +286,25 @@ class Model(ModelPieces, compiled.CompiledModel):
             self, outputs, limits=limits, held=held, start=start, starts=starts, shown=shown,
             parameters=parameters, time=time,
         )  # fmt: skip
+
+    def workspace(
+        self,
+        ranges: Mapping[str, Any],
+        outputs: Sequence[str],
+        *,
+        points: int = 41,
+        start: Mapping[str, float] | Sequence[float] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        time: float = 0.0,
+    ) -> Workspace:
+        """Outputs that are reached over ranges (low, high) of coordinates, and where they end.
+
+        ``points`` values of each range are combined; between them the singular positions are found at which
+        the outputs, as many as there are ranges, cannot move in every direction.
+        """
+        from armillary.analysis.kinematics.workspace import workspace
+
+        return workspace(self, ranges, outputs, points=points, start=start, parameters=parameters, time=time)
 
     def simulate_batch(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,13 @@ from armillary.algebra.arguments import table
 from armillary.analysis.kinematics.drives import Drive, Start, read_drive, start_of
 from armillary.analysis.kinematics.follower import Followed
 from armillary.analysis.kinematics.held import held_quantities
-from armillary.analysis.kinematics.landmarks import Path, limits_of_reach, singular_positions, turning_points
+from armillary.analysis.kinematics.landmarks import (
+    Landmark,
+    Path,
+    limits_of_reach,
+    singular_positions,
+    turning_points,
+)
 from armillary.analysis.kinematics.motion import Motion
 from armillary.analysis.kinematics.numbers import Numbers
 from armillary.analysis.kinematics.preparation import (
@@ -42,6 +49,59 @@ def sweep(
     time: float = 0.0,
 ) -> Sweep:
     """See ``Model.sweep``."""
+    found = swept(
+        model, driven, outputs, static=static, grid=grid, held=held, start=start, parameters=parameters,
+        time=time,
+    )  # fmt: skip
+    drive, columns, motion = found.drive, found.columns, found.motion
+    if drive.timed or speeds is not None or accelerations is not None:
+        rates = ((speeds, "speeds="), (accelerations, "accelerations="))
+        columns.add_rates(*(_rates(drive, given, what) for given, what in rates))
+    else:
+        columns.add_outputs()
+    slopes = columns.derivatives(motion)
+    if derivatives:
+        columns.add_derivatives(slopes)
+    path = found.path
+    marks = limits_of_reach(path, found.followed, columns.targets, drive.times)
+    marks += singular_positions(path)
+    marks += turning_points(path, slopes, columns.derivatives) if drive.names else []
+    return found.result(tuple(marks))
+
+
+@dataclass(frozen=True, eq=False)
+class Swept:
+    """A mechanism at the positions of all rows, before its columns are computed."""
+
+    model: CompiledModel
+    parameters: Mapping[str, Any] | None
+    drive: Drive
+    numbers: Numbers
+    followed: Followed
+    motion: Motion
+    columns: Columns
+
+    @property
+    def path(self) -> Path:
+        return Path(self.motion, self.followed.found, self.drive.origins, self.drive.axes)
+
+    def result(self, marks: tuple[Landmark, ...]) -> Sweep:
+        return self.columns.result(self.model, self.parameters, marks, Sweep)
+
+
+def swept(
+    model: CompiledModel,
+    driven: Mapping[str, Any],
+    outputs: Sequence[str] | None = None,
+    *,
+    static: bool = False,
+    grid: bool = False,
+    held: Sequence[str] | None = None,
+    start: Mapping[str, float] | Sequence[float] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    time: float = 0.0,
+) -> Swept:
+    """The positions of a sweep."""
     base = joint_model(model)
     drive = read_drive(driven, "sweep", time, grid=grid)
     kinematics = kinematics_of(base)
@@ -55,19 +115,7 @@ def sweep(
     followed = _followed(base, numbers, drive, begin, start, parameters)
     motion = Motion(numbers, followed.times, followed.positions)
     columns = Columns(mechanism, drive, motion, followed.found)
-    if drive.timed or speeds is not None or accelerations is not None:
-        rates = ((speeds, "speeds="), (accelerations, "accelerations="))
-        columns.add_rates(*(_rates(drive, given, what) for given, what in rates))
-    else:
-        columns.add_outputs()
-    slopes = columns.derivatives(motion)
-    if derivatives:
-        columns.add_derivatives(slopes)
-    path = Path(motion, followed.found, drive.origins, drive.axes)
-    marks = limits_of_reach(path, followed, columns.targets, drive.times)
-    marks += singular_positions(path)
-    marks += turning_points(path, slopes, columns.derivatives) if drive.names else []
-    return columns.result(base, parameters, tuple(marks), Sweep)
+    return Swept(base, parameters, drive, numbers, followed, motion, columns)
 
 
 def _followed(
