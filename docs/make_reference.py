@@ -105,6 +105,7 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (armillary.Regressor, "Made by `Model.regressor`.", ()),
     (armillary.RootLocus, "Made by `root_locus`.", ()),
     (armillary.OperatingPoint, "Made by `Model.trim` and `Model.equilibrium`.", ()),
+    (armillary.Branch, "Made by `Model.trace`.", ()),
 )
 # Methods that other parts of the runtime call, and no user.
 INTERNAL = {

@@ -395,7 +395,7 @@ EXCEPTIONS = {
     *("ArmillaryError", "ExpressionError", "ImportedWarning", "MissingExtraError", "ModelError"),
     *("ParameterError", "SimulationError", "UnitsError"),  # raised
     *("Batch", "Fit", "Fmu", "Gyro", "Run", "Sensitivities"),  # given back by other calls
-    *("Efforts", "OperatingPoint"),  # given back by analyses
+    *("Branch", "Efforts", "OperatingPoint"),  # given back by analyses
     *("Body", "Dyadic", "Expr", "Point", "Vector"),  # made by a system
     "schema",  # without arguments
 }

@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from armillary.analysis.linear.linear_model import LinearModel, load_linear
     from armillary.analysis.modes.modes import Modes
     from armillary.analysis.modes.root_locus import RootLocus, root_locus
+    from armillary.analysis.operating.branches.branch import Branch
     from armillary.analysis.operating.point import OperatingPoint
     from armillary.analysis.outcome import Fit
     from armillary.analysis.sensitivities import Sensitivities
@@ -131,6 +132,7 @@ _LATER = {
     "BaseParameters": ("armillary.analysis.identification.base", "BaseParameters"),
     "Batch": ("armillary.ensembles.result", "Batch"),
     "Beam": ("armillary.model.flexible.parts.beam", "Beam"),
+    "Branch": ("armillary.analysis.operating.branches.branch", "Branch"),
     "Choice": ("armillary.studies.sampling", "Choice"),
     "Correlated": ("armillary.studies.sampling", "Correlated"),
     "Crossing": ("armillary.ensembles.metrics", "Crossing"),
@@ -185,6 +187,7 @@ __all__ = [
     "Body",
     "Box",
     "Capsule",
+    "Branch",
     "Choice",
     "Cone",
     "Correlated",

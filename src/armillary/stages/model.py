@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from armillary.analysis.kinematics.workspace import Workspace
     from armillary.analysis.linear.linear_model import LinearModel
     from armillary.analysis.modes.undamped import UndampedModes
+    from armillary.analysis.operating.branches.branch import Branch
     from armillary.analysis.operating.point import OperatingPoint
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Metrics
@@ -227,6 +228,18 @@ class Model(ModelPieces, compiled.CompiledModel):
             self, at_rest=True, settle=settle, fixed=fixed, free=free, inputs=inputs, outputs=outputs,
             parameters=parameters, bounds=bounds, starts=starts, memory=memory, t=t,
         )  # fmt: skip
+
+    def trace(self, op: OperatingPoint, name: str, start: Any, stop: Any, *, points: int = 1000) -> Branch:
+        """The branch of operating points through one of them, along ``name`` from ``start`` to ``stop``.
+
+        ``name`` is a parameter or input, or a state that ``op`` has fixed, or one of its prescribed outputs
+        or rates. The branch is followed through folds, where ``name`` turns back, and has marks there, where
+        eigenvalues cross the imaginary axis (Hopf points) and where another branch crosses; it ends where
+        ``name`` leaves its range, or after so many ``points`` in each direction.
+        """
+        from armillary.analysis.operating.branches.trace import trace
+
+        return trace(self, op, name, start, stop, points=points)
 
     # ------------------------------------------------------------ batches
 

@@ -45,7 +45,8 @@ def hoop() -> Model:
     s.prescribe(ring.u1, "W")
     bead = s.body("bead", ring, arm.Revolute("y"), com=(0, 0, "-R"), mass=0.1, inertia=0)
     s.gravity(G, -s.ground.z)
-    s.moment("friction", "-0.01*bead.u1", ring.y, on=bead)
+    s.parameter("c", 0.01, units="N*m*s")
+    s.moment("friction", "-c*bead.u1", ring.y, on=bead)
     return s.derive().compile()
 
 
@@ -71,4 +72,34 @@ def parallelogram() -> Model:
     s.close_loop(coupler.point("pin", (1, 0, 0)), right.point("pin", (0.3, 0, 0)), (s.ground.x, s.ground.y))
     s.moment("spring", "-k*left.q1 - 0.5*left.u1", s.ground.z, on=left)
     s.start({"left.q1": 0.6, "coupler.q1": -0.6, "right.q1": 0.6})
+    return s.derive().compile()
+
+
+@cache
+def watt() -> Model:
+    """Watt's governor with an engine, in the scaled variables of Sotomayor, Mello and Braga (2007).
+
+    φ̈ = z² sin φ cos φ − sin φ − ε φ̇,  ż = α (cos φ − β); a Hopf point at ε = 2 α β^(3/2).
+    """
+    s = arm.System("Watt governor")
+    s.parameter("alpha", 0.6)
+    s.parameter("beta", 0.8)
+    s.parameter("eps", 1.5)
+    ball = s.body("ball", joint=arm.Revolute("y"), com=(0, 0, -1), mass=1, inertia=0)
+    s.gravity(1, -s.ground.z)
+    s.state("z", "alpha*(cos(ball.q1) - beta)", initial=1.0, units="-")
+    s.moment("spin", "z^2*sin(ball.q1)*cos(ball.q1) - eps*ball.u1", s.ground.y, on=ball)
+    return s.derive().compile()
+
+
+@cache
+def truss() -> Model:
+    """A shallow truss of two bars, half span 1 m, rise 0.3 m: it snaps through under a load P."""
+    s = arm.System("truss")
+    s.parameter("P", 0.0, units="N")
+    tip = s.body("tip", joint=arm.Prismatic("y"), mass=1, inertia=0)
+    h, free = 0.3, 1.09**0.5
+    s.start({"tip.q1": h})
+    s.force("bars", f"-2*1000*(sqrt(1 + tip.q1^2) - {free!r})*tip.q1/sqrt(1 + tip.q1^2) - P - 5*tip.u1",
+            s.ground.y, at=tip.com)  # fmt: skip
     return s.derive().compile()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from armillary.analysis.operating.newton import Root
@@ -10,6 +12,29 @@ from armillary.analysis.operating.problem import Problem
 from armillary.analysis.operating.stability import stability_of
 from armillary.analysis.operating.wording import listed
 from armillary.runtime.models.instance import Instance
+
+
+class Held(NamedTuple):
+    """Parameters and memories that hold a point, in stated units, and the outputs there."""
+
+    parameters: dict[str, Any]
+    memory: dict[str, float]
+    outputs: np.ndarray
+
+
+def held_values(made: Problem, x: np.ndarray) -> Held:
+    """What holds the point x = [state, inputs], with the inputs that were found, and the outputs."""
+    request, found = made.request, made.conditions
+    parameters, memory, stored = dict(request.parameters), {}, request.memory.copy()
+    memories = list(found.equations.system.memories)
+    for name, value in zip(found.inputs, x[len(found.states) :].tolist(), strict=True):
+        q = request.quantities[name]
+        if q.kind == "parameter":
+            parameters[name] = value / q.factor
+        else:
+            memory[name], stored[memories.index(name)] = value / q.factor, value
+    outputs = Instance(request.model, parameters).outputs(request.t, x[: len(found.states)], stored)
+    return Held(parameters, memory, outputs)
 
 
 def operating_point(made: Problem, x: np.ndarray, root: Root) -> OperatingPoint:
@@ -22,32 +47,22 @@ def operating_point(made: Problem, x: np.ndarray, root: Root) -> OperatingPoint:
     roles |= dict.fromkeys(request.fixed, "fixed") | dict.fromkeys(unknown & set(roles), "found")
     inside = dict(zip(found.names, x.tolist(), strict=True))
     shown = {name: inside[name] / quantities[name].factor for name in found.names}
-    given = dict(request.parameters)
-    memory = {}
-    for name in request.inputs:
-        if quantities[name].kind == "parameter":
-            given[name] = shown[name]
-        else:
-            memory[name] = shown[name]
     units = [made.units(int(i)) for i in made.rows]
     labels = made.labels
     left = [(c[i] - made.wanted[i]) / factor + 0.0 for i, (factor, _) in zip(made.rows, units, strict=True)]
     want = [made.wanted[i] / factor for i, (factor, _) in zip(made.rows, units, strict=True)]
-    stored = request.memory.copy()
-    memories = list(found.equations.system.memories)
-    stored[[memories.index(name) for name in memory]] = [inside[name] for name in memory]
-    outputs = Instance(request.model, given).outputs(request.t, x[:n], stored)
+    held = held_values(made, x)
     return OperatingPoint(
         system=found.equations.system.name,
-        t=request.t,
+        time=request.t,
         state=x[:n].copy(),
         initial={name: shown[name] for name in found.states},
         units={name: q.units for name, q in quantities.items()},
         roles=roles,
         inputs={name: shown[name] for name in request.inputs},
-        parameters=given,
-        memory=memory,
-        outputs=dict(zip(request.model.output_names, outputs.tolist(), strict=True)),
+        parameters=held.parameters,
+        memory=held.memory,
+        outputs=dict(zip(request.model.output_names, held.outputs.tolist(), strict=True)),
         rates={name: c[i] / quantities[name].factor for i, name in enumerate(found.states)},
         wanted=dict(zip(labels, want, strict=True)),
         residuals=dict(zip(labels, left, strict=True)),

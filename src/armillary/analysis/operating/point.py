@@ -32,7 +32,7 @@ class OperatingPoint(Mapping[str, float]):
     """
 
     system: str
-    t: float
+    time: float
     state: np.ndarray
     initial: Mapping[str, float]  # coordinates, speeds and states, as ``simulate`` takes them
     units: Mapping[str, str]

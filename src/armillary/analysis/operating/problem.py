@@ -7,7 +7,7 @@ lengths of Euler parameters and the prescribed outputs, less those that no unkno
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -36,6 +36,7 @@ class Problem:
     rows: np.ndarray
     wanted: np.ndarray  # of all rows
     undecided: tuple[str, ...] = ()  # states that no condition depends on, besides cyclic coordinates
+    constant: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))  # rows no unknown changes
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -84,7 +85,7 @@ class Problem:
             whole[unknown] = z
             return self.values.jacobian(whole)[both]
 
-        sizes, weights = self._sizes(x)
+        sizes, weights = self.sizes(x)
         low, high = self._bounds
         return Equations(residual, jacobian, sizes[unknown], weights[rows], low, high)
 
@@ -107,12 +108,12 @@ class Problem:
             found.append(float(kinds.get(kind, 1.0)))
         return np.array(found)
 
-    def _sizes(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def sizes(self, x: np.ndarray, *, idle: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of all columns, and one over those of all rows.
 
         The size of a state is a unit of the SI, or its start if that is larger; that of a condition is what
         moving the states by their sizes changes it by, the median of a few places near the start; that of
-        an input, what changes a condition by its size.
+        an input, what changes a condition by its size; one without effect is an error, unless ``idle``.
         """
         n = len(self.conditions.states)
         angles = np.array([q.kind == "coordinate" for q in self.request.quantities.values()][:n])
@@ -131,7 +132,7 @@ class Problem:
         rows = np.where(rows > 0, rows, np.max(changes, axis=0))
         for j in range(n, len(x)):
             effect = np.max(slopes[:, :, j], axis=0)
-            if not effect[self.rows].any():
+            if not idle and not effect[self.rows].any():
                 raise _idle_input(self, self.conditions.names[j])
             with np.errstate(divide="ignore", invalid="ignore"):
                 enough = np.where((effect > 0) & (rows > 0), rows / effect, np.inf)
@@ -226,7 +227,7 @@ def _without_constant(made: Problem, start: np.ndarray) -> Problem:
                 f"{made.conditions.labels[i]} is {value}, not {want}, whatever the unknowns are "
                 f"({listed(made.names)}); {made.remedy(i)}"
             )
-    return replace(made, rows=made.rows[depends])
+    return replace(made, rows=made.rows[depends], constant=made.rows[~depends])
 
 
 def _counted(made: Problem) -> Problem:

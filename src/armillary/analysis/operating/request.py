@@ -72,7 +72,7 @@ def read_request(
     t: float = 0.0,
 ) -> Request:
     """The request that a call of ``trim`` or ``equilibrium`` means; unknown names and units are errors."""
-    names, t = _Names(model), real(t, "t=")
+    names, t = ModelNames(model), real(t, "t=")
     given = table(parameters, "parameters=", ParameterError)
     stored = initial_memory(model.equations, memory, t)
     wanted = names.inputs(inputs, given, stored)
@@ -134,7 +134,7 @@ def _starts(starts: Any) -> tuple[tuple[Start, ...], int]:
 
 
 def _bounds(
-    given: Mapping[str, Any], quantities: Mapping[str, Quantity], names: _Names
+    given: Mapping[str, Any], quantities: Mapping[str, Quantity], names: ModelNames
 ) -> dict[str, tuple[float, float]]:
     found = {}
     for name, pair in given.items():
@@ -152,7 +152,7 @@ def _bounds(
     return found
 
 
-class _Names:
+class ModelNames:
     """The names of a model, and the numbers that values in stated units mean."""
 
     def __init__(self, model: CompiledModel) -> None:

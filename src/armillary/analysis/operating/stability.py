@@ -28,6 +28,7 @@ class Stability:
     eigenvalues: np.ndarray  # largest real part first
     growing: int
     neutral: int
+    limit: float = 0.0  # of real parts that count as zero
 
     @property
     def stable(self) -> bool:
@@ -79,4 +80,4 @@ def stability_of(values: ConditionValues, c: np.ndarray, C: np.ndarray) -> Stabi
     size = float(np.max(np.abs(roots)))
     limit = max(_ON_AXIS * size, 3.0 * float(np.sqrt(_EPSILON * np.max(np.abs(F)))))
     growing = int(np.sum(roots.real > limit))
-    return Stability(roots, growing, int(np.sum(np.abs(roots.real) <= limit)))
+    return Stability(roots, growing, int(np.sum(np.abs(roots.real) <= limit)), limit)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from armillary.analysis.operating.named_speeds import with_named_speeds
 from armillary.analysis.operating.newton import Root, newton
 from armillary.analysis.operating.outcome import operating_point
 from armillary.analysis.operating.point import OperatingPoint
@@ -18,8 +18,6 @@ from armillary.analysis.operating.starts import damped_rest, rough_starts, scatt
 from armillary.analysis.operating.wording import listed
 from armillary.columns import counted
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.program.derive import derive
-from armillary.program.formalisms.momentum import DerivedConvertedEquations
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import initial_states, initial_values
 
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 _SAME = 1e-6  # of the size of an unknown: solutions that are nearer than this are one
 _ALL_ROUND = 3.2  # how far scattered starts lie from the first, in sizes: angles all round
-_named: WeakKeyDictionary[CompiledModel, CompiledModel] = WeakKeyDictionary()
 
 
 def trim(model: CompiledModel, **asked: Any) -> OperatingPoint:
@@ -49,20 +46,8 @@ def trim(model: CompiledModel, **asked: Any) -> OperatingPoint:
         raise ArmillaryError(_why_not(made, min((root for _, root in tried), key=lambda root: root.error)))
     points = [operating_point(made, _whole(made, x, root.x), root) for x, root in _distinct(roots)]
     if named is not model.base:  # the same state as the model itself takes it
-        points = [replace(op, state=model.state(op, op.parameters, op.t)) for op in points]
+        points = [replace(op, state=model.state(op, op.parameters, op.time)) for op in points]
     return replace(points[0], others=tuple(points[1:]))
-
-
-def with_named_speeds(model: CompiledModel) -> CompiledModel:
-    """The model, or one of the same system whose states are the coordinates and speeds of the description."""
-    model = model.base
-    if not model.equations.absolute and not isinstance(model.equations, DerivedConvertedEquations):
-        return model
-    if model not in _named:
-        equations = model.equations
-        found = derive(equations.system, "auto", named=True, configuration=equations.configuration)
-        _named[model] = model._compiler(found)
-    return _named[model]
 
 
 def _inputs_in_units(request: Request) -> dict[str, float]:

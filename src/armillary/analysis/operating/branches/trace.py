@@ -1,0 +1,293 @@
+"""Branches of operating points: what is varied, where a branch starts, its points as operating points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armillary.algebra.arguments import count, instance, text
+from armillary.analysis.operating.branches.branch import Branch, Mark
+from armillary.analysis.operating.branches.continuation import follow
+from armillary.analysis.operating.branches.curve import Curve, Place
+from armillary.analysis.operating.conditions import conditions
+from armillary.analysis.operating.named_speeds import with_named_speeds
+from armillary.analysis.operating.newton import Equations, Root, newton
+from armillary.analysis.operating.outcome import held_values, operating_point
+from armillary.analysis.operating.point import OperatingPoint
+from armillary.analysis.operating.problem import Problem
+from armillary.analysis.operating.request import ModelNames, Quantity
+from armillary.analysis.operating.stability import Stability, stability_of
+from armillary.errors import ArmillaryError, nearest, shown
+
+if TYPE_CHECKING:
+    from armillary.runtime.models.compiled import CompiledModel
+
+_STEPS = 3.0  # sizes of the varied quantity between the ends of a branch
+
+
+def trace(
+    model: CompiledModel, op: OperatingPoint, name: str, start: Any, stop: Any, *, points: int = 1000
+) -> Branch:
+    """The branch through an operating point; see ``Model.trace`` in ``stages/model.py``."""
+    op = instance(op, OperatingPoint, "an operating point, of model.trim or model.equilibrium,")
+    made = op.problem
+    if made is None or made.request.model is not with_named_speeds(model):
+        raise ArmillaryError(
+            f"this operating point of '{op.system}' belongs to another model, or was read from a file; find "
+            "it again with model.trim or model.equilibrium"
+        )
+    varied = _varied(made, text(name, "the name of what is varied"))
+    first, last = varied.number(start), varied.number(stop)
+    if first == last:
+        raise ArmillaryError(f"'{name}' is varied from {shown(start)} to {shown(stop)}; give two values")
+    return _Tracer(op, made, varied, first, last).branch(count(points, "points="))
+
+
+@dataclass(frozen=True, eq=False)
+class Varied:
+    """What changes along a branch: a parameter or input, a fixed state, a prescribed output or rate."""
+
+    name: str
+    kind: str  # "input", "state", "output" or "rate"
+    quantity: Quantity
+    now: float  # its value at the first operating point, in the model's units
+    number: Callable[[Any], float]  # from values in stated units
+
+    @property
+    def label(self) -> str:
+        """Its name on the branch."""
+        return f"rate of {self.name}" if self.kind == "rate" else self.name
+
+    def problem(self, made: Problem, value: float) -> Problem:
+        """The problem with another value."""
+        asked, wanted = made.request, made.wanted.copy()
+        if self.kind == "input" and self.quantity.kind == "parameter":
+            asked = replace(asked, parameters=asked.parameters | {self.name: value / self.quantity.factor})
+        elif self.kind == "input":
+            memory = asked.memory.copy()
+            memory[list(made.conditions.equations.system.memories).index(self.name)] = value
+            asked = replace(asked, memory=memory)
+        elif self.kind == "state":
+            asked = replace(asked, fixed=asked.fixed | {self.name: value})
+        elif self.kind == "output":
+            asked = replace(asked, outputs=asked.outputs | {self.name: value})
+            wanted[self.row(made)] = value
+        else:
+            asked = replace(asked, rates=asked.rates | {self.name: value})
+            wanted[self.row(made)] = value
+        values = made.conditions.instance(asked.t, asked.parameters, asked.memory)
+        return replace(made, request=asked, values=values, wanted=wanted)
+
+    def row(self, made: Problem) -> int:
+        """The condition whose value is varied; -1 where it is a column."""
+        found = made.conditions
+        if self.kind == "output":
+            return found.shown.start + list(made.request.outputs).index(self.name)
+        return found.states.index(self.name) if self.kind == "rate" else -1
+
+
+def _varied(made: Problem, name: str) -> Varied:
+    asked, names = made.request, ModelNames(made.request.model)
+    system = made.conditions.equations.system
+    if name in asked.fixed:
+        q = asked.quantities[name]
+        return Varied(name, "state", q, asked.fixed[name], lambda v: names.state(name, v, f"'{name}'"))
+    if name in asked.outputs:
+        units = next(c.units for c in made.conditions.equations.targets.columns if c.name == name)
+        q = Quantity(name, units, 1.0, "output")
+        return Varied(name, "output", q, asked.outputs[name], lambda v: names.output(name, v))
+    if asked.rates.get(name) is not None:
+        q = replace(asked.quantities[name], units=made.units(made.conditions.states.index(name))[1])
+        return Varied(name, "rate", q, asked.rates[name] or 0.0, lambda v: names.rate(name, v) or 0.0)
+    if name in asked.inputs or name in made.conditions.states:
+        raise ArmillaryError(
+            f"'{name}' is found at this operating point, so it cannot be varied; find the point with "
+            f"fixed={{'{name}': …}}, or vary what is given"
+        )
+    if name in system.parameters or name in system.memories:
+        (q, now) = names.inputs([name], asked.parameters, asked.memory)[name]
+        return Varied(name, "input", q, now, lambda v: names.inputs({name: v}, {}, asked.memory)[name][1])
+    known = [*system.parameters, *asked.fixed, *asked.outputs, *asked.rates]
+    raise ArmillaryError(
+        f"there is no parameter '{name}', nor a state, output or rate of that name that is given at this "
+        f"operating point{nearest(name, known)}"
+    )
+
+
+class _Tracer:
+    """One branch: its conditions with the varied quantity as the last unknown."""
+
+    def __init__(self, op: OperatingPoint, made: Problem, varied: Varied, first: float, last: float) -> None:
+        self.op, self.made, self.varied = op, made, varied
+        self.low, self.high, self.rising = min(first, last), max(first, last), last > first
+        self.wide = self._with_column(made)
+        self.row = varied.row(made)
+        x = np.append(op_vector(op, made), varied.now) if varied.kind == "input" else op_vector(op, made)
+        self.x = x
+        sizes, weights = self.wide.sizes(x, idle=True)
+        self.sizes = np.append(sizes[self.wide.unknown][: len(made.unknown)], (self.high - self.low) / _STEPS)
+        self.weights = weights[self.wide.rows]
+        self.both = np.ix_(self.wide.rows, self.wide.unknown)
+        self.wanted = self.wide.wanted[self.wide.rows]
+
+    def _with_column(self, made: Problem) -> Problem:
+        """The problem with the varied quantity as a column, where it is one."""
+        varied, found = self.varied, made.conditions
+        if varied.kind == "state":
+            column = found.states.index(varied.name)
+        elif varied.kind == "input":
+            asked = replace(
+                made.request,
+                inputs=made.request.inputs | {varied.name: varied.now},
+                parameters={n: v for n, v in made.request.parameters.items() if n != varied.name},
+                quantities=made.request.quantities | {varied.name: varied.quantity},
+            )
+            found = conditions(asked.model, tuple(asked.outputs), tuple(asked.inputs))
+            values = found.instance(asked.t, asked.parameters, asked.memory)
+            made = replace(made, request=asked, conditions=found, values=values)
+            column = len(found.names) - 1
+        else:
+            return made
+        added = [i for i in made.constant.tolist() if found.depends[i, column]]
+        rows = np.array(sorted({*made.rows.tolist(), *added}), dtype=int)
+        return replace(made, rows=rows, unknown=np.append(made.unknown, column))
+
+    # ------------------------------------------------------------ the curve
+
+    def whole(self, z: np.ndarray) -> np.ndarray:
+        """x = [state, inputs] of the conditions at z."""
+        x = self.x.copy()
+        x[self.wide.unknown] = z if self.row < 0 else z[:-1]
+        return x
+
+    def residual(self, z: np.ndarray) -> np.ndarray:
+        c = self.wide.values.values(self.whole(z))[self.wide.rows] - self.wanted
+        if self.row >= 0:
+            c[self.wide.rows == self.row] -= z[-1] - self.varied.now
+        return c
+
+    def jacobian(self, z: np.ndarray) -> np.ndarray:
+        C = self.wide.values.jacobian(self.whole(z))[self.both]
+        if self.row < 0:
+            return C
+        return np.hstack([C, -(self.wide.rows == self.row).astype(float)[:, None]])
+
+    def stability(self, z: np.ndarray) -> Stability | None:
+        x = self.whole(z)
+        return stability_of(self.wide.values, self.wide.values.values(x), self.wide.values.jacobian(x))
+
+    def branch(self, most: int) -> Branch:
+        low, high = np.full(len(self.sizes), -np.inf), np.full(len(self.sizes), np.inf)
+        equations = Equations(self.residual, self.jacobian, self.sizes, self.weights, low, high)
+        curve = Curve(equations, self.stability)
+        z = np.append(self.x[self.made.unknown], self.varied.now)
+        inside = self.low < z[-1] < self.high
+        if not self.low <= z[-1] <= self.high:
+            z = self._moved(z, self.low if z[-1] < self.low else self.high)
+        forward = np.zeros(len(z))
+        forward[-1] = 1.0 if self.rising else -1.0
+        if not inside and (z[-1] == self.high) == self.rising:
+            forward = -forward
+        place = curve.place(z, forward) or curve.place(z, np.ones(len(z)))
+        if place is None:
+            raise ArmillaryError(
+                f"no branch over '{self.varied.name}' leads through this operating point of "
+                f"'{self.op.system}'"
+            )
+        places = follow(curve, place, self.low, self.high, most)
+        if inside:
+            back = curve.place(z, -place.tangent)
+            before = [] if back is None else follow(curve, back, self.low, self.high, most)[1:]
+            places = [*(_reversed(p) for p in reversed(before)), *places]
+        elif (z[-1] == self.high) == self.rising:
+            places = [_reversed(p) for p in reversed(places)]
+        return self._result(places)
+
+    def _moved(self, z: np.ndarray, value: float) -> np.ndarray:
+        """z at the nearest end of the range."""
+        low, high = np.full(len(z) - 1, -np.inf), np.full(len(z) - 1, np.inf)
+
+        def whole(x: np.ndarray) -> np.ndarray:
+            return np.append(x, value)
+
+        equations = Equations(
+            lambda x: self.residual(whole(x)), lambda x: self.jacobian(whole(x))[:, :-1],
+            self.sizes[:-1], self.weights, low, high,
+        )  # fmt: skip
+        root = newton(equations, z[:-1])
+        if not root.met:
+            at = value / self.varied.quantity.factor
+            raise ArmillaryError(
+                f"from this operating point no solution with {self.varied.name} = {at:.6g} was found, where "
+                "the branch should start; find an operating point between the two ends first"
+            )
+        return whole(root.x)
+
+    # ------------------------------------------------------------ the result
+
+    def _result(self, places: list[Place]) -> Branch:
+        factor, model = self.varied.quantity.factor, self.made.request.model
+        found, asked = self.made.conditions, self.made.request
+        n = len(found.names)
+        xs = np.array([self.whole(p.z)[:n] for p in places])
+        lam = np.array([p.z[-1] for p in places])
+        factors = np.array([asked.quantities[name].factor for name in found.names])
+        problems = [self.varied.problem(self.made, float(v)) for v in lam]
+        outputs = np.array([held_values(p, x).outputs for p, x in zip(problems, xs, strict=True)])
+        units = {name: asked.quantities[name].units for name in found.names}
+        columns = {c.name: c.units for c in found.equations.targets.columns}
+        states = [name for name in found.names if name != self.varied.label]
+        shown_names = [
+            name for name in model.output_names if name not in found.names and name != self.varied.label
+        ]
+        names = (self.varied.label, *states, *shown_names)
+        table = np.column_stack(
+            [
+                lam / factor,
+                *((xs / factors)[:, found.names.index(name)] for name in states),
+                *(outputs[:, model.output_names.index(name)] for name in shown_names),
+            ]
+        )
+        sizes = {len(p.stability.eigenvalues) for p in places if p.stability is not None}
+        roots = np.full((len(places), max(sizes, default=0)), np.nan + 0j)
+        for i, p in enumerate(places):
+            if p.stability is not None:
+                roots[i] = p.stability.eigenvalues
+        marks = [Mark(p.mark, i, float(lam[i] / factor), p.frequency) for i, p in enumerate(places) if p.mark]
+        return Branch(
+            system=found.equations.system.name,
+            name=self.varied.label,
+            names=names,
+            values=table,
+            units={
+                self.varied.label: self.varied.quantity.units,
+                **units,
+                **{k: columns[k] for k in shown_names},
+            },
+            eigenvalues=roots,
+            growing=np.array([-1 if p.stability is None else p.growing for p in places]),
+            marks=tuple(marks),
+            found=tuple(name for name in self.made.names if name != self.varied.label),
+            _point=lambda i: _point(problems[i], xs[i]),
+        )
+
+
+def _reversed(place: Place) -> Place:
+    return replace(place, tangent=-place.tangent)
+
+
+def op_vector(op: OperatingPoint, made: Problem) -> np.ndarray:
+    """x = [state, inputs] of an operating point, in the model's units."""
+    found = {**op.initial, **op.inputs}
+    return np.array([found[name] * made.request.quantities[name].factor for name in made.conditions.names])
+
+
+def _point(made: Problem, x: np.ndarray) -> OperatingPoint:
+    """A point of a branch as an operating point."""
+    left = made.values.values(x)[made.rows] - made.wanted[made.rows]
+    _, weights = made.sizes(x, idle=True)
+    held = np.zeros(len(made.unknown), dtype=bool)
+    return operating_point(made, x, Root(x[made.unknown], left, left * weights[made.rows], 0, held))
