@@ -151,6 +151,7 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "metric": lambda a, v: a.batch[v],
     "load": _function("load"),
     "load a run": _function("load_run"),
+    "load a point": _function("load_point"),
     "open a study": _function("open_study"),
     "run a file": _function("run"),
     "units of a system": lambda a, v: arm.System("s", units=v),

@@ -102,7 +102,7 @@ if TYPE_CHECKING:
     from armillary.analysis.modes.modes import Modes
     from armillary.analysis.modes.root_locus import RootLocus, root_locus
     from armillary.analysis.operating.branches.branch import Branch
-    from armillary.analysis.operating.point import OperatingPoint
+    from armillary.analysis.operating.point import OperatingPoint, load_point
     from armillary.analysis.outcome import Fit
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Crossing, Final, Histogram, Maximum, Mean, Minimum, Rms
@@ -166,6 +166,7 @@ _LATER = {
     "Workspace": ("armillary.analysis.kinematics.workspace", "Workspace"),
     "fit": ("armillary.analysis.fit", "fit"),
     "jacobian": ("armillary.model.quantities.jacobian", "jacobian"),
+    "load_point": ("armillary.analysis.operating.point", "load_point"),
     "load_run": ("armillary.results", "load_run"),
     "load_linear": ("armillary.analysis.linear.linear_model", "load_linear"),
     "load_sweep": ("armillary.analysis.kinematics.result", "load_sweep"),
@@ -186,8 +187,8 @@ __all__ = [
     "Beam",
     "Body",
     "Box",
-    "Capsule",
     "Branch",
+    "Capsule",
     "Choice",
     "Cone",
     "Correlated",
@@ -284,6 +285,7 @@ __all__ = [
     "latex",
     "load",
     "load_linear",
+    "load_point",
     "load_run",
     "load_sweep",
     "log",

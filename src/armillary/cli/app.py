@@ -21,6 +21,10 @@ FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 COMMANDS = {
     "run": ("run", "Simulate a run file, or a model, and save the results."),
     "study": ("study", "Many runs of a model, varied and kept in a folder; resumed where they stopped."),
+    "trim": (
+        "analyses.trim",
+        "Find an operating point of a model: rest, steady motion, inputs that hold it.",
+    ),
     "check": ("check", "Look for mistakes in a model, run or study file without running it."),
     "derive": ("derive", "Derive equations of motion: report, or equations as text, LaTeX or HTML."),
     "plot": ("plot", "Draw outputs of one or more saved runs."),

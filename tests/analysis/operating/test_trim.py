@@ -46,6 +46,11 @@ def test_all_equilibria_of_a_pendulum_and_their_stability() -> None:
     assert up.eigenvalues[0].real == pytest.approx(-c / 2 + math.sqrt(c * c / 4 + w2), rel=1e-12)
 
 
+def test_at_rest_the_speeds_of_a_start_do_not_count() -> None:
+    op = pendulum().equilibrium(starts={"bob.q1": 20, "bob.u1": 50})
+    assert op["bob.u1"] == 0.0 and op.stable
+
+
 def test_settling_finds_a_stable_equilibrium() -> None:
     assert pendulum().equilibrium(starts={"bob.q1": 175}).stable is False
     rested = pendulum().equilibrium(starts={"bob.q1": 175}, settle=True)

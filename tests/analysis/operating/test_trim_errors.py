@@ -23,6 +23,7 @@ from tests.test_wrong_arguments import WRONG
         ({"outputs": {"height": 600}, "inputs": ["torque"]}, ["height is 500 mm, wanted 600 mm"]),
         ({"outputs": {"height": -400}}, ["2 conditions for 1 unknown (bob.q1)"]),
         ({"fixed": {"bob.q": 1}}, ["did you mean 'bob.q1'?"]),
+        ({"fixed": {"bob.u1": 3}}, ["at rest all speeds are zero", "use trim"]),
         ({"fixed": {"torque": 1}}, ["is a parameter", "parameters={'torque': …}"]),
         ({"fixed": 3}, ["fixed= must hold values by name"]),
         ({"fixed": {"bob.q1": "3 kg"}}, ["bob.q1", "kg"]),

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armillary.analysis.operating.json_files import point_content, read_point, write_json
+from armillary.analysis.operating.stability import Stability
 from armillary.analysis.operating.wording import listed
 from armillary.columns import aligned, html_table, html_text
 from armillary.results.units import label_units
 
 if TYPE_CHECKING:
     from armillary.analysis.operating.problem import Problem
-    from armillary.analysis.operating.stability import Stability
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,6 +102,10 @@ class OperatingPoint(Mapping[str, float]):
         """All solutions that were found, this one first."""
         return (self, *self.others)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """The point as a JSON file, which `load_point` reads."""
+        write_json(path, point_content(self))
+
     # ------------------------------------------------------------ tables
 
     @property
@@ -159,6 +165,21 @@ class OperatingPoint(Mapping[str, float]):
             + html_table(_CONDITIONS, self._conditions, "<>><")
             + notes
         )
+
+
+def load_point(path: str | os.PathLike[str]) -> OperatingPoint:
+    """The operating point in a file that `OperatingPoint.save` wrote; `Model.trace` needs it found again."""
+    content = read_point(path)
+    roots = content.get("eigenvalues")
+    stability = None
+    if roots is not None:
+        values = np.array(roots["real"]) + 1j * np.array(roots["imaginary"])
+        stability = Stability(values, content["growing"], content["neutral"], content["limit"])
+    known = {f.name for f in fields(OperatingPoint)}
+    own = {name: value for name, value in content.items() if name in known}
+    return OperatingPoint(
+        **own | {"state": np.array(own["state"]), "notes": tuple(own["notes"]), "stability": stability}
+    )
 
 
 def _number(value: float) -> str:

@@ -149,6 +149,9 @@ def problem(request: Request, start: np.ndarray) -> Problem:
     place = {name: i for i, name in enumerate(found.states)}
     shown = range(found.shown.start, found.shown.stop)
     still = request.at_rest and found.at_rest
+    for name in found.states[found.speeds] if still else ():
+        if request.fixed.get(name):
+            raise ArmillaryError(f"at rest all speeds are zero, but fixed= gives '{name}' a value; use trim")
     moving = found.coordinates if still else 0  # rates of coordinates are zero at rest, whatever they are
     given = {place[name] for name, rate in request.rates.items() if rate is not None}
     dropped = {place[name] for name, rate in request.rates.items() if rate is None}

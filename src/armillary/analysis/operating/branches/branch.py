@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armillary.algebra.arguments import file_path
 from armillary.analysis.operating.json_files import write_json
 from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest, require
@@ -172,7 +171,7 @@ class Branch:
             "growing": self.growing.tolist(),
             "marks": [asdict(mark) for mark in self.marks],
         }
-        write_json(file_path(path, "path"), content)
+        write_json(path, content)
 
     def plot(
         self,
@@ -181,13 +180,22 @@ class Branch:
         title: str | None = None,
         show: bool = False,
     ) -> Figure:
-        """A figure of columns over what is varied: full lines where stable, dashed where not, with marks."""
-        shown = list(names) or list(self.found[:3]) or list(self.names[1:2])
+        """A figure of columns over what is varied: full lines where stable, dashed where not, with marks.
+
+        Without names it has those unknowns that vary, and the real parts of the eigenvalues.
+        """
+        shown = list(names) or [name for name in self.found if self._varies(name)][:3]
         columns = [self[name] for name in shown]
         lam = self[self.name]
-        with drawn((8.0, 1.4 + 2.4 * len(shown)), path, show=show) as figure:
-            axes = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
-            for ax, name, y in zip(axes, shown, columns, strict=True):
+        panels = len(shown) + (not names)
+        with drawn((8.0, 1.4 + 2.4 * panels), path, show=show) as figure:
+            axes = figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0]
+            if not names:
+                axes[-1].plot(lam, self.eigenvalues.real, ".", markersize=3, color=COLOURS[-1])
+                axes[-1].set_ylabel("real parts of eigenvalues (1/s)")
+                for mark in self.marks:
+                    axes[-1].axvline(mark.value, color=COLOURS[2], linewidth=0.8)
+            for ax, name, y in zip(axes, shown, columns, strict=False):
                 ax.plot(lam, np.where(self._drawn(True), y, np.nan), color=COLOURS[0], label="stable")
                 ax.plot(
                     lam, np.where(self._drawn(False), y, np.nan), "--", color=COLOURS[1], label="unstable"
@@ -196,10 +204,15 @@ class Branch:
                     at = [mark.index for mark in self.marks if mark.kind == kind]
                     ax.plot(lam[at], y[at], "os^D"[k % 4], color=COLOURS[2 + k], label=kind, zorder=3)
                 ax.set_ylabel(literal(axis_label(name, self.units[name])))
-            axes[0].legend(loc="best")
+            if shown:
+                axes[0].legend(loc="best")
             axes[0].set_title(literal(title or self.system))
             axes[-1].set_xlabel(literal(axis_label(self.name, self.units[self.name])))
         return figure
+
+    def _varies(self, name: str) -> bool:
+        column = self[name]
+        return bool(np.ptp(column) > 1e-7 * (1.0 + np.max(np.abs(column))))
 
     def _drawn(self, stable: bool) -> np.ndarray:
         """Points of one kind, with their neighbours so that lines meet."""
