@@ -209,6 +209,21 @@ def bicycle() -> Figure:
     return figure
 
 
+def quarter_car() -> Figure:
+    """Magnitudes over frequency, for three dampers."""
+    names = page("tutorial/quarter-car.md")
+    figure, axes = panels(3, 6.0)
+    omega = names["omega"].round(4)
+    for k, (damping, colour) in enumerate(zip(names["dampers"], (OURS, THEIRS, THIRD), strict=True)):
+        for i, (axis, name) in enumerate(zip(axes, ("acceleration", "travel", "tyre load"), strict=True)):
+            size = np.array([float(f"{x:.4g}") for x in names["response"].magnitude[k, :, i, 0]])
+            axis.loglog(omega / 2 / np.pi, size, color=colour, label=f"c = {damping:g} kN·s/m")
+            axis.set_ylabel(name)
+    axes[0].legend()
+    axes[-1].set_xlabel("frequency [Hz]")
+    return figure
+
+
 def fmu() -> Figure:
     """The kerb, as FMPy runs the exported FMU and as the process itself runs the model."""
     names = page("tutorial/fmu.md")
@@ -271,6 +286,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "tutorial/figures/satellite": satellite,
     "tutorial/figures/car": car,
     "tutorial/figures/linear-car": linear_car,
+    "tutorial/figures/quarter-car": quarter_car,
     "tutorial/figures/bicycle": bicycle,
     "tutorial/figures/fmu": fmu,
     "verification/jpl-figure-9": figure_9,
