@@ -42,6 +42,15 @@ class Command(click.Command):
             click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks of errors."),
         ]
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """A run file on the command line may hold options of the command, in the table of its name."""
+        from armillary.cli.option_tables import options_in_file
+
+        found, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+        if isinstance(source := found.get("source"), str):
+            ctx.default_map = options_in_file(self, ctx.info_name or "", source)
+        return super().parse_args(ctx, args)
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         format_examples(self, formatter)
 

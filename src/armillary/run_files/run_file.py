@@ -25,6 +25,9 @@
     file = "step.nc"
     select = ["r", "Ay", "RB.*"]
 
+    [linearize]                     # options of the command of that name, here of armillary linearize
+    inputs = ["STEER"]
+
 A run file is data: nothing in it is executed. Its own form is checked here, its values against the model in
 `resolve.py`.
 """
@@ -46,7 +49,8 @@ TABLES = ("parameters", "initial", "inputs", "memory", "user", "run", "output")
 RUN_KEYS = tuple(RUN_TABLE)
 OUTPUT_KEYS = ("file", "select")
 _KNOWN: dict[str, tuple[str, ...]] = {"run": RUN_KEYS, "output": OUTPUT_KEYS}  # tables of fixed keys
-_TOP = ("model", "title", *TABLES)
+ANALYSES = ("trim", "linearize", "bode", "modes", "sweep", "inverse")  # tables with options of commands
+_TOP = ("model", "title", *TABLES, *ANALYSES)
 COMMAND_LINE = "command line"
 
 
@@ -205,7 +209,7 @@ def _form_problems(document: Document) -> list[str]:
     for key in ("model", "title"):
         if key in content and not isinstance(content[key], str):
             found.append(f"{where(document, key)}: {key} must be text, not {shown(content[key])}")
-    return found + table_problems(document, {table: _KNOWN.get(table) for table in TABLES})
+    return found + table_problems(document, {table: _KNOWN.get(table) for table in (*TABLES, *ANALYSES)})
 
 
 def unknown_keys(document: Document, known: Iterable[str]) -> list[str]:

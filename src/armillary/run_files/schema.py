@@ -22,6 +22,7 @@ from armillary.model.kinds import (
     choice,
 )
 from armillary.model.signals.memory import INTERPOLATIONS
+from armillary.run_files.run_file import ANALYSES
 from armillary.settings import RUN_TABLE
 
 
@@ -61,6 +62,7 @@ RUN_FILE = Form(
         "user": Described(Table(), "data for the user's own function on_input"),
         "run": Form("the settings of the run", {key: s.described for key, s in RUN_TABLE.items()}),
         "output": _OUTPUT,
+        **{name: Described(Table(), f"options of armillary {name}") for name in ANALYSES},
     },
     ("model",),
 )

@@ -1,0 +1,58 @@
+"""Options of a command in a run file: a table of the command's name, ``[linearize] inputs = ["STEER"]``.
+
+Options on the command line come before those of the file. A table in it stands for several NAME=VALUE, and
+files are relative to the run file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from armillary.run_files.run_file import ANALYSES
+
+
+def options_in_file(command: click.Command, name: str, source: str) -> dict[str, Any]:
+    """Options and arguments of a command by parameter; none without a run file that has a table for it."""
+    if name not in ANALYSES or not source.endswith(".toml") or not Path(source).is_file():
+        return {}
+    from armillary.files.model.documents import read_document
+    from armillary.run_files.run_file import RunFileError, suggestion, where
+
+    document = read_document(source, "run file")
+    table = document.data.get(name)
+    if "model" not in document.data or not isinstance(table, dict):
+        return {}
+    known = {_key(option): option for option in command.params}
+    for key in ("source", "json", "debug", "trust", "import"):  # the file itself, and what it cannot grant
+        known.pop(key, None)
+    wrong = [
+        f"{where(document, name, key)}: unknown key '{key}' in [{name}]{suggestion(key, known)}"
+        for key in table
+        if key not in known
+    ]
+    if wrong:
+        raise RunFileError(wrong)
+    folder = Path(source).parent
+    return {str(known[key].name): _value(known[key], value, folder) for key, value in table.items()}
+
+
+def _key(option: click.Parameter) -> str:
+    """The key of an option: its long form without dashes; of an argument its name."""
+    return max(option.opts, key=len).lstrip("-")
+
+
+def _value(option: click.Parameter, value: Any, folder: Path) -> Any:
+    if isinstance(option.type, click.Path):
+        return str(folder / str(value))
+    if not option.multiple and option.nargs == 1:
+        return value if isinstance(value, bool) else _text(value)
+    if isinstance(value, dict):
+        return [f"{key}={_text(item)}" for key, item in value.items()]
+    return [_text(item) for item in (value if isinstance(value, list) else [value])]
+
+
+def _text(value: Any) -> str:
+    return ",".join(map(_text, value)) if isinstance(value, list) else str(value)
