@@ -108,9 +108,11 @@ def shown(value: object) -> str:
 
 
 def _closest(name: str, folded: Iterable[str]) -> list[str]:
+    """The closest name, in a list; of the three closest one with the same letters comes first."""
     from difflib import get_close_matches  # imported here: only a mistake needs it
 
-    return get_close_matches(name.casefold(), list(folded), n=1)
+    close = get_close_matches(name.casefold(), list(folded), n=3)
+    return sorted(close, key=lambda found: sorted(found) != sorted(name.casefold()))[:1]
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
